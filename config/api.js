@@ -4,11 +4,11 @@ import { fileURLToPath } from 'node:url'
 
 /**
  * Writes docs/api.md: every public name of every entry of the package, its kind, and the first sentence of its docstring. It reads the
- * sources: an entry names each of its exports (`export *` is a lint error), and each name is followed to its declaration. Comments in the
- * file of an entry group its names.
+ * sources: an entry names each of its exports (`export *` is a lint error), and each name is followed to its declaration. Comments in an
+ * entry's file group its names.
  *
- *   node config/api.js           writes the page
- *   node config/api.js --check   fails, with the lines that differ, if the page is not what it would write
+ * - `node config/api.js` writes the page.
+ * - `node config/api.js --check` fails, with the lines that differ, if the page is out of date.
  */
 const root = fileURLToPath(new URL('..', import.meta.url))
 const page = join(root, 'docs/api.md')
@@ -19,7 +19,7 @@ function sourceOf(file) {
   return sources.get(file)
 }
 
-/** The names in `{ a, type b, c as d }`, each as it is called outside and as it is called in the module it comes from. */
+/** The names in `{ a, type b, c as d }`, each as exported and as named in its own module. */
 function namesIn(list) {
   return list
     .split(',')
@@ -49,7 +49,7 @@ function declarationOf(file, name) {
   throw new Error(`Expected ${relative(root, file)} to declare or to import \`${name}\``)
 }
 
-/** The first sentence of the docstring that ends right before `at`, comments for maintainers aside. */
+/** The first sentence of the docstring that ends right before `at`, skipping comments for maintainers. */
 function summaryBefore(source, at) {
   const comment = /^[ ]*\/\*\*((?:[^*]|\*(?!\/))*)\*\/\s*(?:\/\/.*\s*)*$(?![\s\S])/m.exec(source.slice(0, at))?.[1]
   if (comment === undefined) return ''
@@ -62,7 +62,7 @@ function summaryBefore(source, at) {
   return (/^.*?[.:?](?=\s+[A-Z`'"‘“]|\s*$)/.exec(text)?.[0] ?? text).replace(/:$/, '.').replaceAll('|', '\\|')
 }
 
-/** Every name that a part of an entry exports: first what exists at run time, then types. */
+/** Every name that a part of an entry exports: values first, then types. */
 function exportsOf(file, part) {
   const listed = [...part.matchAll(/^export\s+(?:type\s+)?\{([^}]*)\}(?:\s+from\s+'([^']+)')?/gm)].flatMap(([, list, from]) =>
     namesIn(list).map(({ inside, outside }) => ({
@@ -77,7 +77,7 @@ function exportsOf(file, part) {
   return [...listed, ...declared].sort((a, b) => isType(a) - isType(b) || a.name.localeCompare(b.name, 'en'))
 }
 
-/** The groups of an entry: a comment such as `// Tools: docs/tools.md` begins one. */
+/** The groups of an entry. A comment such as `// Tools: docs/tools.md` starts one. */
 function groupsOf(file) {
   const [before, ...parts] = sourceOf(file).split(/^\/\/ (.+): docs\/(\S+)$/m)
   const groups = before.includes('\nexport ') ? [{ names: exportsOf(file, before) }] : []
@@ -95,7 +95,7 @@ function writeGroup({ title, page, names }) {
   return `${head}| name | kind | description |\n|---|---|---|\n${rows.join('\n')}\n`
 }
 
-/** What an entry is for, from the comment at the top of its file. */
+/** The purpose of an entry, from the comment at the top of its file. */
 function purposeOf(file) {
   const [, comment = ''] = /^\/\*\* (?:`[^`]+`: )?(.+) \*\/$/m.exec(sourceOf(file).split('\n', 1)[0]) ?? []
   return comment === '' ? '' : `${comment[0].toUpperCase()}${comment.slice(1)}\n\n`
@@ -110,7 +110,7 @@ function write() {
   })
   return `# API reference
 
-Every name that the package exports, grouped by entry and by purpose. The whole docstring of each is in your editor. \`npm run docs:api\` writes
+Every name that the package exports, grouped by entry and by purpose. Your editor shows the full docstring of each. \`npm run docs:api\` writes
 this page from the sources.
 
 ${parts.join('\n')}`

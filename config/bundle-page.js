@@ -8,15 +8,14 @@ import { rolldown } from 'rolldown'
 const styles = ['style.css', 'views.css', 'runs.css', 'reading.css']
 
 /**
- * Makes of the admin page's source what a browser loads: one script, others for Markdown and for views when they are needed, and one style
- * sheet, which may be kept for ever because their names have their contents' hashes in them, and the small script that runs before anything is
- * painted.
+ * Bundles the admin page for browsers: one script, further scripts for Markdown and for views that are loaded on demand, one style sheet,
+ * and the small script that runs before the first paint. File names contain hashes of the contents, so browsers may cache them forever.
  */
 export async function bundlePage(from, to) {
   mkdirSync(to, { recursive: true })
   const before = readdirSync(to)
   const written = new Set(['index.html', 'icon.svg'])
-  // Whoever reads a file meanwhile has the old one or the new one.
+  // A reader gets either the old file or the new one.
   const write = (file, content) => {
     const unfinished = join(to, `.${process.pid}.${file}`)
     writeFileSync(unfinished, content)
@@ -45,7 +44,7 @@ export async function bundlePage(from, to) {
   for (const name of before) if (!written.has(name) && !name.startsWith('.')) rmSync(join(to, name), { force: true })
 }
 
-/** A style sheet without comments, and without the space that only readers need. */
+/** Removes a style sheet's comments and unnecessary white space. */
 function withoutSpace(css) {
   return css
     .replace(/\/\*[\s\S]*?\*\//g, '')
@@ -55,7 +54,7 @@ function withoutSpace(css) {
     .replace(/;\}/g, '}')
 }
 
-/** A script, with all that it needs at once, and others that it loads when it needs them. */
+/** Bundles a script with its static imports. Dynamic imports become separate scripts. */
 async function scriptsOf(input) {
   const imports = new Map()
   const list = { name: 'list', moduleParsed: ({ id, importedIds }) => void imports.set(id, importedIds) }
@@ -77,7 +76,7 @@ async function scriptsOf(input) {
   return output
 }
 
-/** What a module imports, and what that imports; not what is loaded when it is needed. */
+/** The modules that a module imports, directly or indirectly, without dynamic imports. */
 export function reachedFrom(entry, imports, reached = new Set()) {
   if (reached.has(entry) || !imports.has(entry)) return reached
   reached.add(entry)
@@ -85,7 +84,7 @@ export function reachedFrom(entry, imports, reached = new Set()) {
   return reached
 }
 
-/** The licences of the packages in a script, which have to go with their code. */
+/** The licenses of the packages in a script, which must be shipped with their code. */
 export function noticesOf({ modules }) {
   const names = Object.keys(modules).flatMap((file) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1] ?? [])
   return [...new Set(names)].map(noticeOf).join('\n')
@@ -98,7 +97,7 @@ function noticeOf(name) {
   return `/*! ${name}\n${text.match(/^(?:The MIT|Copyright)[\s\S]*?SOFTWARE\.$/m)[0]}\n*/`
 }
 
-/** What the service serves where it runs from its source: made anew where the page's source has changed since. */
+/** The page's files for a service that runs from its sources. Bundled again if the page's sources have changed. */
 export async function bundlePageOfSource() {
   const from = fileURLToPath(new URL('../src/page/', import.meta.url))
   const to = fileURLToPath(new URL('../src/service/page/', import.meta.url))

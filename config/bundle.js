@@ -6,9 +6,9 @@ import { bundlePage, noticesOf, reachedFrom } from './bundle-page.js'
 import { withoutNodeTypes, withUndefined } from './declarations.js'
 
 /**
- * Makes of the modules in `dist` what the package ships, because many small files take long to load and much room: what `import 'toolloop'`
- * loads at once in one file, the code of threads as a text inside the module that starts them, all else in as few files as the entries allow,
- * and declarations only of what the entries' own lead to, whose optional fields take `undefined`.
+ * Bundles the modules in `dist`, because many small files load slowly and take much space. What `import 'toolloop'` loads at once becomes
+ * one file. Code of threads becomes a text inside the module that starts them. The rest becomes as few files as the entries allow. Only
+ * declarations that an entry's own declarations need are kept, and their optional fields accept `undefined`.
  */
 const root = fileURLToPath(new URL('../', import.meta.url))
 const dist = join(root, 'dist')
@@ -16,11 +16,11 @@ const { exports, bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'ut
 const entries = Object.values(exports).filter((entry) => typeof entry === 'object')
 
 const modules = filesIn(dist, '.js')
-/** These find other files by their own place, so they stay there. */
+/** These modules find other files relative to their own path, so they are not moved. */
 const ownPlace = /new URL\([^\n]*import\.meta\.url\)|createRequire\(import\.meta\.url\)\(/
 const inPlace = modules.filter((file) => ownPlace.test(readFileSync(file, 'utf8')) && !file.endsWith('-code.js'))
 const started = [join(dist, 'tools/sandbox/vm/vm-worker.js')]
-/** Browsers load it too: it stands alone, because what the others share is for Node.js. */
+/** Browsers load it too, so it must not share code with the others, which need Node.js. */
 const forBrowsers = join(dist, 'core/runs/index.js')
 const inputs = [...entries.map((entry) => entry.default), ...Object.values(bin)]
   .map((file) => join(root, file))
@@ -34,14 +34,16 @@ function filesIn(folder, ending) {
     .map((name) => join(folder, name))
 }
 
-/** Packages, and our own CommonJS files, whose `require` bundlers of applications are to see. */
+/** Packages and CommonJS files, whose `require` must stay visible to the bundlers of applications. */
 const external = {
   name: 'external',
   resolveId: (id, importer) =>
     id.endsWith('.cjs') ? { id: join(dirname(importer), id), external: 'relative' } : /^[./]/.test(id) ? null : { id, external: true },
 }
 
-/** `x-code.js` has the code of `x.js` in it, and of the packages it needs: a thread that starts from a text finds none. */
+/**
+ * `x-code.js` contains the code of `x.js` and of the packages it needs, because a thread that is started from a text can't find packages.
+ */
 const threads = {
   name: 'threads',
   async load(id) {
@@ -59,7 +61,7 @@ async function bundled(input, output) {
   return result.output
 }
 
-/** The modules that `entry` imports, and those import; not those that are loaded when they are needed. */
+/** The modules that `entry` imports, directly or indirectly, without dynamic imports. */
 async function importedBy(entry) {
   const imports = new Map()
   const list = { name: 'list', moduleParsed: ({ id, importedIds }) => void imports.set(id, importedIds) }
@@ -67,7 +69,7 @@ async function importedBy(entry) {
   return reachedFrom(entry, imports)
 }
 
-/** The declarations that `entry` leads to. */
+/** The declarations that `entry` needs. */
 function declarationsOf(file, reached = new Set()) {
   if (reached.has(file)) return reached
   reached.add(file)

@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url'
 import { AgentRunner, createLogger, createModel } from 'toolloop'
 
 /**
- * What is built, as users get it: every entry of the package can be imported, the types of each need no optional package but its own and no
- * newer `lib` than ES2022, its optional fields take `undefined`, inferred types can be named by an entry, the entry for browsers stands
- * alone, a run answers, the logger writes, and the files beside the code are found.
+ * Checks the built package as users get it. Every entry can be imported. Its types need no optional package except its own, and no newer
+ * `lib` than ES2022. Optional fields accept `undefined`. Inferred types can be named by an entry. The entry for browsers stands alone. A
+ * run answers, the logger writes, and the files beside the code are found.
  */
 const root = new URL('../', import.meta.url)
 const { exports, peerDependenciesMeta } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
-/** The entries that are about an optional package. */
+/** The entries for an optional package. */
 const about = {
   './backends': /langchain/,
   './mcp': /^@modelcontextprotocol/,
@@ -21,7 +21,7 @@ const about = {
   './telemetry': /^@opentelemetry/,
 }
 
-/** The packages that the types of a module name, by way of all modules they come from. */
+/** The packages that the types of a module need, directly or indirectly. */
 function packagesOf(url, seen = new Set()) {
   if (seen.has(url.href)) return []
   seen.add(url.href)
@@ -31,7 +31,7 @@ function packagesOf(url, seen = new Set()) {
   )
 }
 
-/** The types of options that an entry exports, by name. */
+/** The option types that an entry exports, by name. */
 function optionTypesOf(entry) {
   const text = readFileSync(new URL(exports[entry].types, root), 'utf8')
   const named = [...text.matchAll(/export (?:type )?\{([^}]*)\}/g)].flatMap(([, list]) => list.split(','))
@@ -44,7 +44,7 @@ function optionTypesOf(entry) {
   return names.filter((name) => /^[A-Z]\w*(?:Options|Settings|Limits|Config|Hooks|Guardrail|ModelRequest|Sampling)$/.test(name))
 }
 
-/** A program that checks the types of its libraries too, and gives `undefined` for each optional field. */
+/** A program that also checks the types of its libraries, and passes `undefined` for each optional field. */
 function programOf(entry, number) {
   const types = optionTypesOf(entry)
   const checks = types.map(
@@ -59,7 +59,7 @@ const refused = `type Refused<T> = { [K in keyof T]-?: {} extends Pick<T, K> ? (
   : ['an optional field that does not take undefined']
 `
 
-/** Inside of `dist`, from where the package is found by its name. `lib` and `types`: what else the program has. */
+/** Inside `dist`, where the package is found by its name. `lib` and `types`: further settings of the program. */
 function checkTypes(checked, ...given) {
   const program = new URL('dist/check-entries.ts', root)
   writeFileSync(program, refused + checked.map(programOf).join(''))
@@ -74,7 +74,7 @@ function checkTypes(checked, ...given) {
   }
 }
 
-/** A module whose exports have inferred types: a declaration file can name each of them by an entry of the package. */
+/** A module whose exports have inferred types. A declaration file can name each of them by an entry of the package. */
 const inferred = `import { AgentRunner, Budget, createLogger, createModel, defineTool, memorySessions } from 'toolloop'
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } as const
 export const weather = defineTool({ name: 'weather', description: '', parameters, effect: 'read', execute: ({ city }) => ({ city }) })
@@ -90,7 +90,7 @@ export const recovered = () => runner.recover()
 export const sessions = () => memorySessions().list()
 `
 
-/** Where the package is found as users install it, outside of its own folder. */
+/** Where the package is found as users install it, outside its own folder. */
 function checkInferredTypes() {
   const folder = mkdtempSync(join(tmpdir(), 'toolloop-entries-'))
   try {
@@ -122,7 +122,7 @@ for (const entry of entries) {
 const view = readFileSync(new URL(exports['./view'].default, root), 'utf8')
 if (/^import |\bimport\(|\brequire\(|\bprocess\b/m.test(view)) throw new Error('Expected `./view` to stand alone, as browsers load it')
 checkTypes(entries, '--lib', 'es2022', '--types', 'node')
-// The declarations of the SDK that `./mcp` is about need the types of Node.js themselves.
+// The declarations of the SDK behind `./mcp` need the types of Node.js.
 checkTypes(
   entries.filter((entry) => entry !== './mcp'),
   '--types',

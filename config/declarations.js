@@ -1,15 +1,15 @@
 /**
- * Declarations whose optional fields take `undefined`, also in programs with `exactOptionalPropertyTypes`: `reason?: string` becomes
- * `reason?: string | undefined`, an optional method a field of the method's type. `text` is what the compiler has emitted. Lines stay as they are.
+ * Makes optional fields accept `undefined`, even in programs with `exactOptionalPropertyTypes`: `reason?: string` becomes `reason?: string
+ * | undefined`, and an optional method becomes a field with the method's type. `text` is the compiler's output. Line numbers don't change.
  */
 export function withUndefined(text) {
   let out = ''
   let at = 0
-  /** What stands open: `{`, `(`, `[`, or `class` for the body of one. */
+  /** The open brackets: `{`, `(`, `[`, or `class` for the body of a class. */
   const open = []
-  /** Optional fields whose end has not come yet: where their type begins in `out`, how deep they are, and what is put around it. */
+  /** Optional fields that have not ended: where their type starts in `out`, how deep they are, and what to put around it. */
   const fields = []
-  /** Where the head of what is next begins in `out`: it says whether a `{` opens a class. */
+  /** Where the next declaration starts in `out`. Tells whether a `{` opens a class. */
   let head = 0
 
   const end = () => {
@@ -71,8 +71,8 @@ export function withUndefined(text) {
 }
 
 /**
- * Declarations that need no types of Node.js: without the package `@types/node`, what they import of it is `any`. `map`: their source map, whose
- * lines are moved along.
+ * Makes declarations work without `@types/node`: what they import from it becomes `any`. `map`: their source map, whose lines are shifted
+ * accordingly.
  */
 export function withoutNodeTypes(text, map) {
   const lines = text.split('\n')

@@ -5,9 +5,9 @@ import { errorCodes } from '../src/core/errors.ts'
 import { modelTables } from './models.js'
 
 /**
- * Brings README.md and the pages of docs/ up to date with what they show: each snippet under `<!-- file: … -->` with its file in
- * tests, each table under `<!-- options: … -->` with the docstrings of an interface, the table of errors with src/core/errors.ts, and the tables
- * of models with the price list. tests/docs.test.ts fails where that has not been done.
+ * Updates README.md and the pages of docs/. Replaces each snippet under `<!-- file: … -->` with its file in tests, each table under `<!--
+ * options: … -->` with the docstrings of an interface, the table of errors with src/core/errors.ts, and the tables of models with the price
+ * list. tests/docs.test.ts fails if a page is out of date.
  */
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { name, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -22,7 +22,7 @@ function snippet(file) {
   return code.replace(/'(?:\.\.\/)+(src\/[^']+)'/g, (_whole, source) => `'${entries.get(source)}'`).trim()
 }
 
-/** A table of the options that an interface declares: their names, and the default and the rest of the first paragraph of each docstring. */
+/** A table of an interface's options: their names, and the default and the rest of the first paragraph of each docstring. */
 function optionTable(file, type, page) {
   const source = readFileSync(join(root, file), 'utf8')
   const body = new RegExp(`^(?:export )?interface ${type}\\b[^{]*\\{\\n([\\s\\S]*?)^\\}`, 'm').exec(source)?.[1]

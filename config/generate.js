@@ -2,18 +2,18 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { parse } from 'yaml'
 
 /**
- * Writes what the code needs of other files as modules, so that nothing is looked for beside the code at run time, where a bundle has no such
- * files. With `--check` it writes nothing and fails where something is out of date.
+ * Writes modules from other files that the code needs, because a bundle has no files beside it at run time. With `--check`, it writes
+ * nothing and fails if a module is out of date.
  */
 const root = new URL('../', import.meta.url)
 const read = (file) => readFileSync(new URL(file, root), 'utf8')
 
-/** Models with their prices, and the providers that have them. */
+/** Models with their prices, and their providers. */
 const priceLists = new Map()
 for (const [name, { models }] of Object.entries(parse(read('config/prices.yaml'), { merge: true })))
   priceLists.set(models, [...(priceLists.get(models) ?? []), name])
 
-/** A model's line, without what only its reader wants to know. */
+/** A line of the price list without the fields that are only for readers. */
 function listed([model, { price, contextWindow }]) {
   return `    ${JSON.stringify(model)}: ${JSON.stringify({ contextWindow, prices: [price].flat() })},`
 }

@@ -7,6 +7,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** Folders and files whose comments, docstrings and test names have been edited. Add one line per folder. */
 const edited = `
+  config
   src/backends
   src/core
   src/dialects
@@ -15,6 +16,7 @@ const edited = `
   src/sqlite
   src/telemetry
   src/testing
+  tests/models
 `
   .trim()
   .split(/\s+/)

@@ -20,7 +20,7 @@ test('a reminder is added once the date is known', async () => {
   )
 })
 
-test('a call with a wrong argument is told to the model, and adds nothing', async () => {
+test('tells the model about a wrong argument, and adds nothing', async () => {
   const model = scriptedModel([{ toolCalls: [{ name: 'add_reminder', args: { date: '2099-12-31' } }] }, 'What shall I remind you of?'])
   const { toolCalls } = await createAgent(model).run('Remind me.')
   assert.equal(toolCalls[0]?.outcome, 'rejected')

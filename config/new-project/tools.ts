@@ -6,7 +6,7 @@ export const daysUntil = defineTool({
   name: 'days_until',
   description: 'How many days there are from today to a date.',
   parameters: { type: 'object', properties: { date }, required: ['date'] },
-  // It changes nothing, so it may run at the same time as others, and again.
+  // It changes nothing, so it may run in parallel with other calls, and be repeated.
   effect: 'read',
   execute: ({ date }) => Math.ceil((Date.parse(date) - Date.now()) / 86_400_000),
 })

@@ -25,8 +25,8 @@ const cases: readonly JournalCase[] = [...crashCases, ...recordCases, ...decisio
  * ```ts
  * import { describe, expect, it } from 'vitest'
  * testJournal('my journal', async () => {
- * const database = await createDatabase()
- * return { open: () => myJournal(database.url), remove: () => database.drop() }
+ *   const database = await createDatabase()
+ *   return { open: () => myJournal(database.url), remove: () => database.drop() }
  * }, { describe, it, expect })
  * ```
  */

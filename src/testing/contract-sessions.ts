@@ -25,8 +25,8 @@ const cases: readonly SessionCase[] = [...keepingCases, ...turnCases, ...waiting
  * ```ts
  * import { describe, expect, it } from 'vitest'
  * testSessions('my sessions', async () => {
- * const database = await createDatabase()
- * return { open: () => new Sessions(new MyStore(database.url)), remove: () => database.drop() }
+ *   const database = await createDatabase()
+ *   return { open: () => new Sessions(new MyStore(database.url)), remove: () => database.drop() }
  * }, { describe, it, expect })
  * ```
  */

@@ -79,8 +79,8 @@ export interface MockProvider extends AsyncDisposable {
  *
  * ```ts
  * await using provider = await startMockProvider({
- * script: [{ toolCalls: [{ name: 'add', arguments: { a: 2, b: 3 } }] }, 'The result is 5.'],
- * faults: [{ status: 429, headers: { 'retry-after': '0' } }],
+ *   script: [{ toolCalls: [{ name: 'add', arguments: { a: 2, b: 3 } }] }, 'The result is 5.'],
+ *   faults: [{ status: 429, headers: { 'retry-after': '0' } }],
  * })
  * const model = createModel({ provider: 'custom', model: 'any', apiKey: 'none', baseURL: provider.baseURL })
  * ```

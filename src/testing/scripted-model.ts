@@ -49,8 +49,8 @@ export interface ScriptedModel extends ChatModel {
  *
  * ```ts
  * const model = scriptedModel([
- * { toolCalls: [{ name: 'add', arguments: { a: 2, b: 3 } }] },
- * (request) => `The result is ${textOf(request.messages.at(-1)?.content ?? '')}.`,
+ *   { toolCalls: [{ name: 'add', arguments: { a: 2, b: 3 } }] },
+ *   (request) => `The result is ${textOf(request.messages.at(-1)?.content ?? '')}.`,
  * ])
  * const result = await new AgentRunner({ model, tools: [add] }).run('What is 2 + 3?')
  * ```

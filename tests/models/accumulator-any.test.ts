@@ -8,7 +8,7 @@ interface Call {
   json: string
 }
 
-/** `tools`: the calls whose names are those of tools. */
+/** `tools`: the calls whose names are names of tools. */
 function calls(deltas: readonly ToolCallDelta[], tools: readonly Call[]): Call[] {
   const accumulator = new ToolCallAccumulator(new Set(tools.map(({ name }) => name)))
   const shown: string[] = []
@@ -23,7 +23,7 @@ function calls(deltas: readonly ToolCallDelta[], tools: readonly Call[]): Call[]
   return found
 }
 
-describe('ToolCallAccumulator, any calls, cut and mixed in any way', () => {
+describe('ToolCallAccumulator, any calls, split and interleaved in any way', () => {
   const argument = fc.json({ maxDepth: 2 }).map((json) => `{"x":${json},"o":{"p":"}{"}}`)
   const drawn = fc.uniqueArray(
     fc.record({ id: fc.stringMatching(/^[a-z0-9]{4,8}$/), name: fc.stringMatching(/^[a-z_]{1,8}$/), json: argument }),
@@ -41,7 +41,7 @@ describe('ToolCallAccumulator, any calls, cut and mixed in any way', () => {
   const cuttings = fc.array(cutting, { minLength: 5, maxLength: 5 })
   const header = fc.constantFrom('whole', 'id first', 'name last')
 
-  /** The deltas of each call, in their order. */
+  /** The deltas of each call, in order. */
   const queuesOf = (found: readonly Call[], seeds: readonly number[][], kind: string): ToolCallDelta[][] =>
     found.map(({ id, name, json }, at) => {
       const pieces: ToolCallDelta[] = cutAt(json, seeds[at] ?? []).map((piece) => ({ arguments: piece }))
@@ -61,7 +61,7 @@ describe('ToolCallAccumulator, any calls, cut and mixed in any way', () => {
   }
   const order = fc.array(fc.nat(20), { maxLength: 60 })
 
-  it('S3-10 by index, in any interleaving', () => {
+  it('S3-10 joins by index, in any interleaving', () => {
     fc.assert(
       fc.property(drawn, cuttings, header, order, fc.nat(3), (found, seeds, kind, steps, first) => {
         const queues = queuesOf(found, seeds, kind).map((queue, at) => queue.map((delta) => ({ ...delta, index: first + at * 2 })))
@@ -70,7 +70,7 @@ describe('ToolCallAccumulator, any calls, cut and mixed in any way', () => {
     )
   })
 
-  it('Q1 by index, ids left out', () => {
+  it('Q1 joins by index without ids', () => {
     fc.assert(
       fc.property(drawn, cuttings, order, (found, seeds, steps) => {
         const queues = queuesOf(found, seeds, 'whole').map((queue, index) => queue.map(({ id: _, ...delta }) => ({ ...delta, index })))
@@ -79,7 +79,7 @@ describe('ToolCallAccumulator, any calls, cut and mixed in any way', () => {
     )
   })
 
-  it('Q3 by id on every delta, indexes missing or all the same', () => {
+  it('Q3 joins by an id on every delta, with indexes missing or all the same', () => {
     fc.assert(
       fc.property(drawn, cuttings, order, fc.constantFrom(0, undefined), (found, seeds, steps, index) => {
         const queues = queuesOf(found, seeds, 'whole').map((queue, at) =>
@@ -91,7 +91,7 @@ describe('ToolCallAccumulator, any calls, cut and mixed in any way', () => {
     )
   })
 
-  it('Q2 one after the other at index 0 or without any, ids on the first delta only', () => {
+  it('Q2 joins calls in sequence at index 0 or without any, with ids on the first delta only', () => {
     fc.assert(
       fc.property(drawn, cuttings, fc.constantFrom('whole', 'id first'), fc.constantFrom(0, undefined), (found, seeds, kind, index) => {
         const queues = queuesOf(found, seeds, kind).map((queue) => queue.map((delta) => ({ ...delta, index })))
@@ -100,7 +100,7 @@ describe('ToolCallAccumulator, any calls, cut and mixed in any way', () => {
     )
   })
 
-  it('Q12 with the whole arguments again at the end of each', () => {
+  it('Q12 joins calls whose complete arguments are repeated at the end', () => {
     fc.assert(
       fc.property(drawn, cuttings, cuttings, order, (found, seeds, again, steps) => {
         const queues = queuesOf(found, seeds, 'whole').map((queue, index) =>
@@ -114,12 +114,12 @@ describe('ToolCallAccumulator, any calls, cut and mixed in any way', () => {
     )
   })
 
-  it('F12 with names in pieces, or with all that there is of the name on every delta', () => {
+  it('F12 joins names in pieces, or repeated in full on every delta', () => {
     const withId = fc.constantFrom('first', 'always', 'never')
     const named = fc.shuffledSubarray(['get', 'get_weather', 'get_weather_now', 'read_file', 'search', 'search_web'], { minLength: 1 })
     fc.assert(
       fc.property(named, argument, cuttings, cuttings, withId, fc.boolean(), (names, json, seeds, nameSeeds, ids, isCumulative) => {
-        // Without ids, a name that begins with another tool's may be another call.
+        // Without ids, a name that starts with another tool's name may be a second call.
         fc.pre(!isCumulative || ids === 'always' || !names.some((one) => names.some((other) => one !== other && one.startsWith(other))))
         const found = names.map((tool, at) => ({ id: ids === 'never' ? '' : `call${at}`, name: tool, json }))
         const deltas = found.flatMap((call, index) => {

@@ -8,7 +8,7 @@ interface Call {
   json: string
 }
 
-/** Feeds the deltas; also checks that what the sink was told is what came out. */
+/** Feeds the deltas. Also checks that the sink received the same as the result. */
 function accumulate(deltas: readonly ToolCallDelta[]): { calls: Call[]; warnings: string[]; log: string[] } {
   const accumulator = new ToolCallAccumulator()
   const log: string[] = []
@@ -41,7 +41,7 @@ const weather = { id: 'a', name: 'get_weather', json: '{"city":"tokyo"}' }
 const time = { id: 'b', name: 'get_time', json: '{"timezone":"JST"}' }
 
 describe('ToolCallAccumulator', () => {
-  it('S2-43 S3-9 S3-10 S3-1 puts interleaved parallel calls together by index, in order', () => {
+  it('S2-43 S3-9 S3-10 S3-1 assembles interleaved parallel calls by index, in order', () => {
     expect(
       calls([
         { index: 0, id: 'a', name: 'get_weather', arguments: '' },
@@ -54,7 +54,7 @@ describe('ToolCallAccumulator', () => {
     ).toEqual([weather, time])
   })
 
-  it('S2-44 orders calls by index, also when the second begins first', () => {
+  it('S2-44 orders calls by index, even if the second starts first', () => {
     const deltas = [
       { index: 1, id: 'b', name: 'get_time', arguments: time.json },
       { index: 0, id: 'a', name: 'get_weather', arguments: weather.json },
@@ -62,7 +62,7 @@ describe('ToolCallAccumulator', () => {
     expect(calls(deltas)).toEqual([weather, time])
   })
 
-  it('S3-9 Q5 takes id and name from the first piece that has them; later empty or repeated ones change nothing', () => {
+  it('S3-9 Q5 uses the first id and name; later empty or repeated ones change nothing', () => {
     for (const again of [{ id: '', name: '' }, { id: null, name: null }, { id: 'a', name: 'get_weather' }, {}]) {
       const deltas = [
         { index: 0, id: 'a', name: 'get_weather' },
@@ -79,7 +79,7 @@ describe('ToolCallAccumulator', () => {
     ).toEqual([weather])
   })
 
-  it('S3-9 Q4 takes an id or an index that comes late', () => {
+  it('S3-9 Q4 accepts an id or an index that arrives late', () => {
     expect(
       calls([
         { index: 0, name: 'get_weather', arguments: '{"city"' },
@@ -100,7 +100,7 @@ describe('ToolCallAccumulator', () => {
     ).toEqual([weather])
   })
 
-  it('Q1 without index routes by id, then to the last open call', () => {
+  it('Q1 without an index, routes by id, then to the last open call', () => {
     expect(
       calls([
         { id: 'a', name: 'get_weather', arguments: '{"city"' },
@@ -119,7 +119,7 @@ describe('ToolCallAccumulator', () => {
     ).toEqual([weather, time])
   })
 
-  it('Q2 takes a new id at a used index as a new call', () => {
+  it('Q2 treats a new id at a used index as a new call', () => {
     expect(
       calls([
         { index: 0, ...weather, arguments: weather.json },
@@ -137,7 +137,7 @@ describe('ToolCallAccumulator', () => {
     ).toEqual([weather, time])
   })
 
-  it('Q2 takes a fresh id on each chunk of an unfinished call as the same call', () => {
+  it('Q2 treats a new id on each chunk of an unfinished call as the same call', () => {
     const pieces = ['{"city"', ':"to', 'kyo"}']
     const deltas = [
       { index: 0, id: 'a', name: 'get_weather' },
@@ -148,7 +148,7 @@ describe('ToolCallAccumulator', () => {
     expect(calls([...deltas.slice(0, 1), { index: 0, id: 'fresh-x' }, ...deltas.slice(1)])).toEqual([weather])
   })
 
-  it('Q3 takes indexes that begin at 1, skip, or collide: the id wins', () => {
+  it('Q3 accepts indexes that start at 1, skip, or collide: the id decides', () => {
     expect(
       calls([
         { index: 1, ...weather, arguments: weather.json },
@@ -171,7 +171,7 @@ describe('ToolCallAccumulator', () => {
     ).toEqual([weather])
   })
 
-  it('Q3 H18 takes the same id at another index, named again after a complete call, as a second call', () => {
+  it('Q3 H18 treats the same id at another index, with a name after a complete call, as a second call', () => {
     const deltas = [
       { index: 0, id: 'call_0', name: 'get_weather', arguments: weather.json },
       { index: 1, id: 'call_0', name: 'get_time', arguments: '{"timezone"' },
@@ -183,7 +183,7 @@ describe('ToolCallAccumulator', () => {
     ])
   })
 
-  it('Q4 H18 keeps calls without ids apart, with ids left empty, and takes numeric ids', () => {
+  it('Q4 H18 separates calls without ids or with empty ids, and accepts numeric ids', () => {
     for (const index of [0, undefined]) {
       const deltas = [
         { index, name: 'get_weather', arguments: weather.json },
@@ -204,7 +204,7 @@ describe('ToolCallAccumulator', () => {
     ).toEqual([{ id: '17', name: 'f', json: '{"a":1}' }])
   })
 
-  it('Q4 keeps calls without ids apart when their pieces come one after the other', () => {
+  it('Q4 separates calls without ids whose pieces arrive in sequence', () => {
     const pieces = (name: string, value: number) => [
       { index: 0, name, arguments: '' },
       { index: 0, arguments: '{"a"' },
@@ -217,7 +217,7 @@ describe('ToolCallAccumulator', () => {
     ])
   })
 
-  it('Q6 announces a call once its name is known, and what was held back with it', () => {
+  it('Q6 announces a call once its name is known, with what was held back', () => {
     const { calls: found, log } = accumulate([
       { index: 0, id: 'a', name: '' },
       { index: 0, arguments: '{"city":' },
@@ -228,7 +228,7 @@ describe('ToolCallAccumulator', () => {
     expect(log).toEqual(['start 0 get_weather', '0 {"city":"tok', '0 yo"}'])
   })
 
-  it('Q6 announces calls in their order even when the first one’s name comes last', () => {
+  it('Q6 announces calls in order even if the first name arrives last', () => {
     const { calls: found, log } = accumulate([
       { index: 0, id: 'a', arguments: weather.json },
       { index: 1, id: 'b', name: 'get_time', arguments: time.json },
@@ -238,7 +238,7 @@ describe('ToolCallAccumulator', () => {
     expect(log.filter((line) => line.startsWith('start'))).toEqual(['start 0 get_weather', 'start 1 get_time'])
   })
 
-  it('Q6 without any name keeps a call that has arguments, and drops one that has nothing with a warning', () => {
+  it('Q6 keeps a call with arguments but no name, and drops one with neither, with a warning', () => {
     const { calls: found, warnings } = accumulate([
       { index: 0, id: 'a', arguments: '{}' },
       { index: 1, id: 'b' },
@@ -248,19 +248,19 @@ describe('ToolCallAccumulator', () => {
     expect(warnings).toEqual([expect.stringContaining('1 tool call(s)')])
   })
 
-  it('gives normal deltas to the sink at once, one for one', () => {
+  it('passes normal deltas to the sink at once, one for one', () => {
     const pieces = ['{"', 'city', '":', '"tokyo"', '}']
     const { log } = accumulate([{ index: 0, id: 'a', name: 'f' }, ...pieces.map((json) => ({ index: 0, arguments: json }))])
     expect(log).toEqual(['start 0 f', ...pieces.map((json) => `0 ${json}`)])
   })
 
-  it('Q12 takes arguments that are an object, and calls that come in one delta', () => {
+  it('Q12 accepts arguments that are an object, and calls in one delta', () => {
     expect(calls([{ index: 0, id: 'a', name: 'get_weather', arguments: { city: 'tokyo' } }])).toEqual([weather])
     expect(calls([{ index: 0, id: 'a', name: 'f', arguments: {} }])).toEqual([{ id: 'a', name: 'f', json: '{}' }])
     expect(calls([{ index: 0, id: 'a', name: 'f', arguments: null }])).toEqual([{ id: 'a', name: 'f', json: '' }])
   })
 
-  it('Q12 H12 takes the real arguments after a placeholder of {}, which the sink never sees', () => {
+  it('Q12 H12 replaces a placeholder of {} by the real arguments; the sink never sees it', () => {
     for (const placeholder of [['{}'], ['{ ', '} '], [{}]]) {
       const { calls: found, log } = accumulate([
         { index: 0, id: 'a', name: 'get_weather' },
@@ -273,7 +273,7 @@ describe('ToolCallAccumulator', () => {
     }
   })
 
-  it('Q12 H12 counts arguments that are sent again once, whether whole, in pieces, or written otherwise', () => {
+  it('Q12 H12 counts repeated arguments once: complete, in pieces, or written differently', () => {
     const again = [
       [weather.json],
       ['{"city"', ':"tokyo"}'],
@@ -294,7 +294,7 @@ describe('ToolCallAccumulator', () => {
     }
   })
 
-  it('Q12 does not choose between two different sets of arguments: they are appended, and so fail to parse', () => {
+  it('Q12 does not choose between two different sets of arguments: they are appended, so parsing fails', () => {
     const { calls: found, warnings } = accumulate([
       { index: 0, id: 'a', name: 'get_weather', arguments: weather.json },
       { index: 0, arguments: '{"city":"osaka"}' },
@@ -304,7 +304,7 @@ describe('ToolCallAccumulator', () => {
     expect(warnings).toEqual([expect.stringContaining('two different sets')])
   })
 
-  it('Q12 takes an id that repeats, with the name and other arguments, as a second call', () => {
+  it('Q12 treats a repeated id with the name and other arguments as a second call', () => {
     const deltas = [
       { id: 'call_0', name: 'f', arguments: '{"a":1}' },
       { id: 'call_0', name: 'f', arguments: '{"a":2}' },
@@ -312,7 +312,7 @@ describe('ToolCallAccumulator', () => {
     expect(calls(deltas).map(({ json }) => json)).toEqual(['{"a":1}', '{"a":2}'])
   })
 
-  it('takes braces at the cuts for what they are inside a string', () => {
+  it('reads braces at piece boundaries correctly inside a string', () => {
     const json = JSON.stringify({ code: 'if (a) {} {} {"b":{}}', n: { m: {} } })
     for (let at = 0; at < json.length; at++) {
       expect(
@@ -326,7 +326,7 @@ describe('ToolCallAccumulator', () => {
     expect(calls([{ index: 0, id: 'a', name: 'f' }, ...Array.from(json, (char) => ({ index: 0, arguments: char }))])[0]?.json).toBe(json)
   })
 
-  it('Q8 tells that the last call is cut, but not that an earlier one is malformed', () => {
+  it('Q8 reports that the last call is cut off, but not that an earlier one is malformed', () => {
     const cut = (...jsons: string[]) => {
       const accumulator = new ToolCallAccumulator()
       jsons.forEach((json, index) => {
@@ -339,7 +339,7 @@ describe('ToolCallAccumulator', () => {
     expect(cut('{"a":', '{}')).toBe(false)
   })
 
-  it('keeps what came with a call beside it', () => {
+  it('keeps the extra data of a call', () => {
     const accumulator = new ToolCallAccumulator()
     accumulator.add({ index: 1, id: 'b', name: 'g', arguments: '{}' })
     accumulator.add({ index: 0, id: 'a', name: 'f', arguments: '{}', extra: { signature: 'x' } })
@@ -347,7 +347,7 @@ describe('ToolCallAccumulator', () => {
     expect(accumulator.extras).toEqual([{ signature: 'x' }, undefined])
   })
 
-  it('takes a megabyte in small pieces, also one made of braces', () => {
+  it('accepts a megabyte in small pieces, even one made of braces', () => {
     const plain = JSON.stringify({ text: 'lorem ipsum '.repeat(90_000) })
     const braces = JSON.stringify({ text: '{}'.repeat(500_000) })
     for (const json of [plain, braces]) {

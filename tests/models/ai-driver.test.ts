@@ -51,7 +51,7 @@ async function collect(stream: AsyncIterable<string>): Promise<string[]> {
 }
 
 describe('AIDriver.query', () => {
-  it('S2-1 S2-14 S2-15 S2-17 S2-35 S2-47 sends the tools once and gives the calls back for the caller to run', async () => {
+  it('S2-1 S2-14 S2-15 S2-17 S2-35 S2-47 sends the tools once and returns the calls for the caller to run', async () => {
     await using server = await startServer((response) =>
       sendJson(response, {
         ...completion({ content: 'I will.', tool_calls: wireCalls }, 'tool_calls'),
@@ -79,7 +79,7 @@ describe('AIDriver.query', () => {
     expectTypeOf<QueryResult['toolCalls']>().toEqualTypeOf<ToolCall[] | undefined>()
   })
 
-  it('S2-18 has no toolCalls when there are none, and names how it ended', async () => {
+  it('S2-18 has no toolCalls if there are none, and names how it ended', async () => {
     const endings = { stop: 'stop', length: 'length', content_filter: 'error', refusal: 'stop' } as const
     for (const [reason, finishReason] of Object.entries(endings)) {
       await using server = await startServer((response) => sendJson(response, completion({ content: 'x' }, reason)))
@@ -93,7 +93,7 @@ describe('AIDriver.query', () => {
     }
   })
 
-  it('tells what of a request was not passed on', async () => {
+  it('reports what was left out of a request', async () => {
     await using server = await startServer((response) => sendJson(response, completion({ content: 'x' })))
     const [tool] = tools
     if (tool === undefined) throw new Error('no tool')
@@ -123,7 +123,7 @@ describe('AIDriver.query', () => {
     ])
   })
 
-  it('S2-49 two queries: all calls run at once, their results sent back', async () => {
+  it('S2-49 with two queries, runs all calls in parallel and sends their results back', async () => {
     await using server = await startServer((response, _request, index) =>
       sendJson(
         response,
@@ -157,7 +157,7 @@ describe('AIDriver.query', () => {
     ])
   })
 
-  it('Q4 H18 gives each call an id of its own', async () => {
+  it('Q4 H18 gives each call a unique id', async () => {
     const found = ['', 'call_0', 'call_0'].map((id) => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } }))
     await using server = await startServer((response) => sendJson(response, completion({ tool_calls: found }, 'tool_calls')))
     const { toolCalls = [] } = await driverOf(server).query('Hi')
@@ -166,7 +166,7 @@ describe('AIDriver.query', () => {
     for (const { id } of toolCalls) expect(id).toMatch(/^call_/)
   })
 
-  it('S2-8 S2-9 S2-10 S2-11 S2-12 S2-13 tells the kinds of messages apart', () => {
+  it('S2-8 S2-9 S2-10 S2-11 S2-12 S2-13 distinguishes the kinds of messages', () => {
     const message: ChatMessage[] = [
       { role: 'user', content: 'Hi' },
       { role: 'assistant', content: '', toolCalls: calls },
@@ -178,7 +178,7 @@ describe('AIDriver.query', () => {
     expectTypeOf<Extract<ChatMessage, { role: 'tool' }>>().toEqualTypeOf<ToolResultMessage>()
   })
 
-  it('refuses tools for a model without native calls, instead of sending what it does not take', async () => {
+  it('refuses tools for a model without native calls instead of sending them', async () => {
     const driver = new AIDriver({ provider: 'custom', model: 'm', baseURL: 'http://127.0.0.1:9', dialect: 'hermes' })
     const words = { code: 'invalid_option', message: expect.stringContaining('`custom/m`, which does not support native calls') }
     await expect(driver.query('go', { tools })).rejects.toMatchObject(words)
@@ -201,7 +201,7 @@ describe('AIDriver.query', () => {
     await expect(driver.stream('go', { tools: given as never }).result).rejects.toMatchObject(error)
   })
 
-  it('takes tools in place of their definitions: the definitions are sent', async () => {
+  it('accepts tools in place of their definitions: the definitions are sent', async () => {
     await using server = await startServer((response) => sendJson(response, completion({ content: 'Hi.' })))
     const greet = defineTool({ name: 'greet', description: 'Greets.', parameters: z.object({ name: z.string() }), execute: () => 'Hi' })
     await driverOf(server).query('go', { tools: [greet, ...tools] })
@@ -214,7 +214,7 @@ describe('AIDriver.query', () => {
     await expect(driverOf(server).query('Hi', { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'aborted' })
   })
 
-  it('takes a model, a name or settings', () => {
+  it('accepts a model, a name or settings', () => {
     const model = createModel('ollama/qwen3:8b')
     expect(new AIDriver(model).model).toBe(model)
     expect(new AIDriver('ollama/qwen3:8b').model).toMatchObject({ provider: 'ollama', model: 'qwen3:8b' })
@@ -224,7 +224,7 @@ describe('AIDriver.query', () => {
 })
 
 describe('AIDriver.stream', () => {
-  it('S2-39 S2-40 S2-41 S2-42 yields text only; calls and the rest are in the result', async () => {
+  it('S2-39 S2-40 S2-41 S2-42 yields only text; calls and the rest are in the result', async () => {
     await using server = await startServer((response) => eventStream(response).end(mixed))
     const { stream, result } = driverOf(server).stream('Weather and time in Tokyo?', { tools })
     expectTypeOf<StreamResult>().toEqualTypeOf<{ stream: AsyncIterable<string>; result: Promise<QueryResult> }>()
@@ -238,7 +238,7 @@ describe('AIDriver.stream', () => {
     expect(server.requests[0]?.body).toMatchObject({ stream: true, tools })
   })
 
-  it('S2-39 either half may be left alone, and the text can still be read afterwards', async () => {
+  it('S2-39 allows either half to be ignored; the text can still be read afterwards', async () => {
     await using server = await startServer((response) => eventStream(response).end(mixed))
     const onlyResult = driverOf(server).stream('Hi')
     expect((await onlyResult.result).content).toBe('Let me look.')
@@ -246,7 +246,7 @@ describe('AIDriver.stream', () => {
     expect((await collect(driverOf(server).stream('Hi').stream)).join('')).toBe('Let me look.')
   })
 
-  it('S2-39 gives pieces as they arrive', async () => {
+  it('S2-39 yields pieces as they arrive', async () => {
     const go = Promise.withResolvers<void>()
     await using server = await startServer(async (response) => {
       eventStream(response).write(events(chunk({ content: 'first' })))
@@ -261,7 +261,7 @@ describe('AIDriver.stream', () => {
     expect(pieces).toEqual(['first', 'second'])
   })
 
-  it('H31 leaving the loop aborts the request; nothing is left behind, nothing rejects unheard', async () => {
+  it('H31 aborts the request when the loop is left; nothing is left behind, and no rejection is unhandled', async () => {
     await using server = await startServer((response) => eventStream(response).write(events(chunk({ content: 'first' }))))
     const { signal } = new AbortController()
     const { stream, result } = driverOf(server).stream('Hi', { signal })
@@ -272,13 +272,13 @@ describe('AIDriver.stream', () => {
     await server.firstClosed
     await expect(result).rejects.toMatchObject({ code: 'aborted' })
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
-    // A reader that has left is told that there is no more, not why.
+    // A reader that has left gets the end, not the reason.
     expect(await collect(driverOf(server).stream('Hi', { signal: AbortSignal.abort() }).stream).catch((error) => error.code)).toBe(
       'aborted',
     )
   })
 
-  it('H31 a reader may leave while it waits', async () => {
+  it('H31 lets a reader leave while it waits', async () => {
     await using server = await startServer((response) => eventStream(response).flushHeaders())
     const reader = driverOf(server).stream('Hi').stream[Symbol.asyncIterator]()
     const waiting = reader.next()
@@ -287,7 +287,7 @@ describe('AIDriver.stream', () => {
     expect(await reader.next()).toEqual({ value: undefined, done: true })
   })
 
-  it('H30 the caller’s signal ends both halves with aborted', async () => {
+  it('H30 ends both halves with `aborted` on the caller’s signal', async () => {
     const controller = new AbortController()
     await using server = await startServer((response) => eventStream(response).write(events(chunk({ content: 'first' }))))
     const { stream, result } = driverOf(server).stream('Hi', { signal: controller.signal })
@@ -299,7 +299,7 @@ describe('AIDriver.stream', () => {
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
   })
 
-  it('H40 a stream that breaks off throws in the loop, after what had come, and rejects the result', async () => {
+  it('H40 throws in the loop after the received text if a stream breaks off, and rejects the result', async () => {
     await using server = await startServer((response) => {
       eventStream(response).write(events(chunk({ content: 'first' })))
       setImmediate(() => response.destroy())

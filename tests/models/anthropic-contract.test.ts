@@ -6,7 +6,7 @@ import { refuseIllegal } from './rules/strict-provider.ts'
 const options = { wire: 'anthropic-messages', refuse: refuseIllegal } as const
 const settings = { provider: 'anthropic', model: 'claude-mock', apiKey: 'sk-ant-test', maxRetryDelayMs: 2000 }
 
-// Some cases wait for a second: the others go on meanwhile.
+// Some cases wait for a second; the others run meanwhile.
 const runner = { describe, it: it.concurrent, expect }
 
 testModel(

@@ -56,7 +56,7 @@ describe('errors of the Messages API', () => {
     })
   }
 
-  it('Q23 errors inside a stream are told apart by their type', async () => {
+  it('Q23 distinguishes errors inside a stream by their type', async () => {
     const types = { overloaded_error: true, api_error: true, rate_limit_error: true, timeout_error: true, invalid_request_error: false }
     for (const [type, retryable] of Object.entries(types)) {
       const errorInStream = { type: 'error', error: { type, message: 'x' } }
@@ -66,7 +66,7 @@ describe('errors of the Messages API', () => {
     }
   })
 
-  it('a body that is no message, and a stream that is none', async () => {
+  it('rejects a body that is not a message, and a stream that is not one', async () => {
     for (const script of [
       [{ body: { id: 'x' } }],
       [{ body: [] as never }],
@@ -89,7 +89,7 @@ describe('keys, headers and addresses', () => {
     return { headers: server.requests[0]?.headers ?? {}, path: server.requests[0]?.path ?? '', warnings }
   }
 
-  it('S4-20 a key without its usual beginning only warns, once', async () => {
+  it('S4-20 only warns about a key without the usual prefix, once', async () => {
     await using server = await startStrictProvider({ script: () => 'ok' })
     const model = createModel({ ...settings, apiKey: 'gateway-key', baseURL: server.url })
     const first = await model.generate({ messages: hello })
@@ -99,7 +99,7 @@ describe('keys, headers and addresses', () => {
     expect((await headersOf({})).warnings).toEqual([])
   })
 
-  it('S3-18 an empty key is none: the environment’s is taken, else it is missing', async () => {
+  it('S3-18 treats an empty key as absent: uses the environment’s, or reports a missing key', async () => {
     vi.stubEnv('ANTHROPIC_API_KEY', 'sk-ant-of-the-environment')
     expect((await headersOf({ apiKey: '' })).headers.authorization).toBe('Bearer sk-ant-of-the-environment')
     vi.stubEnv('ANTHROPIC_API_KEY', '')
@@ -107,7 +107,7 @@ describe('keys, headers and addresses', () => {
     await expect(headersOf({ apiKey: '' })).rejects.toMatchObject({ code: 'missing_api_key' })
   })
 
-  it('a compatible server gets x-api-key and the version it knows', async () => {
+  it('sends x-api-key and the version to a compatible server', async () => {
     const compatible = await headersOf({ provider: 'anthropic-compatible', apiKey: 'any' })
     expect(compatible.headers).toMatchObject({ 'x-api-key': 'any', 'anthropic-version': '2023-06-01' })
     expect(compatible.headers).not.toHaveProperty('authorization')
@@ -118,13 +118,13 @@ describe('keys, headers and addresses', () => {
     expect((await headersOf({ quirks: { apiVersion: '2024-01-01' } })).headers['anthropic-version']).toBe('2024-01-01')
   })
 
-  it('what the environment says of Anthropic’s own account goes to nobody else', async () => {
+  it('sends nothing from the environment of Anthropic’s account to another server', async () => {
     vi.stubEnv('ANTHROPIC_CUSTOM_HEADERS', 'x-team: blue')
     expect((await headersOf({})).headers['x-team']).toBe('blue')
     expect((await headersOf({ provider: 'anthropic-compatible' })).headers).not.toHaveProperty('x-team')
   })
 
-  it('the address may be written with or without the version', async () => {
+  it('accepts the address with or without the version', async () => {
     await using server = await startStrictProvider({ script: () => 'ok' })
     for (const path of ['', '/', '/v1', '/v1/', '/anthropic', '/anthropic/v1']) {
       await createModel({ ...settings, baseURL: `${server.url}${path}` }).generate({ messages: hello })
@@ -133,7 +133,7 @@ describe('keys, headers and addresses', () => {
     expect(paths).toEqual([...Array(4).fill('/v1/messages'), ...Array(2).fill('/anthropic/v1/messages')])
   })
 
-  it('writes nothing to the console, whatever it thinks of the model, and whatever the environment says', async () => {
+  it('prints nothing, whatever the model or the environment', async () => {
     vi.stubEnv('ANTHROPIC_LOG', 'debug')
     const written = (['debug', 'info', 'log', 'warn', 'error'] as const).map((level) => vi.spyOn(console, level))
     await headersOf({ model: 'claude-sonnet-4-5' })
@@ -141,7 +141,7 @@ describe('keys, headers and addresses', () => {
     for (const spy of written) expect(spy).not.toHaveBeenCalled()
   })
 
-  it('the driver can be had without `createModel`, and takes a preset of its own', async () => {
+  it('creates the driver without `createModel`, with a preset of its own', async () => {
     await using server = await startStrictProvider({ script: ['ok'] })
     const model = anthropicModel({ provider: 'mine', model: 'm', apiKey: 'k', baseURL: server.url, preset: { driver: 'anthropic' } })
     expect(await model.generate({ messages: hello })).toMatchObject({ text: 'ok' })

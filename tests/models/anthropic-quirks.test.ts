@@ -19,7 +19,7 @@ function modelAt({ url }: MockProvider, model = 'claude-x'): ChatModel {
   return createModel({ provider: 'anthropic', model, apiKey: 'sk-ant-test', baseURL: url, maxRetries: 0 })
 }
 
-/** What the events of a recording add up to, as the API sends it without streaming. */
+/** The complete message of a recording, as the API sends it without streaming. */
 function wholeOf(recording: string): JsonObject {
   let message: JsonObject = {}
   const content: JsonObject[] = []
@@ -47,7 +47,7 @@ async function whole(recording: string): Promise<ModelResponse> {
   return await ask(modelAt(server), { stream: false })
 }
 
-/** Both ways, which have to give the same. */
+/** Streamed and not streamed, which must give the same result. */
 async function both(recording: string): Promise<ModelResponse> {
   const streamed = await replay(modelAt, recording)
   const unstreamed = await whole(recording)
@@ -59,7 +59,7 @@ async function both(recording: string): Promise<ModelResponse> {
   return streamed
 }
 
-describe('responses of the Messages API, whole and cut, streamed and not', () => {
+describe('responses of the Messages API, complete and split, streamed and not', () => {
   it('Q19 S2-27 a call without arguments has {}', async () => {
     const { toolCalls, text, finishReason } = await both('q19-no-arguments')
     const refresh = { type: 'function', function: { name: 'refresh', arguments: '{}' } }
@@ -70,12 +70,12 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     expect([text, finishReason]).toEqual(['I refresh it.', 'tool_calls'])
   })
 
-  it('Q19 S2-45 arguments cut inside keys, characters and escapes', async () => {
+  it('Q19 S2-45 arguments are split inside keys, characters and escapes', async () => {
     const { toolCalls } = await both('q19-cut-anywhere')
     expect(JSON.parse(toolCalls[0]?.function.arguments ?? '')).toEqual({ city: '東京', note: 'a\né "b"' })
   })
 
-  it('Q19 S2-27 input that is whole in the start of its block', async () => {
+  it('Q19 S2-27 the input is complete in the start of its block', async () => {
     const { toolCalls } = await both('q19-input-in-start')
     expect(toolCalls).toEqual([
       { id: 'toolu_a', ...weather },
@@ -83,7 +83,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     ])
   })
 
-  it('Q20 a call and the stop reason in the start of the message; the call goes back with its caller and container', async () => {
+  it('Q20 a call and the stop reason are in the start of the message; the call is sent back with its caller and container', async () => {
     const response = await replay(modelAt, 'q20-calls-in-message-start')
     expect(response).toMatchObject({ toolCalls: [{ id: 'toolu_a', ...weather }], finishReason: 'tool_calls' })
     const caller = { type: 'code_execution_20250825', tool_id: 'srvtoolu_1' }
@@ -92,7 +92,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     expect(body.container).toBe('container_9')
   })
 
-  it('Q20 unknown events and blocks, pings, text between calls', async () => {
+  it('Q20 unknown events and blocks, pings, and text between calls are accepted', async () => {
     const response = await replay(modelAt, 'q20-unknown-and-mixed')
     expect(response).toMatchObject({
       text: 'First, then.',
@@ -106,7 +106,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     expect(response).not.toHaveProperty('providerData')
   })
 
-  it('Q21 thinking and redacted thinking are kept verbatim, and go back in their place', async () => {
+  it('Q21 thinking and redacted thinking are kept verbatim and sent back in place', async () => {
     const response = await both('q21-thinking')
     expect(response).toMatchObject({ reasoning: 'Two cities, two calls. 思考And the time.', text: 'I look it up.' })
     expect(response.usage).toMatchObject({ outputTokens: 80, reasoningTokens: 33 })
@@ -121,7 +121,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     ])
   })
 
-  it('Q21 of a message that was changed only the thinking it begins with goes back; to another provider none', async () => {
+  it('Q21 only the opening thinking of a changed message is sent back, and none to another provider', async () => {
     const response = await replay(modelAt, 'q21-thinking')
     const { assistant } = await sentBack({ ...response, text: 'Edited.' })
     expect(assistant.map(({ type }) => type)).toEqual(['thinking', 'redacted_thinking', 'text', 'tool_use', 'tool_use'])
@@ -130,7 +130,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     expect(sent.assistant.map(({ type }) => type)).toEqual(['text', 'tool_use', 'tool_use'])
   })
 
-  it('Q22 H20 what the provider runs itself is kept, but is no call of ours', async () => {
+  it('Q22 H20 blocks of the provider’s own tools are kept and not returned as calls', async () => {
     const response = await both('q22-server-tools')
     expect(response).toMatchObject({ text: 'I search. It rains.', toolCalls: [], finishReason: 'stop' })
     const { assistant } = await sentBack(response)
@@ -139,7 +139,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     expect(assistant[3]).toMatchObject({ text: 'It rains.', citations: [{ encrypted_index: 'Eo8B' }] })
   })
 
-  it('Q22 pause_turn: the turn is sent back and gone on with, as one response with the usage of both', async () => {
+  it('Q22 after pause_turn, the turn is sent back and continued as one response with the usage of both', async () => {
     const response = await replay(modelAt, 'q22-pause', 'q22-after-pause')
     expect(response).toMatchObject({ text: 'I search. It rains.', toolCalls: [], finishReason: 'stop', rawFinishReason: 'end_turn' })
     expect(response.usage).toEqual({ inputTokens: 150, outputTokens: 45, totalTokens: 195, cacheReadTokens: 10 })
@@ -156,7 +156,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     expect(kept.map(({ type }) => type)).toEqual(['text', 'server_tool_use', 'web_search_tool_result', 'text'])
   })
 
-  it('Q22 a turn that is paused for ever is left unfinished, and says so', async () => {
+  it('Q22 a turn that is paused forever is left unfinished, with a warning', async () => {
     await using server = await startStrictProvider({ script: () => ({ text: 'on ', rawFinishReason: 'pause_turn' }) })
     const response = await ask(modelAt(server), { stream: false })
     expect(server.requests).toHaveLength(17)
@@ -172,7 +172,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     await expect(asked).rejects.toMatchObject({ code: 'aborted' })
   })
 
-  it('Q22 a refusal is named; calls beside it are dropped, and its explanation stands in for a text', async () => {
+  it('Q22 a refusal is named; calls beside it are dropped, and its explanation replaces a missing text', async () => {
     const response = await both('q22-refusal')
     expect(response).toMatchObject({ text: 'I could ', toolCalls: [], finishReason: 'refusal', rawFinishReason: 'refusal' })
     expect(response.warnings).toEqual(['1 tool call(s) of a refused response were dropped'])
@@ -181,7 +181,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     expect(await ask(modelAt(server), { stream: false })).toMatchObject({ text: 'This was declined.', finishReason: 'refusal' })
   })
 
-  it('Q22 a full context window: a part of an answer is cut, none is context_overflow', async () => {
+  it('Q22 with a full context window, a partial answer is cut off, and no answer is context_overflow', async () => {
     const rawFinishReason = 'model_context_window_exceeded'
     for (const stream of [true, false]) {
       await using server = await startStrictProvider({ script: [{ text: 'Half', rawFinishReason }, { rawFinishReason }] })
@@ -191,7 +191,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     }
   })
 
-  it('Q23 overloaded_error inside a stream is tried again, unless something was shown', async () => {
+  it('Q23 overloaded_error inside a stream is retried unless something was shown', async () => {
     await using server = await startStrictProvider({ recordings: [readRecording('q23-overloaded'), readRecording('q24-usage')] })
     const model = createModel({ provider: 'anthropic', model: 'claude-x', apiKey: 'sk-ant-t', baseURL: server.url, maxRetryDelayMs: 1 })
     expect(await model.generate({ messages: hello })).toMatchObject({ text: 'Hi', retries: 1 })
@@ -205,7 +205,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     })
   })
 
-  it('Q24 usage adds up: input_tokens are those beside the cache', async () => {
+  it('Q24 usage adds up: input_tokens exclude the cache', async () => {
     const { usage } = await both('q24-usage')
     expect(usage).toEqual({
       inputTokens: 4307,
@@ -236,7 +236,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     return await ask(modelAt(server))
   }
 
-  it('Q24 a later count of what was read corrects the first, also downwards; one that counts nothing does not', async () => {
+  it('Q24 a later input count corrects the first, even downwards; one that counts nothing does not', async () => {
     const first = { input_tokens: 1000, output_tokens: 1 }
     for (const [later, usage] of [
       [
@@ -264,7 +264,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     expect((await answer(cached, ...text(0, 'Hi'), ...end(nothing))).usage).toMatchObject({ inputTokens: 1000, cacheReadTokens: 1000 })
   })
 
-  it('Q24 what a compaction of the conversation read and wrote is counted, and its summary goes back with the answer', async () => {
+  it('Q24 a compaction of the conversation is counted, and its summary is sent back with the answer', async () => {
     const pass = { type: 'compaction', input_tokens: 5000, output_tokens: 300, cache_read_input_tokens: 100 }
     const iterations = [pass, { type: 'message', input_tokens: 40, output_tokens: 7 }]
     const usage = { input_tokens: 40, output_tokens: 7, iterations }
@@ -290,7 +290,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     expect(server.requests[1]?.body.messages).toMatchObject([{}, { content: [summary, { type: 'text', text: 'Hi' }] }, {}])
   })
 
-  it('H41 a second message in one stream is none of the first: the first was cut', async () => {
+  it('H41 a second message in one stream is not part of the first, which was cut off', async () => {
     const call = { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 'a', name: 'pay', input: {} } }
     const spliced = [message({ input_tokens: 9, output_tokens: 1 }), ...text(0, 'One'), message({ input_tokens: 9 }, 'msg_2'), call]
     await expect(answer(...spliced, ...end({ output_tokens: 5 }))).rejects.toMatchObject({
@@ -303,7 +303,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     expect(await answer(...twice, ...text(0, 'One'), ...end({ output_tokens: 5 }))).toMatchObject({ text: 'One', finishReason: 'stop' })
   })
 
-  it('H12 H18 a placeholder, repeated arguments, repeated and missing ids: every call once, with its own arguments', async () => {
+  it('H12 H18 with a placeholder, repeated arguments, and repeated or missing ids, every call has its own arguments once', async () => {
     const start = (index: number, id: string | undefined, input: JsonObject = {}): JsonObject => ({
       type: 'content_block_start',
       index,
@@ -332,14 +332,14 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     expect(new Set(result.toolCalls.map(({ id }) => id)).size).toBe(4)
   })
 
-  it('H15 arguments cut short, whatever the stop reason says: a cut response', async () => {
+  it('H15 incomplete arguments are a cut response, whatever the stop reason', async () => {
     const cut = { toolCalls: [{ name: 'look', arguments: '{"a":' }], rawFinishReason: 'tool_use' }
     await using server = await startStrictProvider({ script: [cut] })
     expect(await ask(modelAt(server))).toMatchObject({ finishReason: 'length', warnings: [expect.stringContaining('cut off')] })
   })
 })
 
-/** What of a response is sent to the provider in the next round, with results for its calls. */
+/** The parts of a response that are sent in the next round, with results for its calls. */
 async function sentBack(response: ModelResponse): Promise<{ assistant: JsonObject[]; body: JsonObject }> {
   await using server = await startStrictProvider({ script: ['ok'] })
   const { text, toolCalls, providerData } = response

@@ -20,7 +20,7 @@ const result = (toolCallId: string, content: ChatMessage['content'] = 'ok', isEr
   ...(isError === undefined ? {} : { isError }),
 })
 
-/** What a request looks like on the wire, and what the response warns of. The mock provider refuses what the API would. */
+/** The request as sent, and the warnings of the response. The mock provider refuses what the API would refuse. */
 async function sent(
   request: Partial<ModelRequest>,
   settings: Partial<ModelSettings> = {},
@@ -33,7 +33,7 @@ async function sent(
   return { body: only.body, warnings, request: only }
 }
 
-/** The turns of a body, without the marks of what is to be cached. */
+/** The turns of a body, without cache marks. */
 async function turnsOf(messages: ChatMessage[], more: Partial<ModelRequest> = {}, settings: Partial<ModelSettings> = {}) {
   const { body, warnings } = await sent({ messages, providerOptions: { promptCaching: false }, ...more }, settings)
   return { turns: body.messages, system: body.system, warnings, body }
@@ -51,7 +51,7 @@ describe('tools', () => {
     ])
   })
 
-  it('S2-36 alternatives at the top of a schema, which the API refuses, are joined into one object', async () => {
+  it('S2-36 alternatives at the top of a schema, which the API refuses, are merged into one object', async () => {
     const kind = (value: string) => ({ type: 'string', const: value })
     const circle = { type: 'object', properties: { kind: kind('circle'), r: { type: 'number' } }, required: ['kind', 'r'] }
     const square = { type: 'object', properties: { kind: kind('square'), side: { type: 'number' } }, required: ['kind', 'side'] }
@@ -79,7 +79,7 @@ describe('tools', () => {
     expect(warnings).toEqual([expect.stringContaining('`draw`')])
   })
 
-  it('S2-23 S2-24 S2-25 S2-26 the tool choices, and one call at a time', async () => {
+  it('S2-23 S2-24 S2-25 S2-26 all tool choices are sent, and one call at a time', async () => {
     const tools = [tool('look')]
     const named = { type: 'function' as const, function: { name: 'look' } }
     const single = { disable_parallel_tool_use: true }
@@ -106,13 +106,13 @@ describe('tools', () => {
     expect((await sent({ toolChoice: 'required' })).body).not.toHaveProperty('tool_choice')
   })
 
-  it('S2-38 tools the provider runs itself stand beside ours', async () => {
+  it('S2-38 the provider’s own tools are sent beside the others', async () => {
     const search = { type: 'web_search_20250305', name: 'web_search' }
     const { body } = await sent({ tools: [tool('look')], providerOptions: { tools: [search] } })
     expect(body.tools).toMatchObject([{ name: 'look' }, { ...search, cache_control: { type: 'ephemeral' } }])
   })
 
-  it('a history with calls and no tools offered: stand-ins that must not be called, for without any it would be refused', async () => {
+  it('a conversation with calls but no tools is sent with placeholders that must not be called', async () => {
     const { body } = await sent({ messages: [...hello, calls(call('a'), call('b', 'odd name!')), result('a'), result('b')] })
     expect(body.tools).toMatchObject([
       { name: 'look', input_schema: { type: 'object' } },
@@ -121,7 +121,7 @@ describe('tools', () => {
     expect(body.tool_choice).toEqual({ type: 'none' })
   })
 
-  it('`strict` is passed on to models that take it', async () => {
+  it('`strict` is sent to models that accept it', async () => {
     const strict = { ...tool('look'), function: { ...tool('look').function, strict: true } }
     expect((await sent({ tools: [strict] })).body.tools).toMatchObject([{ strict: true }])
     const old = await sent({ tools: [strict] }, { model: 'claude-3-5-haiku-20241022' })
@@ -131,7 +131,7 @@ describe('tools', () => {
 })
 
 describe('messages', () => {
-  it('S2-52 S2-55 S2-58 Q25 S4-13 calls with their text, and all results of a turn in one user message, before what the user says', async () => {
+  it('S2-52 S2-55 S2-58 Q25 S4-13 calls keep their text, and the results of a turn are in one user message, before the user’s text', async () => {
     const { turns, system } = await turnsOf([
       { role: 'system', content: 'Be brief.' },
       ...hello,
@@ -166,7 +166,7 @@ describe('messages', () => {
     ])
   })
 
-  it('Q25 no empty text block, and a user first', async () => {
+  it('Q25 no text block is empty, and a user message is first', async () => {
     const { turns, system } = await turnsOf([
       { role: 'system', content: '  ' },
       { role: 'assistant', content: 'Welcome.' },
@@ -194,7 +194,7 @@ describe('messages', () => {
     ])
   })
 
-  it('H18 ids, names and arguments another provider made are fitted, on call and result alike', async () => {
+  it('H18 ids, names and arguments of another provider are converted, alike in call and result', async () => {
     const ids = ['functions.look:0', 'x'.repeat(300), '', 'toolu_ok']
     const messages = [...hello, calls(...ids.map((id) => call(id, 'a.b/c', '{"broken'))), ...ids.map((id) => result(id))]
     const { turns } = await turnsOf(messages)
@@ -206,7 +206,7 @@ describe('messages', () => {
     expect(assistant?.content[0]).toMatchObject({ name: 'a_b_c', input: {} })
   })
 
-  it('images and files, in user messages and in results; what has no place is replaced by a note', async () => {
+  it('images and files are sent in messages and results; unsupported ones become a note', async () => {
     const parts = [
       { type: 'image' as const, url: 'https://example.com/a.png' },
       { type: 'image' as const, url: 'data:image/png;base64,aGk=' },
@@ -235,7 +235,7 @@ describe('messages', () => {
     expect(textOnly.turns).toMatchObject([{ content: parts.map(({ type }) => ({ type: 'text', text: `[${type} not shown]` })) }, {}, {}])
   })
 
-  it('a frozen history is sent the same in every request', async () => {
+  it('a frozen conversation is sent identically in every request', async () => {
     await using server = await startStrictProvider({ script: () => 'ok' })
     const model = createModel({ provider: 'anthropic', model: 'claude-x', apiKey: 'sk-ant-test', baseURL: server.url })
     const messages = [...hello, calls(call('a')), result('a'), ...hello].map((message) => Object.freeze(message))
@@ -254,7 +254,7 @@ describe('prompt caching', () => {
   ]
   const mark = { cache_control: { type: 'ephemeral' } }
 
-  it('marks the last tool, the end of the system prompt, the last turn, and where the request before ended', async () => {
+  it('marks the last tool, the end of the system prompt, the last turn, and the end of the request before', async () => {
     const { body, request } = await sent({ messages, tools: [tool('look'), tool('other')] })
     expect(body.tools).toMatchObject([{ name: 'look' }, { name: 'other', ...mark }])
     expect(body.system).toEqual([
@@ -262,11 +262,11 @@ describe('prompt caching', () => {
       { type: 'text', text: 'Two.', ...mark },
     ])
     expect(body.messages).toMatchObject([{ content: [mark] }, {}, { content: [{ tool_use_id: 'a', ...mark }] }])
-    // Four, and no more are allowed.
+    // Four are the most that are allowed.
     expect(request.rawBody.split('cache_control')).toHaveLength(5)
   })
 
-  it('finds what the request before has cached again, however many calls there were in between', async () => {
+  it('finds what the request before has cached, however many calls came in between', async () => {
     const ids = Array.from({ length: 30 }, (_, at) => `c${at}`)
     const many = [...messages, calls(...ids.map((id) => call(id))), ...ids.map((id) => result(id))]
     const before = await sent({ messages, tools: [tool('look')] })
@@ -281,7 +281,7 @@ describe('prompt caching', () => {
     expect(after.request.rawBody.split('cache_control')).toHaveLength(5)
   })
 
-  it('is switched off by the quirk, or for a model or a request by `providerOptions`, which can also switch it on again', async () => {
+  it('is turned off by the quirk, or for a model or request by `providerOptions`, which can also turn it on', async () => {
     const off = { promptCaching: false }
     const ways: [Partial<ModelRequest>, Partial<ModelSettings>, boolean][] = [
       [{}, { quirks: off }, false],
@@ -296,7 +296,7 @@ describe('prompt caching', () => {
     }
   })
 
-  it('never marks a thought', async () => {
+  it('never marks thinking', async () => {
     const data = { layout: [{ block: { type: 'thinking', thinking: 'Hm.', signature: 's' } }] }
     const { request } = await sent({
       messages: [...hello, { role: 'assistant', content: '', providerData: { provider: 'anthropic', data } }],
@@ -306,7 +306,7 @@ describe('prompt caching', () => {
 })
 
 describe('settings', () => {
-  it('max_tokens is always sent: what is asked for, else what the model may write', async () => {
+  it('max_tokens is always sent: the requested limit, or the model’s', async () => {
     expect((await sent({ maxOutputTokens: 77 })).body.max_tokens).toBe(77)
     const defaults = {
       'claude-opus-4-8': 64000,
@@ -318,7 +318,7 @@ describe('settings', () => {
     expect((await sent({}, { quirks: { maxTokens: 99 } })).body.max_tokens).toBe(99)
   })
 
-  it('sampling settings go to models that take them; the others are warnings', async () => {
+  it('sampling settings are sent to models that accept them; the others are warnings', async () => {
     const all = { temperature: 0.3, topP: 0.9, stop: ['END'], seed: 1, frequencyPenalty: 1, presencePenalty: 1 }
     const old = await sent(all, { model: 'claude-haiku-4-5-20251001' })
     expect(old.body).toMatchObject({ temperature: 0.3, stop_sequences: ['END'] })
@@ -331,7 +331,7 @@ describe('settings', () => {
     expect(fresh.warnings).toHaveLength(5)
   })
 
-  it('reasoning effort in the words each model has for it', async () => {
+  it('the reasoning effort is sent in each model’s form', async () => {
     const asked = async (model: string, effort: ModelRequest['reasoningEffort'], more: Partial<ModelRequest> = {}) => {
       const { body, warnings } = await sent({ ...(effort === undefined ? {} : { reasoningEffort: effort }), ...more }, { model })
       return { thinking: body.thinking, effort: (body.output_config as JsonObject | undefined)?.effort, warnings }
@@ -351,7 +351,7 @@ describe('settings', () => {
     })
   })
 
-  it('a choice that forces a call and thinking exclude each other: the choice wins where thinking can be left out', async () => {
+  it('a forced call and thinking exclude each other: the choice wins if thinking can be left out', async () => {
     const forced = { tools: [tool('look')], toolChoice: 'required' as const }
     const budget = await sent({ ...forced, reasoningEffort: 'high' }, { model: 'claude-haiku-4-5' })
     expect([budget.body.tool_choice, budget.body.thinking, budget.warnings.length]).toEqual([{ type: 'any' }, undefined, 1])
@@ -374,7 +374,7 @@ describe('settings', () => {
     expect(warnings).toHaveLength(1)
   })
 
-  it('quirks that are none are refused when the model is made', () => {
+  it('invalid quirks are refused when the model is created', () => {
     for (const quirks of [
       { maxTokens: 0 },
       { thinks: 'never' },

@@ -8,7 +8,7 @@ import { anySchema, closed } from './schemas.ts'
 
 const text = { type: 'string' }
 
-/** What a property's schema is sent as. */
+/** The schema that is sent for a property. */
 function sentAs(property: JsonObject, more: JsonObject = {}): unknown {
   const fitted = anthropicSchema({ ...closed({ a: property }), ...more })
   if ('problem' in fitted) return fitted.problem
@@ -17,7 +17,7 @@ function sentAs(property: JsonObject, more: JsonObject = {}): unknown {
 }
 
 describe('a response’s schema in Anthropic’s subset', () => {
-  it('every object is closed, and optional properties stay optional', () => {
+  it('closes every object and keeps optional properties optional', () => {
     expect(anthropicSchema({ type: 'object', title: 'T', properties: { a: text, b: text }, required: ['a'] })).toEqual({
       schema: { type: 'object', title: 'T', properties: { a: text, b: text }, required: ['a'], additionalProperties: false },
     })
@@ -76,7 +76,7 @@ describe('a response’s schema in Anthropic’s subset', () => {
     expect(sentAs(given)).toEqual(sent)
   })
 
-  it('definitions are sent where they are referred to, converted once', () => {
+  it('sends definitions where they are referenced, converted once', () => {
     const b = { type: 'object', properties: { c: { $ref: '#/definitions/c' }, d: { $ref: '#/definitions/c' } } }
     const fitted = anthropicSchema({
       ...closed({ a: { $ref: '#/$defs/b', description: 'B.' } }),
@@ -114,7 +114,7 @@ describe('a response’s schema in Anthropic’s subset', () => {
     expect(sentAs(property, more)).toBe(problem)
   })
 
-  it('no schema with more optional properties or alternatives than it compiles', () => {
+  it('sends no schema with more optional properties or alternatives than the API compiles', () => {
     const many = (count: number, schema: JsonObject) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, schema]))
     const nullable = { type: ['string', 'null'] }
     expect(anthropicSchema({ type: 'object', properties: many(24, text) })).toHaveProperty('schema')
@@ -123,7 +123,7 @@ describe('a response’s schema in Anthropic’s subset', () => {
     expect(anthropicSchema(closed(many(17, nullable)))).toEqual({ problem: 'has 17 alternatives of types, more than 16' })
   })
 
-  it('nothing that the API would refuse, and nothing that was not in the original', () => {
+  it('contains nothing that the API would refuse, and nothing that was not in the original', () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false })
     let taken = 0
     fc.assert(
@@ -133,7 +133,7 @@ describe('a response’s schema in Anthropic’s subset', () => {
         if ('problem' in fitted) return
         taken++
         expect(refuseOutputConfig({ format: { type: 'json_schema', schema: fitted.schema } })).toBeUndefined()
-        // The subset allows more values, and no more properties: an empty object that it takes is one that the original takes.
+        // The subset allows more values but no further properties: an empty object that it accepts is valid in the original.
         if (ajv.validate(fitted.schema, {})) expect(ajv.validate(schema, {})).toBe(true)
       }),
     )

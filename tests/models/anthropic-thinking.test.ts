@@ -14,7 +14,7 @@ const clock = defineTool({
   execute: () => '12:00',
 })
 
-/** A thought, streamed or whole, as the server sends it: without a signature, with an empty one, or with one of its own. */
+/** Thinking as the server sends it, streamed or not: without a signature, with an empty one, or with its own. */
 function reply(start: JsonObject, signatures: string[], stream: boolean, block: JsonObject): MockReply {
   const thinking = 'I need the clock.'
   const stop = block.type === 'tool_use' ? 'tool_use' : 'end_turn'
@@ -69,7 +69,7 @@ async function sentBack(settings: { provider: string; model: string }, start: Js
 }
 
 describe.each([true, false])('thinking on servers compatible with the Messages API (streaming: %s)', (stream) => {
-  it.each(forms)('F3 goes back as it came, with %s, before calls and before answers', async (_name, start, signatures, expected) => {
+  it.each(forms)('F3 is sent back unchanged, with %s, before calls and before answers', async (_name, start, signatures, expected) => {
     for (const settings of [
       { provider: 'anthropic-compatible', model: 'MiniMax-M3' },
       { provider: 'anthropic-compatible', model: 'deepseek-v4-pro' },
@@ -83,7 +83,7 @@ describe.each([true, false])('thinking on servers compatible with the Messages A
     }
   })
 
-  it('F3 Claude gets back only what it has signed, behind a gateway as well', async () => {
+  it('F3 is sent back to Claude only if Claude signed it, even behind a gateway', async () => {
     for (const settings of [
       { provider: 'anthropic', model: 'claude-sonnet-4-5' },
       { provider: 'anthropic-compatible', model: 'anthropic/claude-opus-5' },

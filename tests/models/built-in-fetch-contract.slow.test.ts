@@ -3,9 +3,9 @@ import { createModel } from '../../src/models/create-model.ts'
 import { testModel } from '../../src/testing/index.ts'
 import { refuseIllegal } from './rules/strict-provider.ts'
 
-// What each driver's own contract file runs over our transport.
+// Each driver's own contract file tests the default transport.
 
-// Some cases wait for a second: the others go on meanwhile.
+// Some cases wait for a second; the others run meanwhile.
 const runner = { describe, it: it.concurrent, expect }
 const refuse = refuseIllegal
 const settings = { apiKey: 'key-for-tests', maxRetryDelayMs: 2000, fetch }

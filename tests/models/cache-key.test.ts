@@ -4,7 +4,7 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import { hello } from './one-request.ts'
 import { startStrictProvider } from './rules/strict-provider.ts'
 
-/** The bodies sent to an address, which is that of a server on this machine in truth. */
+/** The bodies sent to an address, which is really that of a server on this machine. */
 async function sentTo(baseURL: string | undefined, settings: Partial<ModelSettings> = {}, cacheKey: string | undefined = 'chat-1') {
   await using server = await startStrictProvider({ script: ['Hello.'] })
   const bodies: JsonObject[] = []
@@ -37,14 +37,14 @@ describe.each(['openai', 'openai-responses'])('the key of the cache: %s', (provi
     expect(await sentTo(baseURL, { provider })).not.toHaveProperty('prompt_cache_key')
   })
 
-  it('is sent, or not, where the model’s quirks say so', async () => {
+  it('is sent or not as the model’s quirks say', async () => {
     const quirks = (promptCacheKey: boolean) => ({ provider, quirks: { promptCacheKey } })
     expect(await sentTo('https://llm.example/v1', quirks(true))).toMatchObject({ prompt_cache_key: 'chat-1' })
     expect(await sentTo(undefined, quirks(false))).not.toHaveProperty('prompt_cache_key')
     expect(() => createModel({ provider, model: 'm', quirks: { promptCacheKey: 'yes' } })).toThrow('true, false or null')
   })
 
-  it('is not sent where there is none, gives way to the one in `providerOptions`, and is made shorter where it is too long', async () => {
+  it('is not sent if there is none, is overridden by `providerOptions`, and is shortened if too long', async () => {
     expect(await sentTo(undefined, { provider, providerOptions: { prompt_cache_key: 'theirs' } })).toMatchObject({
       prompt_cache_key: 'theirs',
     })
@@ -62,7 +62,7 @@ describe('the key of a run', () => {
     return model.requests.map(({ cacheKey }) => cacheKey)
   }
 
-  it('is that of its session, without the session’s id, and none without a session, for others begin as it does', async () => {
+  it('is derived from its session without containing its id; without a session, it is derived from nothing', async () => {
     const [first, second] = await keysOf({ session: 'ann@example.org/1' }, 2)
     expect(first).toMatch(/^[\w-]{43}$/)
     expect(second).toBe(first)
@@ -71,14 +71,14 @@ describe('the key of a run', () => {
     expect(await keysOf({})).toEqual([undefined])
   })
 
-  it('is the one it is given; false is none', async () => {
+  it('is the given one; false turns it off', async () => {
     expect(await keysOf({ cacheKey: 'tenant-7' })).toEqual(['tenant-7'])
     expect(await keysOf({ session: 's', cacheKey: 'tenant-7' })).toEqual(['tenant-7'])
     expect(await keysOf({ session: 's', cacheKey: false })).toEqual([undefined])
     await expect(keysOf({ cacheKey: '' })).rejects.toThrow('`cacheKey`')
   })
 
-  it('stays the same when a paused run in a session goes on', async () => {
+  it('stays the same when a paused run in a session continues', async () => {
     const model = scriptedModel([{ toolCalls: [{ name: 'hand_off_to_b' }] }, 'Hello.'])
     const runner = new AgentRunner({
       model,

@@ -10,7 +10,7 @@ const calls = (...made: [id: string, name: string][]): ChatMessage[] => [
   { role: 'assistant', content: '', toolCalls: made.map(([id, name]) => call(id, name)) },
   ...made.map(([id, name]): ChatMessage => ({ role: 'tool', content: `of ${id}`, toolCallId: id, name })),
 ]
-/** Of another model, of Kimi itself, of one before a compaction; and an id that the conversation has had to change. */
+/** Ids of another model, of Kimi, of a call before a compaction, and one that the conversation had to change. */
 const conversation: ChatMessage[] = [
   { role: 'user', content: 'Hi' },
   ...calls(['call_a1b2', 'look'], ['toolu_01', 'read$&']),
@@ -19,7 +19,7 @@ const conversation: ChatMessage[] = [
 ]
 const ids = ['functions.look:0', 'functions.read__:1', 'functions.look:2', 'functions.look:3', 'functions.look:4']
 
-/** The ids of calls, and of results, in the order in which they are sent. */
+/** The ids of calls and results, in the order in which they are sent. */
 async function idsSent(settings: { provider: string; model: string; quirks?: JsonObject }, path = '/v1') {
   await using provider = await startStrictProvider({ script: ['ok'], refuse: () => undefined })
   const model = createModel({ apiKey: 'k', baseURL: `${provider.url}${path}`, maxRetries: 0, ...settings })
@@ -39,7 +39,7 @@ async function idsSent(settings: { provider: string; model: string; quirks?: Jso
   }
 }
 
-describe('call ids after a template', () => {
+describe('call ids by a template', () => {
   it.each([
     ['moonshot', 'kimi-k2.6', '/v1'],
     ['moonshot', 'kimi-k2-thinking', '/v1'],
@@ -59,12 +59,12 @@ describe('call ids after a template', () => {
     expect(sent.results).toEqual(ids)
   })
 
-  it('F6 the Responses API, where Kimi’s own server speaks it', async () => {
+  it('F6 apply to the Responses API, which Kimi’s own server speaks', async () => {
     const { outputs } = await idsSent({ provider: 'responses-compatible', model: 'moonshotai/Kimi-K2.6' })
     for (const id of ids) expect(outputs.split(`"call_id":"${id}"`)).toHaveLength(3)
   })
 
-  it('F6 any other server keeps the ids it takes, and a setting gives a template', async () => {
+  it('F6 stay unchanged on other servers that accept them; a setting gives a template', async () => {
     expect((await idsSent({ provider: 'custom', model: 'model-x' })).calls).toEqual([
       'call_a1b2',
       'toolu_01',
@@ -81,7 +81,7 @@ describe('call ids after a template', () => {
     }
   })
 
-  it('F6 a run: fields that belong to a call stay with it, and the conversation keeps the model’s ids', async () => {
+  it('F6 keep fields of a call with it during a run; the conversation keeps the model’s ids', async () => {
     const extra = { extra_content: { google: { thought_signature: 'sig' } } }
     const chunk = (delta: JsonObject, finish: string | null = null) => ({ id: 'c', choices: [{ index: 0, delta, finish_reason: finish }] })
     await using provider = await startStrictProvider({

@@ -15,7 +15,7 @@ afterEach(() => {
 })
 
 describe('a body', () => {
-  it('that grows beyond 256 MiB when it is decompressed is no response', async () => {
+  it('that exceeds 256 MiB when decompressed is not a response', async () => {
     const piece = gzipSync(`: ${'x'.repeat(8189)}\n`.repeat(2 ** 11))
     await using server = await startServer((response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' })

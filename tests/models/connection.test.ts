@@ -19,7 +19,7 @@ afterEach(() => {
 })
 
 describe('a request over a connection that was used before', () => {
-  it('is not sent again when the server had it for more than a second', async () => {
+  it('is not sent again if the server had it for more than a second', async () => {
     await using server = await startServer((response, _request, index) => {
       if (index === 0) eventStream(response).end(textEvents('0'))
       else {
@@ -34,7 +34,7 @@ describe('a request over a connection that was used before', () => {
     expect(server.requests).toHaveLength(2)
   })
 
-  it('is not sent again after an interim response came', async () => {
+  it('is not sent again after an interim response', async () => {
     await using server = await startServer((response, _request, index) => {
       if (index === 0) eventStream(response).end(textEvents('0'))
       else response.socket?.write('HTTP/1.1 103 Early Hints\r\n\r\n', () => response.destroy())
@@ -46,8 +46,8 @@ describe('a request over a connection that was used before', () => {
   })
 })
 
-describe('a connection that is never made', () => {
-  /** Accepts connections, and says nothing. */
+describe('a connection that is never established', () => {
+  /** Accepts connections and sends nothing. */
   async function startSilentServer() {
     const sockets = new Set<Socket>()
     const server = createServer((socket) => {
@@ -83,7 +83,7 @@ describe('a connection that is never made', () => {
     await expect.poll(() => server.sockets.size).toBe(0)
   })
 
-  it('keeps no aborted request waiting, and its socket no longer than that', async () => {
+  it('delays no aborted request, and keeps its socket no longer than that', async () => {
     await using server = await startSilentServer()
     const controller = new AbortController()
     const answer = modelAt(server.baseURL).generate({ messages: hello, signal: controller.signal })
@@ -97,7 +97,7 @@ describe('a connection that is never made', () => {
 })
 
 describe('a redirect', () => {
-  it('to another server takes no header there but those that describe the request', async () => {
+  it('to another server keeps only headers that describe the request', async () => {
     await using other = await startServer((response) => eventStream(response).end(textEvents('there')))
     await using server = await startServer((response) => response.writeHead(307, { location: `${other.baseURL}/x` }).end())
     const headers = { 'x-password': 'p', 'x-jwt': 'p', 'x-session-id': 'p', 'anthropic-version': '1', 'user-agent': 'me' }
@@ -130,7 +130,7 @@ describe('a redirect', () => {
 })
 
 describe('a body', () => {
-  it('of an error that drips without end is waited for no longer than a few seconds', async () => {
+  it('of an error that drips endlessly is read for only a few seconds', async () => {
     const begun = Promise.withResolvers<() => void>()
     await using server = await startServer((response) => {
       response.writeHead(503).write('full')

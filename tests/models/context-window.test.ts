@@ -14,7 +14,7 @@ async function ask(mode: Mode, reply: MockReply, settings: { providerOptions?: J
 }
 
 describe.each(nativeModes)('a conversation that was too long without an error: $name', (mode) => {
-  it('F19 more input than the window holds is `context_overflow`', async () => {
+  it('F19 reports `context_overflow` for more input than fits into the window', async () => {
     await expect(ask(mode, { text: 'Who are you?', usage: usage(1001, 4) })).rejects.toMatchObject({
       code: 'context_overflow',
       retryable: false,
@@ -24,7 +24,7 @@ describe.each(nativeModes)('a conversation that was too long without an error: $
     expect(await ask(mode, { text: 'It is noon.', usage: usage(1000, 4) })).toMatchObject({ text: 'It is noon.' })
   })
 
-  it('F19 a response that ends by its length before it begins is one if the window is full', async () => {
+  it('F19 reports it for a response that ends by its length before it starts, if the window is full', async () => {
     const cut = { text: '', finishReason: 'length' as const }
     await expect(ask(mode, { ...cut, usage: usage(990, 0) })).rejects.toMatchObject({
       code: 'context_overflow',
@@ -34,12 +34,12 @@ describe.each(nativeModes)('a conversation that was too long without an error: $
     expect(await ask(mode, { ...cut, text: 'It is', usage: usage(995, 5) })).toMatchObject({ text: 'It is' })
   })
 
-  it('F19 a provider with tools of its own reads the conversation several times: the sum is none', async () => {
+  it('F19 ignores the sum that a provider with its own tools reports for several readings of the conversation', async () => {
     const settings = { providerOptions: {} }
     expect(await ask(mode, { text: 'It is noon.', usage: usage(5000, 4) }, settings)).toMatchObject({ text: 'It is noon.' })
   })
 
-  it('F19 it is made to fit and asked for again', async () => {
+  it('F19 shortens the conversation and asks again', async () => {
     const long = 'long result '.repeat(50)
     const rounds = Array.from({ length: 4 }, (_, n): MockReply => ({ toolCalls: [call('look', { n })], usage: usage(200 * n, 10) }))
     await using on = await stage(

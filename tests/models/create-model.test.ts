@@ -22,13 +22,13 @@ describe('createModel', () => {
     for (const [name, provider, model] of names) expect(createModel(name)).toMatchObject({ provider, model })
   })
 
-  it('answers as the built-in model without key or network', async () => {
+  it('answers as the built-in model without a key or network', async () => {
     const { text, finishReason } = await createModel('demo').generate({ messages: [{ role: 'user', content: 'What is 6 times 7?' }] })
     expect(finishReason).toBe('stop')
     expect(text).not.toBe('')
   })
 
-  it('checks what it is given as messages, as a driver’s own model does', async () => {
+  it('checks the messages it gets, like a custom driver’s model', async () => {
     await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
     const settings = { provider: 'custom', model: 'm', baseURL: server.baseURL, maxRetries: 0 }
     for (const model of [createModel(settings), openaiModel(settings), createModel('demo')]) {
@@ -39,7 +39,7 @@ describe('createModel', () => {
     expect(server.requests).toHaveLength(0)
   })
 
-  it('says what it can do before it is asked', () => {
+  it('reports its capabilities before it is asked', () => {
     const settings = { provider: 'openrouter', model: 'm', contextWindow: 8000, price: { input: 1, output: 2 } }
     expect(createModel(settings).capabilities).toEqual({
       nativeTools: true,
@@ -63,7 +63,7 @@ describe('createModel', () => {
     })
   })
 
-  it('refuses what it can’t use at once, and says what it expected', () => {
+  it('refuses invalid settings at once, and says what it expected', () => {
     const cases: [Parameters<typeof createModel>[0], string, RegExp][] = [
       ['opnai/gpt-5', 'unknown_provider', /`opnai`.*openai, openai-responses, anthropic, google, vertex, azure, deepseek.*`custom`/],
       ['__proto__/x', 'unknown_provider', /__proto__/],
@@ -90,7 +90,7 @@ describe('createModel', () => {
     }
   })
 
-  it('S4-17 takes the address of OpenAI’s environment variable, when the request is made', async () => {
+  it('S4-17 reads the address from OpenAI’s environment variable with each request', async () => {
     await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
     const model = createModel({ provider: 'openai', model: 'm', apiKey: 'k' })
     process.env.OPENAI_BASE_URL = server.baseURL
@@ -101,7 +101,7 @@ describe('createModel', () => {
     }
   })
 
-  it('takes a key that is replaced while it runs', async () => {
+  it('uses a key that is replaced while it runs', async () => {
     await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
     const model = createModel({ provider: 'groq', model: 'm', baseURL: server.baseURL })
     try {
@@ -117,7 +117,7 @@ describe('createModel', () => {
 })
 
 describe('config/providers.yaml', () => {
-  it('has presets as valid as those that are handed in', () => {
+  it('has presets that are valid like custom ones', () => {
     for (const name of providerNames()) expect(findPreset(name, { [name]: {} })).toEqual(findPreset(name))
   })
 
@@ -135,7 +135,7 @@ describe('config/providers.yaml', () => {
       expect(findBaseURL({ provider, model: 'm' }, findPreset(provider))).toBe(baseURL)
   })
 
-  it('S4-16 Q17 knows every provider, each with quirks that are valid for any model', () => {
+  it('S4-16 Q17 knows every provider, with quirks that are valid for any model', () => {
     const names = [
       'openai',
       'openai-chat',
@@ -168,7 +168,7 @@ describe('config/providers.yaml', () => {
     }
   })
 
-  it('S4-16 knows the Responses API and servers compatible with it, with quirks that are valid for any model', () => {
+  it('S4-16 knows the Responses API and compatible servers, with quirks that are valid for any model', () => {
     for (const name of ['openai-responses', 'responses-compatible']) {
       const preset = findPreset(name)
       expect(preset.driver).toBe('openai-responses')
@@ -201,7 +201,7 @@ describe('config/providers.yaml', () => {
     expect(['gemini-3-flash-preview', 'gemini-2.5-flash'].map((model) => quirks(model).apiVersion)).toEqual(['beta', null])
   })
 
-  it('S4-20 knows Anthropic and servers compatible with it, with quirks that are valid for any model', () => {
+  it('S4-20 knows Anthropic and compatible servers, with quirks that are valid for any model', () => {
     for (const name of ['anthropic', 'anthropic-compatible']) {
       const preset = findPreset(name)
       expect(preset.driver).toBe('anthropic')
@@ -220,7 +220,7 @@ describe('config/providers.yaml', () => {
     expect(older.map(thinks)).toEqual(Array(5).fill('when-asked'))
   })
 
-  it('takes an address with a path as it is, and completes one without where that is known', () => {
+  it('keeps an address with a path, and completes one without a path if that is known', () => {
     const azure = findPreset('azure')
     expect(findBaseURL({ provider: 'azure', model: 'm', baseURL: 'https://x.openai.azure.com' }, azure)).toBe(
       'https://x.openai.azure.com/openai/v1',

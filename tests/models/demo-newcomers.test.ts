@@ -57,7 +57,7 @@ function agent(tools?: AnyTool[]): AgentRunner {
   return new AgentRunner({ model: demoModel(), logger, tools: tools ?? [...builtinTools({ workspace, now }), weather] })
 }
 
-/** Says one thing after another (`||` between them); returns the last answer and the calls made for it. */
+/** Sends requests separated by `||` in sequence. Returns the last answer and the calls made for it. */
 async function say(requests: string, tools?: AnyTool[]): Promise<{ answer: string; calls: string }> {
   const runner = agent(tools)
   let messages: readonly ChatMessage[] = []
@@ -75,7 +75,7 @@ async function say(requests: string, tools?: AnyTool[]): Promise<{ answer: strin
 
 type Answered = [request: string, answer: string | RegExp]
 
-/** Answers, each from a tool's result: the whole of it, or what it has to match. */
+/** Answers that come from a tool's result: the full text, or what it must match. */
 const answered: Answered[] = [
   // Arithmetic in signs and words, and over earlier results.
   ['12*37', '12 × 37 = 444.'],
@@ -163,7 +163,7 @@ const answered: Answered[] = [
   ['read_file path=README.md to=1', /^read_file \{"path":"README\.md","to":1\} → \{/],
   ['search_files TODO', /^search_files \{"query":"TODO"\} → \{/],
   ['get_weather days=2', /^`get_weather` failed: .*city/],
-  // More than one thing, and misspelt.
+  // Several questions, and spelling mistakes.
   ['Which is the longest TypeScript file under src, and what is its line count times 37?', /, 48 lines\. 48 × 37 = 1776\.$/],
   ['How many TypeScript files are under src, and which is the longest?', /^There are 3 TypeScript files .* is src\/run\.ts, 48 lines\.$/],
   ['How many files are in src? || Which of them is the longest?', 'The longest file in src is src/run.ts, 48 lines.'],
@@ -175,7 +175,7 @@ const answered: Answered[] = [
   ['wich file is the longets', /is docs\/guide\.md, 60 lines\. \(I read “wich” as “which” and “longets” as “longest”\.\)$/],
 ]
 
-/** Refused in one line, which names the nearest thing that works. */
+/** Refused in one line that names the nearest request that works. */
 const refused: [request: string, nearest: RegExp][] = [
   ['What is the weather in Oslo?', /“call get_weather with city=…”/],
   ['Write a poem about the sea', /“/],
@@ -297,14 +297,14 @@ describe('what a newcomer types', () => {
       expect(answer).toContain(text)
   })
 
-  it('needs no reply of its own if it is only polite', async () => {
+  it('needs no separate reply to a polite word', async () => {
     expect((await say('thanks')).answer).toBe('At your service; “help” lists what I can do.')
     expect((await say('Hello! 2 + 2')).answer).toBe('2 + 2 = 4.')
   })
 })
 
 describe('the examples it shows', () => {
-  it('work here, and are for the tools that are bound', async () => {
+  it('work here, and are for the bound tools', async () => {
     const tools = [...builtinTools({ workspace }), weather]
     const examples = examplesFor(definitionsOf(tools)).map(({ text }) => text)
     expect(examples).toHaveLength(8)
@@ -314,7 +314,7 @@ describe('the examples it shows', () => {
     expect(examplesFor(definitionsOf([weather]))).toMatchObject([{ text: 'call get_weather with city=…' }])
   })
 
-  it('are none without tools, and it says so', async () => {
+  it('are absent without tools, and it says so', async () => {
     expect((await say('hello', [])).answer).toContain('none are offered to me here')
     expect((await say('How many files are here?', [])).answer).toMatch(
       /I would need the tool `list_files`, which is not offered to me here\. /,

@@ -18,13 +18,13 @@ function user(content: string): ChatMessage[] {
   return [{ role: 'user', content }]
 }
 
-/** What `list_files` and `current_time` would say, by the name of the tool. */
+/** The results of the tools, by name. */
 const results: Record<string, string> = {
   list_files: '{"path":"src","count":7,"totalBytes":70,"files":[]}',
   current_time: '{"date":"2026-02-03","time":"13:05:06","timeZone":"Asia/Tokyo","utcOffset":"+09:00"}',
 }
 
-/** The conversation up to the answer, and in how many steps it came there. */
+/** The conversation up to the answer, and the number of steps. */
 async function untilAnswer(request: Omit<ModelRequest, 'messages'>): Promise<{ messages: ChatMessage[]; steps: number }> {
   const messages = user(question)
   for (let steps = 1; ; steps++) {
@@ -35,7 +35,7 @@ async function untilAnswer(request: Omit<ModelRequest, 'messages'>): Promise<{ m
   }
 }
 
-/** Puts the pieces of a stream together again. */
+/** Joins the pieces of a stream. */
 function collector(): { sink: ModelSink; text: () => string; pieces: string[]; calls: { id: string; name: string; json: string }[] } {
   const pieces: string[] = []
   const calls: { id: string; name: string; json: string }[] = []
@@ -55,7 +55,7 @@ function collector(): { sink: ModelSink; text: () => string; pieces: string[]; c
 }
 
 describe('demoModel', () => {
-  it('is a model with tool calls of its own, and needs no key', async () => {
+  it('is a model with native tool calls, and needs no key', async () => {
     const model = demoModel()
     expect([model.provider, model.model, model.capabilities]).toEqual(['demo', 'demo', { nativeTools: true }])
     const { text, finishReason } = await createModel('demo').generate({ messages: user('hello') })
@@ -63,7 +63,7 @@ describe('demoModel', () => {
     expect(text).toContain('no language model')
   })
 
-  it('streams the same response it resolves with: calls', async () => {
+  it('streams the same response that it resolves with: calls', async () => {
     const { sink, calls, pieces } = collector()
     const response = await demoModel().generate({ messages: user(question), tools }, sink)
     expect(response.finishReason).toBe('tool_calls')
@@ -73,7 +73,7 @@ describe('demoModel', () => {
     expect(response).toEqual(await demoModel().generate({ messages: user(question), tools }))
   })
 
-  it('streams the same response it resolves with: text, word by word', async () => {
+  it('streams the same response that it resolves with: text, word by word', async () => {
     const { messages } = await untilAnswer({})
     const { sink, text, pieces } = collector()
     const response = await demoModel().generate({ messages, tools }, sink)
@@ -85,13 +85,13 @@ describe('demoModel', () => {
     expect(whole.pieces).toEqual([response.text])
   })
 
-  it('reports a usage by length, which grows with the conversation', async () => {
+  it('reports usage by length, which grows with the conversation', async () => {
     const [short, long] = await Promise.all(['hello', 'hello '.repeat(100)].map((text) => demoModel().generate({ messages: user(text) })))
     expect(short?.usage?.inputTokens).toBeGreaterThan(0)
     expect(long?.usage?.inputTokens).toBeGreaterThan(100)
   })
 
-  it('rejects with `aborted`, before it begins and while it speaks', async () => {
+  it('rejects with `aborted`, before it starts and while it answers', async () => {
     const before = demoModel().generate({ messages: user('hello'), signal: AbortSignal.abort('stop') })
     await expect(before).rejects.toMatchObject({ code: 'aborted', provider: 'demo', cause: 'stop' })
     await expect(before).rejects.toBeInstanceOf(ModelError)
@@ -109,7 +109,7 @@ describe('demoModel', () => {
     expect(pieces).toHaveLength(3)
   })
 
-  it('gives its calls ids that no other call of the conversation has', async () => {
+  it('gives its calls ids that are new in the conversation', async () => {
     const taken: ChatMessage[] = [
       { role: 'assistant', content: '', toolCalls: [{ id: 'call_2', type: 'function', function: { name: 'x', arguments: '' } }] },
       { role: 'tool', toolCallId: 'call_2', content: '' },
@@ -119,7 +119,7 @@ describe('demoModel', () => {
     expect(toolCalls.map(({ id }) => id)).toEqual(['call_3', 'call_4'])
   })
 
-  it('makes one call at a time when it is told to, and gets to the same answer', async () => {
+  it('makes one call at a time if required, with the same answer', async () => {
     const [single, both] = [await untilAnswer({ parallelToolCalls: false }), await untilAnswer({})]
     expect([single.steps, both.steps]).toEqual([3, 2])
     const answers = await Promise.all([single, both].map(({ messages }) => demoModel().generate({ messages, tools })))
@@ -127,7 +127,7 @@ describe('demoModel', () => {
     expect(answers[1]?.text).toBe(answers[0]?.text)
   })
 
-  it('names the settings it does not take', async () => {
+  it('names the settings it does not support', async () => {
     const { warnings } = await demoModel().generate({ messages: user('hello'), temperature: 0, seed: 1 })
     expect(warnings).toEqual([
       '`temperature` was left out: the demo model does not take it',
@@ -144,7 +144,7 @@ describe('demoModel', () => {
 })
 
 describe('tools that may not be called', () => {
-  it('are named, and no other is called for half an answer', async () => {
+  it('are named, and no other is called for part of an answer', async () => {
     const offered = tools.filter(({ function: { name } }) => name === 'current_time')
     const { text, toolCalls } = await demoModel().generate({ messages: user(question), tools: offered })
     expect(toolCalls).toEqual([])
@@ -153,7 +153,7 @@ describe('tools that may not be called', () => {
     expect(none).toMatchObject({ toolCalls: [], text: 'I would need the tool `list_files` for that, and may not call it here.' })
   })
 
-  it('are not needed once the results are there', async () => {
+  it('are not needed once the results are available', async () => {
     const { messages } = await untilAnswer({})
     for (const request of [{ tools, toolChoice: 'none' as const }, { tools: [] }]) {
       const { text, toolCalls } = await demoModel().generate({ ...request, messages })
@@ -161,7 +161,7 @@ describe('tools that may not be called', () => {
     }
   })
 
-  it('are not called beside the one that it is told to call; if that needs no call, it says so', async () => {
+  it('are not called beside the one it must call; if that needs no call, it says so', async () => {
     const toolChoice = { type: 'function' as const, function: { name: 'current_time' } }
     const { toolCalls } = await demoModel().generate({ messages: user(question), tools, toolChoice })
     expect(toolCalls.map((call) => call.function.name)).toEqual(['current_time'])
@@ -170,8 +170,8 @@ describe('tools that may not be called', () => {
   })
 })
 
-describe('whatever is typed', () => {
-  it('calculates any expression of numbers as it is written', async () => {
+describe('any input', () => {
+  it('calculates any expression of numbers as written', async () => {
     const number = fc
       .oneof(
         fc.nat({ max: 9999 }),
@@ -222,7 +222,7 @@ describe('whatever is typed', () => {
     ),
   )
 
-  it('never throws, and comes to an answer whatever tools say', async () => {
+  it('never throws, and ends with an answer whatever tools return', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(anyRequest, { minLength: 1, maxLength: 3 }),
@@ -253,22 +253,19 @@ describe('whatever is typed', () => {
     )
   })
 
-  it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf'])(
-    'H14 %s is a word like any other, and a name',
-    async (name) => {
-      for (const content of [
-        name,
-        `what is ${name}?`,
-        `how many ${name} files are here`,
-        `read ${name}`,
-        `call read_file ${name}=1`,
-        `read_file ${name}`,
-      ]) {
-        const { text, toolCalls } = await demoModel().generate({ messages: user(content), tools })
-        expect(text !== '' || toolCalls.length > 0, content).toBe(true)
-      }
-    },
-  )
+  it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf'])('H14 %s is an ordinary word, and a name', async (name) => {
+    for (const content of [
+      name,
+      `what is ${name}?`,
+      `how many ${name} files are here`,
+      `read ${name}`,
+      `call read_file ${name}=1`,
+      `read_file ${name}`,
+    ]) {
+      const { text, toolCalls } = await demoModel().generate({ messages: user(content), tools })
+      expect(text !== '' || toolCalls.length > 0, content).toBe(true)
+    }
+  })
 
   it('X7 reads long and repetitive text, and many messages, with little work', async () => {
     const parts = [
@@ -297,7 +294,7 @@ describe('whatever is typed', () => {
     }
     const fifty = parts.flatMap((part) => user(part.repeat(4)))
     await took(fifty)
-    // A hundred times what it takes, and far below what anything that grows faster would.
+    // A hundred times the usual time, and far below anything that grows faster.
     for (const part of parts) {
       expect(await took(user(part.repeat(400).slice(0, 400))), part).toBeLessThan(500)
       expect(await took(user(part.repeat(20_000))), part).toBeLessThan(500)

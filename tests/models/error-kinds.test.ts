@@ -7,7 +7,7 @@ import type { WireName } from '../../src/testing/mock/wires/wire.ts'
 import { type Mode, nativeModes } from '../hazards/modes.ts'
 import { hello } from './one-request.ts'
 
-/** A provider's error: its HTTP status, and the fields of its `error`. A text stands for the message. */
+/** A provider's error: its HTTP status, and the fields of its `error`. A text is the message. */
 type Refusal = [status: number, error: string | JsonObject]
 
 /** Wordings as their providers send them. */
@@ -82,7 +82,7 @@ const others: readonly [ErrorCode, ...Refusal][] = [
   ['provider_error', 503, 'The server is overloaded'],
 ]
 
-/** An empty account, a plan that is used up. */
+/** An empty account, or a plan that is used up. */
 const outOfQuota: readonly Refusal[] = [
   [429, { code: 'insufficient_quota', message: 'You exceeded your current quota, please check your plan and billing details.' }],
   [429, { type: 'insufficient_quota', code: 'credit_balance_exhausted', message: 'You have no credits remaining' }],
@@ -126,7 +126,7 @@ const outOfQuota: readonly Refusal[] = [
   [429, { code: 'ThrottlingException', message: 'Too many tokens per day, please wait before trying again.' }],
 ]
 
-/** Limits that a wait gets past. */
+/** Limits that pass after a wait. */
 const rateLimits: readonly Refusal[] = [
   [429, { code: '1302', message: 'High concurrency usage of this API, please reduce concurrency' }],
   [429, { code: '1302', message: '您当前使用该API的并发数过高，请降低并发，或联系客服增加限额' }],
@@ -154,7 +154,7 @@ describe.each(streaming)('kinds of failures: $name', (mode) => {
     expect(await kindsOf(mode, overflows)).toEqual(overflows.map((refusal) => ['context_overflow', refusal]))
   })
 
-  it('F19 nothing else is taken for one', async () => {
+  it('F19 nothing else is mistaken for one', async () => {
     const refusals = others.map(([, ...refusal]): Refusal => refusal)
     const found = await kindsOf(mode, refusals)
     expect(found.map(([kind, refusal]) => [kind.replace(', may pass', ''), refusal])).toEqual(
@@ -166,16 +166,16 @@ describe.each(streaming)('kinds of failures: $name', (mode) => {
     expect(await kindsOf(mode, outOfQuota)).toEqual(outOfQuota.map((refusal) => ['rate_limited', refusal]))
   })
 
-  it('F18 a limit of requests or tokens at once is `rate_limited` and may pass', async () => {
+  it('F18 a limit on concurrent requests or tokens is `rate_limited` and may pass', async () => {
     expect(await kindsOf(mode, rateLimits)).toEqual(rateLimits.map((refusal) => ['rate_limited, may pass', refusal]))
   })
 
-  it('F18 F19 an error inside a stream is of the same kind as one with a status', async () => {
+  it('F18 F19 an error inside a stream has the same kind as one with a status', async () => {
     const inWords = [...overflows, ...outOfQuota, ...rateLimits].filter(([status]) => status !== 413 && status !== 402)
     expect(await kindsOf(mode, inWords, 'in the stream')).toEqual(await kindsOf(mode, inWords))
   })
 
-  it('F18 an overload told in the stream may pass', async () => {
+  it('F18 an overload reported in the stream may pass', async () => {
     const overloads: Refusal[] = [
       [503, { code: '1305', message: '该API当前使用人数过多' }],
       [503, '服务繁忙，请稍后再试'],
@@ -196,7 +196,7 @@ describe.each(streaming)('kinds of failures: $name', (mode) => {
   })
 })
 
-/** What each refusal is taken for. */
+/** How each refusal is classified. */
 async function kindsOf(mode: Mode, refusals: readonly Refusal[], where?: 'in the stream'): Promise<[kind: string, Refusal][]> {
   const faults = refusals.map(([status, error]): MockFault => {
     if (where === 'in the stream') return { errorInStream: inStream(mode.wire, error) }

@@ -105,7 +105,7 @@ const cases: [name: string, stream: string, events: Decoded[]][] = [
 
 describe('EventStream', () => {
   for (const [name, stream, events] of cases) {
-    it(`Q13 reads ${name}, whole and cut anywhere`, () => {
+    it(`Q13 reads ${name}, complete and split anywhere`, () => {
       const bytes = Buffer.from(stream)
       expect(decode(bytes)).toEqual(events)
       expect(decode(bytes, Array(bytes.length).fill(1))).toEqual(events)
@@ -113,7 +113,7 @@ describe('EventStream', () => {
     })
   }
 
-  it('Q13 gives the same events however a stream is cut', () => {
+  it('Q13 gives the same events however a stream is split', () => {
     const lineEnd = fc.constantFrom('\n', '\r\n', '\r')
     const value = fc.string({ unit: 'grapheme' }).map((text) => text.replace(/[\r\n\ufeff]/g, ' ').replace(/^ /, ''))
     const line = fc.oneof(
@@ -133,7 +133,7 @@ describe('EventStream', () => {
     )
   })
 
-  it('Q13 takes a plain Uint8Array that is a view into a larger buffer', () => {
+  it('Q13 accepts a plain Uint8Array that is a view into a larger buffer', () => {
     const backing = new Uint8Array(Buffer.from('xxdata: a\n\nyy'))
     expect(decode(backing.subarray(2, 11))).toEqual([['a', undefined]])
   })
@@ -146,7 +146,7 @@ describe('EventStream', () => {
     expect(found[0]?.[0]).toBe(text)
   })
 
-  it('reports comments, and lines that are no field, wherever they are cut', () => {
+  it('reports comments, and lines that are not fields, wherever they are split', () => {
     const bytes = Buffer.from(': ping\ndata: a\n\nerror: {"code": 400}\n{"error": "x"}\r\nretry: soon\n:\n\n<html>')
     for (const size of [1, 7, bytes.length]) {
       const found: unknown[] = []
@@ -179,7 +179,7 @@ describe('EventStream', () => {
   })
 })
 
-/** The format's rules, written the plain way over the whole text. */
+/** A plain implementation of the format's rules, over the whole text. */
 function reference(text: string): Decoded[] {
   const found: Decoded[] = []
   let data: string[] = []

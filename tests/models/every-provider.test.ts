@@ -8,7 +8,7 @@ import { defineTool } from '../../src/tools/tool.ts'
 import { startServer } from './local-server.ts'
 import { startStrictProvider } from './rules/strict-provider.ts'
 
-/** Where a driver finds the mock's wire. */
+/** The address of the mock for each driver. */
 const addresses: Record<string, (server: MockProvider) => string> = {
   openai: ({ baseURL }) => baseURL,
   'openai-responses': ({ baseURL }) => baseURL,
@@ -49,7 +49,7 @@ describe('every provider of config/providers.yaml', () => {
 })
 
 describe('a model that was asked before', () => {
-  it.each(Object.keys(addresses))('%s: sends each request where, and with the headers, that a new one does', async (provider) => {
+  it.each(Object.keys(addresses))('%s: sends each request to the same address and with the same headers as a new one', async (provider) => {
     await using server = await startServer((response) => response.writeHead(400).end())
     const make = () =>
       createModel({ provider, model: 'm', apiKey: 'sk-ant-test-key', baseURL: server.baseURL, headers: { 'x-own': '1' }, maxRetries: 0 })

@@ -19,7 +19,7 @@ const open = ({ baseURL }: MockProvider, model = 'a', more = {}): ChatModel =>
 const price = { input: 1, output: 10 }
 
 describe('several models as one', () => {
-  it('a package that is missing is looked for once', () => {
+  it('look up a missing package once', () => {
     const script = `
       import { registerHooks } from 'node:module'
       let asked = 0
@@ -37,7 +37,7 @@ describe('several models as one', () => {
     expect(told).toEqual({ asked: 1, codes: Array(4).fill('missing_dependency') })
   })
 
-  it('only those up to the first that can be asked are made ready', async () => {
+  it('prepare models only up to the first one that can be asked', async () => {
     const made: string[] = []
     const candidate = (name: string, failure?: Error): ChatModel => ({
       provider: 'custom',
@@ -55,7 +55,7 @@ describe('several models as one', () => {
     await expect(fallbackModel([candidate('a', fails), candidate('b', new Error('nor here'))]).prepare?.()).rejects.toBe(fails)
   })
 
-  it('a model that is down is asked after the others for a while, and is first again afterwards', async () => {
+  it('ask a failed model after the others for a while, and first again afterwards', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     await using one = await startStrictProvider({ script: () => 'one', faults: ({ index }) => (index === 0 ? { status: 503 } : undefined) })
     await using two = await startStrictProvider({ script: () => 'two' })
@@ -69,7 +69,7 @@ describe('several models as one', () => {
     expect(one.requests).toHaveLength(2)
   })
 
-  it('a longer retry-after is kept to', async () => {
+  it('respect a longer retry-after', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     const limited: MockFault = { status: 429, headers: { 'retry-after': '5' } }
     await using one = await startStrictProvider({ script: () => 'one', faults: ({ index }) => (index === 0 ? limited : undefined) })
@@ -83,7 +83,7 @@ describe('several models as one', () => {
     expect(answers).toEqual(['two', 'two', 'one'])
   })
 
-  it('one that is down is still asked when no other is left', async () => {
+  it('still ask a failed model if no other is left', async () => {
     const fault = ({ index }: { index: number }): MockFault | undefined => (index === 0 ? { status: 503 } : undefined)
     await using one = await startStrictProvider({ script: () => 'one', faults: fault })
     await using two = await startStrictProvider({ script: () => 'two', faults: fault })
@@ -92,7 +92,7 @@ describe('several models as one', () => {
     expect((await model.generate(ask)).text).toBe('one')
   })
 
-  it('a request that only this model refuses does not send it to the end of the list', async () => {
+  it('keep the order after a request that only this model refuses', async () => {
     await using one = await startStrictProvider({
       script: () => 'one',
       faults: ({ index }) => (index === 0 ? { contextOverflow: true } : undefined),
@@ -103,7 +103,7 @@ describe('several models as one', () => {
     expect((await model.generate(ask)).text).toBe('one')
   })
 
-  it('says who answered, at whose price, and counts what the failed ones used', async () => {
+  it('say which model answered, use its price, and count the usage of those that failed', async () => {
     const usage = { inputTokens: 1_000_000, outputTokens: 100_000 }
     await using one = await startStrictProvider({ script: [{ text: 'cut', usage, finishReason: 'error' }] })
     await using two = await startStrictProvider({ script: [{ text: 'two', usage }] })
@@ -118,7 +118,7 @@ describe('several models as one', () => {
     expect(result.usage.costUsd).toBeCloseTo(2 + 4, 6)
   })
 
-  it('counts what failed ones used also when it ends with an error, or the one that answers tells nothing', async () => {
+  it('count the usage of failed models even if all fail, or if the one that answers reports none', async () => {
     const usage = { inputTokens: 1_000_000, outputTokens: 100_000 }
     const cut = { text: 'cut', usage, finishReason: 'error' as const }
     await using one = await startStrictProvider({ script: () => cut })
@@ -148,7 +148,7 @@ describe('several models as one', () => {
     expect(answered.warnings).toContainEqual(expect.stringContaining('estimated'))
   })
 
-  it('can do what all of them can', async () => {
+  it('have the capabilities that all of them share', async () => {
     const at = { provider: 'custom', baseURL: 'http://127.0.0.1:1', apiKey: 'k' }
     const both = fallbackModel([
       { ...at, model: 'a', contextWindow: 8000, price },
@@ -159,7 +159,7 @@ describe('several models as one', () => {
     expect(both).toMatchObject({ provider: 'custom', model: 'a' })
   })
 
-  it('refuses lists that are none, mixed ones, and a model beside them', () => {
+  it('refuse invalid and mixed lists, and a model beside them', () => {
     const at = { provider: 'custom', baseURL: 'http://127.0.0.1:1', apiKey: 'k', model: 'a' }
     expect(() => fallbackModel([])).toThrow('Expected `models` to be an array of models, not empty')
     expect(() => fallbackModel([at, { ...at, functionCalling: false }])).toThrow('all support native calls or all use the same dialect')

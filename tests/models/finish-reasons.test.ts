@@ -19,7 +19,7 @@ async function answerOf(mode: Mode, script: ModeScript): Promise<Answer> {
   }
 }
 
-/** What a word means for a response with text and one with a whole call. */
+/** The meaning of a word for a response with text, and for one with a complete call. */
 const meanings: [meaning: string, text: object, call: object, words: string[]][] = [
   [
     'an ordinary end',
@@ -116,7 +116,7 @@ describe.each(nativeModes)('finish reasons: $name', (mode) => {
 
   it('F8 names an unknown reason and what it was treated as', async () => {
     const rawFinishReason = 'sunset'
-    // A response that its status calls incomplete is cut, whatever the reason.
+    // A response whose status is incomplete is cut off, whatever the reason.
     const isIncomplete = mode.wire === 'responses'
     const [text, call] = isIncomplete ? ['length', 'length'] : ['stop', 'tool_calls']
     const taken = (as: string | undefined): string[] => [`The finish reason \`sunset\` is not known and was treated as \`${as}\``]
@@ -141,14 +141,14 @@ describe('finish reasons of the Messages API', () => {
     expect(on.provider.requests).toHaveLength(2)
   })
 
-  it.each(modes)('F8 whole calls count also in a paused turn: $name', async (mode) => {
+  it.each(modes)('F8 complete calls count even in a paused turn: $name', async (mode) => {
     const script = [{ toolCalls: [{ name: 'look', arguments: {} }], rawFinishReason: 'pause_turn' }]
     expect(await answerOf(mode, script)).toMatchObject({ finishReason: 'tool_calls' })
   })
 })
 
 describe('finish reasons of Chat Completions', () => {
-  /** The response to one choice, streamed and whole. */
+  /** The response to one choice, streamed and not. */
   async function both(end: JsonObject, message: JsonObject = { content: 'Hi' }): Promise<ModelResponse[]> {
     const found: ModelResponse[] = []
     for (const stream of [true, false]) {
@@ -164,7 +164,7 @@ describe('finish reasons of Chat Completions', () => {
     return found
   }
 
-  it('F8 behind a gateway’s ordinary end, the provider’s own reason counts', async () => {
+  it('F8 behind a gateway’s normal end, the provider’s own reason counts', async () => {
     const ends: [gateway: string, own: string, finishReason: string][] = [
       ['stop', 'SAFETY', 'content_filter'],
       ['stop', 'refusal', 'refusal'],
@@ -179,7 +179,7 @@ describe('finish reasons of Chat Completions', () => {
     }
   })
 
-  it('F8 a word for no finish reason is none', async () => {
+  it('F8 a word for no finish reason is ignored', async () => {
     for (const word of ['null', '', 'FINISH_REASON_UNSPECIFIED']) {
       for (const response of await both({ finish_reason: word })) {
         expect(response).toMatchObject({ finishReason: 'stop', warnings: ['The response ended without a finish reason'] })
@@ -187,7 +187,7 @@ describe('finish reasons of Chat Completions', () => {
     }
   })
 
-  it('F9 a filter is not taken back by what follows it', async () => {
+  it('F9 a filter is not overridden by what follows', async () => {
     const call = { index: 0, id: 'c', type: 'function', function: { name: 'pay', arguments: '{}' } }
     const stream = events(chunk({ tool_calls: [call] }), chunk({}, 'content_filter'), chunk({}, 'stop'), '[DONE]')
     await using server = await startServer((response) => eventStream(response).end(stream))

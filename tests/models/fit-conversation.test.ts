@@ -13,7 +13,7 @@ import { startStrictProvider } from './rules/strict-provider.ts'
 
 type Settings = Partial<ModelSettings> & Pick<ModelSettings, 'provider' | 'model'>
 
-/** What arrives at the provider for a conversation, and what the response warns of. */
+/** What arrives at the provider for a conversation, and the warnings of the response. */
 async function sent(settings: Settings, messages: ChatMessage[], path = '/v1') {
   await using provider = await startStrictProvider({ script: ['ok'] })
   const model = createModel({ apiKey: 'sk-ant-k', baseURL: `${provider.url}${path}`, maxRetries: 0, ...settings })
@@ -43,13 +43,13 @@ const rolesOf = (messages: JsonObject[]) => messages.map(({ role }) => role)
 const mistral = { provider: 'mistral', model: 'mistral-medium-latest' }
 const chat = { provider: 'custom', model: 'model-x' }
 
-describe('a server that refuses the user right after tool results', () => {
+describe('a server that refuses a user message directly after tool results', () => {
   const clock = (execute: () => unknown) =>
     defineTool({ name: 'clock', description: 'The time.', parameters: { type: 'object', properties: {} }, execute })
 
   const callsClock: MockReply = { toolCalls: [{ id: 'abcdefgh1', name: 'clock', arguments: {} }] }
 
-  it('F4 Mistral: the run after a limit, an abort and steering; the conversation itself has no such message', async () => {
+  it('F4 Mistral gets a message in between after a limit, an abort and steering; the conversation itself has no such message', async () => {
     await using provider = await startStrictProvider({ script: [callsClock, 'One.', callsClock, callsClock, 'Two.'] })
     const model = createModel({ ...mistral, apiKey: 'k', baseURL: provider.baseURL, maxRetries: 0 })
     const options = { model, logger: recordingLogger().logger }
@@ -76,7 +76,7 @@ describe('a server that refuses the user right after tool results', () => {
     expect(JSON.stringify(last.messages)).not.toContain('Understood.')
   })
 
-  it('F4 F5 Mistral: a system message is merged with the first, since it may not follow the assistant either', async () => {
+  it('F4 F5 Mistral gets a system message merged into the first, because it may not follow the assistant either', async () => {
     const { messages } = await sent(mistral, [
       says('system', 'Be brief.'),
       says('user', 'Hi'),
@@ -89,7 +89,7 @@ describe('a server that refuses the user right after tool results', () => {
     expect(messages.at(-2)).toEqual({ role: 'assistant', content: 'Understood.' })
   })
 
-  it('F4 a template that wants user and assistant in turns gets them in turns, on every API', async () => {
+  it('F4 a template that alternates user and assistant gets them alternating, on every API', async () => {
     const conversation = [
       says('assistant', 'Welcome.'),
       says('user', 'One'),
@@ -135,7 +135,7 @@ describe('a server that refuses the user right after tool results', () => {
     ])
   })
 
-  it('F4 other servers get the conversation as it is', async () => {
+  it('F4 other servers get the conversation unchanged', async () => {
     const { messages } = await sent(chat, [says('user', 'Hi'), call('c1'), result('c1', 'seen'), says('user', 'Well?')])
     expect(rolesOf(messages)).toEqual(['user', 'assistant', 'tool', 'user'])
     const settable = await sent({ ...chat, quirks: { messageOrder: 'assistant-after-tools' } }, [
@@ -185,7 +185,7 @@ describe('system messages in the middle of a conversation', () => {
     expect(rolesOf(late.messages)).toEqual(['system', 'user', 'assistant', 'user'])
   })
 
-  it('F5 stay where they are on servers that take them there', async () => {
+  it('F5 stay in place on servers that accept them', async () => {
     for (const settings of [chat, { provider: 'openai', model: 'gpt-5.2' }, { provider: 'vllm', model: 'Qwen/Qwen3-8B' }]) {
       const { messages } = await sent(settings, conversation)
       expect(rolesOf(messages).map((role) => (role === 'developer' ? 'system' : role))).toEqual(conversation.map(({ role }) => role))
@@ -218,7 +218,7 @@ describe('system messages in the middle of a conversation', () => {
         ['user', 'tool_result'],
         ['system', 'Now red.'],
       ])
-      // A mark on the system's text is not documented; the turn before it is marked.
+      // A mark on the system's text is undocumented; the turn before it is marked.
       expect(messages.map(({ content }) => listOf(content).some((block) => block.cache_control !== undefined))).toEqual([
         false,
         false,
@@ -231,7 +231,7 @@ describe('system messages in the middle of a conversation', () => {
     },
   )
 
-  it('F5 Claude: one that follows the assistant, with nothing from the user behind it', async () => {
+  it('F5 stay in place for Claude if one follows the assistant with nothing from the user after it', async () => {
     const { messages } = await sent(
       { provider: 'anthropic', model: 'claude-opus-5' },
       [says('user', 'Hi'), says('assistant', 'Hello.'), says('system', 'Say bye.')],
@@ -259,7 +259,7 @@ describe('system messages in the middle of a conversation', () => {
     expect(listOf(hoisted.body.system).map(({ text }) => text)).toEqual(['Be brief.\n\nBe kind.\n\nNow blue.'])
   })
 
-  it('F5 Gemini gets them in their place as text of the user', async () => {
+  it('F5 are sent to Gemini in place as text of the user', async () => {
     const { body, messages } = await sent({ provider: 'google', model: 'gemini-3.5-flash' }, conversation, '')
     expect(body.systemInstruction).toEqual({ parts: [{ text: 'Be brief.' }, { text: 'Be kind.' }] })
     expect(messages.map(({ role, parts }) => [role, listOf(parts)[0]?.text])).toEqual([
@@ -294,7 +294,7 @@ describe('images and files in tool results', () => {
   ]
   const url = 'data:image/png;base64,aGk='
 
-  it('F24 follow the results of their turn as a message of the user, in order, on Chat Completions', async () => {
+  it('F24 follow the results of their turn as a user message, in order, on Chat Completions', async () => {
     const { messages, warnings } = await sent({ provider: 'openai', model: 'gpt-4o' }, conversation)
     expect(warnings).toEqual([])
     expect(rolesOf(messages)).toEqual([
@@ -323,7 +323,7 @@ describe('images and files in tool results', () => {
     expect(messages.at(-1)?.content).toEqual([text('[image 1, from the result of look]'), { type: 'image_url', image_url: { url } }])
   })
 
-  it('F24 a server without files gets its images; one that takes neither gets notes, with a warning', async () => {
+  it('F24 are sent as images to a server without files, and as notes with a warning to one without both', async () => {
     const images = await sent(chat, conversation)
     expect(images.messages[2]?.content).toBe('A map.\n[image 1, shown below]\n[file not shown]')
     expect(JSON.stringify(images.messages[5])).not.toContain('pdf')
@@ -340,7 +340,7 @@ describe('images and files in tool results', () => {
     }
   })
 
-  it('F24 types that many models refuse stay notes: nobody has chosen what a tool returns', async () => {
+  it('F24 stay notes if many models refuse their type, because the tool chose it', async () => {
     const { messages, warnings } = await sent({ provider: 'openai', model: 'gpt-4o' }, [
       ...conversation.slice(0, 1),
       call('c1'),
@@ -350,7 +350,7 @@ describe('images and files in tool results', () => {
     expect(warnings).toHaveLength(1)
   })
 
-  it('F4 F24 are bridged where the user may not follow a result', async () => {
+  it('F4 F24 are bridged if a user message may not follow a result', async () => {
     const { messages } = await sent(mistral, conversation)
     expect(rolesOf(messages).slice(4, 7)).toEqual(['tool', 'assistant', 'user'])
     expect(rolesOf(messages).slice(-3)).toEqual(['tool', 'assistant', 'user'])
@@ -364,14 +364,14 @@ describe('images and files in tool results', () => {
     const gemini = await sent({ provider: 'google', model: 'gemini-2.5-flash' }, conversation, '')
     expect(gemini.messages.at(-2)?.parts).toMatchObject([{ functionResponse: { response: { output: '[image 1, shown below]' } } }])
     expect(gemini.messages.at(-1)).toMatchObject({ role: 'user', parts: [{}, { inlineData: { data: 'aGk=' } }] })
-    // An address is no image to it.
+    // A URL is not an image to it.
     expect(gemini.messages[2]?.parts).toMatchObject([{}, {}, { functionResponse: { response: { output: '[image not shown]' } } }])
   })
 })
 
 describe('fitConversation', () => {
   const png = { type: 'image' as const, data: 'aGk=', mediaType: 'image/png' }
-  /** Each text is there once, so that what was lost shows. */
+  /** Each text occurs once, so that losses are noticed. */
   const texts = (messages: readonly ChatMessage[]) => [...JSON.stringify(messages).matchAll(/#\d+#/g)].map(([text]) => text)
   const round = (n: number): ChatMessage[] => [
     call(`c${n}`),
@@ -381,7 +381,7 @@ describe('fitConversation', () => {
     .array(fc.constantFrom('system', 'user', 'assistant', 'round'), { maxLength: 12 })
     .map((kinds) => kinds.flatMap((kind, n) => (kind === 'round' ? round(n) : [says(kind as 'user', `#${n}#`)])))
 
-  it('F4 F5 F24 gives any conversation the order asked for, and loses nothing', () => {
+  it('F4 F5 F24 gives any conversation the required order, and loses nothing', () => {
     fc.assert(
       fc.property(
         conversations,
@@ -393,7 +393,7 @@ describe('fitConversation', () => {
           expect(messages).toEqual(before)
           expect(texts(fitted).sort()).toEqual(texts(messages).sort())
           expect(JSON.stringify(fitted).split(png.data)).toHaveLength(JSON.stringify(messages).split(png.data).length)
-          // Every call is followed by its result still.
+          // Every call is still followed by its result.
           for (const [at, message] of fitted.entries()) if ('toolCalls' in message) expect(fitted[at + 1]?.role).toBe('tool')
           const roles = fitted.map(({ role }) => role)
           if (systemMessages === 'first') expect(roles.lastIndexOf('system')).toBeLessThanOrEqual(0)
@@ -401,7 +401,7 @@ describe('fitConversation', () => {
           if (messageOrder === 'any') return
           expect(roles.join(' ')).not.toMatch(/tool (user|system)/)
           if (messageOrder === 'assistant-after-tools' || systemMessages === 'anywhere') return
-          // As templates count: without calls, results and the system.
+          // As templates count: without calls, results and system messages.
           const turns = fitted.filter((message) => !('toolCalls' in message) && message.role !== 'tool' && message.role !== 'system')
           for (const [at, { role }] of turns.entries()) expect(role).toBe(at % 2 === 0 ? 'user' : 'assistant')
         },

@@ -2,7 +2,7 @@ import { type Dispatcher, getGlobalDispatcher, setGlobalDispatcher } from 'undic
 
 export type Dispatch = Dispatcher['dispatch']
 
-/** The dispatcher that the tests begin with. */
+/** The dispatcher at the start of the tests. */
 export const original: Dispatcher = getGlobalDispatcher()
 
 export function resetGlobalDispatcher(): void {

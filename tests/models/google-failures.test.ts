@@ -83,7 +83,7 @@ describe('errors of generateContent', () => {
     })
   }
 
-  it('H39 the wait that the error names is waited for', async () => {
+  it('H39 waits as long as the error says', async () => {
     const body = failure(429, 'RESOURCE_EXHAUSTED', 'Slow down', [retryInfo])
     await using server = await startStrictProvider({ script: ['ok'], faults: [{ status: 429, body }] })
     const model = createModel({ ...settings, maxRetries: 1, baseURL: server.url })
@@ -93,7 +93,7 @@ describe('errors of generateContent', () => {
     expect((second ?? 0) - (first ?? 0)).toBeGreaterThanOrEqual(248)
   })
 
-  it('H42 errors inside a stream are told apart by their code', async () => {
+  it('H42 distinguishes errors inside a stream by their code', async () => {
     for (const [code, word, expected] of [
       [503, 'UNAVAILABLE', { code: 'provider_error', retryable: true }],
       [429, 'RESOURCE_EXHAUSTED', { code: 'rate_limited', retryable: true }],
@@ -105,7 +105,7 @@ describe('errors of generateContent', () => {
     }
   })
 
-  it('a body that is no response, and a stream that is none', async () => {
+  it('rejects a body that is not a response, and a stream that is not one', async () => {
     for (const script of [
       [{ body: { id: 'x' } }],
       [{ body: '[]' }],
@@ -128,7 +128,7 @@ async function sentWith(given: Partial<ModelSettings>): Promise<{ headers: Reado
 }
 
 describe('keys, headers and addresses of the Gemini API', () => {
-  it('S3-18 an empty key is none: the environment’s is taken, else it is missing', async () => {
+  it('S3-18 treats an empty key as absent: uses the environment’s, or reports a missing key', async () => {
     await expect(sentWith({ apiKey: '' })).rejects.toMatchObject({
       code: 'missing_api_key',
       message: expect.stringContaining('GEMINI_API_KEY'),
@@ -143,14 +143,14 @@ describe('keys, headers and addresses of the Gemini API', () => {
     })
   })
 
-  it('a proxy’s own headers stand for a key', async () => {
+  it('accept a proxy’s own headers in place of a key', async () => {
     const { headers } = await sentWith({ apiKey: '', headers: { Authorization: 'Bearer mine', 'x-team': 'blue' } })
     expect(headers).toMatchObject({ authorization: 'Bearer mine', 'x-team': 'blue' })
     expect(headers).not.toHaveProperty('x-goog-api-key')
     expect((await sentWith({ apiKey: '', headers: { 'X-Goog-Api-Key': 'k' } })).headers).toMatchObject({ 'x-goog-api-key': 'k' })
   })
 
-  it('the address may be written with or without a version; previews are asked for at the beta', async () => {
+  it('accept the address with or without a version; previews use the beta', async () => {
     const found: string[] = []
     await using server = await startStrictProvider({ script: () => 'ok' })
     for (const path of ['', '/', '/v1beta', '/v1beta/', '/proxy', '/proxy/v1alpha']) {
@@ -161,7 +161,7 @@ describe('keys, headers and addresses of the Gemini API', () => {
     expect(found).toEqual(['/v1', '/v1', '/v1beta', '/v1beta', '/proxy/v1', '/proxy/v1alpha', '/v1beta'])
   })
 
-  it('a key that changes in the environment is used from the next request on', async () => {
+  it('use a key that changes in the environment from the next request on', async () => {
     await using server = await startStrictProvider({ script: () => 'ok' })
     vi.stubEnv('GEMINI_API_KEY', 'first')
     vi.stubEnv('GOOGLE_GEMINI_BASE_URL', server.url)
@@ -172,7 +172,7 @@ describe('keys, headers and addresses of the Gemini API', () => {
     expect(server.requests.map(({ headers }) => headers['x-goog-api-key'])).toEqual(['first', 'second'])
   })
 
-  it('writes nothing to the console, whatever the environment says', async () => {
+  it('print nothing, whatever the environment', async () => {
     const written = (['debug', 'info', 'log', 'warn', 'error'] as const).map((level) => vi.spyOn(console, level))
     vi.stubEnv('GOOGLE_API_KEY', 'a')
     vi.stubEnv('GEMINI_API_KEY', 'b')
@@ -183,7 +183,7 @@ describe('keys, headers and addresses of the Gemini API', () => {
     for (const spy of written) expect(spy).not.toHaveBeenCalled()
   })
 
-  it('the driver can be had without `createModel`, and takes a preset of its own', async () => {
+  it('creates the driver without `createModel`, with a preset of its own', async () => {
     await using server = await startStrictProvider({ script: ['ok'] })
     const model = googleModel({ provider: 'mine', model: 'm', apiKey: 'k', baseURL: server.url, preset: { driver: 'google' } })
     expect(await model.generate({ messages: hello })).toMatchObject({ text: 'ok' })
@@ -192,7 +192,7 @@ describe('keys, headers and addresses of the Gemini API', () => {
     expect(createModel(settings).capabilities.contextWindow).toBe(1_048_576)
   })
 
-  it('without the package it says what to install', () => {
+  it('name the package to install if it is missing', () => {
     const module = new URL('../../src/models/create-model.ts', import.meta.url).href
     const script = `
       import { registerHooks } from 'node:module'
@@ -210,7 +210,7 @@ describe('Vertex AI', () => {
   const inProject =
     '/v1beta1/projects/my-project/locations/europe-west4/publishers/google/models/gemini-3.5-flash:streamGenerateContent?alt=sse'
 
-  it('S2-57 a key: the express mode, without a project', async () => {
+  it('S2-57 uses a key in express mode, without a project', async () => {
     const { headers, path } = await sentWith({ provider: 'vertex' })
     expect(path).toBe('/v1beta1/publishers/google/models/gemini-3.5-flash:streamGenerateContent?alt=sse')
     expect(headers).toMatchObject({ 'x-goog-api-key': secret })
@@ -223,7 +223,7 @@ describe('Vertex AI', () => {
     })
   })
 
-  it('S2-57 a project: the machine’s own credentials, with a token that is used until it expires', async () => {
+  it('S2-57 uses a project with the machine’s own credentials, and a token until it expires', async () => {
     await using tokens = await startTokens({ expiresIn: 3600 })
     vi.stubEnv('GOOGLE_CLOUD_PROJECT', 'my-project')
     vi.stubEnv('GOOGLE_CLOUD_LOCATION', 'europe-west4')
@@ -250,7 +250,7 @@ describe('Vertex AI', () => {
     },
   )
 
-  it('credentials that are none, and a service of tokens that fails', async () => {
+  it('reports invalid credentials, and a token service that fails', async () => {
     vi.stubEnv('GOOGLE_CLOUD_PROJECT', 'my-project')
     vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', join(tmpdir(), 'not', 'there.json'))
     await expect(sentWith(vertex)).rejects.toMatchObject({
@@ -264,7 +264,7 @@ describe('Vertex AI', () => {
   })
 })
 
-/** A service that gives out tokens, and the file that leads to it. */
+/** A token service, and the credentials file that leads to it. */
 async function startTokens({
   expiresIn,
   status = 200,

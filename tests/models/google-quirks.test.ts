@@ -11,8 +11,8 @@ import { startStrictProvider } from './rules/strict-provider.ts'
 const weather = { type: 'function' as const, function: { name: 'get_weather', arguments: '{"city":"東京"}' } }
 const time = { type: 'function' as const, function: { name: 'get_time', arguments: '{"timezone":"JST"}' } }
 
-describe('responses of generateContent, whole and cut, streamed and not', () => {
-  it('Q26 S2-33 S2-46 several calls in one chunk, without ids, finished with STOP', async () => {
+describe('responses of generateContent, complete and split, streamed and not', () => {
+  it('Q26 S2-33 S2-46 several calls are in one chunk, without ids, finished with STOP', async () => {
     expect(await both('q26-calls-in-one-chunk')).toEqual({
       text: 'I look both up. ',
       toolCalls: [
@@ -27,7 +27,7 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
     })
   })
 
-  it('Q26 S2-46 calls spread over chunks, whose ids repeat, stay calls of their own', async () => {
+  it('Q26 S2-46 calls in several chunks with repeated ids stay separate', async () => {
     const { toolCalls, finishReason } = await both('q26-repeated-ids')
     expect(toolCalls).toEqual([
       { id: 'call_0', ...weather },
@@ -37,7 +37,7 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
     expect(finishReason).toBe('tool_calls')
   })
 
-  it('Q26 calls without ids: the loop makes them, and each result goes to its call', async () => {
+  it('Q26 calls have no ids: the loop creates them, and each result is sent to its call', async () => {
     const look = countingTool('look')
     const calls: JsonObject[] = [
       { functionCall: { name: 'look', args: { a: 1 } } },
@@ -52,7 +52,7 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
     expect(new Set(result.toolCalls.map(({ id }) => id)).size).toBe(3)
   })
 
-  it.each(['q26-malformed', 'q26-unexpected'])('Q26 %s: asked again, unless something was shown', async (recording) => {
+  it.each(['q26-malformed', 'q26-unexpected'])('Q26 after %s, the request is retried unless something was shown', async (recording) => {
     const recordings = [readRecording(recording), readRecording('q26-usage')]
     await using server = await startStrictProvider({ recordings })
     const model = modelAt(server, { maxRetries: 1, maxRetryDelayMs: 1 })
@@ -63,12 +63,12 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
     await expect(ask(modelAt(other))).rejects.toMatchObject({ code: 'bad_response', providerCode: code, retryable: true, partial })
   })
 
-  it('Q26 a malformed call is told in the provider’s words', async () => {
+  it('Q26 a malformed call is reported in the provider’s words', async () => {
     await using server = await startStrictProvider({ recordings: [readRecording('q26-malformed')] })
     await expect(ask(modelAt(server))).rejects.toThrow('MALFORMED_FUNCTION_CALL: Malformed function call: print(default_api')
   })
 
-  it('Q26 H42 a response that is filtered is named as such, and its calls are dropped', async () => {
+  it('Q26 H42 a filtered response is named as such, and its calls are dropped', async () => {
     expect(await both('q26-safety')).toMatchObject({
       text: 'One mixes ',
       toolCalls: [],
@@ -82,7 +82,7 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
     }
   })
 
-  it('Q26 H42 a prompt that is blocked before there is a candidate', async () => {
+  it('Q26 H42 a prompt is blocked before there is a candidate', async () => {
     const response = await both('q26-prompt-blocked')
     expect(response).toMatchObject({ text: '', finishReason: 'content_filter', rawFinishReason: 'PROHIBITED_CONTENT' })
     expect(response.usage).toEqual({ inputTokens: 8, outputTokens: 0, totalTokens: 8 })
@@ -92,7 +92,7 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
     expect(result).toMatchObject({ stopReason: 'refused', error: { code: 'content_filter' } })
   })
 
-  it('Q26 other ends: OTHER is an error, MAX_TOKENS a cut, whatever was called', async () => {
+  it('Q26 other ends: OTHER is an error, MAX_TOKENS a cut, with or without calls', async () => {
     const toolCalls = [{ name: 'look' }]
     await using server = await startStrictProvider({
       script: [
@@ -105,12 +105,12 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
     expect(await ask(model)).toMatchObject({ finishReason: 'length', toolCalls: [{ function: { name: 'look' } }] })
   })
 
-  it('Q26 usage adds up: thoughts beside the answer, what tools read beside the prompt', async () => {
+  it('Q26 usage adds up: thoughts apart from the answer, tools’ input apart from the prompt', async () => {
     const { usage } = await replay('q26-usage')
     expect(usage).toEqual({ inputTokens: 4350, outputTokens: 12, totalTokens: 4362, reasoningTokens: 5, cacheReadTokens: 4000 })
   })
 
-  it('a response that stopped at a limit of the provider’s own is gone on with, as one response with the usage of both', async () => {
+  it('a response that stopped at a limit of the provider is continued as one response with the usage of both', async () => {
     const response = await replay('q26-continuation', 'q26-after-continuation')
     expect(response).toMatchObject({ text: 'The first half, then the second.', finishReason: 'stop', rawFinishReason: 'STOP' })
     expect(response.usage).toEqual({ inputTokens: 120, outputTokens: 120, totalTokens: 240 })
@@ -125,7 +125,7 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
     expect(unfinished).toMatchObject({ finishReason: 'length', warnings: [expect.stringContaining('16 times')] })
   })
 
-  it('Q27 signatures on texts, calls and an empty part stay in their places; thoughts are reasoning', async () => {
+  it('Q27 signatures on texts, calls and an empty part stay in place; thoughts are reasoning', async () => {
     const response = await both('q27-signatures')
     expect(response).toMatchObject({ reasoning: '**Two cities**\n\nTwo calls. 思考', text: 'I look it up. Now.' })
     expect(response.usage).toMatchObject({ outputTokens: 41, reasoningTokens: 11 })
@@ -139,12 +139,12 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
     ])
   })
 
-  it('Q27 a signature alone in its part goes back on an empty text', async () => {
+  it('Q27 a signature alone in its part is sent back on an empty text', async () => {
     const response = await both('q27-signature-alone')
     expect(await sentBack(response)).toEqual([{ text: 'Done.' }, { text: '', thoughtSignature: 'QWxvbmU=' }])
   })
 
-  it('Q27 to another provider no signature goes; calls without one get the documented stand-in, where the model wants one', async () => {
+  it('Q27 no signature is sent to another provider; calls without one get the documented placeholder if required', async () => {
     const response = await replay('q27-signatures')
     const standIn = 'skip_thought_signature_validator'
     const changed = { ...response, text: 'Edited.' }
@@ -159,7 +159,7 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
     expect(plain).toEqual([{ text: 'No calls.' }])
   })
 
-  it('S2-38 H20 Q27 what the provider runs itself is kept, but is no call of ours', async () => {
+  it('S2-38 H20 Q27 parts of the provider’s own tools are kept and not returned as calls', async () => {
     const response = await both('q27-own-tools')
     expect(response).toMatchObject({ text: 'I compute. It is 42.', toolCalls: [], finishReason: 'stop' })
     const parts = await sentBack(response)
@@ -174,7 +174,7 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
     expect(parts[1]).toMatchObject({ executableCode: { code: 'print(6*7)' }, thoughtSignature: 'Q29kZQ==' })
   })
 
-  it('a picture in a response is kept, and said to be', async () => {
+  it('an image in a response is kept, with a warning', async () => {
     const inlineData = { mimeType: 'image/png', data: 'aGk=' }
     const events: JsonObject[] = [
       { candidates: [{ content: { parts: [{ text: 'Look: ' }, { inlineData, thoughtSignature: 'UGlj' }] }, finishReason: 'STOP' }] },
@@ -185,7 +185,7 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
     expect(await sentBack(response)).toEqual([{ text: 'Look: ' }, { inlineData, thoughtSignature: 'UGlj' }])
   })
 
-  it('Q28 arguments that come value by value, texts in pieces', async () => {
+  it('Q28 arguments arrive value by value, texts in pieces', async () => {
     const response = await replay('q28-partial-args')
     expect(response.finishReason).toBe('tool_calls')
     expect(response.toolCalls.map(({ function: { name, arguments: json } }) => [name, JSON.parse(json)])).toEqual([
@@ -205,7 +205,7 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
     expect((await sentBack(response))[0]).toMatchObject({ thoughtSignature: 'Qm9vaw==' })
   })
 
-  it('Q28 H15 arguments that never come to their end: a cut response, whatever its finish reason says', async () => {
+  it('Q28 H15 arguments that never end are a cut response, whatever the finish reason', async () => {
     const lines = readRecording('q28-partial-args')
     await using server = await startStrictProvider({ recordings: [[...lines.slice(0, 4), ...lines.slice(-1)]] })
     expect(await ask(modelAt(server))).toMatchObject({ finishReason: 'length', warnings: [expect.stringContaining('cut off')] })
@@ -219,7 +219,7 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
 })
 
 describe('arguments by path', () => {
-  it('Q28 any arguments, told value by value, are the same arguments', () => {
+  it('Q28 any arguments, sent value by value, are the same arguments', () => {
     const key = fc.oneof(fc.constantFrom('a', 'b c', '__proto__', "it's", '東', 'x.y', '[0]', '\\'), fc.string())
     const tree = fc.letrec<{ value: Json; object: JsonObject }>((tie) => ({
       value: fc.oneof(

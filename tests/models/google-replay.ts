@@ -13,7 +13,7 @@ export function modelAt({ url }: MockProvider, settings: Partial<ModelSettings> 
   return createModel({ provider: 'google', model: 'gemini-3.5-flash', apiKey: 'test-key', baseURL: url, maxRetries: 0, ...settings })
 }
 
-/** One response, whose pieces in the sink must add up to it. */
+/** One response. Checks that the pieces in the sink add up to it. */
 export async function ask(model: ChatModel, request: Partial<ModelRequest> = {}): Promise<ModelResponse> {
   const shown = { text: '', reasoning: '', calls: [] as { name: string; arguments: string }[] }
   const response = await model.generate(
@@ -41,7 +41,7 @@ export async function ask(model: ChatModel, request: Partial<ModelRequest> = {})
   return response
 }
 
-/** The answer to recordings, one for each request: the same whole and in pieces of 1 byte, 7 bytes and any size. */
+/** The answer to recordings, one per request. Checks that it is the same complete and in pieces of 1 byte, 7 bytes and random size. */
 export async function replay(...recordings: string[]): Promise<ModelResponse> {
   const found: ModelResponse[] = []
   for (const splitBytes of [undefined, 1, 7, 'random'] as const) {
@@ -56,7 +56,7 @@ export async function replay(...recordings: string[]): Promise<ModelResponse> {
   return first
 }
 
-/** A recording as the API sends it without streaming: the parts in a row, the last word on everything else. */
+/** A recording as the API sends it without streaming: all parts in order, and the last value of everything else. */
 function wholeOf(recording: string): JsonObject {
   const chunks = readRecording(recording).map((line): JsonObject => JSON.parse(line))
   const candidates = chunks.map(({ candidates: [candidate] = [] as JsonObject[] }: { candidates?: JsonObject[] }) => candidate ?? {})
@@ -65,7 +65,7 @@ function wholeOf(recording: string): JsonObject {
   return { ...Object.assign({}, ...chunks), ...('candidates' in (chunks[0] ?? {}) ? { candidates: [merged] } : {}) }
 }
 
-/** Streamed and not, which have to give the same. */
+/** Streamed and not streamed, which must give the same result. */
 export async function both(recording: string): Promise<ModelResponse> {
   const streamed = await replay(recording)
   await using server = await startStrictProvider({ script: [{ body: wholeOf(recording) }] })
@@ -73,7 +73,7 @@ export async function both(recording: string): Promise<ModelResponse> {
   return streamed
 }
 
-/** What of a response is sent to the provider in the next round, with results for its calls. */
+/** The parts of a response that are sent in the next round, with results for its calls. */
 export async function sentBack(response: ModelResponse, settings: Partial<ModelSettings> = {}): Promise<JsonObject[]> {
   await using server = await startStrictProvider({ script: ['ok'] })
   const { text, toolCalls, providerData } = response

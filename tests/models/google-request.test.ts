@@ -12,7 +12,7 @@ interface Sent {
   response: ModelResponse
 }
 
-/** What arrived at the provider, which refuses what the real one would. */
+/** What arrives at the provider, which refuses what the real one would refuse. */
 async function send(request: Partial<ModelRequest>, settings: Partial<ModelSettings> = {}): Promise<Sent> {
   await using server = await startStrictProvider({ script: ['ok'] })
   const response = await ask(modelAt(server, settings), request)
@@ -31,7 +31,7 @@ function call(id: string, name: string, json: string) {
 }
 
 describe('tools', () => {
-  it('S2-28 S2-37 function declarations, with JSON Schema as it is', async () => {
+  it('S2-28 S2-37 are function declarations, with their JSON Schema unchanged', async () => {
     const schema: JsonObject = {
       $schema: 'https://json-schema.org/draft/2020-12/schema',
       ...city,
@@ -52,7 +52,7 @@ describe('tools', () => {
     expect(response).not.toHaveProperty('warnings')
   })
 
-  it('S2-37 the OpenAPI subset, for models that take only that', async () => {
+  it('S2-37 are sent in the OpenAPI subset to models that only accept that', async () => {
     const schema: JsonObject = {
       $schema: 'x',
       type: 'object',
@@ -125,7 +125,7 @@ describe('tools', () => {
     ])
   })
 
-  it('S2-29 S2-30 S2-31 S2-32 tool choices', async () => {
+  it('S2-29 S2-30 S2-31 S2-32 are sent with all tool choices', async () => {
     const tools = [tool('get_weather', city)]
     const named = { type: 'function', function: { name: 'get_weather' } } as const
     const modes: [ModelRequest['toolChoice'], Json][] = [
@@ -141,7 +141,7 @@ describe('tools', () => {
     expect((await send({ toolChoice: 'required' })).body).not.toHaveProperty('toolConfig')
   })
 
-  it('Q30 names the API takes no function by are changed on the way, and changed back', async () => {
+  it('Q30 get other names if the API does not accept theirs; calls get the original names back', async () => {
     await using server = await startStrictProvider({ script: [{ toolCalls: [{ name: '_2fa', arguments: { city: 'Rome' } }] }, 'ok'] })
     const model = modelAt(server)
     const choice = { type: 'function', function: { name: '2fa' } } as const
@@ -162,7 +162,7 @@ describe('tools', () => {
     ])
   })
 
-  it('S2-38 the provider’s own tools only through its options, beside ours', async () => {
+  it('S2-38 include the provider’s own only through its options, beside the others', async () => {
     const providerOptions = { tools: [{ googleSearch: {} }], toolConfig: { includeServerSideToolInvocations: true } }
     const { body } = await send({ tools: [tool('look')], toolChoice: 'auto', providerOptions })
     expect(body.tools).toEqual([{ functionDeclarations: [{ name: 'look', description: 'Does look.' }] }, { googleSearch: {} }])
@@ -170,7 +170,7 @@ describe('tools', () => {
     expect((await send({ providerOptions: { tools: [{ googleSearch: {} }] } })).body.tools).toEqual([{ googleSearch: {} }])
   })
 
-  it('what it has no field for is left out, with a warning', async () => {
+  it('lose settings without a field, with a warning', async () => {
     const strict: ToolDefinition = { type: 'function', function: { name: 'look', strict: true } }
     const { body, response } = await send({ tools: [strict], parallelToolCalls: false })
     expect(body).not.toHaveProperty('toolConfig')
@@ -189,7 +189,7 @@ describe('messages', () => {
     toolCalls: [call('a', 'get_weather', '{"city": "Rome"}'), call('b', 'get_weather', '{"city":')],
   }
 
-  it('S2-53 S2-56 S2-57 S2-58 Q29 calls in a turn of the model, their results together in one of the user, wrapped', async () => {
+  it('S2-53 S2-56 S2-57 S2-58 Q29 have calls in a model turn and their results together in a user turn, wrapped', async () => {
     for (const provider of ['google', 'vertex']) {
       const { body } = await send(
         { messages: [...hello, calls, ...results, { role: 'user', content: 'And?' }] },
@@ -217,7 +217,7 @@ describe('messages', () => {
     }
   })
 
-  it('S2-53 without ids, where they are not taken', async () => {
+  it('S2-53 have no ids if those are not accepted', async () => {
     const { body } = await send({ messages: [...hello, calls, ...results] }, { quirks: { callIds: false } })
     expect(body.contents.slice(1)).toMatchObject([
       { parts: [{}, { functionCall: { name: 'get_weather' } }, {}] },
@@ -226,14 +226,14 @@ describe('messages', () => {
     expect(JSON.stringify(body.contents)).not.toContain('"id"')
   })
 
-  it('system messages at the beginning are the system instruction', async () => {
+  it('have system messages from the start in the system instruction', async () => {
     const messages: ChatMessage[] = [{ role: 'system', content: 'Be brief.' }, { role: 'system', content: 'Be kind.' }, ...hello]
     const { body } = await send({ messages })
     expect(body.systemInstruction).toEqual({ parts: [{ text: 'Be brief.' }, { text: 'Be kind.' }] })
     expect(body.contents).toEqual([{ role: 'user', parts: [{ text: 'Hello' }] }])
   })
 
-  it('what the API refuses: no first word of the user, nothing said, two turns of the model in a row', async () => {
+  it('are fixed if the API refuses them: no user message first, nothing said, two model turns in a row', async () => {
     const messages: ChatMessage[] = [
       { role: 'assistant', content: 'Welcome.' },
       { role: 'user', content: '' },
@@ -252,7 +252,7 @@ describe('messages', () => {
     ])
   })
 
-  it('ids and names of other providers are made to fit, the same for call and result', async () => {
+  it('convert ids and names of other providers, alike in call and result', async () => {
     const id = `functions.look:0/${'x'.repeat(80)}`
     const odd: ChatMessage = { role: 'assistant', content: '', toolCalls: [call(id, 'look at.me', '[1]')] }
     const { body } = await send({ messages: [...hello, odd, { role: 'tool', toolCallId: id, content: 'x' }] })
@@ -261,14 +261,14 @@ describe('messages', () => {
     expect(body.contents[2]?.parts[0]).toMatchObject({ functionResponse: { id: functionCall.id, name: 'look_at_me' } })
   })
 
-  it('arguments nested too deep to be written are sent as {}', async () => {
+  it('have {} for arguments that are nested too deeply to be serialized', async () => {
     const deep = `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`
     const odd: ChatMessage = { role: 'assistant', content: '', toolCalls: [call('a', 'look', deep)] }
     const { body } = await send({ messages: [...hello, odd, { role: 'tool', toolCallId: 'a', content: 'x' }] })
     expect(body.contents[1]?.parts[0]).toMatchObject({ functionCall: { name: 'look', args: {} } })
   })
 
-  it('images and files, as bytes and by address', async () => {
+  it('have images and files as bytes and by URL', async () => {
     const content: ChatMessage['content'] = [
       { type: 'text', text: 'See' },
       { type: 'image', url: 'data:image/jpg;base64,aGk=' },
@@ -291,7 +291,7 @@ describe('messages', () => {
     expect(response).not.toHaveProperty('warnings')
   })
 
-  it('pictures in results, where the model takes them; else a note', async () => {
+  it('have images in results if the model accepts them, otherwise a note', async () => {
     const image = { type: 'image', data: 'aGk=', mediaType: 'image/png' } as const
     const asked: ChatMessage = { role: 'assistant', content: '', toolCalls: [call('a', 'look', '{}')] }
     const result: ChatMessage = {
@@ -321,7 +321,7 @@ describe('messages', () => {
 })
 
 describe('settings', () => {
-  it('S2-47 sampling, where the model takes it, in the generation’s settings', async () => {
+  it('S2-47 send sampling in the generation config, if the model accepts it', async () => {
     const sampling = { temperature: 1.5, topP: 0.5, maxOutputTokens: 100, stop: ['a'], seed: 7, frequencyPenalty: 1, presencePenalty: 1 }
     const newest = await send(sampling)
     const fields = { temperature: 1.5, topP: 0.5, maxOutputTokens: 100, stopSequences: ['a'], seed: 7 }
@@ -334,7 +334,7 @@ describe('settings', () => {
     expect(many.response.warnings).toEqual([expect.stringContaining('first 5')])
   })
 
-  it('reasoning effort: levels, budgets, or neither', async () => {
+  it('send the reasoning effort as levels, budgets, or not at all', async () => {
     const thinking = async (reasoningEffort: NonNullable<ModelRequest['reasoningEffort']>, model: string) =>
       (await send({ reasoningEffort }, { model })).body.generationConfig?.thinkingConfig
     const includeThoughts = true
@@ -349,7 +349,7 @@ describe('settings', () => {
     expect(response.warnings).toEqual([expect.stringContaining("`reasoningEffort: 'none'`")])
   })
 
-  it('provider options go over ours, setting by setting; the conversation is the request’s', async () => {
+  it('are overridden by provider options one by one; the conversation is the request’s', async () => {
     const providerOptions: JsonObject = {
       generationConfig: { topK: 3, temperature: 0, thinkingConfig: { thinkingBudget: 5 } },
       safetySettings: [],
@@ -362,7 +362,7 @@ describe('settings', () => {
     expect(response.warnings).toEqual([expect.stringContaining('`contents`')])
   })
 
-  it('S2-47 one request, to the model’s address, streamed or not', async () => {
+  it('S2-47 make one request to the model’s address, streamed or not', async () => {
     expect((await send({})).path).toBe('/v1/models/gemini-3.5-flash:streamGenerateContent?alt=sse')
     expect((await send({ stream: false })).path).toBe('/v1/models/gemini-3.5-flash:generateContent')
     expect((await send({}, { model: 'tunedModels/mine' })).path).toBe('/v1/tunedModels/mine:streamGenerateContent?alt=sse')

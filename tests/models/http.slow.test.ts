@@ -8,7 +8,7 @@ const modelAt = (baseURL: string, settings: Partial<ModelSettings> = {}) =>
   createModel({ provider: 'custom', model: 'm', apiKey: secret, baseURL, maxRetries: 0, ...settings })
 
 describe('connections', () => {
-  it('carry 1,000 requests at once, and then the next 1,000', async () => {
+  it('handle 1,000 concurrent requests, and then the next 1,000', async () => {
     await using server = await startServer((response, { text }) => eventStream(response).end(textEvents(String(text.length))))
     const model = modelAt(server.baseURL)
     const round = () => Promise.all(Array.from({ length: 1000 }, () => model.generate({ messages: hello })))

@@ -13,7 +13,7 @@ import { hello, secret } from './one-request.ts'
 const modelAt = (baseURL: string, settings: Partial<ModelSettings> = {}) =>
   createModel({ provider: 'custom', model: 'm', apiKey: secret, baseURL, maxRetries: 0, ...settings })
 
-/** A server that answers each request, known by its blank line, with the bytes it is told to, and sees its sockets. */
+/** A server that answers each request, recognized by its blank line, with given bytes, and observes its sockets. */
 async function startRawServer(answer: (socket: Socket, index: number) => void) {
   const sockets: Socket[] = []
   let requests = 0
@@ -46,7 +46,7 @@ describe('a compressed body', () => {
   const body = textEvents(text)
   const encodings = { gzip: gzipSync, 'x-gzip': gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }
 
-  it.each(Object.entries(encodings))('of %s is read, also in pieces, and was not asked for', async (encoding, compress) => {
+  it.each(Object.entries(encodings))('of %s is read, even in pieces, and was not requested', async (encoding, compress) => {
     const bytes = compress(body)
     await using server = await startServer((response) => {
       response.writeHead(200, { 'content-encoding': encoding.toUpperCase() })
@@ -57,7 +57,7 @@ describe('a compressed body', () => {
     expect(server.requests[0]?.headers['accept-encoding']).toBeUndefined()
   })
 
-  it('that ends itself, but not its connection, is waited for no longer, and neither is anything behind it', async () => {
+  it('that ends before its connection is not waited for any longer, and nothing after it is read', async () => {
     await using server = await startServer((response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).write(gzipSync(textEvents('ok')))
       setImmediate(() => response.write('and more'))
@@ -66,7 +66,7 @@ describe('a compressed body', () => {
     await server.firstClosed
   })
 
-  it('that is broken, or larger than what can be taken at once, ends as it should', async () => {
+  it('that is broken, or larger than can be read at once, ends correctly', async () => {
     const large = 'x'.repeat(8_000_000)
     await using server = await startServer((response, _request, index) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(index === 0 ? Buffer.from('no gzip at all') : gzipSync(textEvents(large)))
@@ -78,7 +78,7 @@ describe('a compressed body', () => {
 })
 
 describe('connections', () => {
-  it('are used again, one for requests that follow each other at once', async () => {
+  it('are reused for consecutive requests', async () => {
     await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
     const model = modelAt(server.baseURL)
     for (let i = 0; i < 20; i++) await model.generate({ messages: hello })
@@ -87,7 +87,7 @@ describe('connections', () => {
     expect(server.sockets.size).toBe(10)
   })
 
-  it('keep no process alive; a request that waits for its answer does', async () => {
+  it('keep no process alive; a pending request does', async () => {
     await using server = await startServer((response) => setTimeout(() => eventStream(response).end(textEvents('ok')), 50))
     const module = fileURLToPath(new URL('../../src/models/create-model.ts', import.meta.url))
     const script = `import { createModel } from ${JSON.stringify(module)}
@@ -97,7 +97,7 @@ describe('connections', () => {
     expect(stdout).toBe('ok\n')
   })
 
-  it('that turn out to be closed when a request goes over them are replaced, once; a fresh one that is closed is an error', async () => {
+  it('that turn out to be closed are replaced once; a new one that is closed is an error', async () => {
     await using server = await startServer((response, _request, index) =>
       index === 1 ? response.destroy() : eventStream(response).end(textEvents(String(index))),
     )
@@ -117,7 +117,7 @@ describe('connections', () => {
     expect(worse.requests).toHaveLength(3)
   })
 
-  it('that were closed as their request was being answered are not asked again', async () => {
+  it('that are closed while a request is answered are not retried', async () => {
     await using server = await startServer((response, _request, index) => {
       if (index === 0) eventStream(response).end(textEvents('0'))
       else eventStream(response).write('data: {', () => response.destroy())
@@ -128,7 +128,7 @@ describe('connections', () => {
     expect(server.requests).toHaveLength(2)
   })
 
-  it('that a server closes while they are idle are not used any more', async () => {
+  it('that a server closes while idle are not used any more', async () => {
     await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
     const model = modelAt(server.baseURL)
     for (let i = 0; i < 5; i++) {
@@ -151,7 +151,7 @@ describe('a server that lies', () => {
     return await modelAt(server.baseURL, { streamIdleTimeoutMs: 2000 }).generate({ messages: hello })
   }
 
-  it('about the length of its body, or breaks its chunks, has given no response, unless it was whole', async () => {
+  it('about the length of its body, or with broken chunks, has given no response unless it was complete', async () => {
     const half = events.slice(0, 60)
     await expect(generate(`${head('content-length: 5000\r\n')}${half}`)).rejects.toMatchObject({ code: 'stream_cut' })
     await expect(generate(`${head('transfer-encoding: chunked\r\n')}${chunked(half)}zz\r\n`)).rejects.toMatchObject({ code: 'stream_cut' })
@@ -163,7 +163,7 @@ describe('a server that lies', () => {
     )
   })
 
-  it('with headers without end, words that are no HTTP, or a status from nowhere is told of', async () => {
+  it('with endless headers, words that are not HTTP, or an invalid status is reported', async () => {
     const many = `x: ${'y'.repeat(1000)}\r\n`.repeat(100)
     await expect(generate(head(many), false)).rejects.toMatchObject({ code: 'connection_failed' })
     await expect(generate('SMTP ready\r\n', false)).rejects.toMatchObject({ code: 'connection_failed' })
@@ -172,7 +172,7 @@ describe('a server that lies', () => {
     expect((await generate(`HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${head()}${events}`)).text).toBe('ok')
   })
 
-  it('with an error whose body never ends, or has no end, is told of by its status', async () => {
+  it('with an error whose body never arrives or never ends is reported by its status', async () => {
     const error = JSON.stringify({ error: { message: 'too much', code: 'quota' } })
     const failed = { code: 'rate_limited', status: 429 }
     const found = generate(`HTTP/1.1 429 Slow\r\nretry-after: 3\r\ncontent-length: 500\r\n\r\n${error}`, false)
@@ -181,7 +181,7 @@ describe('a server that lies', () => {
     await expect(generate(endless, false)).rejects.toMatchObject(failed)
   })
 
-  it('and closes its half of the connection at once, or answers before the request was sent, is heard all the same', async () => {
+  it('and closes its half of the connection at once, or answers before the request was sent, is still read', async () => {
     expect((await generate(`${head('connection: close\r\n')}${events}`)).text).toBe('ok')
     const messages = [{ role: 'user', content: 'x'.repeat(20_000_000) }] as const
     await using server = await startRawServer((socket) => {
@@ -208,7 +208,7 @@ describe('a server that lies', () => {
 })
 
 describe('an abort', () => {
-  it('from within a sink, or before there is a connection, ends the request at once and frees its connection', async () => {
+  it('inside a sink, or before there is a connection, ends the request at once and frees its connection', async () => {
     await using server = await startServer((response) => eventStream(response).write(textEvents('ok').slice(0, -20)))
     const model = modelAt(server.baseURL)
     const inside = new AbortController()

@@ -1,7 +1,7 @@
 import { chunk, eventStream, events, type LocalServer, sendJson, startServer, textEvents } from './local-server.ts'
 
 /**
- * Takes so many requests in any second, and refuses what is more with 429 and `retry-after`, as providers do. Answers a conversation that has
+ * Accepts `perSecond` requests in any second and refuses others with 429 and `retry-after`, as providers do. Answers a conversation with
  * tools with a call first.
  */
 export async function limitedServer(perSecond: number): Promise<LocalServer & { refused(): number }> {

@@ -16,11 +16,11 @@ export interface LocalServer extends AsyncDisposable {
   baseURL: string
   requests: Received[]
   sockets: Set<Socket>
-  /** Resolves when the answer to the first request was closed, by whichever side. */
+  /** Resolves when the response to the first request was closed, by either side. */
   firstClosed: Promise<void>
 }
 
-/** A bare HTTP server for bytes that no well-behaved provider would send. */
+/** A plain HTTP server for bytes that no correct provider would send. */
 export async function startServer(answer: (response: ServerResponse, request: Received, index: number) => unknown): Promise<LocalServer> {
   const requests: Received[] = []
   const sockets = new Set<Socket>()
@@ -65,7 +65,7 @@ export async function startServer(answer: (response: ServerResponse, request: Re
 export type Cut = 'whole' | 1 | 7 | 'random'
 export const cuts: readonly Cut[] = ['whole', 1, 7, 'random']
 
-/** Sends bytes in pieces of a given size, each in a write of its own; `random` is the same on every run. */
+/** Sends bytes in pieces of a given size, one write each. `random` is the same in every run. */
 export async function sendCut(response: ServerResponse, bytes: Buffer, cut: Cut): Promise<void> {
   let seed = 7
   for (let at = 0; at < bytes.length; ) {
@@ -73,7 +73,7 @@ export async function sendCut(response: ServerResponse, bytes: Buffer, cut: Cut)
     const size = cut === 'whole' ? bytes.length : cut === 'random' ? 1 + (seed % 97) : cut
     response.write(bytes.subarray(at, at + size))
     at += size
-    // Lets the pieces leave one by one instead of all together.
+    // Lets the pieces leave one by one instead of together.
     if (cut !== 'whole' && seed % 5 === 0) await new Promise((resolve) => setImmediate(resolve))
   }
   response.end()
@@ -109,7 +109,7 @@ export function sendJson(response: ServerResponse, body: JsonObject, status = 20
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 }
 
-/** The payloads of one of our recordings. */
+/** The payloads of a recording. */
 export function readRecording(name: string): string[] {
   const text = readFileSync(new URL(`recordings/${name}.jsonl`, import.meta.url), 'utf8')
   return text.split('\n').filter((line) => line !== '')

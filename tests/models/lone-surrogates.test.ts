@@ -8,7 +8,7 @@ import { recordingLogger } from '../hazards/recording-logger.ts'
 import { inFolder } from '../journals/temp-folder.ts'
 import { startStrictProvider } from './rules/strict-provider.ts'
 
-/** A text that ends in half a character. */
+/** A text that ends with half a character. */
 const half = (text: string) => `${text} \ud83d`
 const whole = (text: string) => `${text} \ufffd`
 
@@ -35,7 +35,7 @@ const tools = (results: unknown[]) => [
   }),
 ]
 
-/** Every text in a body, those in JSON texts included. */
+/** Every text in a body, including those in JSON texts. */
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') {
     try {
@@ -52,7 +52,7 @@ function textsIn(value: unknown): string[] {
 const malformed = (value: unknown) => textsIn(value).filter((text) => !text.isWellFormed())
 
 describe('a lone surrogate', () => {
-  it.each(models)('F25 never reaches %s, whoever wrote it', async (name, model, path) => {
+  it.each(models)('F25 never reaches %s, whatever wrote it', async (name, model, path) => {
     await using provider = await startStrictProvider({
       script: [
         {
@@ -78,7 +78,7 @@ describe('a lone surrogate', () => {
     const first = await runner.run([{ role: 'user', content: [{ type: 'text', text: half('Where is it?') }] }])
     expect(first).toMatchObject({ stopReason: 'answered', output: whole('Done.') })
     expect(malformed(first.messages)).toEqual([])
-    // The tool gets what the conversation says it got.
+    // The tool receives what the conversation says.
     expect(seen).toEqual([{ place: whole('Oslo'), 'odd \ufffd': '\u{1f600} \\ud83d' }, { place: whole('Rome') }])
     const second = await runner.run(half('Thanks!'), { messages: first.messages })
     expect(second).toMatchObject({ stopReason: 'answered', output: 'Bye.' })

@@ -8,12 +8,12 @@ import { hello } from './one-request.ts'
 
 const words = 'quota exceeded for today'
 
-/** An answer on each API: whole, as the events of a stream, and the beginning of one. */
+/** An answer in each API: complete, as the events of a stream, and the start of one. */
 interface Api {
   provider: string
   whole: JsonObject
   events: JsonObject[]
-  /** How many events have come before the answer ends. */
+  /** The number of events before the answer ends. */
   begun: number
 }
 
@@ -72,7 +72,7 @@ const apis: Api[] = [
   },
 ]
 
-/** Errors in place of an event or of a response, as gateways send them with status 200. */
+/** Errors in place of an event or a response, as gateways send them with status 200. */
 const shapes: JsonObject[] = [
   { error: { message: words } },
   { error: words },
@@ -126,7 +126,7 @@ describe.each(apis)('errors with status 200: $provider', (api) => {
     }
   })
 
-  it('F17 words that stand elsewhere are quoted, also behind text', async () => {
+  it('F17 a message in other places is quoted, even after text', async () => {
     const elsewhere: JsonObject[] = [
       { error: 'rate', error_description: words },
       { status: 400, error: 'Bad Request', message: words },
@@ -199,7 +199,7 @@ describe.each(apis)('errors with status 200: $provider', (api) => {
     }
   })
 
-  it('F17 a response in an envelope is read', async () => {
+  it('F17 a response inside an envelope is read', async () => {
     const envelope = (value: JsonObject): JsonObject => ({ code: 0, msg: 'success', data: value })
     expect(await answerTo(api, data(...events.map(envelope)), 7, true)).toMatchObject({ text: 'Hello' })
     expect(await answerTo(api, JSON.stringify(envelope(whole)), 7, false)).toMatchObject({ text: 'Hello' })
@@ -209,7 +209,7 @@ describe.each(apis)('errors with status 200: $provider', (api) => {
     expect(await answerTo(api, events.map((event) => `${JSON.stringify(event)}\n`).join(''), 7, true)).toMatchObject({ text: 'Hello' })
   })
 
-  it('F17 lines that are no fields end a stream once there are a thousand', async () => {
+  it('F17 lines that are not fields end a stream after a thousand', async () => {
     let sent = 0
     await using server = await startServer((response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': hello\n')

@@ -8,7 +8,7 @@ import { eventStream, type Received, startServer, textEvents } from './local-ser
 export const hello: ChatMessage[] = [{ role: 'user', content: 'Hello' }]
 export const secret = 'sk-abcdefghijklmnopqrstuv'
 
-/** The error of one request that is not tried again. */
+/** The error of one request without retries. */
 export async function failure(
   baseURL: string,
   request: Partial<ModelRequest> = {},
@@ -24,7 +24,7 @@ export async function failure(
   return outcome
 }
 
-/** Makes one request and returns what arrived at the provider. */
+/** Sends one request and returns what arrived at the provider. */
 export async function send(
   request: Partial<ModelRequest>,
   settings: Partial<ModelSettings> = {},

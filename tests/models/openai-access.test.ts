@@ -4,7 +4,7 @@ import { eventStream, startServer, textEvents } from './local-server.ts'
 import { hello, send } from './one-request.ts'
 
 describe('keys, addresses and headers', () => {
-  it('S3-18 takes an empty key for none, so that the environment’s is used', async () => {
+  it('S3-18 treat an empty key as absent and use the environment’s', async () => {
     process.env.XAI_API_KEY = ' from-env '
     try {
       for (const apiKey of ['', '  ']) {
@@ -16,7 +16,7 @@ describe('keys, addresses and headers', () => {
     }
   })
 
-  it('S3-18 says which key is missing, when the request is made and not before', async () => {
+  it('S3-18 report a missing key with the request, not before', async () => {
     const model = createModel({ provider: 'xai', model: 'grok-4', apiKey: '' })
     await expect(model.generate({ messages: hello })).rejects.toMatchObject({
       code: 'missing_api_key',
@@ -25,14 +25,14 @@ describe('keys, addresses and headers', () => {
     })
   })
 
-  it('asks servers of one’s own machine without a key', async () => {
+  it('allow servers on this machine without a key', async () => {
     for (const provider of ['ollama', 'vllm', 'lmstudio', 'custom']) {
       const { sent } = await send({}, { provider, apiKey: '' })
       expect(sent.headers.authorization).toBe('Bearer none')
     }
   })
 
-  it('speaks to Azure’s v1 API with its own key header', async () => {
+  it('speak to Azure’s v1 API with its own key header', async () => {
     await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
     const endpoint = new URL(server.baseURL).origin
     const model = createModel({ provider: 'azure', model: 'my-deployment', apiKey: 'azure-key', baseURL: `${endpoint}/` })
@@ -52,7 +52,7 @@ describe('keys, addresses and headers', () => {
     )
   })
 
-  it('sends own headers, and OpenAI’s account only to OpenAI', async () => {
+  it('include custom headers, and OpenAI’s account only for OpenAI', async () => {
     const set = {
       OPENAI_ORG_ID: 'org-1',
       OPENAI_PROJECT_ID: 'proj-1',
@@ -77,7 +77,7 @@ describe('keys, addresses and headers', () => {
     }
   })
 
-  it('sends another server no header of the environment, whenever it appears there', async () => {
+  it('send no header from the environment to another server, whenever it is set', async () => {
     await using server = await startServer((response, { body }) => {
       if (body.stream === true) eventStream(response).end(textEvents('streamed'))
       else response.setHeader('content-type', 'application/json').end(JSON.stringify({ choices: [{ message: { content: 'whole' } }] }))
@@ -95,7 +95,7 @@ describe('keys, addresses and headers', () => {
     expect(sent).toEqual(Array(3).fill(['Bearer sk-of-theirs', undefined]))
   })
 
-  it('uses the fetch of the settings', async () => {
+  it('use the fetch of the settings', async () => {
     const asked: string[] = []
     const own: typeof fetch = async (input) => {
       asked.push(String(input))

@@ -22,7 +22,7 @@ const ok = { text: 'ok', usage }
 const hello = { messages: [{ role: 'user' as const, content: 'Hello' }] }
 const definition = { type: 'function' as const, function: { name: 'add', parameters: add.parameters } }
 
-/** OpenAI, as far as it can be known: one server that refuses what its models refuse. */
+/** OpenAI as far as it is known: one server that refuses what its models refuse. */
 function startOpenAI(): Promise<MockProvider> {
   return startStrictProvider({
     refuse: (request) => refuseIllegal(request) ?? refuseForModel(request),
@@ -33,7 +33,7 @@ function startOpenAI(): Promise<MockProvider> {
   })
 }
 
-/** Reaches the mock at any address, and notes which. */
+/** Reaches the mock at any address, and records the address. */
 function fetchAt({ url }: MockProvider, asked: string[] = []): typeof fetch {
   return (input, init) => {
     asked.push(String(input))
@@ -73,7 +73,7 @@ const efforts = [undefined, 'none', 'minimal', 'low', 'medium', 'high', 'xhigh']
 const sampling: Sampling = { temperature: 0.2, topP: 0.9, stop: ['User:'], frequencyPenalty: 1, presencePenalty: 1 }
 
 describe('F1 the provider openai at its own address', () => {
-  it.each(models)('F1 asks %s over the %s API, whatever the run asks for', async (model, api) => {
+  it.each(models)('F1 asks %s over the %s API, whatever the request', async (model, api) => {
     await using server = await startOpenAI()
     const asked: string[] = []
     const openai = createModel({ provider: 'openai', model, apiKey: 'k', maxRetries: 0, fetch: fetchAt(server, asked) })
@@ -93,7 +93,7 @@ describe('F1 the provider openai at its own address', () => {
     expect(new Set(asked)).toEqual(new Set([`https://api.openai.com/v1/${path}`]))
   })
 
-  it('F1 says what it leaves out and what it maps', async () => {
+  it('F1 reports what it leaves out and what it maps', async () => {
     await using server = await startOpenAI()
     const warned = async (settings: Partial<ModelSettings> & { model: string }, request: Sampling, tools = [definition]) => {
       const model = createModel({ provider: 'openai', apiKey: 'k', fetch: fetchAt(server), ...settings })
@@ -149,7 +149,7 @@ describe('F1 the provider openai at its own address', () => {
     },
   )
 
-  it('F1 follows the address that the environment has when it is asked', async () => {
+  it('F1 uses the address in the environment at the time of the request', async () => {
     await using server = await startStrictProvider({ script: () => ok })
     onTestFinished(() => void vi.unstubAllEnvs())
     const asked: string[] = []
@@ -165,7 +165,7 @@ describe('F1 the provider openai at its own address', () => {
     expect(await ask('https://notapi.openai.com/v1')).toEqual(['chat-completions', 'https://notapi.openai.com/v1/chat/completions'])
   })
 
-  it('F1 goes by the setting api at any address, Azure’s too', async () => {
+  it('F1 follows the setting `api` at any address, including Azure’s', async () => {
     await using server = await startOpenAI()
     const asked: string[] = []
     const fetch = fetchAt(server, asked)
@@ -211,7 +211,7 @@ describe('F1 the provider openai at its own address', () => {
     expect(() => createModel({ ...at, provider: 'openai', api: 1 as never })).toThrow('Expected `api`')
   })
 
-  it('F1 takes other APIs and their models from `providers`', async () => {
+  it('F1 reads other APIs and their models from `providers`', async () => {
     await using server = await startStrictProvider({ script: () => ok })
     const apis = { messages: { as: 'anthropic-compatible', host: '127.0.0.1', models: '^claude' } }
     const providers = { gateway: { driver: 'openai', baseURL: server.url, apiKeyOptional: true, apis } }
@@ -227,7 +227,7 @@ describe('F1 the provider openai at its own address', () => {
 })
 
 describe('F1 the API of a step', () => {
-  it('F1 is that of the model that answered, and absent for models of one’s own', async () => {
+  it('F1 is that of the model that answered, and absent for custom models', async () => {
     await using server = await startStrictProvider({ script: () => ok })
     await using down = await startStrictProvider({ script: [], faults: { status: 503 } })
     const at = ({ url, baseURL }: MockProvider, provider: string) => ({
@@ -328,7 +328,7 @@ describe('F1 efforts', () => {
     expect(server.requests[0]?.body.reasoning_effort).toBe(sent)
   })
 
-  it('F1 that are none are refused in quirks', () => {
+  it('F1 are refused in quirks if invalid', () => {
     const wrong: Json[] = [['max'], { max: {} }, { low: 1 }, 'low']
     for (const reasoningEffort of wrong)
       expect(() => createModel({ provider: 'openai', model: 'm', quirks: { reasoningEffort } })).toThrow(

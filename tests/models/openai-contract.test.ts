@@ -3,7 +3,7 @@ import { createModel } from '../../src/models/create-model.ts'
 import { testModel } from '../../src/testing/index.ts'
 import { refuseIllegal } from './rules/strict-provider.ts'
 
-// Some cases wait for a second: the others go on meanwhile.
+// Some cases wait for a second; the others run meanwhile.
 const runner = { describe, it: it.concurrent, expect }
 
 testModel(

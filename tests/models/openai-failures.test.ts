@@ -10,7 +10,7 @@ const error = (message: string, more: JsonObject = {}): JsonObject => ({
   error: { message, type: 'invalid_request_error', code: null, ...more },
 })
 
-describe('errors that come as an HTTP status', () => {
+describe('errors with an HTTP status', () => {
   const cases: [name: string, status: number, body: JsonObject | string, expected: object][] = [
     [
       'a bad key',
@@ -111,7 +111,7 @@ describe('errors that come as an HTTP status', () => {
     })
   }
 
-  it('blacks out keys and secret headers that a provider quotes, and nothing else', async () => {
+  it('hides keys and secret headers that a provider quotes, and nothing else', async () => {
     await using server = await startServer((response) =>
       sendJson(response, error('Key my-own-key-1 and token hunter2hunter2 of tenant acme-tenant'), 400),
     )
@@ -153,13 +153,13 @@ describe('errors that come as an HTTP status', () => {
     ['Ark', error('Input length 130000 exceeds the maximum length 128000', { code: 'InvalidParameter' })],
   ]
   for (const [from, body] of overflows) {
-    it(`H43 recognises a conversation that is too long for ${from}`, async () => {
+    it(`H43 recognizes a conversation that is too long for ${from}`, async () => {
       await using server = await startServer((response) => sendJson(response, body, 400))
       expect(await failure(server.baseURL)).toMatchObject({ code: 'context_overflow', retryable: false })
     })
   }
 
-  it('H39 reads how long to wait from retry-after-ms, retry-after in seconds and as a date, and obeys x-should-retry', async () => {
+  it('H39 reads the wait from retry-after-ms, and retry-after in seconds or as a date, and obeys x-should-retry', async () => {
     const headers: [Record<string, string>, number][] = [
       [{ 'retry-after-ms': '150', 'retry-after': '9' }, 150],
       [{ 'retry-after': '1.5' }, 1500],
@@ -181,7 +181,7 @@ describe('errors that come as an HTTP status', () => {
 })
 
 describe('errors on the way', () => {
-  it('H39 a refused connection, an unknown host, a reset before the answer, and no TLS are tried again', async () => {
+  it('H39 a refused connection, an unknown host, a reset before the answer, and no TLS are retried', async () => {
     await using resetting = await startServer((response) => response.destroy())
     const gone = await startServer((response) => response.end())
     await gone[Symbol.asyncDispose]()
@@ -198,7 +198,7 @@ describe('errors on the way', () => {
     }
   })
 
-  it('H40 a stream that breaks off, ends too early, or turns to garbage is no answer; what had come is kept', async () => {
+  it('H40 a stream that breaks off, ends too early, or turns into garbage is not an answer; what arrived is kept', async () => {
     const started = events(chunk({ content: 'The wea' }), {
       ...chunk({}),
       usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
@@ -219,13 +219,13 @@ describe('errors on the way', () => {
     }
   })
 
-  it('H40 an answer without a finish reason is none, unless the provider said that it was done', async () => {
+  it('H40 an answer without a finish reason is an error, unless the provider said that it was done', async () => {
     await using server = await startServer((response, _request, index) => eventStream(response).end(index === 0 ? '' : events('[DONE]')))
     expect(await failure(server.baseURL)).toMatchObject({ code: 'stream_cut', retryable: true })
     expect(await failure(server.baseURL)).toMatchObject({ code: 'stream_cut', retryable: true })
   })
 
-  it('H40 an answer that was finished is one, even if the connection then breaks', async () => {
+  it('H40 a finished answer is valid even if the connection then breaks', async () => {
     await using server = await startServer((response) => {
       eventStream(response).write(events(chunk({ content: 'done' }), chunk({}, 'stop')))
       setImmediate(() => response.destroy())
@@ -238,7 +238,7 @@ describe('errors on the way', () => {
     })
   })
 
-  it('H40 a whole response that breaks off in the middle is none', async () => {
+  it('H40 a response without a stream that breaks off is an error', async () => {
     const text = JSON.stringify(completion({ content: 'x'.repeat(500) }))
     await using server = await startServer((response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': String(text.length) }).write(text.slice(0, 100))
@@ -249,7 +249,7 @@ describe('errors on the way', () => {
 })
 
 describe('errors inside an answer that began well', () => {
-  it('Q14 H42 an error as a data line, in a choice or as an event names itself; secrets in it are blacked out', async () => {
+  it('Q14 H42 an error as a data line, in a choice or as an event is named; secrets in it are hidden', async () => {
     const recordings: [string, object][] = [
       [
         events(...readRecording('q14-error-line')),
@@ -274,7 +274,7 @@ describe('errors inside an answer that began well', () => {
     }
   })
 
-  it('Q14 H42 HTTP 200 with an error body is an error, on a stream request and on another', async () => {
+  it('Q14 H42 HTTP 200 with an error body is an error, streamed or not', async () => {
     const bodies: [JsonObject, object][] = [
       [
         { error: { message: 'model overloaded', type: 'overloaded_error' } },
@@ -295,7 +295,7 @@ describe('errors inside an answer that began well', () => {
     }
   })
 
-  it('Q14 H42 a page of HTML and a plain text with status 200 are no answers', async () => {
+  it('Q14 H42 an HTML page and a plain text with status 200 are not answers', async () => {
     await using server = await startServer((response, _request, index) =>
       response.writeHead(200, { 'content-type': 'text/html' }).end(index === 0 ? '<!doctype html><title>Sign in</title>' : 'Not the API'),
     )
@@ -307,7 +307,7 @@ describe('errors inside an answer that began well', () => {
     expect(await failure(server.baseURL)).toMatchObject({ code: 'bad_response', message: expect.stringContaining('Not the API') })
   })
 
-  it('H40 a finish reason that tells of a failure is one', async () => {
+  it('H40 a finish reason for a failure is an error', async () => {
     await using server = await startServer((response) =>
       eventStream(response).end(events(chunk({ content: 'hal' }), chunk({}, 'insufficient_system_resource'), '[DONE]')),
     )

@@ -13,7 +13,7 @@ interface Shown {
   calls: { id: string; name: string; json: string }[]
 }
 
-/** What the model answers to these very bytes, sent as they are. The sink's pieces must add up to the response. */
+/** The model's answer to exactly these bytes. Checks that the sink's pieces add up to the response. */
 async function ask(baseURL: string, settings: Settings = {}, stream = true): Promise<ModelResponse> {
   const model = createModel({ provider: 'custom', model: 'model-x', baseURL, maxRetries: 0, apiKey: 'k', ...settings })
   const shown: Shown = { text: '', reasoning: '', calls: [] }
@@ -51,7 +51,7 @@ async function answersTo(stream: string, settings?: Settings): Promise<ModelResp
   return found
 }
 
-/** The answer to a recording: the same whole and in pieces of 1 byte, 7 bytes and any size. */
+/** The answer to a recording. Checks that it is the same complete and in pieces of 1 byte, 7 bytes and random size. */
 async function replay(recording: string, settings?: Settings): Promise<ModelResponse> {
   const [first, ...others] = await answersTo(events(...readRecording(recording), '[DONE]'), settings)
   for (const other of others) expect(other).toEqual(first)
@@ -68,7 +68,7 @@ const weather = { name: 'get_weather', arguments: '{"city":"東京"}' }
 const time = { name: 'get_time', arguments: '{"timezone":"JST"}' }
 const call = (id: string, called: { name: string; arguments: string }) => ({ id, type: 'function' as const, function: called })
 
-describe('recordings of Chat Completions servers, whole and cut', () => {
+describe('recordings of Chat Completions servers, complete and split', () => {
   const recordings: [name: string, file: string, calls: ReturnType<typeof call>[]][] = [
     [
       'S2-43 parallel calls, interleaved',
@@ -100,18 +100,18 @@ describe('recordings of Chat Completions servers, whole and cut', () => {
     })
   }
 
-  it('Q7 keeps the provider’s own finish reason beside ours', async () => {
+  it('Q7 keeps the provider’s own finish reason', async () => {
     expect((await replay('q7-stop-with-calls')).rawFinishReason).toBe('stop')
     expect((await replay('q7-foreign-word-with-calls')).rawFinishReason).toBe('tool_use')
   })
 
-  it('Q8 H15 takes calls with cut arguments as a cut response', async () => {
+  it('Q8 H15 treats calls with incomplete arguments as a cut response', async () => {
     const { finishReason, rawFinishReason, toolCalls, warnings } = await replay('q8-cut-arguments')
     expect([finishReason, rawFinishReason, toolCalls.length]).toEqual(['length', 'tool_calls', 2])
     expect(warnings).toEqual([expect.stringContaining('cut off')])
   })
 
-  it('Q9 takes empty choices, choices without delta, and content that is null or parts', async () => {
+  it('Q9 accepts empty choices, choices without delta, and content that is null or parts', async () => {
     const { text, usage, finishReason } = await replay('q9-empty-choices-and-parts')
     expect({ text, usage, finishReason }).toEqual({
       text: 'Grüße aus 東京 🗼',
@@ -120,7 +120,7 @@ describe('recordings of Chat Completions servers, whole and cut', () => {
     })
   })
 
-  it('Q10 finds usage and cached tokens wherever they are; of several the last counts', async () => {
+  it('Q10 finds usage and cached tokens wherever they are; the last of several counts', async () => {
     expect((await replay('q10-usage-in-choice')).usage).toEqual({ inputTokens: 19, outputTokens: 3, totalTokens: 22, cacheReadTokens: 16 })
     expect((await replay('q10-usage-in-every-chunk')).usage).toEqual({
       inputTokens: 19,
@@ -138,7 +138,7 @@ describe('recordings of Chat Completions servers, whole and cut', () => {
     })
   })
 
-  it('Q11 reads reasoning under each of its names and sends it back under the same', async () => {
+  it('Q11 reads reasoning under each of its names and sends it back under the same name', async () => {
     for (const [file, field] of [
       ['q11-reasoning-content', 'reasoning_content'],
       ['q11-reasoning-plain', 'reasoning'],
@@ -154,15 +154,15 @@ describe('recordings of Chat Completions servers, whole and cut', () => {
     }
   })
 
-  it('Q15 gives a refusal as the text, and says that it is one', async () => {
+  it('Q15 returns a refusal as the text, and says that it is one', async () => {
     const { text, finishReason, toolCalls } = await replay('q15-refusal')
     expect([text, finishReason, toolCalls]).toEqual(["I'm sorry, I can't help with that.", 'refusal', []])
   })
 
-  it('Q18 keeps thought signatures and sends each back with its call, to the same provider only', async () => {
+  it('Q18 keeps thought signatures and sends each back with its call, only to the same provider', async () => {
     const { toolCalls, providerData } = await replay('q18-thought-signature')
     expect(toolCalls.map(({ id }) => id)).toEqual(['call_a', ''])
-    // The second call is given its id later, by whoever runs it.
+    // The second call gets its id later, from the caller.
     const calls = toolCalls.map((one, at) => ({ ...one, id: one.id || `call_made_${at}` }))
     const history: ChatMessage[] = [{ role: 'assistant', content: '', toolCalls: calls, ...(providerData ? { providerData } : {}) }]
     const [same] = await sentBy(history, 'custom')
@@ -176,7 +176,7 @@ describe('recordings of Chat Completions servers, whole and cut', () => {
   })
 })
 
-/** The messages as a provider gets them. */
+/** The messages as a provider receives them. */
 async function sentBy(messages: ChatMessage[], provider: string): Promise<unknown[]> {
   await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
   await createModel({ provider, model: 'any', apiKey: 'k', baseURL: server.baseURL }).generate({ messages })
@@ -202,23 +202,23 @@ describe('framing', () => {
     ['no space after the colon', lines.map((line) => `data:${line}\n\n`).join('')],
   ]
   for (const [name, stream] of framings) {
-    it(`Q13 takes ${name}`, async () => {
+    it(`Q13 accepts ${name}`, async () => {
       for (const answer of await answersTo(stream)) expect(answer).toMatchObject(expected)
     })
   }
 
-  it('Q13 takes a stream that says [DONE] but does not end', async () => {
+  it('Q13 accepts a stream with [DONE] that does not end', async () => {
     await using server = await startServer((response) => eventStream(response).write(textEvents('all of it')))
     expect((await ask(server.baseURL)).text).toBe('all of it')
     await server.firstClosed
   })
 
-  it('Q13 takes [DONE] without a finish reason where something came, with a warning', async () => {
+  it('Q13 accepts [DONE] without a finish reason if something arrived, with a warning', async () => {
     const [answer] = await answersTo(events(chunk({ content: 'hi' }), '[DONE]'))
     expect(answer).toMatchObject({ text: 'hi', finishReason: 'stop', warnings: ['The response ended without a finish reason'] })
   })
 
-  it('takes a closing message that repeats the stream once, and one that is all there is', async () => {
+  it('accepts one final message that repeats the stream, or that is all there is', async () => {
     const message = { index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hello' } }
     const [repeated] = await answersTo(events(chunk({ content: 'Hel' }), chunk({ content: 'lo' }), { choices: [message] }, '[DONE]'))
     expect(repeated?.text).toBe('Hello')
@@ -227,7 +227,7 @@ describe('framing', () => {
   })
 })
 
-describe('whole responses', () => {
+describe('responses without a stream', () => {
   it('S2-7 S2-17 S2-35 reads text, calls, usage, model and id', async () => {
     const body = {
       ...completion({ content: 'Let me look.', tool_calls: [{ ...call('call_a', weather) }, { ...call('call_b', time) }] }, 'tool_calls'),
@@ -244,7 +244,7 @@ describe('whole responses', () => {
     })
   })
 
-  it('Q1 Q3 Q4 Q12 Q18 H18 keeps calls apart whose ids are missing or the same, and whose arguments are objects', async () => {
+  it('Q1 Q3 Q4 Q12 Q18 H18 separates calls whose ids are missing or equal, and whose arguments are objects', async () => {
     const tool_calls: Json[] = [
       {
         id: 'call_0',
@@ -259,7 +259,7 @@ describe('whole responses', () => {
     expect(providerData?.data.calls).toHaveLength(1)
   })
 
-  it('Q7 Q8 decides by the calls that are there, not by the finish reason', async () => {
+  it('Q7 Q8 decides by the calls in the response, not by the finish reason', async () => {
     expect((await whole(completion({ tool_calls: [{ ...call('a', weather) }] }, 'stop'))).finishReason).toBe('tool_calls')
     expect((await whole(completion({ content: 'x', tool_calls: [] }, 'tool_calls'))).finishReason).toBe('stop')
     expect((await whole(completion({ tool_calls: [{ ...call('a', weather) }] }, 'length'))).finishReason).toBe('length')
@@ -268,7 +268,7 @@ describe('whole responses', () => {
     ).toBe('length')
   })
 
-  it('Q9 Q11 Q15 reads content in parts, thinking among them, reasoning, refusals and the legacy field', async () => {
+  it('Q9 Q11 Q15 reads content in parts, including thinking, reasoning, refusals and the legacy field', async () => {
     const thinking = { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] }
     expect(await whole(completion({ content: [thinking, { type: 'text', text: 'Yes.' }] }))).toMatchObject({
       text: 'Yes.',
@@ -286,7 +286,7 @@ describe('whole responses', () => {
     expect(await whole(completion({ content: 'x' }, 'content_filter'))).toMatchObject({ text: 'x', finishReason: 'content_filter' })
   })
 
-  it('Q10 counts reported cost where the provider reports it', async () => {
+  it('Q10 counts the cost if the provider reports it', async () => {
     const body = { ...completion({ content: 'x' }), usage: { prompt_tokens: 4, completion_tokens: 2, total_tokens: 6, cost: 0.0012 } }
     expect((await whole(body, { provider: 'openrouter' })).usage).toMatchObject({ costUsd: 0.0012 })
     expect((await whole(body)).usage).not.toHaveProperty('costUsd')
@@ -323,7 +323,7 @@ describe('whole responses', () => {
     })
   })
 
-  it('S3-20 takes a stream where a whole response was asked for, and the other way round', async () => {
+  it('S3-20 accepts a stream if none was requested, and vice versa', async () => {
     const recording = events(...readRecording('q9-empty-choices-and-parts'), '[DONE]')
     await using streaming = await startServer((response) => eventStream(response).end(recording))
     expect((await ask(streaming.baseURL, {}, false)).text).toBe('Grüße aus 東京 🗼')

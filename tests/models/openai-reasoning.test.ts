@@ -17,7 +17,7 @@ function modelAt(baseURL: string, settings: Settings = {}) {
   return createModel({ provider: 'custom', model: 'model-x', baseURL, apiKey: 'k', maxRetries: 0, ...settings })
 }
 
-/** The response to deltas, which is the same wherever the bytes are cut. */
+/** The response to deltas. Checks that it is the same however the bytes are split. */
 async function streamed(deltas: JsonObject[], settings?: Settings): Promise<ModelResponse> {
   const stream = Buffer.from(events(...deltas.map((delta) => chunk(delta)), chunk({}, 'stop'), '[DONE]'))
   const responses: ModelResponse[] = []
@@ -44,7 +44,7 @@ async function whole(message: JsonObject, settings?: Settings): Promise<ModelRes
   return await modelAt(server.baseURL, settings).generate({ messages: hello, stream: false })
 }
 
-/** The assistant message as it goes back in the next request. */
+/** The assistant message that is sent back in the next request. */
 async function sentBack({ text, toolCalls, providerData }: ModelResponse, settings?: Settings, changes: object = {}): Promise<Json> {
   await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
   const message = { role: 'assistant', content: text, ...(toolCalls.length === 0 ? {} : { toolCalls }), providerData, ...changes }
@@ -61,7 +61,7 @@ describe('reasoning in content parts', () => {
     ...more,
   })
 
-  it('F3 Mistral’s thinking goes back as it came, in its place, also without a call', async () => {
+  it('F3 Mistral’s thinking is sent back unchanged, in place, even without a call', async () => {
     const response = await streamed(
       [
         { role: 'assistant', content: [thinking('One ')] },
@@ -100,7 +100,7 @@ describe('reasoning in content parts', () => {
     })
   })
 
-  it('F3 is the same of a whole response', async () => {
+  it('F3 a response without a stream gives the same', async () => {
     const content = [thinking('Hm.'), { type: 'text', text: 'Yes.' }]
     const response = await whole({ content }, { provider: 'mistral' })
     expect(response).toMatchObject({ text: 'Yes.', reasoning: 'Hm.' })
@@ -108,13 +108,13 @@ describe('reasoning in content parts', () => {
     expect(await sentBack(response, { provider: 'groq' })).toEqual({ role: 'assistant', content: 'Yes.' })
   })
 
-  it('F3 a message that was changed since keeps the thinking it begins with', async () => {
+  it('F3 a changed message keeps its opening thinking', async () => {
     const response = await whole({ content: [thinking('Hm.'), { type: 'text', text: 'Yes.' }, thinking('No?')] }, { provider: 'mistral' })
     const back = await sentBack(response, { provider: 'mistral' }, { content: 'Changed.' })
     expect(back).toEqual({ role: 'assistant', content: [thinking('Hm.'), { type: 'text', text: 'Changed.' }] })
   })
 
-  it('F3 Databricks’ summaries go back with their signature, and not without', async () => {
+  it('F3 Databricks’ summaries are sent back with their signature, and not without', async () => {
     const summary = (text: string, signature: string) => ({ type: 'reasoning', summary: [{ type: 'summary_text', text, signature }] })
     const response = await streamed([
       { role: 'assistant', content: [summary('I need ', '')] },
@@ -134,7 +134,7 @@ describe('reasoning in content parts', () => {
 })
 
 describe('reasoning in blocks', () => {
-  it('F3 LiteLLM’s thinking blocks go back signed; their text is not shown twice', async () => {
+  it('F3 LiteLLM’s thinking blocks are sent back signed; their text is shown once', async () => {
     const block = (thinking: string, signature: string | null) => ({
       reasoning_content: thinking,
       thinking_blocks: [{ type: 'thinking', thinking, signature }],
@@ -163,13 +163,13 @@ describe('reasoning in blocks', () => {
     expect(wholeResponse.providerData).toEqual(response.providerData)
   })
 
-  it('F3 a thinking block that was cut before its signature does not go back', async () => {
+  it('F3 a thinking block that was cut off before its signature is not sent back', async () => {
     const response = await streamed([{ thinking_blocks: [{ type: 'thinking', thinking: 'Hm', signature: null }] }, { content: 'It' }])
     expect(response.reasoning).toBe('Hm')
     expect(await sentBack(response)).toEqual({ role: 'assistant', content: 'It' })
   })
 
-  it('F3 reasoning details of a text answer go back, and are read where there is no other reasoning', async () => {
+  it('F3 reasoning details of a text answer are sent back, and are read if there is no other reasoning', async () => {
     const details: JsonObject[] = [
       { type: 'reasoning.summary', index: 0, summary: 'The clock.' },
       { type: 'reasoning.encrypted', index: 1, data: 'sealed' },
@@ -184,7 +184,7 @@ describe('reasoning in blocks', () => {
   })
 })
 
-describe('reasoning that a server insists on', () => {
+describe('reasoning that a server requires', () => {
   const clock = defineTool({ name: 'clock', description: 'The time.', parameters: { type: 'object' }, execute: () => '12:00' })
   const call = { index: 0, id: 'call_1', type: 'function', function: { name: 'clock', arguments: '{}' } }
 

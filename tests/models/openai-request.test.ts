@@ -19,8 +19,8 @@ const time: ToolDefinition = {
   type: 'function',
   function: { name: 'get_time', description: 'The time.', parameters: { type: 'object', properties: {} }, strict: true },
 }
-describe('what is asked of a Chat Completions server', () => {
-  it('S0-1 S0-5 S2-1 S2-19 S2-34 S3-4 S4-19 sends tools, in order, to chat completions through the SDK, as a stream', async () => {
+describe('requests to a Chat Completions server', () => {
+  it('S0-1 S0-5 S2-1 S2-19 S2-34 S3-4 S4-19 send tools, in order, to chat completions through the SDK, as a stream', async () => {
     const { sent, body } = await send({ tools: [weather, time] })
     expect([sent.method, sent.url]).toEqual(['POST', '/v1/chat/completions'])
     expect(sent.headers).toMatchObject({ authorization: 'Bearer test-key', 'content-type': 'application/json' })
@@ -37,14 +37,14 @@ describe('what is asked of a Chat Completions server', () => {
     ])
   })
 
-  it('S0-6 sends no key that speaks of tools when there are none', async () => {
+  it('S0-6 have no field about tools if there are none', async () => {
     for (const tools of [undefined, []]) {
       const { sent } = await send({ ...(tools ? { tools } : {}), toolChoice: 'required', parallelToolCalls: false })
       expect(sent.text).not.toMatch(/tool/)
     }
   })
 
-  it('S0-7 sends the tools of each request, not those of the one before', async () => {
+  it('S0-7 have their own tools, not those of the request before', async () => {
     await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
     const model = createModel({ provider: 'openai', model: 'gpt-4o', apiKey: 'k', baseURL: server.baseURL })
     const tools = [weather]
@@ -55,7 +55,7 @@ describe('what is asked of a Chat Completions server', () => {
     expect(server.requests.map(({ body }) => body.tools)).toEqual([[weather], [time], undefined])
   })
 
-  it('S0-3 sends the system message byte for byte, with no trace of the tools', async () => {
+  it('S0-3 have the exact system message, with no trace of the tools', async () => {
     const system = 'Be brief.\n\n  <b>"quoted"</b> \u2028 東京 🗼 \\n '
     const { body } = await send({ messages: [{ role: 'system', content: system }, ...hello], tools: [weather] })
     expect(body.messages).toEqual([
@@ -64,7 +64,7 @@ describe('what is asked of a Chat Completions server', () => {
     ])
   })
 
-  it('S2-6 S2-20 S3-5 passes on every tool choice, and none when none is given', async () => {
+  it('S2-6 S2-20 S3-5 have every tool choice, and none if none is given', async () => {
     const named: ToolChoice = { type: 'function', function: { name: 'get_weather' } }
     expectTypeOf<ToolChoice>().toEqualTypeOf<'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } }>()
     for (const toolChoice of ['auto', 'none', 'required', named] as const) {
@@ -73,7 +73,7 @@ describe('what is asked of a Chat Completions server', () => {
     expect((await send({ tools: [weather] })).body).not.toHaveProperty('tool_choice')
   })
 
-  it('S2-2 S2-7 S2-8 S2-9 S2-10 S2-11 S2-21 S2-51 S2-54 maps messages, calls and results', async () => {
+  it('S2-2 S2-7 S2-8 S2-9 S2-10 S2-11 S2-21 S2-51 S2-54 map messages, calls and results', async () => {
     const messages: ChatMessage[] = [
       { role: 'user', content: 'Weather?', name: 'anna' },
       {
@@ -104,7 +104,7 @@ describe('what is asked of a Chat Completions server', () => {
     ])
   })
 
-  it('S2-14 passes on sampling settings under the wire’s names', async () => {
+  it('S2-14 have sampling settings under the API’s names', async () => {
     const { body, response } = await send({
       temperature: 0.2,
       topP: 0.9,
@@ -129,7 +129,7 @@ describe('what is asked of a Chat Completions server', () => {
     expect(response.warnings).toBeUndefined()
   })
 
-  it('puts provider options into the body as they are, the request’s over the settings’', async () => {
+  it('have provider options in the body unchanged; the request’s override the settings’', async () => {
     const { body } = await send(
       { providerOptions: { user: 'u2', nested: { a: [1] } } },
       { providerOptions: { user: 'u1', logit_bias: {} } },
@@ -137,7 +137,7 @@ describe('what is asked of a Chat Completions server', () => {
     expect(body).toMatchObject({ user: 'u2', nested: { a: [1] }, logit_bias: {} })
   })
 
-  it('S2-38 takes a provider’s own tools only as provider options, after the common ones', async () => {
+  it('S2-38 have a provider’s own tools only as provider options, after the others', async () => {
     const theirs = { type: 'builtin_function', function: { name: '$web_search' } }
     expect((await send({ tools: [weather], providerOptions: { tools: [theirs] } })).body.tools).toEqual([weather, theirs])
     expect((await send({ providerOptions: { tools: [theirs], messages: [] } })).body).toMatchObject({
@@ -146,13 +146,13 @@ describe('what is asked of a Chat Completions server', () => {
     })
   })
 
-  it('asks for a whole response when told so', async () => {
+  it('ask for a response without a stream if told to', async () => {
     const { body } = await send({ stream: false })
     expect(body.stream).toBe(false)
     expect(body).not.toHaveProperty('stream_options')
   })
 
-  it('converts a frozen message once and an unfrozen one each time', async () => {
+  it('convert a frozen message once and an unfrozen one each time', async () => {
     await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
     const model = createModel({ provider: 'openai', model: 'gpt-4o', apiKey: 'k', baseURL: server.baseURL })
     let reads = 0
@@ -177,7 +177,7 @@ describe('what is asked of a Chat Completions server', () => {
     )
   })
 
-  it('sends images and files where they are taken, and else a note with a warning', async () => {
+  it('have images and files if they are accepted, otherwise a note with a warning', async () => {
     const content: ChatMessage['content'] = [
       { type: 'text', text: 'See' },
       { type: 'image', data: 'aGk=', mediaType: 'image/png' },
@@ -202,7 +202,7 @@ describe('what is asked of a Chat Completions server', () => {
     expect(none.response.warnings).toHaveLength(2)
   })
 
-  it('sends a tool’s result as text, with a note for what the server does not take', async () => {
+  it('have a tool’s result as text, with a note for unsupported parts', async () => {
     const messages: ChatMessage[] = [
       { role: 'assistant', content: '', toolCalls: [{ id: 'c', type: 'function', function: { name: 'shoot', arguments: '{}' } }] },
       {
@@ -229,7 +229,7 @@ describe('what is asked of a Chat Completions server', () => {
     expect(joined.response.warnings).toEqual([expect.stringContaining("type 'file'")])
   })
 
-  it('Q16 replays arguments that are no object as {} but where a server is known to take them, and empty ones everywhere', async () => {
+  it('Q16 replay arguments that are not an object as {}, unless the server is known to accept them, and empty ones everywhere', async () => {
     const call = (id: string, json: string) => ({ id, type: 'function' as const, function: { name: 'f', arguments: json } })
     const messages: ChatMessage[] = [
       { role: 'assistant', content: '', toolCalls: [call('a', '{"x":'), call('b', '[1]'), call('c', ' '), call('d', '{"x":1}')] },
@@ -240,13 +240,13 @@ describe('what is asked of a Chat Completions server', () => {
       return message?.tool_calls.map((one) => one.function.arguments)
     }
     expect(await sentTo('ollama')).toEqual(['{}', '{}', '{}', '{"x":1}'])
-    // Whether a server that is not known insists can't be known either.
+    // It is unknown what an unknown server requires.
     expect(await sentTo('custom')).toEqual(['{}', '{}', '{}', '{"x":1}'])
     expect(await sentTo('openai')).toEqual(['{"x":', '[1]', '{}', '{"x":1}'])
     expect(messages[0]).toMatchObject({ toolCalls: [{ function: { arguments: '{"x":' } }, {}, {}, {}] })
   })
 
-  it('Q17 H18 replaces ids a provider refuses, on call and result alike, always in the same way', async () => {
+  it('Q17 H18 replace ids that a provider refuses, alike in call and result, always in the same way', async () => {
     const ids = ['call_with_a_name_longer_than_the_forty_characters_allowed', 'call_short', 'toolu:01/x', 'abcDEF123']
     const messages: ChatMessage[] = [
       { role: 'assistant', content: '', toolCalls: ids.map((id) => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } })) },
@@ -270,7 +270,7 @@ describe('what is asked of a Chat Completions server', () => {
     expect(await sentTo('vllm')).toEqual(ids)
   })
 
-  it('Q17 fits the request to what each provider takes, and says what it left out', async () => {
+  it('Q17 follow each provider’s quirks, with warnings about what was left out', async () => {
     const request: Partial<ModelRequest> = {
       maxOutputTokens: 9,
       seed: 3,
@@ -302,7 +302,7 @@ describe('what is asked of a Chat Completions server', () => {
     }
   })
 
-  it('Q17 leaves out what a model of a provider does not take', async () => {
+  it('Q17 leave out what a model of a provider does not accept', async () => {
     const { body, response } = await send({ temperature: 0, stop: ['x'], reasoningEffort: 'low' }, { model: 'gpt-5-mini' })
     expect(body).not.toHaveProperty('temperature')
     expect(body).not.toHaveProperty('stop')
@@ -312,7 +312,7 @@ describe('what is asked of a Chat Completions server', () => {
       expect((await send({ temperature: 0 }, { model })).body.temperature).toBe(0)
   })
 
-  it('Q17 gives Kimi no forced choice while it thinks, and a forced one when it does not', async () => {
+  it('Q17 have no forced choice for Kimi while it thinks, and one while it does not', async () => {
     const settings = { provider: 'moonshot', model: 'kimi-k2.6' }
     const thinking = await send({ tools: [weather], toolChoice: 'required' }, settings)
     expect(thinking.body).not.toHaveProperty('tool_choice')
@@ -322,7 +322,7 @@ describe('what is asked of a Chat Completions server', () => {
     expect((await send({ tools: [weather], toolChoice: 'none' }, settings)).body.tool_choice).toBe('none')
   })
 
-  it('Q17 lets settings override any quirk', async () => {
+  it('Q17 let settings override any quirk', async () => {
     const quirks = {
       maxTokensField: 'max_completion_tokens',
       streamOptions: false,
@@ -338,13 +338,13 @@ describe('what is asked of a Chat Completions server', () => {
     expect(response.warnings).toEqual([expect.stringContaining('reasoningEffort'), expect.stringContaining('tools were left out')])
   })
 
-  it('Q17 sends a developer message as system where the role is not known', async () => {
+  it('Q17 have a developer message as system if the role is unknown', async () => {
     const messages = messagesFromOpenAI([{ role: 'developer', content: 'Be brief.' }])
     expect((await send({ messages })).body.messages).toEqual([{ role: 'developer', content: 'Be brief.' }])
     expect((await send({ messages }, { provider: 'deepseek' })).body.messages).toEqual([{ role: 'system', content: 'Be brief.' }])
   })
 
-  it('Q11 gives DeepSeek and Kimi the reasoning field they insist on, also where another provider began', async () => {
+  it('Q11 have the reasoning field that DeepSeek and Kimi require, even after another provider', async () => {
     const call = { id: 'c', type: 'function' as const, function: { name: 'f', arguments: '{}' } }
     const foreign: ChatMessage[] = [
       {

@@ -26,7 +26,10 @@ const completed = (output?: JsonObject[]): JsonObject => ({
 })
 const tools = [{ type: 'function' as const, function: { name: 'weather', description: 'W.', parameters: { type: 'object' } } }]
 
-/** The response to these very events, however they are cut. Its calls are as the sink was told, but where pieces were missing. */
+/**
+ * The response to exactly these events, however they are split. Checks that its calls are what the sink received, unless pieces were
+ * missing.
+ */
 async function answer(...stream: (JsonObject | string)[]): Promise<ModelResponse> {
   const found: ModelResponse[] = []
   for (const cut of cuts) {
@@ -84,7 +87,7 @@ describe('arguments of calls of the Responses API', () => {
     expect(await answer(...stream)).toMatchObject(oneCall(whole))
   })
 
-  it('F10 of a custom tool, in `input.done` alone or with pieces before', async () => {
+  it('F10 of a custom tool are read in `input.done`, with or without pieces before', async () => {
     const own = { output_index: 0, item_id: 'ctc_1' }
     const inputDone = { type: 'response.custom_tool_call_input.done', ...own, input: 'in "Oslo"' }
     const begun = { type: 'response.custom_tool_call_input.delta', ...own, delta: 'in' }
@@ -98,14 +101,14 @@ describe('arguments of calls of the Responses API', () => {
     expect(await answer(added(custom), begun, completed())).toMatchObject({ finishReason: 'length' })
   })
 
-  it('F10 that never came: the call is cut, unless its item is done', async () => {
+  it('F10 that never arrive mean that the call is cut off, unless its item is done', async () => {
     expect(await answer(added(call), completed())).toMatchObject({ finishReason: 'length' })
     expect(await answer(added(call), piece('{"ci'), completed())).toMatchObject({ finishReason: 'length' })
     expect(await answer(added(call), itemDone(call), completed())).toMatchObject(oneCall(''))
     expect(await answer(added(call), argumentsDone(''), completed())).toMatchObject(oneCall(''))
   })
 
-  it('F10 H15 a call whose arguments never came does not run, and the model is told', async () => {
+  it('F10 H15 that never arrive keep the call from running, and the model is told', async () => {
     const ran: unknown[] = []
     const weather = defineTool({ name: 'weather', description: 'W.', parameters: { type: 'object' }, execute: (args) => ran.push(args) })
     const said = { type: 'response.output_text.delta', output_index: 0, item_id: 'm', delta: 'I try again.' }
@@ -117,7 +120,7 @@ describe('arguments of calls of the Responses API', () => {
     expect(result).toMatchObject({ stopReason: 'answered', toolCalls: [{ errorCode: 'tool_call_truncated' }] })
   })
 
-  it('F10 H10 two different sets are told of once, however often they are told, and the call does not parse', async () => {
+  it('F10 H10 in two different sets are reported once, however often they are repeated, and don’t parse', async () => {
     const other = '{"city":"Rome"}'
     const last = { ...call, arguments: other }
     const response = await answer(added(call), piece(whole), argumentsDone(other), itemDone(last), completed([last]))
@@ -125,7 +128,7 @@ describe('arguments of calls of the Responses API', () => {
     expect(response.toolCalls[0]?.function.arguments).toBe(`${whole}${other}`)
   })
 
-  it('F10 are not taken back by an item without any', async () => {
+  it('F10 are not removed by an item without any', async () => {
     for (const json of ['{}', '']) {
       const last = { ...call, arguments: json }
       expect(await answer(added(call), argumentsDone(whole), itemDone(last), completed([last]))).toMatchObject(oneCall(whole))
@@ -134,7 +137,7 @@ describe('arguments of calls of the Responses API', () => {
     }
   })
 
-  it('F10 parallel calls each have their own, whichever way they came', async () => {
+  it('F10 belong to their own parallel call, however they arrive', async () => {
     const second = { ...call, id: 'fc_2', call_id: 'call_2' }
     const response = await answer(
       added(call),
@@ -156,7 +159,7 @@ describe('texts of the Responses API', () => {
   const begun = { type: 'response.output_text.delta', output_index: 0, item_id: 'm', content_index: 0, delta: 'Sun' }
   const textDone = { type: 'response.output_text.done', output_index: 0, item_id: 'm', content_index: 0, text: 'Sunny.' }
 
-  it('F10 a text that is whole only in `output_text.done` counts', async () => {
+  it('F10 are read even if they are only complete in `output_text.done`', async () => {
     expect(await answer(added(message), textDone, completed())).toMatchObject({ text: 'Sunny.' })
     expect(await answer(added(message), begun, textDone, completed())).toMatchObject({ text: 'Sunny.' })
     expect(await answer(textDone, completed())).toMatchObject({ text: 'Sunny.' })
@@ -172,7 +175,7 @@ describe('ends of a stream of the Responses API', () => {
     return isModelError(error) ? error.code : JSON.stringify(error)
   }
 
-  it('F10 `response.done` is one, with the status it has', async () => {
+  it('F10 `response.done` is one, with its status', async () => {
     const done = (status?: string): JsonObject => ({
       type: 'response.done',
       response: { id: 'r', ...(status === undefined ? {} : { status }) },
@@ -183,7 +186,7 @@ describe('ends of a stream of the Responses API', () => {
     expect(await codeOf(itemDone(message), done('failed'))).toBe('provider_error')
   })
 
-  it('F10 `response.completed` is one, also if the response in it has the status it began with', async () => {
+  it('F10 `response.completed` is one, even if the response in it has its initial status', async () => {
     for (const status of [null, 'in_progress', 'queued']) {
       const ended = { type: 'response.completed', response: { id: 'r', status } }
       expect(await answer(itemDone(message), ended)).toMatchObject({ text: 'Sunny.', finishReason: 'stop' })
@@ -191,7 +194,7 @@ describe('ends of a stream of the Responses API', () => {
     }
   })
 
-  it('F10 `[DONE]` is one behind items that are done', async () => {
+  it('F10 `[DONE]` is one after items that are done', async () => {
     const warnings = ['The response ended without `response.completed`']
     expect(await answer(added(call), piece(whole), itemDone({ ...call, arguments: whole }), '[DONE]')).toMatchObject({
       ...oneCall(whole),
@@ -201,7 +204,7 @@ describe('ends of a stream of the Responses API', () => {
     expect(await answer(added(message), itemDone(message), '[DONE]')).toMatchObject({ text: 'Sunny.', finishReason: 'stop', warnings })
   })
 
-  it('F10 H40 neither an open item nor nothing at all is an end', async () => {
+  it('F10 H40 neither an open item nor an empty stream is an end', async () => {
     expect(await codeOf(added(call), piece('{"ci'), '[DONE]')).toBe('stream_cut')
     expect(await codeOf(added(call), '[DONE]')).toBe('stream_cut')
     expect(await codeOf('[DONE]')).toBe('stream_cut')
@@ -209,7 +212,7 @@ describe('ends of a stream of the Responses API', () => {
   })
 })
 
-describe('calls of Chat Completions that are told again at the end', () => {
+describe('calls of Chat Completions that are repeated at the end', () => {
   const begun = (json: string): JsonObject => ({
     ...completion({}),
     choices: [{ index: 0, delta: { tool_calls: [{ index: 0, id: 'call_1', function: { name: 'weather', arguments: json } }] } }],

@@ -57,20 +57,20 @@ describe('errors of the Responses API', () => {
     })
   }
 
-  it('H39 a rate limit is waited out, and the request made again', async () => {
+  it('H39 a rate limit is waited out and the request retried', async () => {
     const faults = [{ status: 429, headers: { 'retry-after': '0' } }]
     await using server = await startStrictProvider({ script: ['Hello'], faults })
     const model = createModel({ ...settings, apiKey: 'k', baseURL: server.baseURL, maxRetries: 1 })
     expect(await model.generate({ messages: hello })).toMatchObject({ text: 'Hello', retries: 1 })
   })
 
-  it('H40 a stream without its last event is cut, whatever it has said', async () => {
+  it('H40 a stream without its last event is cut off, whatever it contains', async () => {
     for (const fault of [{ cutAfterBytes: 'content' }, { resetAfterBytes: 'content' }] as const) {
       expect(await failureOf(fault)).toMatchObject({ code: 'stream_cut', retryable: true, partial: { text: 'Hello' } })
     }
   })
 
-  it('what is no response, or one that is not over, is no answer', async () => {
+  it('something that is not a response, or an unfinished one, is not an answer', async () => {
     const bodies: [JsonObject, RegExp][] = [
       [{ id: 'x' }, /a response/],
       [{ object: 'response', status: 'queued', output: [] }, /`queued`/],
@@ -95,7 +95,7 @@ describe('access', () => {
     return server.requests[0]?.headers ?? {}
   }
 
-  it('S3-18 an empty key is none: the environment’s is taken, else it is missing', async () => {
+  it('S3-18 treats an empty key as absent: uses the environment’s, or reports a missing key', async () => {
     vi.stubEnv('OPENAI_API_KEY', 'sk-of-the-environment')
     expect((await headersOf({ apiKey: '' })).authorization).toBe('Bearer sk-of-the-environment')
     vi.stubEnv('OPENAI_API_KEY', '')
@@ -103,13 +103,13 @@ describe('access', () => {
     expect((await headersOf({ provider: 'responses-compatible' })).authorization).toBe('Bearer none')
   })
 
-  it('what the environment says of OpenAI’s own account goes to nobody else', async () => {
+  it('sends nothing from the environment of OpenAI’s account to another server', async () => {
     vi.stubEnv('OPENAI_ORG_ID', 'org-mine')
     expect((await headersOf({ apiKey: 'k' }))['openai-organization']).toBe('org-mine')
     expect(await headersOf({ provider: 'responses-compatible' })).not.toHaveProperty('openai-organization')
   })
 
-  it('the driver can be had without `createModel`, and takes a preset of its own', async () => {
+  it('creates the driver without `createModel`, with a preset of its own', async () => {
     await using server = await startStrictProvider({ script: ['ok'] })
     const preset = { driver: 'openai-responses' }
     const model = openaiResponsesModel({ provider: 'mine', model: 'm', apiKey: 'k', baseURL: server.baseURL, preset })

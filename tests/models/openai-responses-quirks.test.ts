@@ -18,7 +18,7 @@ function modelAt({ baseURL }: Pick<MockProvider, 'baseURL'>, settings: Partial<M
   return createModel({ provider: 'openai-responses', model: 'gpt-5.2', apiKey: 'test-key', baseURL, maxRetries: 0, ...settings })
 }
 
-/** What the end of a recorded stream says the response is, as the API sends it without streaming. */
+/** The response at the end of a recorded stream, as the API sends it without streaming. */
 function wholeOf(recording: string): JsonObject {
   const end = readRecording(recording)
     .filter((line) => line.startsWith('{'))
@@ -27,7 +27,7 @@ function wholeOf(recording: string): JsonObject {
   return end?.response as JsonObject
 }
 
-/** Streamed and not, which have to give the same. */
+/** Streamed and not streamed, which must give the same result. */
 async function both(recording: string, settings: Partial<ModelSettings> = {}): Promise<ModelResponse> {
   const streamed = await replayCut((server) => modelAt(server, settings), [7, 'random'], [recording])
   await using server = await startStrictProvider({ script: [{ body: wholeOf(recording) }] })
@@ -35,7 +35,7 @@ async function both(recording: string, settings: Partial<ModelSettings> = {}): P
   return streamed
 }
 
-/** The items that are sent when the conversation goes on with the response. */
+/** The items that are sent when the conversation continues with the response. */
 async function sentBack({ text, toolCalls, providerData }: ModelResponse, settings: Partial<ModelSettings> = {}): Promise<JsonObject[]> {
   await using server = await startStrictProvider({ script: ['ok'] })
   const said: ChatMessage = {
@@ -52,8 +52,8 @@ async function sentBack({ text, toolCalls, providerData }: ModelResponse, settin
 
 const outputs = (recording: string) => wholeOf(recording).output as JsonObject[]
 
-describe('responses of the Responses API, whole and cut, streamed and not', () => {
-  it('S2-43 S3-20 reasoning, text and parallel calls: each in its place, and sent back as they came', async () => {
+describe('responses of the Responses API, complete and split, streamed and not', () => {
+  it('S2-43 S3-20 reasoning, text and parallel calls stay in place and are sent back unchanged', async () => {
     const response = await both('responses-reasoning-and-calls')
     expect(await replay(modelAt, 'responses-reasoning-and-calls')).toEqual(response)
     expect(response).toMatchObject({
@@ -78,17 +78,17 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     ])
   })
 
-  it('S2-43 S2-44 deltas of parallel calls, interleaved, come out whole and in order', async () => {
+  it('S2-43 S2-44 interleaved deltas of parallel calls are assembled completely and in order', async () => {
     const { toolCalls, providerData } = await both('responses-interleaved-calls')
     expect(toolCalls.map((call) => [call.id, call.function.name, call.function.arguments])).toEqual([
       ['call_0', 'get_weather', '{"city":"tokyo"}'],
       ['call_1', 'get_time', '{"timezone":"JST"}'],
     ])
-    // Without reasoning there is nothing an item's own id is needed for.
+    // Without reasoning, an item's own id is not needed.
     expect(providerData).toBeUndefined()
   })
 
-  it('a custom tool’s call is one with the argument `input`, and goes back as what it was, with its result', async () => {
+  it('a custom tool’s call has the argument `input`, and is sent back as a custom call with its result', async () => {
     const response = await both('responses-custom-call', { providerOptions: { tools: [{ type: 'custom', name: 'write_sql' }] } })
     const sql = 'SELECT "name"\nFROM users WHERE note = \'é\\n🙂\''
     expect(response.toolCalls).toEqual([
@@ -106,7 +106,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     ])
   })
 
-  it('H42 a refusal is the text, named as what it is, and goes back as one', async () => {
+  it('H42 a refusal is the text, named as a refusal, and is sent back as one', async () => {
     const response = await both('responses-refusal')
     expect(response).toMatchObject({ text: 'I can’t help with that.', finishReason: 'refusal', toolCalls: [] })
     expect(await sentBack(response)).toMatchObject([
@@ -114,7 +114,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     ])
   })
 
-  it('H20 items of the provider’s own tools, and of no known type, are not calls; they go back where they were', async () => {
+  it('H20 items of the provider’s own tools, and of unknown types, are not calls; they are sent back in place', async () => {
     const response = await both('responses-server-tools')
     expect(response).toMatchObject({ text: 'It is in Jeddah. It is 133 m tall.', toolCalls: [], finishReason: 'stop' })
     const back = await sentBack(response)
@@ -132,7 +132,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     ])
   })
 
-  it('a call that the provider’s program makes goes back with its program, and its result says so', async () => {
+  it('a call of the provider’s program is sent back with its program, and its result says so', async () => {
     const caller = { type: 'program', caller_id: 'prog_1' }
     const program = { id: 'pg_1', type: 'program', call_id: 'prog_1', code: 'await look()', fingerprint: 'f' }
     const call = { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'look', arguments: '{}', caller }
@@ -142,7 +142,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     expect(await sentBack(response)).toEqual([program, call, { type: 'function_call_output', call_id: 'call_1', output: 'done', caller }])
   })
 
-  it('an item that waits for what can’t be given is left out, with all that refers to it, and said so', async () => {
+  it('an item that waits for something impossible is left out with everything that refers to it, with a warning', async () => {
     const response = await both('responses-waiting-item')
     expect(response.warnings).toEqual([expect.stringContaining('`computer_call`')])
     const types = (await sentBack(response)).map(({ type }) => type)
@@ -161,7 +161,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     return await ask(modelAt(server))
   }
 
-  it('H20 a custom call of a tool that is not in the request is the provider’s own: it is not run, and not waited for', async () => {
+  it('H20 a custom call of a tool that is not in the request is the provider’s own: it is not run or waited for', async () => {
     const own = { id: 'ctc_1', type: 'custom_tool_call', call_id: 'xs_1', name: 'search_posts', status: 'completed' }
     const query = '{"query":"lighthouses"}'
     const pieces = [{ type: 'response.custom_tool_call_input.delta', delta: query }]
@@ -172,7 +172,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     expect(await sentBack(response)).toEqual([{ role: 'assistant', content: 'It is tall.' }])
   })
 
-  it('H20 an item of the provider’s own tools whose call id is empty waits for nothing', async () => {
+  it('H20 an item of the provider’s own tools with an empty call id waits for nothing', async () => {
     const search = { id: 'fc_1', type: 'x_search_call', call_id: '', name: 'x_search', arguments: '{}', status: 'completed' }
     const response = await answer(...item(0, search), ...item(1, said('It is tall.')))
     expect(response).toMatchObject({ text: 'It is tall.', finishReason: 'stop' })
@@ -180,7 +180,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     expect(await sentBack(response)).toMatchObject([search, { role: 'assistant' }])
   })
 
-  it('a response that only waits for an approval, or for a result, of a hosted tool says for which, and is not asked for again', async () => {
+  it('a response that only waits for an approval, or for a result, of a hosted tool names it, and is not retried', async () => {
     const approval = { id: 'mcpr_1', type: 'mcp_approval_request', name: 'send_mail', server_label: 'post', arguments: '{}' }
     const shell = { id: 'sh_1', type: 'local_shell_call', call_id: 'call_1', status: 'completed', action: { command: ['ls'] } }
     for (const [waiting, named] of [
@@ -193,13 +193,13 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
       expect(stopReason).toBe('model_error')
       expect(error).toMatchObject({ code: 'provider_error', message: expect.stringContaining(named) })
       expect(server.requests).toHaveLength(1)
-      // Beside an answer it is only told.
+      // Beside an answer it is only reported.
       const beside = await answer(...item(0, waiting), ...item(1, said('Shall I?')))
       expect(beside).toMatchObject({ text: 'Shall I?', warnings: [expect.stringContaining(named)] })
     }
   })
 
-  it('what an item is in the end is added only where it continues what was streamed', async () => {
+  it('the final state of an item is added only if it continues what was streamed', async () => {
     const delta = (text: string): JsonObject[] => [{ type: 'response.output_text.delta', content_index: 0, delta: text }]
     const begun = { ...said(''), content: [] }
     expect(await answer(...item(0, begun, said('It ran well.'), delta('It ran')))).toMatchObject({ text: 'It ran well.' })
@@ -237,7 +237,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     expect(() => JSON.parse(shown.join(''))).toThrow()
   })
 
-  it('H15 a response cut in a call: `length`, the call is not whole', async () => {
+  it('H15 a response that is cut off in a call has `length`, and the call is incomplete', async () => {
     const response = await both('responses-cut-in-a-call')
     expect(response).toMatchObject({ finishReason: 'length', rawFinishReason: 'max_output_tokens', text: 'I write it.' })
     const write = countingTool('write_file')
@@ -247,7 +247,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     expect(result).toMatchObject({ output: 'Again.', toolCalls: [{ errorCode: 'tool_call_truncated' }] })
   })
 
-  it('H42 a response cut by the content filter is named so', async () => {
+  it('H42 a response that the content filter cuts off is named so', async () => {
     expect(await both('responses-filtered')).toMatchObject({ finishReason: 'content_filter', text: 'The first  words' })
     const call = { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'look', arguments: '{}' }
     const body = { ...wholeOf('responses-filtered'), output: [call] }
@@ -261,7 +261,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     })
   })
 
-  it('H42 H40 errors inside a stream end it by their code, with what had come', async () => {
+  it('H42 H40 errors inside a stream end it by their code, and keep what arrived', async () => {
     const cases = [
       ['responses-error-event', { code: 'provider_error', providerCode: 'server_error', retryable: true, partial: { text: 'Part of it' } }],
       [
@@ -279,7 +279,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     }
   })
 
-  it('S3-20 ids that change from event to event; reasoning that can’t go back takes the items’ ids with it', async () => {
+  it('S3-20 ids may change between events; reasoning that can’t be sent back removes the items’ ids', async () => {
     const response = await replayCut(modelAt, [1, 'random'], ['responses-changing-ids'])
     expect(response).toMatchObject({ text: 'There are three.', reasoning: '**Counting**', finishReason: 'tool_calls' })
     expect(response.toolCalls.map((call) => [call.id, call.function.arguments])).toEqual([
@@ -294,7 +294,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     ])
   })
 
-  it('S3-20 a server that numbers nothing, says half of it only at the end, and closes with [DONE]', async () => {
+  it('S3-20 a server may number nothing, send half of the data only at the end, and close with [DONE]', async () => {
     const response = await both('responses-careless-server')
     expect(response).toMatchObject({
       text: 'Looking.',
@@ -305,14 +305,14 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
         { id: 'fc_1', function: { name: 'look', arguments: '{"at":2}' } },
       ],
     })
-    // Reasoning in the open goes back as well: such servers insist on it.
+    // Unencrypted reasoning is sent back too, because such servers require it.
     expect((await sentBack(response, { quirks: { stateless: false } }))[0]).toMatchObject({
       type: 'reasoning',
       content: [{ text: 'Hm. Look.' }],
     })
   })
 
-  it('Q2 S3-20 items that are all numbered 0 are told apart by their ids', async () => {
+  it('Q2 S3-20 items that are all numbered 0 are distinguished by their ids', async () => {
     const lines = readRecording('responses-reasoning-and-calls')
     const found: ModelResponse[] = []
     for (const recording of [lines, lines.map((line) => line.replace(/"output_index":\d/, '"output_index":0'))]) {
@@ -322,7 +322,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     expect(found[1]).toEqual(found[0])
   })
 
-  it('an event that is not known, and one that comes too late, change nothing', async () => {
+  it('an unknown event, or one that is too late, changes nothing', async () => {
     const lines = readRecording('responses-interleaved-calls')
     const odd = [
       '{"type":"response.from_the_future","delta":"x","output_index":0}',
@@ -344,7 +344,7 @@ describe('reasoning between the rounds of a run', () => {
   const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object', properties: {} }, execute: () => 'seen' })
   const round = (text: string): MockReply => ({ reasoning: `thought of ${text}`, text, toolCalls: [{ name: 'look' }] })
 
-  it.each([true, false])('goes back sealed, each before what followed it (streaming: %s)', async (stream) => {
+  it.each([true, false])('is sent back encrypted, each before what followed it (streaming: %s)', async (stream) => {
     await using server = await startStrictProvider({ script: [round('first'), round('second'), 'Done.'] })
     const result = await new AgentRunner({ model: modelAt(server), tools: [look], stream }).run('go')
     expect(result.output).toBe('Done.')
@@ -358,7 +358,7 @@ describe('reasoning between the rounds of a run', () => {
     expect(new Set(items.flatMap(({ id }) => (id === undefined ? [] : [id]))).size).toBe(6)
   })
 
-  it('is not sent with a message that was changed since, nor to another provider', async () => {
+  it('is not sent with a changed message, or to another provider', async () => {
     await using server = await startStrictProvider({ script: [round('first')] })
     const { text, toolCalls, providerData } = await ask(modelAt(server))
     expect(providerData?.provider).toBe('openai-responses')
@@ -373,7 +373,7 @@ describe('reasoning between the rounds of a run', () => {
     expect(elsewhere.map(({ type, role }) => type ?? role)).toEqual(['assistant', 'function_call', 'function_call_output'])
   })
 
-  it('that nothing followed is left out, so that the conversation can go on', async () => {
+  it('is left out if nothing followed it, so that the conversation can continue', async () => {
     const reply: MockReply = { reasoning: 'thinking for too long', finishReason: 'length' }
     await using server = await startStrictProvider({ script: [reply] })
     const response = await ask(modelAt(server))
@@ -381,7 +381,7 @@ describe('reasoning between the rounds of a run', () => {
     expect(response).not.toHaveProperty('providerData')
   })
 
-  it('goes back by its id where the provider was told to keep it', async () => {
+  it('is sent back by its id if the provider was told to store it', async () => {
     const settings = { providerOptions: { store: true } }
     const kept = { ...wholeOf('responses-changing-ids'), store: true, output: outputs('responses-waiting-item').slice(0, 2) }
     const unsealed = (kept.output as JsonObject[]).map((item) => (item.type === 'reasoning' ? { ...item, encrypted_content: null } : item))
@@ -394,7 +394,7 @@ describe('reasoning between the rounds of a run', () => {
     ])
   })
 
-  it('H18 calls with the same id keep their own results, and their own items', async () => {
+  it('H18 of calls with the same id keeps their own results and items', async () => {
     const calls = ['a', 'b'].map((at) => ({ id: 'same', name: 'look', arguments: { at } }))
     await using server = await startStrictProvider({ script: [{ reasoning: 'Hm.', toolCalls: calls }, 'Done.'] })
     const result = await new AgentRunner({ model: modelAt(server), tools: [look] }).run('go')

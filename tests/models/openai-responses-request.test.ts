@@ -8,7 +8,7 @@ import type { ToolDefinition } from '../../src/tools/tool.ts'
 import { hello } from './one-request.ts'
 import { startStrictProvider } from './rules/strict-provider.ts'
 
-/** Makes one request, which has to be one the API takes. */
+/** Sends one request, which the API must accept. */
 async function sent(
   request: Partial<ModelRequest>,
   settings: Partial<ModelSettings> = {},
@@ -30,7 +30,7 @@ const calls = (...toolCalls: ReturnType<typeof call>[]): ChatMessage => ({ role:
 const result = (toolCallId: string, content: ChatMessage['content'] = 'seen'): ChatMessage => ({ role: 'tool', content, toolCallId })
 
 describe('requests of the Responses API', () => {
-  it('depend on nothing the server remembers', async () => {
+  it('depend on nothing that the server stores', async () => {
     const { body, request } = await sent({})
     expect(request).toMatchObject({ method: 'POST', path: '/v1/responses' })
     expect(body).toEqual({
@@ -41,13 +41,13 @@ describe('requests of the Responses API', () => {
       input: [{ role: 'user', content: 'Hello' }],
     })
     expect((await sent({ stream: false })).body.stream).toBe(false)
-    // What does not reason has nothing to encrypt, and refuses to be asked for it.
+    // A model that does not reason has nothing to encrypt, and refuses the field.
     expect((await sent({}, { model: 'gpt-4.1' })).body).not.toHaveProperty('include')
     const compatible = (await sent({}, { provider: 'responses-compatible', model: 'local' })).body
     expect(Object.keys(compatible)).toEqual(['model', 'stream', 'input'])
   })
 
-  it('system messages stay where they are, as the developer’s', async () => {
+  it('keep system messages in place, as the developer’s', async () => {
     const messages: ChatMessage[] = [{ role: 'system', content: 'One.' }, ...hello, { role: 'system', content: 'Two.' }, ...hello]
     expect((await sent({ messages })).items.map(({ role }) => role)).toEqual(['developer', 'user', 'developer', 'user'])
     expect((await sent({ messages }, { quirks: { developerRole: false } })).items.map(({ role }) => role)).toEqual([
@@ -58,7 +58,7 @@ describe('requests of the Responses API', () => {
     ])
   })
 
-  it('S2-48 text, calls and results become items, by the id of the call', async () => {
+  it('S2-48 have text, calls and results as items, by the id of the call', async () => {
     const messages: ChatMessage[] = [
       ...hello,
       { role: 'assistant', content: 'I look.', toolCalls: [call('call_1', 'look', '{"at":1}'), call('call_2', 'look', '')] },
@@ -78,7 +78,7 @@ describe('requests of the Responses API', () => {
     ])
   })
 
-  it('Q16 arguments that are no object go back as they are to OpenAI alone', async () => {
+  it('Q16 return arguments that are not an object unchanged only to OpenAI', async () => {
     const written = ['{"x":', '[1]', ' ', '{"x":1}']
     const messages = [
       ...hello,
@@ -91,7 +91,7 @@ describe('requests of the Responses API', () => {
     expect(messages[1]).toMatchObject({ toolCalls: [{ function: { arguments: '{"x":' } }, {}, {}, {}] })
   })
 
-  it('H18 H47 ids and names of another provider are replaced by ones the API takes, the same for call and result', async () => {
+  it('H18 H47 replace ids and names of another provider, alike in call and result', async () => {
     const ids = ['functions.look:0', 'x'.repeat(65), 'ä ✨', 'toolu_01-ok']
     const messages = [...hello, calls(...ids.map((id) => call(id, 'search.web/v2 ✨'))), ...ids.map((id) => result(id))]
     const { items } = await sent({ messages })
@@ -103,7 +103,7 @@ describe('requests of the Responses API', () => {
     expect(items[1]?.name).toBe('search_web_v2__')
   })
 
-  it('images and files, by address and as bytes, in messages and in results', async () => {
+  it('have images and files, by URL and as bytes, in messages and results', async () => {
     const parts: ChatMessage['content'] = [
       { type: 'text', text: 'Look:' },
       { type: 'image', url: 'https://example.com/a.png' },
@@ -133,7 +133,7 @@ describe('requests of the Responses API', () => {
     expect(plain.warnings).toHaveLength(2)
   })
 
-  it('frozen messages are converted once, and sent the same each time', async () => {
+  it('convert frozen messages once, and send them identically each time', async () => {
     await using server = await startStrictProvider({ script: () => 'ok' })
     const model = createModel({ provider: 'openai-responses', model: 'gpt-5.2', apiKey: 'k', baseURL: server.baseURL })
     const messages = [...hello, calls(call('a')), result('a'), ...hello].map((message) => Object.freeze({ ...message }))
@@ -143,7 +143,7 @@ describe('requests of the Responses API', () => {
 })
 
 describe('tools', () => {
-  it('S2-22 are flat, always have an object schema, and are strict only when they say so', async () => {
+  it('S2-22 are flat, always have an object schema, and are strict only if they say so', async () => {
     const object = { type: 'object', properties: { a: { type: 'string' } } }
     const { body, warnings } = await sent({ tools: [tool('plain'), tool('loose', object), tool('strict', object, true)] })
     expect(body.tools).toEqual([
@@ -158,14 +158,14 @@ describe('tools', () => {
     expect(compatible.warnings).toEqual([expect.stringContaining('`strict` of tool `strict`')])
   })
 
-  it('alternatives at the top of a schema are joined, and said so', async () => {
+  it('have alternatives at the top of a schema merged, with a warning', async () => {
     const either = { anyOf: [{ properties: { a: { type: 'string' } } }, { properties: { b: { type: 'number' } } }] }
     const { body, warnings } = await sent({ tools: [tool('either', either)] })
     expect(body.tools).toMatchObject([{ parameters: { type: 'object', properties: { a: { type: 'string' }, b: { type: 'number' } } } }])
     expect(warnings).toEqual([expect.stringContaining('`either`')])
   })
 
-  it('S2-6 the choice in the API’s words; no tools, no word of them', async () => {
+  it('S2-6 have the choice in the API’s words; without tools, no field about tools', async () => {
     const tools = [tool('look')]
     for (const choice of ['auto', 'none', 'required'] as const) {
       expect((await sent({ tools, toolChoice: choice })).body.tool_choice).toBe(choice)
@@ -176,7 +176,7 @@ describe('tools', () => {
     for (const key of ['tools', 'tool_choice', 'parallel_tool_calls']) expect(none.body).not.toHaveProperty(key)
   })
 
-  it('Q17 choices and parallel calls that are not taken: the nearest, or none, and a warning', async () => {
+  it('Q17 with an unsupported choice or parallel calls get the nearest, or none, and a warning', async () => {
     const tools = [tool('look')]
     const named = { type: 'function', function: { name: 'look' } } as const
     const few = { quirks: { toolChoice: ['auto', 'required'], parallelToolCalls: false } }
@@ -189,7 +189,7 @@ describe('tools', () => {
     expect((await sent({ tools, parallelToolCalls: false })).body.parallel_tool_calls).toBe(false)
   })
 
-  it('S2-38 the provider’s own tools come from its options, beside ours', async () => {
+  it('S2-38 include the provider’s own from its options, beside the others', async () => {
     const providerOptions: JsonObject = { tools: [{ type: 'web_search' }, { type: 'custom', name: 'write_sql' }] }
     const { body } = await sent({ tools: [tool('look')], providerOptions })
     expect(body.tools).toMatchObject([{ name: 'look' }, { type: 'web_search' }, { type: 'custom', name: 'write_sql' }])
@@ -200,7 +200,7 @@ describe('tools', () => {
 describe('settings', () => {
   const sampling = { temperature: 0.3, topP: 0.9 }
 
-  it('Q17 sampling goes to what does not reason; what the API has no field for is a warning', async () => {
+  it('Q17 send sampling to models that don’t reason; unsupported settings are warnings', async () => {
     const all = { ...sampling, maxOutputTokens: 100, stop: ['END'], seed: 1, frequencyPenalty: 1, presencePenalty: 1 }
     const { body, warnings } = await sent(all, { model: 'gpt-4.1' })
     expect(body).toMatchObject({ temperature: 0.3, top_p: 0.9, max_output_tokens: 100 })
@@ -224,7 +224,7 @@ describe('settings', () => {
     expect((await sent(sampling, { quirks: { unsupported: ['temperature'] } })).warnings).toHaveLength(1)
   })
 
-  it('reasoning effort, and what the options add to it', async () => {
+  it('send the reasoning effort, with the options added', async () => {
     expect((await sent({ reasoningEffort: 'high' })).body.reasoning).toEqual({ effort: 'high' })
     const more = { providerOptions: { reasoning: { summary: 'auto' }, include: ['web_search_call.action.sources'] } }
     expect((await sent({ reasoningEffort: 'low' }, more)).body).toMatchObject({
@@ -239,14 +239,14 @@ describe('settings', () => {
     expect((await sent({ reasoningEffort: 'high' }, words)).warnings).toHaveLength(1)
   })
 
-  it('a limit below the least the API takes is sent as that', async () => {
+  it('raise a limit that is below the API’s minimum', async () => {
     const { body, warnings } = await sent({ maxOutputTokens: 5 })
     expect(body.max_output_tokens).toBe(16)
     expect(warnings).toEqual([expect.stringContaining('sent as 16')])
     expect((await sent({ maxOutputTokens: 16 })).warnings).toEqual([])
   })
 
-  it('provider options are fields of the body; the conversation is not among them', async () => {
+  it('include provider options as fields of the body; the conversation is not among them', async () => {
     const { body, warnings } = await sent({
       providerOptions: { metadata: { a: 'b' }, text: { verbosity: 'low' }, store: true, input: [], previous_response_id: 'resp_1' },
     })
@@ -255,7 +255,7 @@ describe('settings', () => {
     expect(warnings).toHaveLength(2)
   })
 
-  it('quirks that are none are refused when the model is made', () => {
+  it('refuse invalid quirks when the model is created', () => {
     for (const quirks of [{ reasons: 'sometimes' }, { reasoningEffort: { low: 1 } }, { leastOutputTokens: 0 }, { streamOptions: true }]) {
       expect(() => createModel({ provider: 'openai-responses', model: 'gpt-5.2', quirks: quirks as never })).toThrow(/quirks\./)
     }

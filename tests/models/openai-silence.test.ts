@@ -12,13 +12,13 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Lets what is on its way inside this process arrive. */
+/** Lets everything in this process arrive. */
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 describe('silence and abort', () => {
-  it('S3-21 H41 silence before the answer, before its first piece and in the middle ends the request, which may be tried again', async () => {
+  it('S3-21 H41 silence before the answer, before its first piece and in the middle ends the request, which may be retried', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const answers: [(response: ServerResponse) => unknown, object | undefined][] = [
       [() => {}, undefined],
@@ -34,7 +34,7 @@ describe('silence and abort', () => {
       const found = failure(server.baseURL, {}, {}, { text: () => arrived.resolve() })
       await arrived.promise
       vi.advanceTimersByTime(59_000)
-      // Bytes that were still on their way when the clock was moved start the wait anew, so it is moved twice.
+      // Bytes that were in transit when the clock was moved restart the wait, so it is moved twice.
       await turns(20)
       vi.advanceTimersByTime(60_000)
       expect(await found).toMatchObject({ code: 'stream_idle', retryable: true, message: expect.stringContaining('nothing for 60000 ms') })
@@ -43,7 +43,7 @@ describe('silence and abort', () => {
     }
   })
 
-  it('S3-21 H41 takes the limit of the request, else of the settings; a whole response has ten minutes', async () => {
+  it('S3-21 H41 the request’s limit applies, or the settings’; a response without a stream has ten minutes', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const limits: [Partial<ModelRequest>, Partial<ModelSettings>, number][] = [
       [{ streamIdleTimeoutMs: 500 }, { streamIdleTimeoutMs: 900 }, 500],
@@ -64,7 +64,7 @@ describe('silence and abort', () => {
     }
   })
 
-  it('S3-21 every piece starts the wait anew, comments too, and Infinity waits for ever', async () => {
+  it('S3-21 every piece, even a comment, restarts the wait, and Infinity waits forever', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     let push: (text: string) => void = () => {}
     const own: typeof fetch = async () =>
@@ -101,7 +101,7 @@ describe('silence and abort', () => {
     }
   })
 
-  it('H30 H32 is aborted before, while waiting and while streaming: at once, with the socket closed and no listener left', async () => {
+  it('H30 H32 is aborted before, while waiting and while streaming: at once, with its socket closed and no listener left', async () => {
     const controller = new AbortController()
     const { signal } = controller
     await using server = await startServer((response, _request, index) =>
@@ -132,7 +132,7 @@ describe('silence and abort', () => {
     expect(server.sockets.size).toBe(1)
   })
 
-  it('H40 an own fetch whose stream just ends when aborted is not taken for an answer', async () => {
+  it('H40 a custom fetch whose stream just ends when aborted is not an answer', async () => {
     const quiet: typeof fetch = async (_input, init) =>
       new Response(
         new ReadableStream({

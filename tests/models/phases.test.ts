@@ -47,7 +47,7 @@ describe.each([true, false])('phases of an answer of the Responses API (streamin
     return { server, model, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
   }
 
-  it('F10 the answer is the final phase; the commentary is shown before it, and kept', async () => {
+  it('F10 the answer is the final phase; the commentary is shown before it and kept', async () => {
     await using on = await open([said('m1', 'commentary', 'Let me look.'), call], commented, [said('m4', 'final_answer', 'Bye.')])
     const runner = new AgentRunner({ model: on.model, tools: [countingTool('look').tool], stream, logger })
     let shown = ''
@@ -68,7 +68,7 @@ describe.each([true, false])('phases of an answer of the Responses API (streamin
     ])
   })
 
-  it('F10 commentary alone, final messages alone, and messages without a phase are the answer', async () => {
+  it('F10 only commentary, only final messages, and messages without a phase are the answer', async () => {
     await using on = await open(
       [said('m1', 'commentary', 'One.'), said('m2', 'commentary', 'Two.')],
       [said('m1', 'final_answer', 'One.'), said('m2', 'final_answer', 'Two.')],
@@ -92,14 +92,14 @@ describe.each([true, false])('phases of an answer of the Responses API (streamin
     ])
   })
 
-  it('F10 the answer with a schema is read from the final phase', async () => {
+  it('F10 an answer with a schema is read from the final phase', async () => {
     await using on = await open([said('m1', 'commentary', 'I count {one}.'), said('m2', 'final_answer', '{"count":1}')])
     const output = { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'] } as const
     const result = await new AgentRunner({ model: on.model, stream, logger }).run('Count.', { output })
     expect(result).toMatchObject({ stopReason: 'answered', output: { count: 1 } })
   })
 
-  it('F10 a hook that changes the text has the last word; one that changes the commentary leaves the answer', async () => {
+  it('F10 a hook that changes the text decides; one that changes the commentary keeps the answer', async () => {
     await using on = await open(commented, commented)
     const run = (change: (text: string) => string) =>
       new AgentRunner({ model: on.model, hooks: [{ name: 'h', afterModel: ({ text }) => ({ text: change(text) }) }], stream, logger }).run(
@@ -109,7 +109,7 @@ describe.each([true, false])('phases of an answer of the Responses API (streamin
     expect(await run((text) => text.replace('The tool', 'It'))).toMatchObject({ output: 'Sunny.' })
   })
 
-  it('F10 a message that was changed since, or goes to another provider, is one text', async () => {
+  it('F10 a changed message, or one for another provider, is one text', async () => {
     await using on = await open(commented, [said('m4', 'final_answer', 'Bye.')])
     const { text, providerData } = await ask(on.model, { stream })
     const changed: ChatMessage = { role: 'assistant', content: `${text}!`, ...(providerData === undefined ? {} : { providerData }) }
@@ -120,7 +120,7 @@ describe.each([true, false])('phases of an answer of the Responses API (streamin
 })
 
 describe('texts with something else between them', () => {
-  it('F10 of the Messages API are kept apart, and go back as they were', async () => {
+  it('F10 are separated in the Messages API, and are sent back unchanged', async () => {
     const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'rain' } }
     const found = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] }
     const text = (words: string) => ({ type: 'text', text: words })
@@ -144,7 +144,7 @@ describe('texts with something else between them', () => {
     expect(await ask(model)).toEqual(response)
   })
 
-  it('F10 of Gemini are kept apart, and go back as they were', async () => {
+  it('F10 are separated in Gemini, and are sent back unchanged', async () => {
     const code = { executableCode: { language: 'PYTHON', code: 'print(1)' } }
     const parts = [{ text: 'I run it.' }, code, { text: 'It is' }, { text: ' 1.' }]
     const body = { candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: 'STOP' }] }

@@ -70,7 +70,10 @@ const look = defineTool({
   },
 })
 
-/** A round with everything a conversation may hold: reasoning, text beside calls, parallel calls, odd ids, an error, broken arguments. */
+/**
+ * A round with everything that a conversation may contain: reasoning, text beside calls, parallel calls, odd ids, an error, broken
+ * arguments.
+ */
 function busyRound(name: string): MockReply[] {
   return [
     {
@@ -88,7 +91,7 @@ function busyRound(name: string): MockReply[] {
   ]
 }
 
-/** One part of the conversation, with one provider; the mock refuses what the real one would. */
+/** A part of the conversation with one provider. The mock refuses what the real provider would refuse. */
 async function talk({ wire, open }: Driver, replies: MockReply[], messages: ChatMessage[], stream: boolean) {
   await using provider = await startStrictProvider({ script: replies })
   const runner = new AgentRunner({ model: open(provider), tools: [look], stream, logger: recordingLogger().logger })
@@ -107,7 +110,7 @@ async function talk({ wire, open }: Driver, replies: MockReply[], messages: Chat
   return { result, requests }
 }
 
-describe.each([true, false])('a conversation goes on with any other provider (streaming: %s)', (stream) => {
+describe.each([true, false])('a conversation continues with any other provider (streaming: %s)', (stream) => {
   const routes = drivers.flatMap((first) =>
     drivers.filter((other) => other !== first).map((other) => [first.name, other.name, first, other] as const),
   )
@@ -118,7 +121,7 @@ describe.each([true, false])('a conversation goes on with any other provider (st
     const ended = await talk(first, ['All seen.'], continued.result.messages, stream)
     expect(ended.result.output).toBe('All seen.')
 
-    // Whatever they are called on the wire, every call of both rounds is there, and has its own result.
+    // Whatever their ids, all calls of both rounds are there with their own results.
     for (const { messages } of [...continued.requests.slice(1), ...ended.requests]) {
       const calls = messages.flatMap((message) => ('toolCalls' in message ? message.toolCalls : []))
       const results = messages.flatMap((message) => (message.role === 'tool' ? [message] : []))
@@ -127,7 +130,7 @@ describe.each([true, false])('a conversation goes on with any other provider (st
       expect(results[0]?.content).toBe('sunny in Oslo of one')
       expect(results[4]?.content).toBe('sunny in Oslo of two')
     }
-    // Reasoning goes back to none but the one it came from.
+    // Reasoning is only sent back to the provider it came from.
     const secondSaw = continued.requests.map(({ rawBody }) => rawBody).join()
     expect(secondSaw).not.toContain('one thinks')
     expect(ended.requests.map(({ rawBody }) => rawBody).join()).not.toContain('two thinks')
@@ -135,7 +138,7 @@ describe.each([true, false])('a conversation goes on with any other provider (st
     expect(ended.result.messages.slice(0, continued.result.messages.length)).toEqual(continued.result.messages)
   })
 
-  it('H47 Q21 a thought comes back to the provider it was signed by, after a round with another one', async () => {
+  it('H47 Q21 thinking is sent back to the provider that signed it, after a round with another one', async () => {
     const [openai, anthropic] = ['openai', 'anthropic'].map((name) => drivers.find((driver) => driver.name === name))
     if (openai === undefined || anthropic === undefined) throw new Error('no drivers')
     const begun = await talk(anthropic, busyRound('one'), [], stream)

@@ -18,7 +18,7 @@ afterEach(() => {
 })
 
 describe('the price list', () => {
-  it('has the page and the day of every line, and prices that a model may have', () => {
+  it('has the page and the date of every line, and valid prices', () => {
     const lines = Object.entries(list).flatMap(([provider, { source, models }]) =>
       Object.entries(models).map(([model, line]) => ({ provider, model, source, ...line })),
     )
@@ -29,14 +29,14 @@ describe('the price list', () => {
       for (const one of [price].flat()) {
         const { until, ...dollars } = one as { until?: string }
         if (until !== undefined) expect(until, model).toMatch(/^\d{4}-\d{2}-\d{2}$/)
-        // Checked as one that an application gives.
+        // Checked like a price from an application.
         expect(createModel({ provider: 'custom', model: 'm', baseURL: 'http://127.0.0.1:1', price: dollars as never })).toBeDefined()
       }
       expect(createModel(`${provider}/${model}`).capabilities, model).toMatchObject({ price: expect.anything(), contextWindow })
     }
   })
 
-  it('is what a model costs and reads, a dated version of it too, unless somebody says otherwise', () => {
+  it('gives a model’s price and context window, also for a dated version, unless they are overridden', () => {
     const facts = (model: string) => {
       const { price, contextWindow } = createModel(model).capabilities
       return { price, contextWindow }
@@ -47,7 +47,7 @@ describe('the price list', () => {
     expect(facts('openai/gpt-4o-2024-08-06').price).toEqual({ input: 2.5, cacheRead: 1.25, output: 10 })
     expect(facts('anthropic/claude-haiku-4-5-20251001').price).toEqual({ input: 1, cacheRead: 0.1, cacheWrite: 1.25, output: 5 })
     expect(facts('google/models/gemini-2.5-flash-001').price).toEqual({ input: 0.3, cacheRead: 0.03, output: 2.5 })
-    // Nothing is guessed: a fine-tuned model, one of another provider, one that only begins like a known one.
+    // Nothing is guessed: a fine-tuned model, one of another provider, one that only starts like a known one.
     for (const model of ['openai/ft:gpt-4o:me::x', 'azure/gpt-5.2', 'openai/gpt-5.2-mini', 'openai/constructor', 'vllm/gpt-4o'])
       expect(facts(model).price).toBeUndefined()
     const price = { input: 1, output: 2 }
@@ -56,7 +56,7 @@ describe('the price list', () => {
     expect(createModel('openai/gpt-5.2', { providers }).capabilities.price).toEqual(price)
   })
 
-  it('follows a price that ends on a day', () => {
+  it('switches to the next price after a date', () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const inputPrice = () => createModel('google/gemini-3.7-flash').capabilities.price?.input
     vi.setSystemTime('2026-12-31T23:59:59.999Z')
@@ -65,14 +65,14 @@ describe('the price list', () => {
     expect(inputPrice()).toBe(1.5)
   })
 
-  it('makes a long request cost what long ones cost, all of it', () => {
+  it('charges a long request at the long price, all of it', () => {
     const { capabilities } = createModel('google/gemini-2.5-pro')
     const usage = { inputTokens: 200_000, cacheReadTokens: 100_000, outputTokens: 10_000, totalTokens: 210_000 }
     expect(withCost(usage, capabilities).costUsd).toBeCloseTo(0.1 * 1.25 + 0.1 * 0.125 + 0.01 * 10, 10)
     expect(withCost({ ...usage, inputTokens: 200_001 }, capabilities).costUsd).toBeCloseTo(0.100001 * 2.5 + 0.1 * 0.25 + 0.01 * 15, 10)
   })
 
-  it('lets a run be limited by its cost, and be kept within the window, as the model comes', async () => {
+  it('lets a run be limited by cost, and kept within the window', async () => {
     await using server = await startServer((response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.end(
@@ -91,12 +91,12 @@ describe('the price list', () => {
     ]).flat()
     const { messages } = await runner.run('And now?', { messages: long })
     expect(messages).toHaveLength(122)
-    // 60 messages of 25,000 tokens are more than three quarters of the window: as many of them are left as fit into six tenths of that.
+    // 60 messages of 25,000 tokens exceed three quarters of the window. As many are kept as fit into six tenths of that.
     const sent = server.requests[1]?.body.messages as { content: string }[]
     expect(sent.filter(({ content }) => content.length > 50_000)).toHaveLength(Math.floor((0.75 * 0.6 * 1_047_576) / 25_010))
   })
 
-  it('says how to give a price where there is none', () => {
+  it('says how to set a missing price', () => {
     const limits = { costUsd: 1 }
     expect(() => new AgentRunner({ model: 'openai/gpt-99', limits })).toThrow(
       "`openai/gpt-99`, and any model that may take its place, a `price` in US dollars for a million tokens: createModel({ provider: 'openai', model: 'gpt-99', price: { input: 2, output: 8 } })",

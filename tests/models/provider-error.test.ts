@@ -4,7 +4,7 @@ import { providerError, responseError } from '../../src/models/errors/provider-e
 const context = { provider: 'p', model: 'm', secrets: ['my-own-key-123'] }
 
 describe('an error of a provider', () => {
-  it('H16 quotes no key, in none of its fields', () => {
+  it('H16 quotes no key in any of its fields', () => {
     const headers = new Headers({ 'x-request-id': 'req-my-own-key-123' })
     const body = { error: { message: 'no my-own-key-123', code: 'bad_key_my-own-key-123' } }
     const failed = providerError({ status: 400, headers, body }, context)
@@ -14,7 +14,7 @@ describe('an error of a provider', () => {
     expect([failed.message, cut.message].join()).not.toContain('my-own-key-123')
   })
 
-  it('F25 has no half of a character in its message, also where a long one is cut', () => {
+  it('F25 has no half characters in its message, even if a long one is cut', () => {
     for (const message of ['a\ud83d b', `a${'😀'.repeat(600)}`])
       expect(providerError({ status: 400, body: { error: { message, code: message } } }, context).message.isWellFormed()).toBe(true)
   })

@@ -7,8 +7,8 @@ import { startStrictProvider } from './rules/strict-provider.ts'
 const price = { input: 2, output: 10 }
 const ask = { messages: [{ role: 'user' as const, content: 'go' }] }
 
-describe('providers of one’s own', () => {
-  it('S4-16 a further one is data, reached by its base URL, with its own key and quirks', async () => {
+describe('custom providers', () => {
+  it('S4-16 are data: a base URL, a key and quirks', async () => {
     await using server = await startStrictProvider({ script: ['hello'] })
     const providers: Providers = {
       inhouse: { driver: 'openai', baseURL: server.baseURL, apiKeyOptional: true, quirks: { maxTokensField: 'max_completion_tokens' } },
@@ -18,7 +18,7 @@ describe('providers of one’s own', () => {
     expect(server.requests[0]?.body).toMatchObject({ model: 'm', max_completion_tokens: 7 })
   })
 
-  it('what is said of a known one goes over what is known: quirks key by key, models after those there are', () => {
+  it('override facts of known ones: quirks key by key, further models after the existing ones', () => {
     const providers: Providers = {
       openai: {
         baseURL: 'http://gateway:1/v1',
@@ -33,7 +33,7 @@ describe('providers of one’s own', () => {
     expect(findPreset('openai').baseURL).toBe('https://api.openai.com/v1')
   })
 
-  it('prices and context windows by model; the settings of a model go first', async () => {
+  it('set prices and context windows by model; a model’s settings take precedence', async () => {
     const providers: Providers = {
       custom: {
         models: [
@@ -69,7 +69,7 @@ describe('providers of one’s own', () => {
     expect(() => createModel('x/m', { providers: given })).toThrow(where)
   })
 
-  it('names them where a provider is unknown, and refuses a price that is none', () => {
+  it('are listed if a provider is unknown, and are refused with an invalid price', () => {
     expect(() => createModel('y/m', { providers: { inhouse: { driver: 'openai' } } })).toThrow(/Known: openai, .*, inhouse\./)
     expect(() => createModel({ provider: 'custom', model: 'm', price: { input: -1, output: 1 } })).toThrow(
       'Expected `price` to be US dollars',

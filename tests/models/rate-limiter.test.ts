@@ -12,7 +12,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Requests by name, and which of them have begun at which millisecond. */
+/** Requests by name, and the millisecond at which each started. */
 function queueOf(limits: RateLimits) {
   const limiter = new RateLimiter()
   const begun: [name: string, at: number][] = []
@@ -34,7 +34,7 @@ function queueOf(limits: RateLimits) {
 }
 
 describe('RateLimiter', () => {
-  it('lets so many requests be under way at once, and the others in as these end, in the order in which they came', async () => {
+  it('limits concurrent requests and admits others, in order, as these end', async () => {
     const { ask, names, end } = queueOf({ concurrency: 2 })
     for (const name of ['a', 'b', 'c', 'd', 'e']) void ask(name)
     await vi.advanceTimersByTimeAsync(3_600_000)
@@ -47,7 +47,7 @@ describe('RateLimiter', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('spreads the requests of a minute evenly, after a pause too', async () => {
+  it('spreads the requests of a minute evenly, even after a pause', async () => {
     const { ask, begun } = queueOf({ requestsPerMinute: 600 })
     for (let at = 0; at < 5; at++) void ask(String(at))
     await vi.advanceTimersByTimeAsync(10_000)
@@ -56,7 +56,7 @@ describe('RateLimiter', () => {
     expect(begun.map(([, at]) => at)).toEqual([0, 100, 200, 300, 400, 10_000, 10_100, 10_200])
   })
 
-  it('makes up for what late timers lose, but for no more than a tenth of a second at once', async () => {
+  it('makes up for late timers, but for at most a tenth of a second at once', async () => {
     let now = 0
     vi.spyOn(performance, 'now').mockImplementation(() => now)
     const { ask, begun } = queueOf({ requestsPerMinute: 3_000 })
@@ -69,14 +69,14 @@ describe('RateLimiter', () => {
     expect(begun).toHaveLength(8)
   })
 
-  it('lets a few requests a minute begin a second apart, and never more of them in any minute', async () => {
+  it('with a low limit, starts requests a second apart, and never more in any minute', async () => {
     const { ask, begun } = queueOf({ requestsPerMinute: 3 })
     for (let at = 0; at < 7; at++) void ask(String(at))
     await vi.advanceTimersByTimeAsync(300_000)
     expect(begun.map(([, at]) => at)).toEqual([0, 1_000, 2_000, 60_000, 61_000, 62_000, 120_000])
   })
 
-  it('never lets more begin in any minute than the limit, whenever they come', async () => {
+  it('never starts more in any minute than the limit, however they arrive', async () => {
     const arrivals = fc.array(fc.nat({ max: 40_000 }), { minLength: 1, maxLength: 60 })
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 200 }), arrivals, async (requestsPerMinute, gaps) => {
@@ -97,7 +97,7 @@ describe('RateLimiter', () => {
     )
   })
 
-  it('counts tokens as estimated, then as they were used', async () => {
+  it('counts tokens as estimated, then as used', async () => {
     const { ask, names, end } = queueOf({ tokensPerMinute: 1_000 })
     void ask('a', { tokens: 400 })
     void ask('b', { tokens: 400 })
@@ -107,7 +107,7 @@ describe('RateLimiter', () => {
     // Fewer than estimated: there is room at once.
     await end('a', 100)
     expect(names()).toEqual(['a', 'b', 'c'])
-    // More than estimated, which is known at 0:30 and counts from then on: 1,100 together.
+    // More than estimated. That is known at 0:30 and counts from then on: 1,100 together.
     await end('b', 600)
     void ask('d', { tokens: 500 })
     await vi.advanceTimersByTimeAsync(29_999)
@@ -119,7 +119,7 @@ describe('RateLimiter', () => {
     expect(names()).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  it('does not pass a large request for smaller ones behind it, and lets one in that is larger than the limit when nothing else counts', async () => {
+  it('does not overtake a large request with smaller ones, and admits one above the limit if nothing else counts', async () => {
     const { ask, names, end } = queueOf({ tokensPerMinute: 1_000 })
     void ask('small', { tokens: 300 })
     void ask('huge', { tokens: 5_000 })
@@ -135,7 +135,7 @@ describe('RateLimiter', () => {
     expect(names()).toHaveLength(3)
   })
 
-  it('holds all back for as long as the provider says, and then lets those go first that it has refused', async () => {
+  it('holds all requests as long as the provider says, and then starts refused ones first', async () => {
     const { limiter, ask, begun, end } = queueOf({ requestsPerMinute: 60_000 })
     await ask('a')
     limiter.hold(5_000)
@@ -150,7 +150,7 @@ describe('RateLimiter', () => {
     expect(begun[1]?.[1]).toBe(5_000)
   })
 
-  it('lets go of a request whose signal is aborted, and of its timer and listener', async () => {
+  it('drops a request whose signal is aborted, with its timer and listener', async () => {
     const { limiter, ask, names } = queueOf({ requestsPerMinute: 600 })
     const { signal } = new AbortController()
     const leaving = new AbortController()
@@ -178,7 +178,7 @@ describe('RateLimiter', () => {
     expect(limiter.isIdle).toBe(false)
   })
 
-  it('remembers no more than a minute, whatever is limited', async () => {
+  it('remembers at most a minute, whatever is limited', async () => {
     const { limiter, ask, end } = queueOf({ concurrency: 1 })
     for (let at = 0; at < 100; at++) {
       await ask(String(at), { tokens: 5 })
@@ -188,7 +188,7 @@ describe('RateLimiter', () => {
     expect(limiter.remembered).toBeLessThanOrEqual(3 * 7)
   })
 
-  it('says how many wait before a request, and refuses one that is more than may wait', async () => {
+  it('reports the number of requests before one, and refuses one that exceeds the queue', async () => {
     const { limiter, ask, names, end } = queueOf({ concurrency: 1, maxQueued: 2 })
     const ahead: number[] = []
     const onWait = (count: number) => void ahead.push(count)

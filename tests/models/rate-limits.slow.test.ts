@@ -3,9 +3,9 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { limitedServer } from './limited-server.ts'
 
-it('1,000 runs at once at a server that takes 50 requests a second: none fails, and at most 1.3 requests are made for each that is needed', async () => {
+it('1,000 concurrent runs at a server that accepts 50 requests per second: none fails, with at most 1.3 requests per needed one', async () => {
   await using server = await limitedServer(50)
-  // As an application would: each run has a runner and a model of its own.
+  // As in an application, each run has its own runner and model.
   const runs = Array.from({ length: 1_000 }, (_, index) => {
     const model = createModel({ provider: 'custom', model: 'm', baseURL: server.baseURL, rateLimits: { requestsPerMinute: 3_000 } })
     return new AgentRunner({ model }).run(`Hello ${index}`)

@@ -18,7 +18,7 @@ function modelAt({ baseURL }: LocalServer, rateLimits: RateLimits, more: Partial
   return createModel({ provider: 'custom', model: 'm', baseURL, rateLimits, ...more })
 }
 
-/** A server whose answers end when the test says so. */
+/** A server that ends its answers when the test says so. */
 async function slowServer(): Promise<LocalServer & { open: ServerResponse[]; asked(count: number): Promise<void>; end(): void }> {
   const open: ServerResponse[] = []
   const waiting: { count: number; resolve(): void }[] = []
@@ -39,7 +39,7 @@ async function slowServer(): Promise<LocalServer & { open: ServerResponse[]; ask
 }
 
 describe('rateLimits', () => {
-  it('hold for all models of one key together, however they were made, and a streamed response has its place until its end', async () => {
+  it('apply to all models of one key, however they were created; a streamed response counts until its end', async () => {
     await using server = await slowServer()
     const pieces: string[] = []
     const first = modelAt(server, { concurrency: 1 }).generate(request, { text: (delta) => void pieces.push(delta) })
@@ -57,7 +57,7 @@ describe('rateLimits', () => {
     expect((await second).waitedMs).toBeGreaterThan(0)
   })
 
-  it('of a provider hold for all its models, those of an entry for the models that match it', async () => {
+  it('of a provider apply to all its models, those of an entry to the matching models', async () => {
     await using server = await slowServer()
     const providers = {
       mine: {
@@ -77,7 +77,7 @@ describe('rateLimits', () => {
     expect(asked()).toEqual(['large-1', 'small-1'])
     server.end()
     await large[0]
-    // The provider's place is that of the one which came first, the large models' that of the other large one.
+    // The provider's slot was that of the first request; the large models' slot was that of the other large one.
     await server.asked(3)
     expect(asked().slice(2)).toEqual(['small-2'])
     server.end()
@@ -89,7 +89,7 @@ describe('rateLimits', () => {
     await Promise.all([...large, ...small])
   })
 
-  it('make the others wait when the provider refuses one and says for how long', async () => {
+  it('make other requests wait if the provider refuses one and says how long', async () => {
     const at: number[] = []
     await using server = await startServer((response, _request, index) => {
       at.push(performance.now())
@@ -99,7 +99,7 @@ describe('rateLimits', () => {
     const model = modelAt(server, { requestsPerMinute: 60_000 }, { maxRetries: 1 })
     const first = model.generate(request)
     while (at.length === 0) await new Promise((resolve) => setImmediate(resolve))
-    // The refusal is on its way to the client: the others are asked for when it has come.
+    // The refusal is on its way to the client; the others are requested when it has arrived.
     const others = await model.generate({ ...request }, undefined).catch((error: unknown) => error)
     expect(others).toMatchObject({ text: 'ok' })
     expect(await first).toMatchObject({ text: 'ok', retries: 1 })
@@ -108,7 +108,7 @@ describe('rateLimits', () => {
     expect(server.requests).toHaveLength(8)
   })
 
-  it('F18 make the others wait when an error inside a stream says for how long', async () => {
+  it('F18 make other requests wait if an error inside a stream says how long', async () => {
     const at: number[] = []
     const failed = { status: 'failed', error: { code: 'rate_limit_exceeded', message: 'Rate limit reached. Please try again in 200ms.' } }
     const completed = {
@@ -129,7 +129,7 @@ describe('rateLimits', () => {
     expect(Math.min(...rest) - refused).toBeGreaterThanOrEqual(199)
   })
 
-  it('fail a request that is more than may wait, and the next model of a list takes it at once', async () => {
+  it('fail a request that exceeds the queue, and the next model of a list is asked at once', async () => {
     await using server = await slowServer()
     const model = modelAt(server, { concurrency: 1, maxQueued: 0 })
     const first = model.generate(request)
@@ -140,7 +140,7 @@ describe('rateLimits', () => {
     await server.asked(1)
     server.end()
     await first
-    // It does not rest: it has not failed.
+    // It does not rest, because it has not failed.
     const again = both.generate({ ...request })
     await server.asked(2)
     server.end()
@@ -169,7 +169,7 @@ describe('rateLimits', () => {
     expect(server.requests).toHaveLength(2)
   })
 
-  it('tell that a request waits', async () => {
+  it('report that a request waits', async () => {
     await using server = await slowServer()
     const model = modelAt(server, { concurrency: 1 })
     const first = model.generate(request)
@@ -185,7 +185,7 @@ describe('rateLimits', () => {
     expect(seen[2]).toMatchObject({ provider: 'custom', model: 'm', ahead: 0, meta: { iteration: 1 } })
   })
 
-  it('are checked when the model is made', () => {
+  it('are checked when the model is created', () => {
     const make = (rateLimits: object) => () => createModel({ provider: 'custom', model: 'm', baseURL: 'http://127.0.0.1:1', rateLimits })
     expect(make({ requestPerMinute: 5 })).toThrow(/`rateLimits.requestPerMinute`.*requestsPerMinute/)
     expect(make({ concurrency: 0 })).toThrow('Expected `rateLimits.concurrency` to be an integer ≥ 1, got `0`')
@@ -196,7 +196,7 @@ describe('rateLimits', () => {
     expect(of({ models: [{ match: 'x', rateLimits: 5 }] })).toThrow(/providers\.openai\.models\[\d+\]\.rateLimits/)
   })
 
-  it('let many runs with tools through at a server that takes so many requests a second, with few requests refused', async () => {
+  it('let many runs with tools through at a limited server, with few refused requests', async () => {
     await using server = await limitedServer(100)
     const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => 'seen' })
     const model = modelAt(server, { requestsPerMinute: 6_000 })

@@ -6,7 +6,7 @@ import { readRecording } from './local-server.ts'
 import { hello } from './one-request.ts'
 import { startStrictProvider } from './rules/strict-provider.ts'
 
-/** One response, whose pieces in the sink must add up to it. */
+/** One response. Checks that the pieces in the sink add up to it. */
 export async function ask(model: ChatModel, request: Partial<ModelRequest> & { messages?: ChatMessage[] } = {}): Promise<ModelResponse> {
   const shown = { text: '', reasoning: '', calls: [] as { name: string; arguments: string }[] }
   const response = await model.generate(
@@ -38,12 +38,12 @@ export async function ask(model: ChatModel, request: Partial<ModelRequest> & { m
 
 type Open = (server: MockProvider) => ChatModel
 
-/** The answer to recordings, one for each request: the same whole and in pieces of 1 byte, 7 bytes and any size. */
+/** The answer to recordings, one per request. Checks that it is the same complete and in pieces of 1 byte, 7 bytes and random size. */
 export function replay(open: Open, ...recordings: string[]): Promise<ModelResponse> {
   return replayCut(open, [1, 7, 'random'], recordings)
 }
 
-/** The answer to recordings: the same whole and in pieces of these sizes, in bytes. */
+/** The answer to recordings. Checks that it is the same complete and in pieces of these sizes, in bytes. */
 export async function replayCut(open: Open, cuts: readonly (number | 'random')[], recordings: string[]): Promise<ModelResponse> {
   const found: ModelResponse[] = []
   for (const splitBytes of [undefined, ...cuts]) {

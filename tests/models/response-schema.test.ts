@@ -18,7 +18,7 @@ const tools = [{ type: 'function' as const, function: { name: 'look', parameters
 
 const addresses: Record<string, (server: MockProvider) => string> = { anthropic: ({ url }) => url, google: ({ url }) => url }
 
-/** What a request looks like on the wire, and what the response warns of. The mock provider refuses what the API would. */
+/** The request as sent, and the warnings of the response. The mock provider refuses what the API would refuse. */
 async function sent(model: string, request: Partial<ModelRequest>, settings: Partial<ModelSettings> = {}) {
   await using server = await startStrictProvider({ script: ['{}'] })
   const provider = model.slice(0, model.indexOf('/'))
@@ -39,7 +39,7 @@ const taken = (model: string, settings: Partial<ModelSettings> = {}) =>
   createModel({ ...namesOf(model), ...settings }).capabilities.structuredOutput
 
 describe('the schema of a response', () => {
-  it('of a Chat Completions model: a response format, strict where the schema is', async () => {
+  it('of a Chat Completions model is a response format, strict if possible', async () => {
     const strict = await sent('openai/gpt-4o', { responseSchema: { ...responseSchema, schema: { $schema: 'x', ...schema } }, tools })
     expect(strict.body.response_format).toEqual({ type: 'json_schema', json_schema: { name: 'weather', schema, strict: true } })
     expect(strict.body.tools).toHaveLength(1)
@@ -64,7 +64,7 @@ describe('the schema of a response', () => {
     },
   )
 
-  it('of a Responses model: the format of its text, beside what else is said of that', async () => {
+  it('of a Responses model is the format of its text, beside other text options', async () => {
     const { body, warnings } = await sent('openai-responses/gpt-5.2', { responseSchema, tools })
     expect(body.text).toEqual({ format: { type: 'json_schema', name: 'weather', schema, strict: true } })
     expect(warnings).toEqual([])
@@ -76,7 +76,7 @@ describe('the schema of a response', () => {
     expect((await sent('openai-responses/gpt-5.2', {})).body).not.toHaveProperty('text')
   })
 
-  it('of a Messages model: the format of its output, beside the effort', async () => {
+  it('of a Messages model is the format of its output, beside the effort', async () => {
     const { body, warnings } = await sent('anthropic/claude-opus-4-8', { responseSchema: open, reasoningEffort: 'low', tools })
     expect(body.output_config).toEqual({
       effort: 'low',
@@ -95,7 +95,7 @@ describe('the schema of a response', () => {
     expect((await sent('anthropic/claude-opus-4-8', {})).body).not.toHaveProperty('output_config')
   })
 
-  it('of a Messages model, where its subset has no words for it: left out, with the reason', async () => {
+  it('of a Messages model is left out with the reason if its subset can’t express it', async () => {
     const map = { name: 'map', schema: { type: 'object', additionalProperties: { type: 'string' } } }
     const { body, warnings } = await sent('anthropic/claude-opus-4-8', { responseSchema: map })
     expect(body).not.toHaveProperty('output_config')
@@ -104,7 +104,7 @@ describe('the schema of a response', () => {
     ])
   })
 
-  it('of a Gemini model: the generation’s settings, in its OpenAPI subset where it takes no other', async () => {
+  it('of a Gemini model is in the generation config, in its OpenAPI subset if necessary', async () => {
     const { config, warnings } = await sent('google/gemini-3-pro-preview', { responseSchema: open, tools, temperature: 1 })
     expect(config).toMatchObject({ responseMimeType: 'application/json', responseJsonSchema: open.schema, temperature: 1 })
     expect(warnings).toEqual([])
@@ -117,7 +117,7 @@ describe('the schema of a response', () => {
     expect(empty).toEqual({ responseMimeType: 'application/json' })
   })
 
-  it('is left out, with a warning, where the model does not take it', async () => {
+  it('is left out with a warning if the model does not accept it', async () => {
     for (const model of [
       'openai/gpt-4-turbo',
       'deepseek/deepseek-chat',
@@ -131,7 +131,7 @@ describe('the schema of a response', () => {
     }
   })
 
-  it('is left out, with a warning, beside tools where the model takes it alone', async () => {
+  it('is left out with a warning beside tools if the model only accepts it alone', async () => {
     for (const model of ['vllm/qwen3', 'google/gemini-2.5-pro', 'xai/grok-3']) {
       const alone = await sent(model, { responseSchema, tools: [] })
       expect(JSON.stringify(alone.body), model).toContain('"city"')
@@ -140,13 +140,13 @@ describe('the schema of a response', () => {
       expect(JSON.stringify(body), model).not.toMatch(/json_schema|"city"|application\/json/)
       expect(warnings, model).toEqual([`\`responseSchema\` was left out: ${model} does not take it beside tools`])
     }
-    // Tools that the provider runs itself are tools as well.
+    // Tools that the provider runs itself count too.
     const search = await sent('google/gemini-2.5-pro', { responseSchema, providerOptions: { tools: [{ googleSearch: {} }] } })
     expect(search.config).not.toHaveProperty('responseMimeType')
     expect(search.warnings).toHaveLength(1)
   })
 
-  it('gives way to the same field in `providerOptions`', async () => {
+  it('is overridden by the same field in `providerOptions`', async () => {
     const theirs = { type: 'json_schema', json_schema: { name: 'own', schema: {} } }
     const chat = await sent('openai/gpt-4o', { responseSchema, providerOptions: { response_format: theirs } })
     expect(chat.body.response_format).toEqual(theirs)
@@ -166,7 +166,7 @@ describe('the schema of a response', () => {
     for (const { warnings } of [chat, messages, gemini, words]) expect(warnings).toEqual([])
   })
 
-  it('the quirk decides, and says what it may be', async () => {
+  it('is decided by the quirk, which says what it may be', async () => {
     const on = { quirks: { structuredOutput: 'with-tools' } }
     const { body } = await sent('openrouter/some/model', { responseSchema, tools }, on)
     expect(body).toHaveProperty('response_format')
@@ -180,7 +180,7 @@ describe('the schema of a response', () => {
   })
 })
 
-describe('which models take a schema', () => {
+describe('which models accept a schema', () => {
   it.each<['alone' | 'with-tools' | undefined, ...string[]]>([
     [
       'with-tools',
@@ -243,13 +243,13 @@ describe('which models take a schema', () => {
     expect(models.map((model) => [model, taken(model, at)])).toEqual(models.map((model) => [model, expected]))
   })
 
-  it('one without native calls takes it alone at most, for its calls are text', () => {
+  it('a model without native calls only accepts it alone, because its calls are text', () => {
     expect(taken('openai/gpt-4o', { dialect: 'hermes' })).toBe('alone')
     expect(taken('google/gemini-3-pro-preview', { functionCalling: false })).toBe('alone')
     expect(taken('openai/gpt-4', { dialect: 'hermes' })).toBeUndefined()
   })
 
-  it('several as one take what each of them takes; one that can be replaced, what the current one does', () => {
+  it('several models accept what each of them accepts; a switchable one what the current one accepts', () => {
     const both = (...models: string[]) => fallbackModel(models).capabilities.structuredOutput
     expect(both('openai/gpt-4o', 'xai/grok-4')).toBe('with-tools')
     expect(both('openai/gpt-4o', 'xai/grok-3')).toBe('alone')

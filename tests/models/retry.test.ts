@@ -16,7 +16,7 @@ const fail =
     throw new ModelError('provider_error', 'Expected a response, got HTTP 500', { provider: 'p', retryable: true, ...fields })
   }
 
-/** A model that does one step a request, tried again without a wait. */
+/** A model that does one step per request, retried without a wait. */
 function model(steps: Step[], options: RetryOptions = { firstDelayMs: 0 }): { model: ChatModel; asked: () => number } {
   let asked = 0
   const inner: ChatModel = {
@@ -38,13 +38,13 @@ afterEach(() => {
 })
 
 describe('withRetry', () => {
-  it('H39 asks again after failures that may pass, and counts them in the response', async () => {
+  it('H39 retries after failures that may pass, and counts them in the response', async () => {
     expect(await model([() => answer]).model.generate(request)).toBe(answer)
     expect(await model([fail(), fail(), () => answer]).model.generate(request)).toEqual({ ...answer, retries: 2 })
     expect(await model([fail(), () => ({ ...answer, retries: 1 })]).model.generate(request)).toEqual({ ...answer, retries: 2 })
   })
 
-  it('H39 gives up after two retries by default, or as many as were asked for, with the last error as it was', async () => {
+  it('H39 gives up after two retries, or the given number, with the last error unchanged', async () => {
     for (const [options, tries] of [
       [{ firstDelayMs: 0 }, 3],
       [{ firstDelayMs: 0, maxRetries: 0 }, 1],
@@ -60,7 +60,7 @@ describe('withRetry', () => {
     }
   })
 
-  it('H39 does not ask again when it would not help', async () => {
+  it('H39 does not retry if it would not help', async () => {
     const others: Step[] = [
       fail({ retryable: false }),
       () => {
@@ -77,7 +77,7 @@ describe('withRetry', () => {
     }
   })
 
-  it('H40 never asks again once a piece of the response was shown', async () => {
+  it('H40 never retries once a piece of the response was shown', async () => {
     const shows: ((sink?: ModelSink) => void)[] = [
       (sink) => sink?.text?.('x'),
       (sink) => sink?.reasoning?.('x'),
@@ -97,13 +97,13 @@ describe('withRetry', () => {
       )
       expect([asked(), log.length]).toEqual([1, 1])
 
-      // Nobody listened, so nothing was shown.
+      // There was no listener, so nothing was shown.
       expect(await model([failShowing, () => answer]).model.generate(request)).toMatchObject({ retries: 1 })
       expect(await model([failShowing, () => answer]).model.generate(request, {})).toMatchObject({ retries: 1 })
     }
   })
 
-  it('H39 waits longer each time, with up to a quarter taken off, and no longer than the limit', async () => {
+  it('H39 waits longer each time, minus up to a quarter, and no longer than the limit', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     for (const [random, waits] of [
       [0, [500, 1000, 1500, 1500]],
@@ -132,7 +132,7 @@ describe('withRetry', () => {
     expect(await done).toMatchObject({ retries: 1 })
   })
 
-  it('H39 gives up at once, and says so, when the provider asks for too long a wait', async () => {
+  it('H39 gives up at once, with a message, if the provider asks for too long a wait', async () => {
     const { model: tried, asked } = model([fail({ retryAfterMs: 60_000, status: 429, requestId: 'req_1' })], { maxRetryDelayMs: 5000 })
     await expect(tried.generate(request)).rejects.toMatchObject({
       code: 'provider_error',
@@ -144,7 +144,7 @@ describe('withRetry', () => {
     expect(asked()).toBe(1)
   })
 
-  it('counts what failed tries used, in the response and in the error that is given up with', async () => {
+  it('counts the usage of failed attempts, in the response and in the final error', async () => {
     const usage = { inputTokens: 100, outputTokens: 10, totalTokens: 110 }
     const cut = fail({ partial: { text: 'The', usage: { ...usage, reasoningTokens: 3 } } })
     const whole = () => ({ ...answer, usage })
@@ -162,13 +162,13 @@ describe('withRetry', () => {
     const three = model([cut, cut, cut]).model.generate(request)
     await expect(three).rejects.toMatchObject({ partial: { text: 'The', usage: { totalTokens: 330 } } })
 
-    // Only the failed one told: what the other used is estimated.
+    // Only the failed one reported it: the other's usage is estimated.
     const told = await model([cut, () => answer]).model.generate(request)
     expect(told.usage?.totalTokens).toBeGreaterThan(110)
     expect(told.warnings).toEqual([expect.stringContaining('estimated')])
   })
 
-  it('an abort while it waits still tells what failed tries used', async () => {
+  it('reports the usage of failed attempts after an abort while waiting', async () => {
     const controller = new AbortController()
     const usage = { inputTokens: 100, outputTokens: 10, totalTokens: 110 }
     const failing = vi.fn(fail({ retryAfterMs: 29_000, partial: { text: 'The', usage } }))
@@ -197,7 +197,7 @@ describe('withRetry', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  it('refuses options out of range and shows the model through', () => {
+  it('refuses options out of range and exposes the model’s properties', () => {
     const { model: inner } = model([])
     for (const options of [
       { maxRetries: -1 },
@@ -215,7 +215,7 @@ describe('withRetry', () => {
 describe('a created model', () => {
   const settings = { provider: 'custom', model: 'm', apiKey: 'k' }
 
-  it('H39 makes a failed request again after the wait the provider asks for', async () => {
+  it('H39 retries a failed request after the wait that the provider asks for', async () => {
     await using server = await startServer((response, _request, index) => {
       if (index === 0) sendJson(response, { error: { message: 'busy' } }, 503, { 'retry-after': '0' })
       else if (index === 1) sendJson(response, { error: { message: 'slow down' } }, 429, { 'retry-after-ms': '0' })
@@ -225,7 +225,7 @@ describe('a created model', () => {
     expect(new Set(server.requests.map(({ text }) => text)).size).toBe(1)
   })
 
-  it('counts the tokens of a stream that broke off before it was asked for again', async () => {
+  it('counts the tokens of a stream that broke off before the retry', async () => {
     await using server = await startServer((response, _request, index) => {
       const usage = { prompt_tokens: 50, completion_tokens: 5, total_tokens: 55 }
       eventStream(response).write(events({ ...chunk({ content: 'The wea' }), usage }))
@@ -236,7 +236,7 @@ describe('a created model', () => {
     expect(await created.generate(request)).toMatchObject({ text: 'The weather.', retries: 1, usage: { totalTokens: 110 } })
   })
 
-  it('H40 H41 makes a cut stream’s request again only if nothing of it was shown', async () => {
+  it('H40 H41 retries a cut stream only if nothing of it was shown', async () => {
     await using server = await startServer((response, _request, index) => {
       eventStream(response).write(events(chunk({ content: 'The wea' })))
       if (index % 2 === 1) response.end(events(chunk({ content: 'ther.' }), chunk({}, 'stop')))
@@ -254,7 +254,7 @@ describe('a created model', () => {
     expect([shown, server.requests.length]).toEqual(['The wea', 3])
   })
 
-  it('S2-47 makes exactly one request for an answer that comes', async () => {
+  it('S2-47 makes exactly one request for an answer that arrives', async () => {
     await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
     const response = await createModel({ ...settings, baseURL: server.baseURL }).generate(request)
     expect([server.requests.length, response.retries]).toEqual([1, undefined])

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import type { JsonObject } from '../../src/core/messages.ts'
 
-/** A closed object that requires all it has. */
+/** A closed object with only required properties. */
 export function closed(properties: JsonObject): JsonObject {
   return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false }
 }
 
-/** JSON Schemas of objects as people write them: some of them closed, some with keywords that not every provider takes. */
+/** JSON Schemas of objects as people write them: some closed, some with keywords that not every provider accepts. */
 export const anySchema: fc.Arbitrary<JsonObject> = fc.letrec<{ schema: JsonObject; object: JsonObject }>((tie) => ({
   schema: fc.oneof(
     { maxDepth: 4 },

@@ -20,7 +20,7 @@ const modelOf = (provider: Provider, { url, baseURL }: { url: string; baseURL: s
   createModel({ provider, model: 'm', apiKey: secret, baseURL: provider === 'google' ? url : baseURL, maxRetries: 0, ...settings })
 
 describe('every request', () => {
-  it.each(providers)('is made by the method of the SDK of %s, and by nothing else', async (provider) => {
+  it.each(providers)('is sent by the method of the SDK of %s, and by nothing else', async (provider) => {
     await using mock = await startStrictProvider({ script: () => 'ok' })
     const methods = {
       custom: [vi.spyOn(Completions.prototype, 'create')],
@@ -39,7 +39,7 @@ describe('every request', () => {
 })
 
 describe('a key that a function returns', () => {
-  it.each(providers)('is asked for with each request to %s', async (provider) => {
+  it.each(providers)('is called for each request to %s', async (provider) => {
     await using mock = await startStrictProvider({ script: () => 'ok' })
     let keys = 0
     const apiKey = async () => `key-number-${++keys}`
@@ -50,7 +50,7 @@ describe('a key that a function returns', () => {
     expect(sent).toEqual([1, 2, 3].map((number) => `${before}key-number-${number}`))
   })
 
-  it.each(providers)('is not quoted by an error of %s', async (provider) => {
+  it.each(providers)('is not quoted in an error of %s', async (provider) => {
     await using server = await startServer((response, { headers }) => response.writeHead(400).end(JSON.stringify(headers)))
     const model = modelOf(provider, { url: server.baseURL, baseURL: server.baseURL }, { apiKey: () => 'a-token-of-somebody' })
     const error: unknown = await model.generate({ messages: hello }).catch((error: unknown) => error)
@@ -58,7 +58,7 @@ describe('a key that a function returns', () => {
     expect(String(error)).not.toContain('a-token-of-somebody')
   })
 
-  it.each(providers)('that it can’t get is an error of the access to %s, and nothing is sent', async (provider) => {
+  it.each(providers)('that fails is an error of the access to %s, and nothing is sent', async (provider) => {
     await using mock = await startStrictProvider({ script: () => 'ok' })
     const generate = (apiKey: () => string) => modelOf(provider, mock, { apiKey }).generate({ messages: hello })
     const refused = generate(() => {
@@ -76,7 +76,7 @@ describe('a key that a function returns', () => {
     expect(mock.requests).toHaveLength(0)
   })
 
-  it('is a token to Azure, sent as such', async () => {
+  it('is a token for Azure, sent as such', async () => {
     await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
     const { origin } = new URL(server.baseURL)
     const getToken = async () => 'token-of-azure-ad'
@@ -85,7 +85,7 @@ describe('a key that a function returns', () => {
     expect(server.requests[0]?.headers).not.toHaveProperty('api-key')
   })
 
-  it('takes as long as it takes, and is aborted with its request', async () => {
+  it('may take any time, and is aborted with its request', async () => {
     const controller = new AbortController()
     const model = createModel({ provider: 'custom', model: 'm', baseURL: 'http://127.0.0.1:1', apiKey: () => new Promise(() => {}) })
     const answer = model.generate({ messages: hello, signal: controller.signal })
@@ -95,7 +95,7 @@ describe('a key that a function returns', () => {
 })
 
 describe('what an SDK prints', () => {
-  it('is a warning of the response, where it is about the provider asked', async () => {
+  it('is a warning of the response if it is about the provider that was asked', async () => {
     const printed = vi.spyOn(console, 'warn')
     const fetch = async () => Response.json({ type: 'message', content: [{ type: 'text', text: 'ok' }], stop_reason: 'end_turn' })
     const settings = { provider: 'anthropic', model: 'claude-sonnet-4-5', apiKey: 'sk-ant-key', fetch }

@@ -13,7 +13,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A part of a text on each API, and what keeps its stream alive. */
+/** A part of a text in each API, and what keeps its stream alive. */
 const apis: [provider: string, part: string, alive: string[]][] = [
   ['custom', events(chunk({ content: 'Hm' })), ['data: {"type":"ping"}\n\n', 'event: ping\ndata: {}\n\n']],
   [
@@ -29,7 +29,7 @@ const apis: [provider: string, part: string, alive: string[]][] = [
   ['google', 'data: {"candidates":[{"content":{"parts":[{"text":"Hm"}]}}]}\n\n', ['data: {"type":"heartbeat"}\n\n']],
 ]
 
-/** A request to a server that answers with what `send` is given, and a clock. */
+/** A request to a server that answers with what `send` gets, and a clock. */
 async function startStream(provider: string, settings: Partial<ModelSettings> = {}, request: Partial<ModelRequest> = {}) {
   const answer = Promise.withResolvers<ServerResponse>()
   const server = await startServer((response) => {
@@ -43,7 +43,7 @@ async function startStream(provider: string, settings: Partial<ModelSettings> = 
   const response = await answer.promise
   return {
     outcome,
-    /** Sends a text so long after the one before. */
+    /** Sends a text after a delay. */
     async send(text: string, afterMs: number) {
       await turnEventLoop(20)
       vi.advanceTimersByTime(afterMs)
@@ -74,13 +74,13 @@ describe.each(apis)('a stream of %s that is only kept alive', (provider, part, a
     },
   )
 
-  it('F20 is left alone as long as events come', async () => {
+  it('F20 continues as long as events arrive', async () => {
     await using stream = await startStream(provider)
     for (let minutes = 0; minutes < 30; minutes++) await stream.send(minutes % 10 === 9 ? part : ': still here\n\n', 55_000)
     expect(await Promise.race([stream.outcome, 'open'])).toBe('open')
   })
 
-  it('F20 ends by the limit of the request, else of the settings', async () => {
+  it('F20 ends by the limit of the request, or of the settings', async () => {
     for (const [limit, settings, request] of [
       [2000, { streamStallTimeoutMs: 9000 }, { streamStallTimeoutMs: 2000 }],
       [3000, { streamStallTimeoutMs: 3000 }, {}],
@@ -94,13 +94,13 @@ describe.each(apis)('a stream of %s that is only kept alive', (provider, part, a
 })
 
 describe('streamStallTimeoutMs', () => {
-  it('F20 counts for a whole response that only white space comes of', async () => {
+  it('F20 applies to a response without a stream of which only white space arrives', async () => {
     await using stream = await startStream('custom', { streamStallTimeoutMs: 5000 }, { stream: false })
     for (let seconds = 0; seconds < 5; seconds++) await stream.send('\n', 1000)
     expect(await stream.outcome).toMatchObject({ code: 'stream_idle', retryable: true })
   })
 
-  it('F20 is an option of a run, whose request is made again', async () => {
+  it('F20 is an option of a run, whose request is retried', async () => {
     const begun = Promise.withResolvers<ServerResponse>()
     await using server = await startServer((response, _request, index) => {
       if (index > 0) eventStream(response).end(textEvents('done'))

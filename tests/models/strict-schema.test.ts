@@ -10,7 +10,7 @@ const nested = (levels: number): JsonObject => (levels === 1 ? closed({ a: text 
 const many = (count: number): JsonObject => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, text]))
 const values = (count: number, length = 1): Json[] => Array.from({ length: count }, (_, at) => String(at).padStart(length, '0'))
 
-describe('what OpenAI takes as a strict schema', () => {
+describe('what OpenAI accepts as a strict schema', () => {
   it.each<[string, JsonObject]>([
     ['a closed object that requires all', closed({ a: text, b: { type: 'number' } })],
     ['one without properties', closed({})],
@@ -73,7 +73,7 @@ describe('what OpenAI takes as a strict schema', () => {
     expect(isStrictSchema(schema)).toBe(false)
   })
 
-  it('nothing that the API would refuse', () => {
+  it('contains nothing that the API would refuse', () => {
     fc.assert(
       fc.property(anySchema, (schema) => {
         if (isStrictSchema(schema)) expect(refuseJsonSchemaFormat({ name: 'x', schema, strict: true }, 'format')).toBeUndefined()

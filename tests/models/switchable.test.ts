@@ -9,8 +9,8 @@ import { startStrictProvider } from './rules/strict-provider.ts'
 
 const open = ({ baseURL }: MockProvider, model: string) => createModel({ provider: 'custom', model, baseURL, apiKey: 'k', maxRetries: 0 })
 
-describe('a model that can be replaced while runs are in flight', () => {
-  it('a turn in flight keeps the one it began with, the next turn asks the new one', async () => {
+describe('a model that can be replaced during runs', () => {
+  it('keeps its model for a turn in progress; the next turn asks the new one', async () => {
     await using one = await startStrictProvider({ script: [{ text: 'I look.', toolCalls: [call('look')] }] })
     await using two = await startStrictProvider({ script: ['done'] })
     const model = switchableModel(open(one, 'one'))
@@ -29,7 +29,7 @@ describe('a model that can be replaced while runs are in flight', () => {
     expect([one.requests.length, two.requests.length]).toEqual([1, 1])
   })
 
-  it('the second question of a turn goes to the same model: an empty response is asked for once more', async () => {
+  it('asks the same model again within a turn, after an empty response', async () => {
     await using one = await startStrictProvider({ script: [{ text: '' }, 'one after all'] })
     await using two = await startStrictProvider({ script: ['never'] })
     const model = switchableModel(open(one, 'one'))
@@ -39,7 +39,7 @@ describe('a model that can be replaced while runs are in flight', () => {
     expect(two.requests).toHaveLength(0)
   })
 
-  it('the new one may write its calls as text: each turn is read in its model’s own form', async () => {
+  it('reads each turn in its model’s own form, if the new one writes calls as text', async () => {
     await using one = await startStrictProvider({ script: [{ toolCalls: [call('look', { n: 1 }, 'call_1')] }] })
     await using two = await startStrictProvider({
       script: ['Again. <tool_call>{"name": "look", "arguments": {"n": 2}}</tool_call>', 'done'],
@@ -57,7 +57,7 @@ describe('a model that can be replaced while runs are in flight', () => {
     expect(two.requests[0]?.rawBody).toContain('look done')
   })
 
-  it('keeps the old one when the new one is none', () => {
+  it('keeps the old model if the new one is invalid', () => {
     const model = switchableModel({ provider: 'custom', model: 'one', baseURL: 'http://127.0.0.1:1' })
     const before = model.current
     expect(() => model.switchTo('nobody/x')).toThrow('Expected a known provider')

@@ -6,7 +6,7 @@ import { type Mode, nativeModes } from '../hazards/modes.ts'
 import { until } from '../hazards/waiting.ts'
 import { hello } from './one-request.ts'
 
-/** The time of the tests. Headers and bodies name times relative to it. */
+/** The time of the tests. Times in headers and bodies are relative to it. */
 const now = Date.parse('2026-11-26T12:00:00Z')
 const date = { date: new Date(now).toUTCString() }
 const epoch = (seconds: number) => String(now / 1000 + seconds)
@@ -32,7 +32,7 @@ const inHeaders: readonly (readonly [waitMs: number | undefined, Headers])[] = [
   [20_000, { 'anthropic-ratelimit-requests-reset': at(20) }],
   [25_000, { 'anthropic-ratelimit-input-tokens-reset': at(25) }],
   [7_200_000, { 'anthropic-ratelimit-unified-reset': epoch(7200) }],
-  // The limit that is used up counts, whatever else is reported; else the one that may be.
+  // The limit that is used up counts, whatever else is reported; otherwise the one that may be.
   [
     1000,
     {
@@ -100,19 +100,19 @@ describe.each(nativeModes.filter(({ streaming }) => streaming))('how long to wai
     ).toEqual([undefined, undefined])
   })
 
-  it('F18 is measured from the server’s time when the clock of this machine is wrong', async () => {
+  it('F18 is measured by the server’s time if the clock of this machine is wrong', async () => {
     vi.setSystemTime(now + 3 * 86_400_000)
     const headers = { ...date, 'anthropic-ratelimit-requests-reset': at(20) }
     expect(await waits(mode, [{ status: 429, headers }])).toEqual([20_000])
   })
 
-  it('F18 is read from the body: its fields, and the words of its message', async () => {
+  it('F18 is read from the body: its fields, or its message', async () => {
     const errors = inBodies.map(([, error]) => (typeof error === 'string' ? { message: error } : error))
     const faults = errors.map((error): MockFault => ({ status: 429, headers: date, body: { error } }))
     expect(await waits(mode, faults)).toEqual(inBodies.map(([waitMs]) => waitMs))
   })
 
-  it('F18 is read from an error inside a stream, and waited for before the request is made again', async () => {
+  it('F18 is read from an error inside a stream, and waited for before the retry', async () => {
     const error = { code: 'rate_limit_exceeded', message: 'Rate limit reached. Please try again in 11.054s. Visit https://x.y' }
     const faults = [{ errorInStream: inStream(mode, error) }]
     await using open = await mode.open(['', 'Hello'], {

@@ -27,7 +27,7 @@ const drivers: Record<string, (server: MockProvider) => ModelSettings> = {
   'google with OpenAPI schemas': ({ url }) => ({ provider: 'google', model: 'gemini-1.5-pro', baseURL: url }),
 }
 
-/** The name of a case, the parameters of a tool, and what the model has to be told because the schema that is sent can't say it. */
+/** The name of a case, the parameters of a tool, and what the model must be told because the sent schema can't express it. */
 const schemas: readonly [name: string, parameters: JsonObject, told: RegExp | undefined][] = [
   ['no properties', { type: 'object' }, undefined],
   ['no type', { properties: { a: text } }, undefined],
@@ -57,7 +57,7 @@ const schemas: readonly [name: string, parameters: JsonObject, told: RegExp | un
   ],
 ]
 
-/** What the server was sent of the only tool. */
+/** The only tool that the server received. */
 function sentTool({ requests }: MockProvider): { description: Json; schema: Json } {
   const [tool] = (requests[0]?.body.tools ?? []) as JsonObject[]
   const own = (tool?.function ?? (tool?.functionDeclarations as JsonObject[] | undefined)?.[0] ?? tool) as JsonObject
@@ -73,7 +73,7 @@ async function run(settings: (server: MockProvider) => ModelSettings, parameters
 }
 
 describe.each(Object.entries(drivers))('F2 parameters sent by %s', (driver, settings) => {
-  it.each(schemas)('F2 fit the API when the tool has %s', async (_name, parameters, told) => {
+  it.each(schemas)('F2 are accepted by the API if the tool has %s', async (_name, parameters, told) => {
     const { result, description } = await run(settings, parameters)
     expect(result.error).toBeUndefined()
     expect(result.output).toBe('Done.')
@@ -113,7 +113,7 @@ describe.each(Object.entries(drivers))('F2 parameters sent by %s', (driver, sett
 describe('objectSchema', () => {
   const kind = (value: string) => ({ type: 'object', properties: { kind: { const: value }, [value]: text }, required: ['kind', value] })
 
-  it('F2 joins alternatives to the properties of all, requiring what all require', () => {
+  it('F2 merges alternatives to the properties of all, requiring what all require', () => {
     const { schema, removed, beyond } = objectSchema({ description: 'A shape.', oneOf: [kind('x'), { anyOf: [kind('y')] }] })
     expect(schema).toEqual({
       description: 'A shape.',
@@ -144,7 +144,7 @@ describe('objectSchema', () => {
     expect(beyond).toEqual([])
   })
 
-  it('F2 ends with schemas that refer to themselves, and with those that multiply', () => {
+  it('F2 terminates for schemas that refer to themselves, and for those that multiply', () => {
     expect(objectSchema({ $ref: '#', type: ['object', 'null'] }).schema).toEqual({ type: 'object' })
     const tree = {
       allOf: [{ $ref: '#/$defs/t' }],

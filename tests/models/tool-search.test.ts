@@ -29,14 +29,14 @@ const others = Array.from({ length: 30 }, (_, at) => defineTool({ name: `other_$
 const registry = (...tools: ReturnType<typeof invoice>[]) => new ToolRegistry([clock, ...others, ...(tools.length ? tools : [invoice()])])
 const deferred = (options: DeferOptions = {}) => deferTools(registry(), { keep: ['clock'], ...options })
 
-/** How a provider says what it searched and found, and asks for the call; and what has to come back of that. */
+/** How a provider reports its search and the call, and what must be sent back. */
 interface Wire {
   name: string
   settings: Partial<ModelSettings>
   /** The blocks or items of the search and the call. */
   found: (name: string) => JsonObject[]
   reply: (found: JsonObject[], request: MockScriptRequest) => MockReply
-  /** What a request has of its conversation, flat. */
+  /** The conversation in a request, flattened. */
   conversation: (body: JsonObject) => JsonObject[]
   baseURL: (server: MockProvider) => string
 }
@@ -154,7 +154,7 @@ const findsThenSays =
     request.index === 0 ? wire.reply(wire.found('create_invoice'), request) : 'done'
 
 describe.each([anthropic, responses])('$name: tools that the provider searches', (wire) => {
-  it.each([true, false])('are sent deferred; what it found runs, and goes back exactly as it came; streamed: %s', async (stream) => {
+  it.each([true, false])('are sent deferred; those it finds run, and the search is sent back exactly; streamed: %s', async (stream) => {
     await using server = await startStrictProvider({ script: findsThenSays(wire) })
     const run = await new AgentRunner({ model: modelOn(wire, server), tools: deferred() }).run('An invoice for Ada', { stream })
     expect(run).toMatchObject({
@@ -172,7 +172,7 @@ describe.each([anthropic, responses])('$name: tools that the provider searches',
     expect(back.slice(1, -1)).toEqual(wire.found('create_invoice'))
   })
 
-  it('a run that has waited for an approval, stored as JSON, goes on with what was found', async () => {
+  it('are still available to a run that waited for an approval, stored as JSON', async () => {
     await using server = await startStrictProvider({ script: findsThenSays(wire) })
     const tools = deferTools(registry(invoice({ approval: true })), { keep: ['clock'] })
     const runner = new AgentRunner({ model: modelOn(wire, server), tools })
@@ -184,7 +184,7 @@ describe.each([anthropic, responses])('$name: tools that the provider searches',
     expect(wire.conversation(server.requests[1]?.body ?? {}).filter(isSearch)).toHaveLength(2)
   })
 
-  it('without that, or where it is forbidden, are found by our own search', async () => {
+  it('are found by toolloop’s own search if the provider has none or may not search', async () => {
     const own = ['clock', 'search_tools', 'call_tool']
     for (const [quirks, options] of [
       [{ toolSearch: false }, {}],
@@ -203,7 +203,7 @@ describe.each([anthropic, responses])('$name: tools that the provider searches',
     for (const at of [0, 1]) expect(names(toolsOf(server, at))).toEqual(own)
   })
 
-  it('a model that writes its calls as text is told of our own search', async () => {
+  it('are found by toolloop’s own search for a model that writes its calls as text', async () => {
     await using server = await startStrictProvider({ script: ['done'] })
     await new AgentRunner({ model: modelOn(wire, server), tools: deferred(), toolCalling: 'json' }).run('go')
     const body = JSON.stringify(server.requests[0]?.body)
@@ -211,7 +211,7 @@ describe.each([anthropic, responses])('$name: tools that the provider searches',
     expect(body).not.toContain('defer_loading')
   })
 
-  it('a search is left out where its tools are no longer there, or none are offered', async () => {
+  it('are left out with the search if they no longer exist, or if no tools are offered', async () => {
     await using server = await startStrictProvider({ script: findsThenSays(wire) })
     const all = registry()
     const runner = new AgentRunner({ model: modelOn(wire, server), tools: deferTools(all) })
@@ -228,7 +228,7 @@ describe.each([anthropic, responses])('$name: tools that the provider searches',
     }
   })
 
-  it('another provider that goes on with the run gets the call alone, and our own search', async () => {
+  it('are found by toolloop’s own search if another provider continues the run, which gets only the call', async () => {
     await using server = await startStrictProvider({ script: findsThenSays(wire), faults: [undefined, { status: 500 }] })
     await using other = await startStrictProvider({ script: ['done'] })
     const { logger } = recordingLogger()
@@ -241,7 +241,7 @@ describe.each([anthropic, responses])('$name: tools that the provider searches',
     expect(body).not.toMatch(/tool_search|tool_reference|defer_loading|namespace/)
   })
 
-  it('a conversation in which our own search has found a tool goes on with the provider’s', async () => {
+  it('are searched by the provider in a conversation in which toolloop’s own search has found one', async () => {
     await using before = await startStrictProvider({
       script: [{ toolCalls: [{ name: 'call_tool', args: { name: 'create_invoice', arguments: { customer: 'Ada' } } }] }, 'done'],
     })
@@ -258,7 +258,7 @@ describe.each([anthropic, responses])('$name: tools that the provider searches',
 })
 
 describe('openai-responses: a tool that a search has loaded', () => {
-  it('is called in a namespace; where compaction has left the search out, the call goes back without, and the tool is not deferred', async () => {
+  it('is called in a namespace; if compaction removed the search, the call is sent without one, and the tool is not deferred', async () => {
     const [, , , call = {}] = responses.found('create_invoice')
     const again = { ...call, id: 'fc_2', call_id: 'call_2' }
     await using server = await startStrictProvider({
@@ -283,7 +283,7 @@ describe('openai-responses: a tool that a search has loaded', () => {
     expect(tools.filter((tool) => tool.defer_loading === true)).toHaveLength(30)
   })
 
-  it('is sought by our own search among more than 128, whose names and descriptions would all be told', async () => {
+  it('is searched by toolloop if there are more than 128, because all names and descriptions would be sent', async () => {
     await using server = await startStrictProvider({ script: ['done', 'done'] })
     const many = new ToolRegistry(
       Array.from({ length: 129 }, (_, at) => defineTool({ name: `t_${at}`, description: 'd', execute: () => at })),
@@ -297,7 +297,7 @@ describe('openai-responses: a tool that a search has loaded', () => {
   })
 })
 
-describe('which models have a search of their own', () => {
+describe('which models have their own search', () => {
   it.each([
     ['anthropic', 'claude-haiku-4-5-20251001', true],
     ['anthropic', 'claude-sonnet-4-5', true],

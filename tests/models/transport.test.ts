@@ -19,7 +19,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-describe('a fetch of the caller’s', () => {
+describe('a custom fetch', () => {
   const answering = (body: unknown) => async () => {
     const response = Response.json({})
     Object.defineProperty(response, 'body', { value: body })
@@ -27,7 +27,7 @@ describe('a fetch of the caller’s', () => {
   }
   const generate = (fetch: typeof globalThis.fetch) => modelAt('http://127.0.0.1:1/v1', { fetch }).generate({ messages: hello })
 
-  it('whose response has a body that can’t be read is an error of the request, not of the process', async () => {
+  it('whose response has an unreadable body is an error of the request, not of the process', async () => {
     const locked = new Response(textEvents('ok'))
     locked.body?.getReader()
     for (const body of [undefined, {}, 'text', 3, locked.body]) {
@@ -39,7 +39,7 @@ describe('a fetch of the caller’s', () => {
     await expect(generate(answering(null))).rejects.toMatchObject({ code: 'stream_cut' })
   })
 
-  it('may have any kind of stream for a body', async () => {
+  it('may return any kind of stream as the body', async () => {
     const text = textEvents('ok')
     async function* pieces() {
       yield Buffer.from(text.slice(0, 20))
@@ -52,7 +52,7 @@ describe('a fetch of the caller’s', () => {
 })
 
 describe('a redirect', () => {
-  it.each([307, 308])('%d sends the same request to the new address, with its key where that is the same server', async (status) => {
+  it.each([307, 308])('%d sends the same request to the new address, with its key if that is the same server', async (status) => {
     await using server = await startServer((response, { url }) => {
       if (url.startsWith('/v1/')) response.writeHead(status, { location: url.replace('/v1/', '/v2/') }).end()
       else eventStream(response).end(textEvents('moved'))
@@ -63,7 +63,7 @@ describe('a redirect', () => {
     expect(second?.headers.authorization).toBe(`Bearer ${secret}`)
   })
 
-  it.each(['custom', 'anthropic', 'google'])('to another server takes no key of %s there', async (provider) => {
+  it.each(['custom', 'anthropic', 'google'])('to another server sends no key of %s there', async (provider) => {
     await using other = await startServer((response) => response.writeHead(401).end())
     await using server = await startServer((response, { url }) =>
       response.writeHead(308, { location: new URL(url, other.baseURL).href }).end(),
@@ -77,7 +77,7 @@ describe('a redirect', () => {
     expect(JSON.stringify(server.requests[0]?.headers)).toContain(secret)
   })
 
-  it('in a circle, to nowhere, or one that would drop the request’s body ends with an error', async () => {
+  it('in a circle, to nowhere, or one that would drop the request’s body is an error', async () => {
     const answers: Record<string, [number, Record<string, string>]> = {
       circle: [308, { location: '/circle/chat/completions' }],
       nowhere: [308, { location: 'http://' }],
@@ -95,8 +95,8 @@ describe('a redirect', () => {
   })
 })
 
-describe('a body that is not ended after its end mark', () => {
-  it('keeps no process alive for longer than it is waited for', async () => {
+describe('a body that does not end after its end mark', () => {
+  it('keeps no process alive longer than it is waited for', async () => {
     await using server = await startServer((response) => eventStream(response).write(textEvents('ok')))
     const script = `
       const { createModel } = await import(${JSON.stringify(new URL('../../src/models/create-model.ts', import.meta.url).href)})
@@ -123,7 +123,7 @@ describe('a body that is not ended after its end mark', () => {
     await server.firstClosed
   })
 
-  it('gives its connection to the next request when it ends soon', async () => {
+  it('releases its connection for the next request if it ends soon', async () => {
     const ended = Promise.withResolvers<void>()
     let end = () => {}
     await using server = await startServer((response, _request, index) => {
@@ -135,7 +135,7 @@ describe('a body that is not ended after its end mark', () => {
     expect(await model.generate({ messages: hello })).toMatchObject({ text: '0' })
     end()
     await ended.promise
-    // The last bytes of the first body have to arrive before the connection is free.
+    // The last bytes of the first body must arrive before the connection is free.
     await vi.waitFor(async () => {
       const before = new Set(server.sockets)
       await model.generate({ messages: hello })
@@ -144,7 +144,7 @@ describe('a body that is not ended after its end mark', () => {
   })
 })
 
-/** A proxy: of connections, or of single requests, which is how Node 26 asks servers without TLS. `tunnels` are the hosts of both. */
+/** A proxy: for connections, or for single requests, which is how Node 26 asks servers without TLS. `tunnels` are the hosts of both. */
 async function startProxy(to?: string) {
   const tunnels: string[] = []
   const sockets = new Set<Socket>()
@@ -179,7 +179,7 @@ async function startProxy(to?: string) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     tunnels,
-    /** The ports that its connections to servers come from. */
+    /** The ports of its connections to servers. */
     hasPort: (port: number | undefined) => [...sockets].some(({ localPort }) => localPort === port),
     [Symbol.asyncDispose]: () =>
       new Promise<void>((resolve) => {
@@ -189,7 +189,7 @@ async function startProxy(to?: string) {
   }
 }
 
-describe('a proxy of the environment', () => {
+describe('a proxy in the environment', () => {
   const script = (baseURL: string) => `
     import { createModel } from ${JSON.stringify(fileURLToPath(new URL('../../src/models/create-model.ts', import.meta.url)))}
     const model = createModel({ provider: 'custom', model: 'm', apiKey: 'k', baseURL: ${JSON.stringify(baseURL)}, maxRetryDelayMs: 0 })
@@ -205,7 +205,7 @@ describe('a proxy of the environment', () => {
     await using server = await startServer((response, _request, index) => {
       const port = response.socket?.remotePort
       if (!proxy.hasPort(port)) past.push(port)
-      // The second request comes over the connection of the first, which turns out to be closed.
+      // The second request uses the connection of the first, which turns out to be closed.
       if (index === 1) response.destroy()
       else eventStream(response).end(textEvents(String(index)))
     })
@@ -219,7 +219,7 @@ describe('a proxy of the environment', () => {
   })
 })
 
-describe('HTTP_PROXY without more', () => {
+describe('only HTTP_PROXY', () => {
   const ask = async (baseURLs: string[], env: Record<string, string>, before = ''): Promise<unknown> => {
     const script = `
       import { createModel } from ${JSON.stringify(fileURLToPath(new URL('../../src/models/create-model.ts', import.meta.url)))}
@@ -239,16 +239,16 @@ describe('HTTP_PROXY without more', () => {
   }
   const far = 'http://provider.test/v1'
 
-  it.each(['HTTP_PROXY', 'http_proxy'])('%s is gone through, but not to hosts of NO_PROXY, nor to this machine', async (name) => {
+  it.each(['HTTP_PROXY', 'http_proxy'])('%s is used, but not for hosts in NO_PROXY or for this machine', async (name) => {
     await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
     await using proxy = await startProxy(server.baseURL)
-    // An address that leads here without being one of this machine.
+    // An address that leads here but is not one of this machine's.
     const excepted = server.baseURL.replace('127.0.0.1', '0.0.0.0')
     expect(await ask([far, far, server.baseURL, excepted], { [name]: proxy.url, NO_PROXY: '0.0.0.0' })).toEqual(['ok', 'ok', 'ok', 'ok'])
     expect(new Set(proxy.tunnels)).toEqual(new Set(['provider.test:80']))
   })
 
-  it('is gone through by an application that has used fetch, or has set a plain Agent', async () => {
+  it('is used by an application that has used fetch, or has set a plain Agent', async () => {
     await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
     await using proxy = await startProxy(server.baseURL)
     const env = { HTTP_PROXY: proxy.url }
@@ -271,7 +271,7 @@ describe('HTTP_PROXY without more', () => {
     expect(proxy.tunnels).toEqual([])
   })
 
-  it('that can’t be reached is an error that may pass', async () => {
+  it('that is unreachable is an error that may pass', async () => {
     expect(await ask([far], { HTTP_PROXY: 'http://127.0.0.1:1' })).toEqual(['connection_failed'])
   })
 })

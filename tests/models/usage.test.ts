@@ -8,7 +8,7 @@ const request: ModelRequest = { messages: [{ role: 'user', content: 'a'.repeat(4
 const answer: ModelResponse = { text: 'b'.repeat(40), toolCalls: [], finishReason: 'stop' }
 
 describe('a reported usage', () => {
-  it('that is whole stays as it is', () => {
+  it('that is complete stays unchanged', () => {
     const usage = {
       inputTokens: 9,
       outputTokens: 4,
@@ -22,7 +22,7 @@ describe('a reported usage', () => {
     expect(wholeUsage({ inputTokens: 0, outputTokens: 0, totalTokens: 0 })).toEqual({ inputTokens: 0, outputTokens: 0, totalTokens: 0 })
   })
 
-  it('that lacks a count gets it from the others', () => {
+  it('that lacks a count derives it from the others', () => {
     expect(wholeUsage({ inputTokens: 9, outputTokens: 4 })).toEqual({ inputTokens: 9, outputTokens: 4, totalTokens: 13 })
     expect(wholeUsage({ inputTokens: 9, totalTokens: 13 })).toEqual({ inputTokens: 9, outputTokens: 4, totalTokens: 13 })
     expect(wholeUsage({ outputTokens: 4, totalTokens: 13 })).toEqual({ inputTokens: 9, outputTokens: 4, totalTokens: 13 })
@@ -30,7 +30,7 @@ describe('a reported usage', () => {
     expect(wholeUsage({ outputTokens: 4 })).toEqual({ inputTokens: 0, outputTokens: 4, totalTokens: 4 })
   })
 
-  it('never holds what can’t be added up, and no total below its parts', () => {
+  it('never contains what can’t be added up, or a total below its parts', () => {
     const whole = { inputTokens: 9, outputTokens: 4, totalTokens: 13 }
     for (const bad of [Number.NaN, Number.POSITIVE_INFINITY, -1, '13', null, {}, true, 13n]) {
       expect(wholeUsage({ inputTokens: 9, outputTokens: 4, totalTokens: bad, reasoningTokens: bad, costUsd: bad })).toEqual(whole)
@@ -42,13 +42,13 @@ describe('a reported usage', () => {
   })
 })
 
-describe('a usage that nobody reports', () => {
+describe('a missing usage', () => {
   const tool: ToolDefinition = {
     type: 'function',
     function: { name: 'look', description: 'x'.repeat(400), parameters: { type: 'object' } },
   }
 
-  it('is estimated by the length of messages, tools and what was written', () => {
+  it('is estimated from the length of messages, tools and output', () => {
     expect(estimateUsage(request, answer)).toEqual({ inputTokens: 104, outputTokens: 10, totalTokens: 114 })
     const call = { id: 'c', type: 'function' as const, function: { name: 'look', arguments: 'x'.repeat(40) } }
     expect(estimateUsage(request, { ...answer, text: '', toolCalls: [call] }).outputTokens).toBe(11)
@@ -78,7 +78,7 @@ describe('a usage that nobody reports', () => {
     expect(reads).toBe(readOnce)
   })
 
-  it('counts four characters a token, one for wide scripts; calls and pictures count', () => {
+  it('counts four characters per token, one for wide scripts; calls and images count', () => {
     expect(estimateTokens({ role: 'user', content: 'a'.repeat(400) })).toBe(104)
     expect(estimateTokens({ role: 'user', content: '文'.repeat(400) })).toBe(404)
     const picture = { type: 'image' as const, url: 'https://x/y.png' }
@@ -87,7 +87,7 @@ describe('a usage that nobody reports', () => {
     expect(estimateTokens({ role: 'assistant', content: '', toolCalls })).toBe(15)
   })
 
-  it('is told of in the warnings; a reported one is not', () => {
+  it('is reported in the warnings; a reported usage is not', () => {
     const usage = { inputTokens: 1, outputTokens: 2, totalTokens: 3 }
     expect(withWholeUsage(request, { ...answer, usage })).toEqual({ ...answer, usage })
     expect(withWholeUsage(request, { ...answer, warnings: ['before'] })).toEqual({

@@ -18,7 +18,6 @@ export type AnthropicModelSettings = ModelSettings & { preset?: ProviderPreset }
  * `providerOptions.tools`. Their blocks are kept in `providerData` and never returned as calls. Thinking is kept there too, with its
  * signature.
  *
- *
  * - `refusal`: the model's words are the text, with `finishReason: 'refusal'`. Calls beside it are dropped, because they must not run.
  * - `model_context_window_exceeded`: returns `finishReason: 'length'` with a partial answer; rejects with `context_overflow` without one.
  * - The repeated parts of the prompt are marked for caching. `providerOptions: {promptCaching: false}` or the quirk turns that off.

@@ -4,7 +4,6 @@ import { mapSchemas } from './map-schemas.ts'
 /**
  * Converts a JSON Schema to forms that every API accepts. One tool with another form makes some APIs refuse the whole request.
  *
- *
  * - An array has `items`: https://github.com/zed-industries/zed/pull/47578
  * - A tuple uses `prefixItems`, as in draft 2020-12: https://github.com/openclaw/openclaw/issues/98588
  * - Schemas are objects, not `true` or `false`.

@@ -17,7 +17,6 @@ export type GoogleModelSettings = ModelSettings & { preset?: ProviderPreset }
  * times). Thought signatures are kept in `providerData`, on the parts they came with, and are sent back there. Tools that the provider runs
  * are given in `providerOptions.tools`; what they did is kept in the same way and never returned as calls.
  *
- *
  * - `MALFORMED_FUNCTION_CALL`, `UNEXPECTED_TOOL_CALL` and similar: rejects with `bad_response`, which may be retried.
  * - `SAFETY`, `RECITATION` and similar, and a blocked prompt: `finishReason: 'content_filter'`; calls are dropped.
  *

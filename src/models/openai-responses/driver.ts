@@ -17,7 +17,6 @@ export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
  * `providerData`, and is sent back to the same provider. So are the items of tools that the provider runs, which are given in
  * `providerOptions.tools`. A custom tool's call has one argument, `input`, with its text.
  *
- *
  * - `providerOptions.reasoning` and `.include` are merged with what is sent anyway; other options replace it. Without `{reasoning:
  *   {summary: 'auto'}}`, the response has no `reasoning`.
  * - A refusal's words are the response's text, with `finishReason: 'refusal'`.

@@ -3,8 +3,8 @@ import { refuseOutputConfig } from './response-formats.ts'
 import { refuseInputSchema } from './tool-schemas.ts'
 
 /**
- * Says what Anthropic's Messages API would refuse with status 400, so that a test notices a broken request and not only a broken reply.
- * Checked are the rules that concern conversations, tools and caching. Source: https://platform.claude.com/docs/en/api/messages
+ * The reason why Anthropic's Messages API would refuse a request with status 400, so that a test notices a broken request and not only a
+ * broken response. Checks the rules about conversations, tools and caching. Source: https://platform.claude.com/docs/en/api/messages
  */
 export function refuseAnthropicMessage(body: JsonObject): string | undefined {
   if (typeof body.model !== 'string' || body.model === '') return 'model: Field required'
@@ -58,7 +58,7 @@ function refuseTools({ tools, tool_choice: choice }: JsonObject): string | undef
   return undefined
 }
 
-/** Of tools that wait to be found: https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool */
+/** Rules for deferred tools: https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool */
 function refuseDeferred({ tools, messages }: JsonObject): string | undefined {
   const offered = Array.isArray(tools) ? tools.filter(isJsonObject) : []
   const deferred = offered.filter((tool) => tool.defer_loading === true)
@@ -79,7 +79,7 @@ function refuseSystem(system: Json | undefined): string | undefined {
 interface Turn {
   role: string
   blocks: JsonObject[]
-  /** Position of its first message. */
+  /** The position of its first message. */
   at: number
 }
 
@@ -100,14 +100,14 @@ function refuseMessages({ messages, tools, model }: JsonObject): string | undefi
     if (blocks.length === 0) return `messages.${at}: all messages must have non-empty content`
     if (blocks.some(isBlank)) return `messages.${at}: text content blocks must contain non-whitespace text`
     const last = turns.at(-1)
-    // Messages of one role in a row are one turn to the API.
+    // Consecutive messages of one role are one turn to the API.
     if (last?.role === role) last.blocks.push(...blocks)
     else turns.push({ role, blocks, at })
   }
   if (turns[0]?.role !== 'user') return 'messages: first message must use the "user" role'
   const speaksOfTools = turns.some(({ blocks }) => blocks.some(({ type }) => type === 'tool_use' || type === 'tool_result'))
   if (speaksOfTools && tools === undefined) return 'Requests which include `tool_use` or `tool_result` blocks must define tools'
-  // Compatible servers check no signatures, and have ids of their own.
+  // Compatible servers check no signatures, and have their own ids.
   const isClaude = String(model).includes('claude')
   return refuseCalls(turns, isClaude ? /^[a-zA-Z0-9_-]+$/ : /./) ?? (isClaude ? refuseThoughts(turns) : undefined)
 }
@@ -129,7 +129,7 @@ function refuseSystemMessage({ content }: JsonObject, at: number, messages: read
   return isLegal ? undefined : `messages.${at}: system messages hold non-empty text`
 }
 
-/** Every call has its result at the beginning of the next turn, and no result is without its call. */
+/** Every call must have its result at the start of the next turn, and every result its call. */
 function refuseCalls(turns: readonly Turn[], ids: RegExp): string | undefined {
   const known = new Set<string>()
   let open = new Set<string>()
@@ -180,7 +180,7 @@ function refuseThoughts(turns: readonly Turn[]): string | undefined {
   return undefined
 }
 
-/** At most four places may be marked to be cached. */
+/** At most four blocks may be marked for caching. */
 function refuseMarks({ system, tools, messages }: JsonObject): string | undefined {
   const lists = [
     system,

@@ -3,8 +3,8 @@ import { refuseJsonSchemaFormat } from './response-formats.ts'
 import { refuseFunctionSchema } from './tool-schemas.ts'
 
 /**
- * Says what OpenAI's Chat Completions API would refuse with status 400, so that a test notices a broken request and not only a broken reply.
- * Checked are the rules that concern conversations and tools. Source: https://platform.openai.com/docs/api-reference/chat/create
+ * The reason why OpenAI's Chat Completions API would refuse a request with status 400, so that a test notices a broken request and not only
+ * a broken response. Checks the rules about conversations and tools. Source: https://platform.openai.com/docs/api-reference/chat/create
  */
 export function refuseChatCompletion(body: JsonObject): string | undefined {
   if (typeof body.model !== 'string' || body.model === '') return "Missing required parameter: 'model'."
@@ -91,7 +91,7 @@ function refuseMessages(messages: Json | undefined): string | undefined {
   return unanswered()
 }
 
-/** What may follow what, and which ids calls have, at Mistral: https://github.com/mistralai/mistral-common, `validator.py`. */
+/** Mistral's rules for the order of messages and for call ids: https://github.com/mistralai/mistral-common, `validator.py`. */
 function refuseOrder(messages: Json | undefined): string | undefined {
   const follows: Record<string, string[]> = {
     system: ['system', 'user', 'assistant'],
@@ -110,7 +110,7 @@ function refuseOrder(messages: Json | undefined): string | undefined {
   return last === 'user' || last === 'tool' ? undefined : `Expected last role User or Tool for serving but got ${last}`
 }
 
-/** The ids of a message's calls, or what is wrong with them. */
+/** The ids of a message's calls, or the problem with them. */
 function callIds(calls: Json, at: number): Set<string> | string {
   if (!Array.isArray(calls) || calls.length === 0) return `[] is too short - 'messages[${at}].tool_calls'`
   const ids = new Set<string>()
@@ -126,7 +126,7 @@ function callIds(calls: Json, at: number): Set<string> | string {
   return ids
 }
 
-/** What an assistant message may have instead of content. */
+/** Whether an assistant message has something in place of content. */
 function hasOtherContent({ role, function_call: call, refusal, audio }: JsonObject): boolean {
   return role === 'assistant' && [call, refusal, audio].some((field) => field !== undefined && field !== null)
 }

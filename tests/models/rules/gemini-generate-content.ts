@@ -3,9 +3,9 @@ import { refuseGeminiTools, unknownName } from './gemini-tools.ts'
 import { refuseResponseSchema } from './response-formats.ts'
 
 /**
- * Says what Gemini's generateContent would refuse with status 400, so that a test notices a broken request and not only a broken reply.
- * Checked are the rules that concern conversations, tools and the generation's settings, as the newest models have them.
- * Source: https://ai.google.dev/api/generate-content and …/gemini-api/docs/function-calling
+ * The reason why Gemini's generateContent would refuse a request with status 400, so that a test notices a broken request and not only a
+ * broken response. Checks the rules about conversations, tools and the generation config of the newest models. Source:
+ * https://ai.google.dev/api/generate-content and …/gemini-api/docs/function-calling
  */
 export function refuseGeminiRequest(body: JsonObject): string | undefined {
   return (
@@ -76,7 +76,7 @@ function refuseContents(contents: Json | undefined): string | undefined {
 const unequal =
   'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.'
 
-/** Every call has its result in the content that follows, and no result is without its call. */
+/** Every call must have its result in the next content, and every result its call. */
 function refuseOrder(before: readonly JsonObject[], parts: readonly JsonObject[], roleBefore: string | undefined): string | undefined {
   const open = callsIn(before)
   const results = parts.flatMap(({ functionResponse: result }) => (isJsonObject(result) ? [result] : []))
@@ -99,7 +99,7 @@ function callsIn(parts: readonly JsonObject[]): JsonObject[] {
   return parts.flatMap(({ functionCall: call }) => (isJsonObject(call) ? [call] : []))
 }
 
-/** Exactly one of these has to be in a part: https://ai.google.dev/api/caching#Part */
+/** A part must have exactly one of these: https://ai.google.dev/api/caching#Part */
 const data = [
   'text',
   'inlineData',

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../src/core/messages.ts'
 import { refuseGeminiJsonSchema } from './tool-schemas.ts'
 
-/** What Gemini would refuse of a request's tools and their schemas. Source: https://ai.google.dev/api/caching#Tool */
+/** The reason why Gemini would refuse a request's tools or their schemas. Source: https://ai.google.dev/api/caching#Tool */
 export function refuseGeminiTools({ tools, toolConfig }: JsonObject): string | undefined {
   const all = Array.isArray(tools) ? tools.filter(isJsonObject) : []
   const names = new Set<string>()

@@ -3,18 +3,18 @@ import type { MockScriptRequest } from '../../../src/testing/index.ts'
 
 interface ModelFacts {
   match: RegExp
-  /** The efforts it takes. Empty: it refuses the field. */
+  /** The efforts that it accepts. Empty: it refuses the field. */
   efforts: readonly string[]
   /** The effort of a request that names none. */
   byDefault: string
-  /** Chat Completions: absent from it; no tools at all; no tools unless the effort is `none`, by default or as the request has it. */
+  /** Chat Completions: not available; without tools; or without tools unless the effort is `none`, by default or in the request. */
   chat?: 'absent' | 'no tools' | 'tools without the field' | 'tools with none'
 }
 
 const fromLow = ['low', 'medium', 'high']
 const fromNone = ['none', ...fromLow, 'xhigh']
 
-/** What OpenAI's models refuse. Sources: config/providers.yaml. The first that matches counts. */
+/** What OpenAI's models refuse. Sources: config/providers.yaml. The first match counts. */
 const facts: readonly ModelFacts[] = [
   { match: /^o\d.*-pro$|^codex-|^gpt-5-codex|^gpt-5\.1-codex$/, efforts: fromLow, byDefault: 'medium', chat: 'absent' },
   { match: /^gpt-5\.\d-pro$/, efforts: ['medium', 'high', 'xhigh'], byDefault: 'medium', chat: 'absent' },
@@ -31,7 +31,7 @@ const facts: readonly ModelFacts[] = [
   { match: /^gpt-(4|5-chat)/, efforts: [], byDefault: 'none' },
 ]
 
-/** What OpenAI would refuse of a request because of its model. */
+/** The reason why OpenAI would refuse a request because of its model. */
 export function refuseForModel({ wire, body }: Pick<MockScriptRequest, 'wire' | 'body'>): string | undefined {
   const known = facts.find(({ match }) => match.test(String(body.model)))
   if (known === undefined) return undefined

@@ -1,6 +1,9 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../src/core/messages.ts'
 
-/** What OpenAI's APIs refuse of a format with a schema: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas */
+/**
+ * The reason why OpenAI's APIs would refuse a format with a schema:
+ * https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+ */
 export function refuseJsonSchemaFormat({ name, schema, strict }: JsonObject, path: string): string | undefined {
   if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
     return `Invalid '${path}.name': string does not match pattern '^[a-zA-Z0-9_-]+$' of at most 64 characters.`
@@ -11,7 +14,7 @@ export function refuseJsonSchemaFormat({ name, schema, strict }: JsonObject, pat
   return problem && `Invalid schema for response_format '${name}': ${problem}.`
 }
 
-/** What Anthropic's refuses: https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations */
+/** The same for Anthropic: https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations */
 export function refuseOutputConfig(config: Json | undefined): string | undefined {
   if (config === undefined) return undefined
   if (!isJsonObject(config)) return 'output_config: Input should be a valid dictionary'
@@ -23,7 +26,7 @@ export function refuseOutputConfig(config: Json | undefined): string | undefined
   return problem && `output_config.format.schema: ${problem}`
 }
 
-/** What Gemini's refuses: https://ai.google.dev/api/generate-content#generationconfig */
+/** The same for Gemini: https://ai.google.dev/api/generate-content#generationconfig */
 export function refuseResponseSchema(config: JsonObject): string | undefined {
   const { responseMimeType: type, responseSchema, responseJsonSchema } = config
   if (responseSchema === undefined && responseJsonSchema === undefined) return undefined
@@ -33,7 +36,7 @@ export function refuseResponseSchema(config: JsonObject): string | undefined {
   return type === 'application/json' ? undefined : 'A response schema takes the response mime type application/json.'
 }
 
-/** An object that is open or, where all its properties are to be required, has one that is not. */
+/** An object that is open or, if all its properties must be required, has an optional one. */
 function findOpen(schema: JsonObject, allRequired: boolean): string | undefined {
   for (const one of schemasIn(schema)) {
     if (one.type !== 'object') continue
@@ -56,7 +59,7 @@ function findKeyword(schema: JsonObject): string | undefined {
   return undefined
 }
 
-/** The schema and all those inside it. */
+/** The schema and all schemas inside it. */
 function schemasIn(schema: JsonObject): JsonObject[] {
   const { properties, $defs, definitions, items, anyOf } = schema
   const groups = [properties, $defs, definitions].flatMap((group) => (isJsonObject(group) ? Object.values(group) : []))

@@ -3,8 +3,8 @@ import { refuseJsonSchemaFormat } from './response-formats.ts'
 import { refuseFunctionSchema } from './tool-schemas.ts'
 
 /**
- * Says what OpenAI's Responses API would refuse with status 400, so that a test notices a broken request and not only a broken reply.
- * Checked are the rules that concern conversations and tools. Source: https://platform.openai.com/docs/api-reference/responses/create
+ * The reason why OpenAI's Responses API would refuse a request with status 400, so that a test notices a broken request and not only a
+ * broken response. Checks the rules about conversations and tools. Source: https://platform.openai.com/docs/api-reference/responses/create
  */
 export function refuseResponse(body: JsonObject): string | undefined {
   if (typeof body.model !== 'string' || body.model === '') return "Missing required parameter: 'model'."
@@ -53,7 +53,7 @@ function refuseTools({ tools, tool_choice: choice }: JsonObject): string | undef
   return choice === 'required' && offered.length === 0 ? "Tool choice 'required' must be specified with 'tools' parameter." : undefined
 }
 
-/** A tool that a search has loaded is in a namespace of its own name: https://developers.openai.com/api/docs/guides/tools-tool-search */
+/** A tool that a search has loaded is in a namespace with its own name: https://developers.openai.com/api/docs/guides/tools-tool-search */
 function refuseDeferred({ tools, input }: JsonObject): string | undefined {
   const offered = Array.isArray(tools) ? tools.filter(isJsonObject) : []
   const eager = new Set(offered.filter((tool) => tool.defer_loading !== true).map(({ name }) => name))
@@ -73,7 +73,7 @@ function refuseDeferred({ tools, input }: JsonObject): string | undefined {
   return undefined
 }
 
-/** What the beginnings of items' ids are, by their type. */
+/** The prefixes of item ids by type. */
 const idPrefixes: Readonly<Record<string, string>> = { message: 'msg', function_call: 'fc', custom_tool_call: 'ctc', reasoning: 'rs' }
 const roles = ['user', 'assistant', 'system', 'developer']
 const outputsOf: Readonly<Record<string, string>> = { function_call: 'function_call_output', custom_tool_call: 'custom_tool_call_output' }
@@ -82,7 +82,7 @@ function refuseInput({ input, store }: JsonObject): string | undefined {
   if (typeof input === 'string') return undefined
   if (!Array.isArray(input) || input.length === 0) return "Missing required parameter: 'input'."
   const ids = new Set<string>()
-  /** The calls so far that have no output yet: by their id the type of it. */
+  /** The calls so far that have no output yet: their type by id. */
   const open = new Map<string, string>()
   const known = new Set<string>()
   for (const [at, item] of input.entries()) {
@@ -174,7 +174,7 @@ function refuseCallId({ call_id: id }: JsonObject, at: number): string | undefin
   return undefined
 }
 
-/** Whether it is an item the model may have written after it had reasoned. */
+/** Whether the model may have written the item after reasoning. */
 function isOfModel(item: Json | undefined): boolean {
   if (!isJsonObject(item)) return false
   return item.role === 'assistant' || (typeof item.type === 'string' && item.type !== 'message' && !item.type.endsWith('_output'))

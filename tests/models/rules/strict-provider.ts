@@ -11,12 +11,12 @@ const rules = {
   'gemini-generate-content': refuseGeminiRequest,
 }
 
-/** What the real provider would refuse about a request, in its words; undefined for a legal one. */
+/** The reason why the real provider would refuse a request, in its words. Undefined for a legal request. */
 export function refuseIllegal({ wire, body }: MockScriptRequest): string | undefined {
   return rules[wire](body)
 }
 
-/** The mock provider with the real ones' rules: a test that sends a broken request fails, whatever the script answers. */
+/** The mock provider with the rules of the real ones: a test that sends a broken request fails, whatever the script answers. */
 export function startStrictProvider(options: MockProviderOptions = {}): Promise<MockProvider> {
   return startMockProvider({ refuse: refuseIllegal, ...options })
 }

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../src/core/messages.ts'
 
-/** What OpenAI would refuse of a function's parameters. Source: https://github.com/langchain-ai/langchainjs/issues/9804 */
+/** The reason why OpenAI would refuse a function's parameters. Source: https://github.com/langchain-ai/langchainjs/issues/9804 */
 export function refuseFunctionSchema(name: Json | undefined, parameters: Json | undefined): string | undefined {
   const invalid = `Invalid schema for function '${String(name)}':`
   if (!isJsonObject(parameters) || parameters.type !== 'object') return `${invalid} schema must be a JSON Schema of 'type: "object"'.`
@@ -15,7 +15,7 @@ export function refuseFunctionSchema(name: Json | undefined, parameters: Json | 
   return odd && `${invalid} ${odd}`
 }
 
-/** What Anthropic would refuse of a tool's input schema. Source: https://github.com/openclaw/openclaw/issues/98588 */
+/** The reason why Anthropic would refuse a tool's input schema. Source: https://github.com/openclaw/openclaw/issues/98588 */
 export function refuseInputSchema(schema: Json | undefined): string | undefined {
   if (!isJsonObject(schema)) return 'Field required'
   if (['oneOf', 'anyOf', 'allOf'].some((key) => schema[key] !== undefined))
@@ -28,7 +28,7 @@ export function refuseInputSchema(schema: Json | undefined): string | undefined 
   return isDraft7 ? 'JSON schema is invalid. It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12).' : undefined
 }
 
-/** What Gemini would refuse of a function's JSON Schema. Source: https://github.com/anomalyco/opencode/issues/12295 */
+/** The reason why Gemini would refuse a function's JSON Schema. Source: https://github.com/anomalyco/opencode/issues/12295 */
 export function refuseGeminiJsonSchema(schema: JsonObject): string | undefined {
   if (schema.type !== 'object') return 'schema must be of type object'
   return firstWithin(schema, ({ $ref, description: _, default: __, ...beside }) =>
@@ -38,7 +38,7 @@ export function refuseGeminiJsonSchema(schema: JsonObject): string | undefined {
   )
 }
 
-/** What is wrong with a schema, or with the first one in it that has something wrong. */
+/** The problem of a schema, or of the first schema inside it that has one. */
 function firstWithin(schema: Json, find: (schema: JsonObject) => string | undefined): string | undefined {
   if (Array.isArray(schema)) return schema.map((one) => firstWithin(one, find)).find((found) => found !== undefined)
   if (!isJsonObject(schema)) return undefined
