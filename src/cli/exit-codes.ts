@@ -1,17 +1,17 @@
 import type { RunResult } from '../agent/types/options.ts'
 import type { StopReason } from '../core/events.ts'
 
-/** The command did what it was asked. */
+/** The command succeeded. */
 export const EXIT_OK = 0
 /** The command itself failed. */
 export const EXIT_FAILED = 1
-/** Invalid options, tool module or configuration: nothing was sent. */
+/** An option, tool module or configuration is invalid; nothing was sent. */
 export const EXIT_USAGE = 2
-/** Something waits for an approval, an answer or a result. */
+/** A call waits for an approval, an answer or a result. */
 export const EXIT_PAUSED = 8
-/** A run that was played again differs from its recording. */
+/** A replayed run differs from its recording. */
 export const EXIT_DIFFERS = 9
-/** Ended by SIGINT or SIGTERM: 128 plus the signal's number, the shells' convention. */
+/** The command was ended by SIGINT or SIGTERM: 128 plus the signal's number, as in shells. */
 export const EXIT_SIGINT = 130
 export const EXIT_SIGTERM = 143
 
@@ -33,7 +33,7 @@ export function exitCodeOf({ stopReason }: RunResult): number {
   return byStopReason[stopReason].code
 }
 
-/** The exit codes as lines of `--help`. */
+/** The exit codes, formatted for `--help`. */
 export function describeExitCodes(): string {
   const meanings = new Map([
     [EXIT_OK, [] as string[]],

@@ -3,7 +3,7 @@ import type { RunProcess } from '../agent/journal/journal.ts'
 import type { StopReason } from '../core/events.ts'
 import { type RunStatus, runStatuses } from '../core/runs/run-states.ts'
 
-/** The options of a command line, as commander gives them. One that was not given is absent, but for the two that default to true. */
+/** The options of a command line, as returned by commander. Options that were not given are absent, except the two that default to true. */
 export interface Flags {
   model?: string
   baseUrl?: string
@@ -14,21 +14,21 @@ export interface Flags {
   workspace?: string
   /** Folders with Skills. */
   skills?: string[]
-  /** Scripts of Skills may run unprotected where they can't be shut in. */
+  /** Runs scripts of Skills unprotected if they can't be isolated. */
   unsandboxed?: boolean
   maxIterations?: number
-  /** How calls reach the model and come back: `auto`, `native`, or a dialect. */
+  /** How the model calls tools: `auto`, `native`, or a dialect. */
   toolCalling?: string
   /** The text itself, or `@file`. */
   instructions?: string
-  /** Seconds for a whole run. */
+  /** Time limit of a run, in seconds. */
   deadline?: number
-  /** Seconds for one tool call. */
+  /** Time limit of a tool call, in seconds. */
   timeout?: number
   config?: string
   host?: string
   port?: number
-  /** `serve` prints a link that signs in, also where no terminal is. */
+  /** `serve` prints a sign-in link even if the output is not a terminal. */
   signInLink?: boolean
   /** `mcp` serves over HTTP. */
   http?: boolean
@@ -37,47 +37,52 @@ export interface Flags {
   json?: boolean
   events?: boolean
   yes?: boolean
-  /** The file that a run is recorded in. */
+  /** The file to record a run in. */
   record?: string
-  /** The journal that runs are kept in. */
+  /** The journal file for runs. */
   journal?: string
-  /** The conversation that a prompt goes on with. */
+  /** The conversation to continue. */
   session?: string
-  /** `runs list`: only those. */
+  /** `runs list`: only list runs with this status. */
   status?: RunStatus
+  /** `runs list`: only list runs that ended for this reason. */
   stopReason?: StopReason
+  /** `runs list`: only list running runs with this state of their process. */
   process?: RunProcess
   /** Fields of the metadata, each as `field=value`. */
   metadata?: Record<string, string>
-  /** `runs list`: how many. */
+  /** `runs list`: maximum number of runs. */
   limit?: number
-  /** `runs decide`: the id of the one call that is decided. */
+  /** `runs decide`: the id of the only call to decide. */
   call?: string
-  /** `runs decide`: why it is refused; true without a reason. */
+  /** `runs decide`: refuses the call for this reason, or without one if true. */
   reject?: string | true
-  /** `runs decide`: what a question is answered with, or a call that is the caller's. */
+  /** `runs decide`: the answer to a question, or the result of a call that the caller runs. */
   answer?: string
-  /** `replay` asks the model, or runs the tools, in place of the recorded ones. */
+  /** `replay` uses the model, or the tools, instead of the recording. */
   liveModel?: boolean
   liveTools?: boolean
-  /** Goes on with the conversation of this folder that changed last. */
+  /** Continues the most recent conversation of this folder. */
   resume?: boolean
-  /** Answers are written as they are. */
+  /** Prints answers without rendering their Markdown. */
   plain?: boolean
   verbose?: boolean
   quiet?: boolean
 }
 
-/** Every option there is. All are the program's, so that they may stand before the command too. */
+/** All options. They belong to the program, so that they may also precede the command. */
 export function createOptions(): Option[] {
   return [
-    new Option('-m, --model <provider/name>', 'the model (default: toolloop doctor shows it); runs list: only runs that asked it last'),
-    new Option('--base-url <url>', 'where the model is served, such as http://localhost:8080/v1'),
+    new Option(
+      '-m, --model <provider/name>',
+      'the model (default: toolloop doctor shows it); runs list: only runs whose latest model this is',
+    ),
+    new Option('--base-url <url>', 'address of the model server, such as http://localhost:8080/v1'),
     new Option('-t, --tools <file>', 'a .ts or .js module that exports tools; may be repeated').argParser(addToList),
     new Option('--no-builtin-tools', 'leave out the built-in tools'),
     new Option('-w, --workspace <folder>', 'the folder the built-in tools may read (default: the current folder)'),
     new Option('-s, --skills <folder>', 'a folder of Agent Skills to trust and use; may be repeated').argParser(addToList),
-    new Option('--unsandboxed', 'run scripts of Skills without a sandbox where bubblewrap is not available'),
+    new Option('--unsandboxed', 'run scripts of Skills without a sandbox if bubblewrap is not available'),
     new Option('-n, --max-iterations <n>', 'limit on model requests per run (default: 5)').argParser(parseCount),
     new Option('--tool-calling <form>', 'how the model calls tools: auto, native, tags, json or another dialect (default: auto)'),
     new Option('-i, --instructions <text>', 'the system prompt; @file reads it from a file'),
@@ -86,28 +91,31 @@ export function createOptions(): Option[] {
     new Option('-c, --config <file>', 'the configuration file (default: ./toolloop.yaml or ./config/toolloop.yaml)'),
     new Option('--host <address>', 'the address to listen on (default: 127.0.0.1)'),
     new Option('--port <n>', 'the port; 0 picks a free one (default: 8787)').argParser(parsePort),
-    new Option('--sign-in-link', 'serve: print a link that signs a browser in, also where the output is not a terminal'),
+    new Option('--sign-in-link', 'serve: print a sign-in link even if the output is not a terminal'),
     new Option('--http', 'mcp: serve over HTTP, at /mcp, instead of standard input and output'),
     new Option('--no-stream', 'request whole responses instead of streams'),
     new Option('--json', 'print the result as one JSON object'),
     new Option('--events', 'print every event, then the result, each as a line of JSON'),
     new Option('-y, --yes', 'approve every call that needs an approval'),
     new Option('--record <file>', 'record the run in a file, for `toolloop replay`'),
-    new Option('--journal <file>', 'keep runs in a file, for `toolloop runs` (default: TOOLLOOP_JOURNAL)'),
+    new Option('--journal <file>', 'store runs in a file, for `toolloop runs` (default: TOOLLOOP_JOURNAL)'),
     new Option(
       '--session <name>',
-      'keep the conversation under this name, in .toolloop of this folder, and go on with it; runs list: only its runs',
+      'store the conversation under this name, in .toolloop of this folder, or continue it; runs list: only its runs',
     ),
-    new Option('--resume', 'chat: go on with the conversation of this folder that was kept last'),
-    new Option('--plain', 'write answers as they are, without showing their Markdown'),
+    new Option('--resume', 'chat: continue the latest conversation stored in this folder'),
+    new Option('--plain', 'print answers without rendering their Markdown'),
     new Option('--status <status>', 'runs list: only runs that are running, waiting or ended').choices(runStatuses),
-    new Option('--stop-reason <reason>', 'runs list: only runs that ended like this, such as model_error; paused: those that wait'),
-    new Option('--process <state>', 'runs list: only running runs, by whether their process is alive').choices(['alive', 'gone']),
-    new Option('--metadata <field=value>', 'runs list: only runs with this in their metadata; may be repeated').argParser(addField),
-    new Option('--limit <n>', 'runs list: how many, the newest first (default: 50)').argParser(parseCount),
+    new Option(
+      '--stop-reason <reason>',
+      'runs list: only runs that stopped for this reason, such as model_error; paused: only waiting runs',
+    ),
+    new Option('--process <state>', 'runs list: only running runs whose process is alive or gone').choices(['alive', 'gone']),
+    new Option('--metadata <field=value>', 'runs list: only runs with this field in their metadata; may be repeated').argParser(addField),
+    new Option('--limit <n>', 'runs list: maximum number of runs, newest first (default: 50)').argParser(parseCount),
     new Option('--call <id>', 'runs decide: only this call (default: all that wait)'),
-    new Option('--reject [reason]', 'runs decide: refuse, and tell the model why'),
-    new Option('--answer <text>', 'runs decide: answer a question, or give the result of a call, as JSON or text'),
+    new Option('--reject [reason]', 'runs decide: refuse, with a reason for the model'),
+    new Option('--answer <text>', 'runs decide: answer a question, or give the result of a call (JSON or text)'),
     new Option('--live-model', 'replay: ask the model of --model, or the default one, instead of the recorded one'),
     new Option('--live-tools', 'replay: run the built-in tools and those of --tools instead of the recorded ones'),
     new Option('-v, --verbose', 'log everything to standard error'),

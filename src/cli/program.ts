@@ -13,13 +13,13 @@ import { wrapWords } from './terminal/wrap-words.ts'
 interface CommandSpec {
   description: string
   arguments?: readonly [name: string, description: string][]
-  /** The options it takes. */
+  /** The options that the command accepts. */
   options: readonly (keyof Flags)[]
-  /** Resolves with the exit code. A command's module is loaded only when it runs. */
+  /** Resolves with the exit code. Loads the command's module only when it runs. */
   run(flags: Flags, io: CliIO, args: readonly string[], program: Command): Promise<number>
 }
 
-/** Columns below which the terminal breaks lines itself. */
+/** Minimum number of columns; in a narrower terminal, the terminal itself breaks lines. */
 const roomForHelp = 19
 
 const logging = ['verbose', 'quiet'] as const
@@ -27,7 +27,7 @@ const sources = ['tools', 'builtinTools', 'workspace', 'skills', 'unsandboxed'] 
 const bounds = ['maxIterations', 'toolCalling', 'instructions', 'deadline', 'timeout', 'stream', 'yes', 'plain'] as const
 const agent = ['model', 'baseUrl', ...sources, ...bounds, ...logging] as const
 
-/** Every command by its name; `tools list` is the command `list` of the group `tools`. */
+/** All commands by name; `tools list` is the command `list` of the group `tools`. */
 const commands = {
   run: {
     description: 'answer one prompt (the default command)',
@@ -41,7 +41,7 @@ const commands = {
     run: async (flags, io) => (await import('./commands/chat.ts')).chat(flags, io),
   },
   replay: {
-    description: 'play a recorded run again, and report where it first differs',
+    description: 'replay a recorded run, and report where it first differs',
     arguments: [['<file>', 'what `toolloop run --record` wrote']],
     options: ['liveModel', 'liveTools', 'model', 'baseUrl', ...sources, 'instructions', 'record', 'json', ...logging],
     run: async (flags, io, [file = '']) => (await import('./commands/replay.ts')).replay(file, flags, io),
@@ -69,10 +69,10 @@ const commands = {
     run: async (flags, io) => (await import('./commands/serve.ts')).serve(flags, io),
   },
   completion: {
-    description: 'print what makes a shell complete commands and options',
+    description: 'print a script that makes a shell complete commands and options',
     arguments: [
       ['<shell>', 'bash, zsh or fish'],
-      ['[words...]', 'used by what is printed'],
+      ['[words...]', 'used by that script'],
     ],
     options: [],
     run: async (_flags, io, [shell = '', ...line], program) =>
@@ -95,19 +95,19 @@ const commands = {
     run: async (flags, io) => (await import('./commands/runs.ts')).listRuns(flags, io),
   },
   'runs show': {
-    description: 'show what was said and called in a run, and what it waits for',
+    description: 'show the messages and calls of a run, and what it waits for',
     arguments: [['<run>', 'its id']],
     options: ['journal', 'json'],
     run: async (flags, io, [runId = '']) => (await import('./commands/runs.ts')).showRecorded(runId, flags, io),
   },
   'runs decide': {
-    description: 'decide what a run waits for, and go on with it',
+    description: 'decide what a run waits for, and continue it',
     arguments: [['<run>', 'its id']],
     options: [...agent, 'journal', 'call', 'reject', 'answer', 'json', 'events'],
     run: async (flags, io, [runId = '']) => (await import('./commands/runs.ts')).decideRun(runId, flags, io),
   },
   'runs resume': {
-    description: 'go on with a run that a process has left behind',
+    description: 'continue a run that a process has abandoned',
     arguments: [['<run>', 'its id']],
     options: [...agent, 'journal', 'json', 'events'],
     run: async (flags, io, [runId = '']) => (await import('./commands/runs.ts')).resumeRun(runId, flags, io),
@@ -119,7 +119,7 @@ const commands = {
     run: async (flags, io, [runId = '']) => (await import('./commands/runs-export.ts')).exportRun(runId, flags, io),
   },
   'runs cancel': {
-    description: 'end a run, also one that waits',
+    description: 'end a run, even one that waits',
     arguments: [['<run>', 'its id']],
     options: ['journal'],
     run: async (flags, io, [runId = '']) => (await import('./commands/runs.ts')).cancelRun(runId, flags, io),
@@ -154,7 +154,7 @@ const commands = {
     arguments: [
       ['<skill>', 'the name of the Skill, or its folder'],
       ['<script>', 'a path inside its folder, such as scripts/convert.py'],
-      ['[args...]', 'arguments of the script; put them after `--` if they begin with a hyphen'],
+      ['[args...]', 'arguments of the script; put them after `--` if they start with a hyphen'],
     ],
     options: ['skills', 'workspace', 'unsandboxed', 'timeout', 'json', ...logging],
     run: async (flags, io, [skill = '', script = '', ...args]) =>
@@ -168,17 +168,17 @@ const groups = new Map([
   ['skills', 'list, validate or run Agent Skills: from --skills, the project and your home folder'],
 ])
 
-/** Runs the command line on this process and ends it, with the command's exit code. */
+/** Runs the command line in this process, and ends the process with the command's exit code. */
 export async function runProgram(args: readonly string[]): Promise<void> {
   const { stdin, stdout, stderr, env } = process
   let failure: Error | undefined
   stdout.on('error', (error) => {
     if (!isClosedPipe(error)) failure ??= error
   })
-  // Without stderr there is nowhere left to say anything.
+  // Without stderr, nothing can be reported.
   stderr.on('error', () => {})
   let code = await runCommand(args, { stdin, stdout, stderr, env, cwd: process.cwd() })
-  // On some systems pipes are written in the background.
+  // On some systems, pipes are written asynchronously.
   await Promise.all(
     [stdout, stderr].map((stream) => new Promise((resolve) => (stream.writable ? stream.write('', resolve) : resolve(undefined)))),
   )
@@ -186,11 +186,11 @@ export async function runProgram(args: readonly string[]): Promise<void> {
     stderr.write(`error: standard output can't be written: ${failure.message}\n`)
     code ||= EXIT_FAILED
   }
-  // Tools may have left connections and timers behind; the command is done all the same.
+  // Tools may have left connections and timers open, but the command is done.
   process.exit(code)
 }
 
-/** Runs one command line; resolves with its exit code. */
+/** Runs a command line. Resolves with its exit code. */
 export async function runCommand(args: readonly string[], io: CliIO): Promise<number> {
   let code = EXIT_OK
   const program = createProgram(io, (result) => {
@@ -205,7 +205,9 @@ export async function runCommand(args: readonly string[], io: CliIO): Promise<nu
   }
 }
 
-/** An option, file or module that can't be used is told in one line; anything else is a fault of the command's own. */
+/**
+ * Reports an error in one line. An option, file or module that can't be used is a usage error; anything else means that the command failed.
+ */
 function reportFailure(error: unknown, io: CliIO, verbose: boolean): number {
   const isUsage = ToolloopError.isInstance(error) && error.fault === 'programmer'
   const message = redactText(messageOf(error))
@@ -226,7 +228,7 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
     .configureOutput({
       writeOut: (text) => void io.stdout.write(fitted(text, io.stdout)),
       writeErr: (text) => void io.stderr.write(fitted(text, io.stderr)),
-      // Its own wrapping stops where there is little room beside the options.
+      // Commander's own wrapping fails if there is little space beside the options.
       ...(io.stdout.isTTY === true && { getOutHelpWidth: () => Number.MAX_SAFE_INTEGER }),
       ...(io.stderr.isTTY === true && { getErrHelpWidth: () => Number.MAX_SAFE_INTEGER }),
     })
@@ -254,7 +256,7 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
   return program
 }
 
-/** Lines as a terminal has room for them; a file or pipe gets them as they are. */
+/** Wraps lines to the width of the terminal. A file or pipe gets them unchanged. */
 function fitted(text: string, { isTTY, columns = 80 }: CliIO['stdout']): string {
   if (isTTY !== true) return text
   return text
@@ -267,13 +269,13 @@ function groupOf(program: Command, name: string): Command {
   return program.commands.find((one) => one.name() === name) ?? program.command(name).description(groups.get(name) ?? '')
 }
 
-/** With nothing to answer and somebody there to ask, a bare `toolloop` is `toolloop chat`. */
+/** A plain `toolloop` on a terminal means `toolloop chat`. */
 function opensChat(words: readonly string[], program: Command, { stdin, stdout, stderr }: CliIO): boolean {
   const { json, events } = program.opts<Flags>()
   return words.length === 0 && !json && !events && [stdin, stdout, stderr].every(({ isTTY }) => isTTY)
 }
 
-/** One word that is nearly a command is no prompt, nor are words that are one but for a mistake in their first: nothing is sent then. */
+/** Refuses a single word that is nearly a command, and a command whose first word is mistyped, before anything is sent as a prompt. */
 function refuseMistypedCommand(words: readonly string[], program: Command): void {
   const [word = '', second] = words
   if (!/^[\w-]+$/.test(word)) return
@@ -283,7 +285,7 @@ function refuseMistypedCommand(words: readonly string[], program: Command): void
   program.error(`error: unknown command '${word}'\n(Did you mean ${meant}? To send it as a prompt: toolloop run ${words.join(' ')})`)
 }
 
-/** Refuses options that mean nothing to the command, instead of ignoring them. */
+/** Refuses options that have no meaning for the command, instead of ignoring them. */
 function checkOptions(program: Command, name: string, command: CommandSpec): void {
   for (const option of program.options) {
     if (program.getOptionValueSource(option.attributeName()) === 'cli' && !takes(command, option))

@@ -58,7 +58,7 @@ describe('files that a prompt names', () => {
       ['.env', /secrets/],
       ['src', /folder/],
       ['data.bin', /neither a text nor a picture/],
-      ['latin1.txt', /no text in UTF-8/],
+      ['latin1.txt', /not UTF-8 text/],
       ['large.txt', /256\.0 KiB/],
       ['huge.png', /more than 5\.0 MiB/],
     ] as const) {

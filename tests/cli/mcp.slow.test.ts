@@ -30,7 +30,7 @@ it('toolloop mcp serves built-in and own tools to a client, whatever they print,
   expect(await callText(tools, 'read_file', { path: '../../etc/passwd' })).not.toMatch(/root:/)
   expect(stderr).toEqual(
     expect.arrayContaining(
-      ['loading', 'not served, since nobody can be asked for approval: pay', 'shouting'].map((line) => ({ server: 'own', stderr: line })),
+      ['loading', 'not served, because nobody can approve calls: pay', 'shouting'].map((line) => ({ server: 'own', stderr: line })),
     ),
   )
 })
@@ -98,7 +98,7 @@ it('toolloop mcp --http serves them at /mcp to who has the token, and ends with 
   expect((await fetch(new URL('/v1/models', url), { headers: { authorization: `Bearer ${token}` } })).status).toBe(404)
   cli.child.kill('SIGTERM')
   expect((await cli.finished).code).toBe(0)
-  expect(await runCli(['mcp', '--port', '1'], { cwd })).toMatchObject({ code: 2, stderr: expect.stringMatching(/stand beside `--http`/) })
+  expect(await runCli(['mcp', '--port', '1'], { cwd })).toMatchObject({ code: 2, stderr: expect.stringMatching(/be used with `--http`/) })
 })
 
 it.each(

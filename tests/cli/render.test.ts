@@ -140,7 +140,7 @@ describe('the answer', () => {
     ])
     renderer.finish(ended({ output: 'One, two.' }))
     expect(io.out()).toBe('One, tw\nOne, two.\n')
-    expect(io.err()).toContain('The answer broke off, and begins again:')
+    expect(io.err()).toContain('The answer broke off and starts again:')
   })
 
   it('is not repeated when it was streamed', () => {

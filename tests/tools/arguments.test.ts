@@ -17,11 +17,11 @@ const parses = (text: string) => {
 }
 
 describe('parseArguments', () => {
-  it.each(['', ' ', '\n\t '])('H11 nothing at all means no arguments: %j', (raw) => {
+  it.each(['', ' ', '\n\t '])('H11 returns no arguments for an empty text: %j', (raw) => {
     expect(parseArguments(raw)).toEqual({ ok: true, args: {} })
   })
 
-  it('takes every JSON object as it is', () => {
+  it('returns every JSON object unchanged', () => {
     fc.assert(
       fc.property(spaced, fc.constantFrom('', ' ', '\n'), (json, space) => {
         expect(parseArguments(space + json + space)).toEqual({ ok: true, args: JSON.parse(json) })
@@ -37,7 +37,7 @@ describe('parseArguments', () => {
     ['"{\\"a\\":1}"', 'expected a JSON object, got a string'],
     ['7', 'expected a JSON object, got a number'],
     ['true', 'expected a JSON object, got a boolean'],
-  ])('H10 JSON, but no object, is refused: %s', (raw, problem) => {
+  ])('H10 refuses JSON that is not an object: %s', (raw, problem) => {
     expect(parseArguments(raw)).toEqual({ ok: false, code: 'invalid_arguments_json', problem })
   })
 
@@ -62,7 +62,7 @@ describe('parseArguments', () => {
     '{}{}',
     '{}{"a":1}',
     '}',
-  ])('S3-13 H10 what is no JSON is refused, and never put right by guessing: %j', (raw) => {
+  ])('S3-13 H10 refuses invalid JSON and never guesses: %j', (raw) => {
     expect(parseArguments(raw)).toMatchObject({
       ok: false,
       code: 'invalid_arguments_json',
@@ -70,7 +70,7 @@ describe('parseArguments', () => {
     })
   })
 
-  it('S3-13 H10 every text is either JSON of an object, or nothing, or refused', () => {
+  it('S3-13 H10 accepts the JSON of an object or an empty text, and refuses every other text', () => {
     const text = fc.oneof(
       fc.string(),
       fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', ':', ',', '\\', 'a', '1', ' ') }),
@@ -89,14 +89,14 @@ describe('parseArguments', () => {
     )
   })
 
-  it('H14 `__proto__` and its like are names of fields', () => {
+  it('H14 treats `__proto__` and the like as ordinary field names', () => {
     const parsed = parseArguments('{"__proto__":{"polluted":true},"constructor":1}')
     expect(parsed.ok && Object.keys(parsed.args)).toEqual(['__proto__', 'constructor'])
     expect(parsed.ok && Object.getPrototypeOf(parsed.args)).toBe(Object.prototype)
     expect('polluted' in {}).toBe(false)
   })
 
-  it('what is nested too deeply to be worked with is refused', () => {
+  it('refuses arguments that are nested too deeply', () => {
     const nested = (levels: number) => `${'{"a":'.repeat(levels)}{}${'}'.repeat(levels)}`
     expect(parseArguments(nested(500)).ok).toBe(true)
     for (const raw of [nested(513), nested(100_000), `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`]) {
@@ -105,10 +105,10 @@ describe('parseArguments', () => {
   })
 })
 
-describe('values of arguments', () => {
+describe('parseArguments with `maxValues`', () => {
   const rows = (count: number) => JSON.stringify({ rows: Array.from({ length: count }, (_, id) => ({ id })) })
 
-  it('have no limit where none is set', () => {
+  it('has no limit by default', () => {
     expect(parseArguments(rows(100_000))).toMatchObject({ ok: true })
   })
 
@@ -116,7 +116,7 @@ describe('values of arguments', () => {
     // The object, its array, and for each row an object and its field.
     ['fields', rows, 59],
     ['items', (count: number) => JSON.stringify({ list: Array.from({ length: count }, () => 1) }), 118],
-  ])('more than may be are refused, and the model is told why: %s', (_what, json, allowed) => {
+  ])('refuses too many values and tells the model why: %s', (_what, json, allowed) => {
     expect(parseArguments(json(allowed), 120)).toMatchObject({ ok: true })
     expect(parseArguments(json(allowed + 1), 120)).toEqual({
       ok: false,
@@ -125,19 +125,19 @@ describe('values of arguments', () => {
     })
   })
 
-  it('are counted where a text is what has the brackets and commas', () => {
+  it('does not count brackets and commas inside texts', () => {
     expect(parseArguments(JSON.stringify({ text: ',:,:'.repeat(10_000) }), 120)).toMatchObject({ ok: true })
   })
 })
 
 describe('isCutJson', () => {
-  it('S3-13 every proper prefix of a JSON object that is not itself JSON counts as cut, and is named so', () => {
+  it('S3-13 is true for every proper prefix of a JSON object that is not itself JSON', () => {
     fc.assert(
       fc.property(spaced, (json) => {
         for (let end = 1; end < json.length; end++) {
           const prefix = json.slice(0, end)
           const parsed = parseArguments(prefix)
-          // Not one `expect` for each of very many prefixes: it costs more than what it looks at.
+          // No `expect` per prefix, because it costs more than the check.
           if (!isCutJson(prefix) || parsed.ok || parsed.code !== 'tool_call_truncated') expect.fail(prefix)
         }
       }),
@@ -157,18 +157,18 @@ describe('isCutJson', () => {
     '[',
     '"',
     '{"a": "{}", "b',
-  ])('cut: %j', (text) => {
+  ])('is true for %j', (text) => {
     expect(isCutJson(text)).toBe(true)
   })
 
   it.each(['', '{}', '{"a": "{["}', '{"a": "\\"{"}', 'a}', '{"a" 1}', "{'a': 1}", '}{', ']', '{"a": "\\\\"}'])(
-    'whole, if not JSON: %j',
+    'is false for invalid text that is complete: %j',
     (text) => {
       expect(isCutJson(text)).toBe(false)
     },
   )
 
-  it('whole JSON is never cut', () => {
+  it('is false for complete JSON', () => {
     fc.assert(fc.property(fc.json(), (json) => !isCutJson(json)))
   })
 })
@@ -185,7 +185,7 @@ describe('prepareArguments', () => {
     expect(await prepareArguments(strict, '{"n":1}')).toEqual({ ok: true, call: { tool: strict, args: { n: 1 }, input: { n: 1 } } })
   })
 
-  it('S3-13 arguments that can’t be read: the tool, the problem, what was expected and what came', async () => {
+  it('S3-13 names the tool, the problem, and what was expected and received if arguments can’t be read', async () => {
     expect(await prepareArguments(open, '{n: 1}')).toEqual({
       ok: false,
       problem: {
@@ -205,7 +205,7 @@ describe('prepareArguments', () => {
     })
   })
 
-  it('S3-15 H13 arguments that don’t fit: they are there, parsed', async () => {
+  it('S3-15 H13 returns the parsed arguments if they are invalid', async () => {
     expect(await prepareArguments(strict, '{"n":"1","m":2}')).toEqual({
       ok: false,
       problem: {
@@ -217,12 +217,12 @@ describe('prepareArguments', () => {
     })
   })
 
-  it('S3-15 native arguments are not coerced', async () => {
+  it('S3-15 does not coerce native arguments', async () => {
     for (const raw of ['{"n":"1"}', '{"n":null}', '{"n":true}', '{"n":[1]}'])
       expect((await prepareArguments(open, raw)).ok, raw).toBe(false)
   })
 
-  it('H11 empty arguments: none for a tool that needs none, a validation error for one that does', async () => {
+  it('H11 accepts empty arguments for a tool that needs none, and refuses them for one that does', async () => {
     for (const raw of ['', ' ']) {
       expect(await prepareArguments(open, raw)).toMatchObject({ ok: true, call: { args: {} } })
       expect(await prepareArguments(strict, raw)).toMatchObject({
@@ -232,7 +232,7 @@ describe('prepareArguments', () => {
     }
   })
 
-  it('H13 no stack and no path, whatever comes', async () => {
+  it('H13 never includes a stack or a path in a problem', async () => {
     for (const raw of ['{', '[]', '{"n":"x"}', 'x'.repeat(1_000_000), `{"${'k'.repeat(1_000_000)}":1}`]) {
       const prepared = await prepareArguments(strict, raw)
       const words = prepared.ok ? '' : prepared.problem.message
@@ -242,7 +242,7 @@ describe('prepareArguments', () => {
     }
   })
 
-  it('the checks of a Standard Schema: first the problems that help, each of them short', async () => {
+  it('lists the most useful problems of a Standard Schema first, each of them short', async () => {
     const issues = Array.from({ length: 1000 }, (_, i) => ({
       message: `${i} ${'x'.repeat(100_000)}`,
       path: ['list', { key: i }, Symbol.for('s')],
@@ -259,7 +259,7 @@ describe('prepareArguments', () => {
     expect(words.length).toBeLessThan(3_000)
   })
 
-  it('a schema that changes what it is given changes neither the call nor what another check sees', async () => {
+  it('protects the call and other checks from a schema that changes its input', async () => {
     const greedy = {
       ...open,
       schema: {
@@ -276,7 +276,7 @@ describe('prepareArguments', () => {
     expect(await prepareArguments(greedy, '{"n":1}')).toMatchObject({ ok: true, call: { args: { n: 1 }, input: 'taken' } })
   })
 
-  it('a tool that was never registered and has no usable schema: refused in words, not thrown', async () => {
+  it('refuses a call of an unregistered tool with an unusable schema instead of throwing', async () => {
     expect(await prepareArguments({ ...open, parameters: { type: 'objekt' } }, '{}')).toMatchObject({
       ok: false,
       problem: { code: 'invalid_arguments' },
@@ -287,7 +287,7 @@ describe('prepareArguments', () => {
 it.each<[string, object]>([
   ['a pattern that goes over and over', { a: `${'a'.repeat(60)}!` }],
   ['very many values', { b: Array.from({ length: 60_000 }, () => 1) }],
-])('several calls at once, each of which takes long, let others in between: %s', async (_, args) => {
+])('yields to the event loop during several slow calls: %s', async (_, args) => {
   const tool = defineTool({
     name: 'strict',
     description: '',

@@ -19,7 +19,7 @@ function recordingLogger(): { logger: Logger; records: LogRecord[] } {
 
 type Environment = Omit<ToolCallEnvironment, 'toolCallId'>
 
-/** A tool runner of its own, what it logs, and a way to call a tool of it. */
+/** A tool runner with its log, and a function that calls one of its tools. */
 export function bench(tools: AnyTool[], more: Partial<Environment> = {}) {
   const { logger, records } = recordingLogger()
   const controller = new AbortController()
@@ -43,7 +43,7 @@ export function bench(tools: AnyTool[], more: Partial<Environment> = {}) {
   const run = (name: string, args: Json | string = {}, over: Partial<Environment> = {}) =>
     runner.run(call(name, args), { ...environment, ...over })
   const warnings = () => records.filter(({ level }) => level === 'warn')
-  /** How often the log told of a call that was left behind and has ended since. */
+  /** How often the log reports an abandoned call that has ended since. */
   const lateResults = () => records.filter(({ message }) => message.includes('its result is dropped')).length
   return { runner, run, call, environment, controller, records, warnings, lateResults }
 }

@@ -12,7 +12,7 @@ function coerced(value: Json, schema: JsonSchema): Json | undefined {
   return coerceArguments({ value }, { type: 'object', properties: { value: schema } }).value
 }
 
-describe('arguments written as text', () => {
+describe('coerceArguments', () => {
   it.each([
     ['5', { type: 'integer' }, 5],
     [' 5 ', { type: 'integer' }, 5],
@@ -34,7 +34,7 @@ describe('arguments written as text', () => {
     ['2', { enum: [1, 2, 3] }, 2],
     ['7', { const: 7 }, 7],
     ['1', { oneOf: [{ type: 'integer' }, { type: 'boolean' }] }, 1],
-  ] as [Json, JsonSchema, Json][])('S1-5 %j under %j is read as %j', (value, schema, expected) => {
+  ] as [Json, JsonSchema, Json][])('S1-5 reads %j under %j as %j', (value, schema, expected) => {
     expect(coerced(value, schema)).toEqual(expected)
   })
 
@@ -61,11 +61,11 @@ describe('arguments written as text', () => {
     [null, { type: 'string' }],
     [[1], { type: 'string' }],
     [{ a: 1 }, { type: 'integer' }],
-  ] as [Json, JsonSchema][])('S1-5 %j under %j stays as it is', (value, schema) => {
+  ] as [Json, JsonSchema][])('S1-5 keeps %j under %j', (value, schema) => {
     expect(coerced(value, schema)).toEqual(value)
   })
 
-  it('S1-5 follows references within the schema, and ends where one leads to itself', () => {
+  it('S1-5 follows references within the schema, and stops at circular ones', () => {
     const schema: JsonSchema = {
       type: 'object',
       properties: { tree: { $ref: '#/$defs/node' }, loop: { $ref: '#/$defs/loop' } },
@@ -78,14 +78,14 @@ describe('arguments written as text', () => {
     expect(coerceArguments(args, schema)).toEqual({ tree: { n: 1, children: [{ n: 2, children: [] }] }, loop: '3' })
   })
 
-  it('H14 __proto__ and inherited names are data', () => {
+  it('H14 treats `__proto__` and inherited names as data', () => {
     const args: JsonObject = JSON.parse('{"__proto__": {"a": "1"}, "constructor": "5", "toString": "6"}')
     const read = coerceArguments(args, { type: 'object', properties: { a: { type: 'integer' } } })
     expect(JSON.stringify(read)).toBe(JSON.stringify(args))
     expect(Object.getPrototypeOf(read)).toBe(Object.prototype)
   })
 
-  it('S1-5 works on a copy, and what a schema accepts already is never changed', () => {
+  it('S1-5 returns a copy, and never changes what the schema already accepts', () => {
     const schemas: JsonSchema[] = [
       { type: 'integer' },
       { type: 'string' },
@@ -101,13 +101,13 @@ describe('arguments written as text', () => {
         const read = coerceArguments(args, whole)
         expect(args).toEqual(before)
         if (compileSchema(whole, 'x')(args).length === 0) expect(read).toEqual(args)
-        // Reading twice is reading once.
+        // Coercing twice is the same as coercing once.
         expect(coerceArguments(read, whole)).toEqual(read)
       }),
     )
   })
 
-  it('S1-5 arguments that nobody says a model wrote are validated as they are', async () => {
+  it('S1-5 validates arguments unchanged if no model wrote them', async () => {
     const tool = defineTool({ name: 'wait', description: 'waits', parameters: z.object({ seconds: z.number() }), execute: () => 'done' })
     expect(await prepareArguments(tool, '{"seconds": "5"}')).toMatchObject({ ok: false, problem: { code: 'invalid_arguments' } })
     expect(await prepareArguments(tool, '"{\\"seconds\\": 5}"')).toMatchObject({ ok: false, problem: { code: 'invalid_arguments_json' } })

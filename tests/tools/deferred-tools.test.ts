@@ -25,7 +25,7 @@ const registry = () => new ToolRegistry([clock, ...others, weather, invoice])
 const names = (found: unknown) => (found as { tools: { name: string }[] }).tools.map(({ name }) => name)
 
 describe('deferTools', () => {
-  it('tells the model of what is kept, search_tools and call_tool; nothing changes that', () => {
+  it('shows the model the kept tools, `search_tools` and `call_tool`, and never changes them', () => {
     const tools = deferTools(registry(), { keep: ['clock'] })
     expect(tools.names()).toEqual(['clock', 'search_tools', 'call_tool'])
     expect([tools.size, tools.list().length]).toEqual([3, 3])
@@ -42,25 +42,25 @@ describe('deferTools', () => {
     ['GETWEATHER', 'getWeather'],
     ['temperatures', 'getWeather'],
     ['other_7', 'other_7'],
-  ])('finds by name, description and parameters: %s', async (query, name) => {
+  ])('finds tools by name, description and parameters: %s', async (query, name) => {
     const found = await new ToolDispatcher([{ kind: 'mcp', tools: deferTools(registry()) }]).dispatch('search_tools', { query })
     expect(found.success && names(found.result)[0]).toBe(name)
   })
 
-  it('finds words of scripts without spaces', async () => {
+  it('finds words in scripts without spaces', async () => {
     const tools = new ToolRegistry([defineTool({ name: 'w', description: '查询城市天气', execute: () => 1 }), ...others])
     const found = await new ToolDispatcher([{ kind: 'mcp', tools: deferTools(tools) }]).dispatch('search_tools', { query: '天气怎么样' })
     expect(found.success && names(found.result)).toEqual(['w'])
   })
 
-  it('gives the best and says how many more there are', async () => {
+  it('returns the best matches and the number of others', async () => {
     const dispatcher = new ToolDispatcher([{ kind: 'mcp', tools: deferTools(registry(), { maxFound: 2 }) }])
     const found = await dispatcher.dispatch('search_tools', { query: 'something' })
     expect(found).toMatchObject({ success: true, result: { more: 298 } })
     expect(await dispatcher.dispatch('search_tools', { query: 'xyzzy' })).toEqual({ success: true, result: { tools: [], more: 0 } })
   })
 
-  it('what is found can be called, with its own schema, approval, name and record; concurrent runs do not disturb each other', async () => {
+  it('lets found tools be called with their own schema, approval, name and record; concurrent runs are independent', async () => {
     const tools = deferTools(registry())
     const model = () =>
       scriptedModel([
@@ -100,7 +100,7 @@ describe('deferTools', () => {
     }
   })
 
-  it('works within a dispatcher, which tells of hidden names that are taken', async () => {
+  it('works within a dispatcher, which reports hidden names that are taken', async () => {
     const { logger, records } = recordingLogger()
     const tools = new ToolDispatcher(
       [
@@ -117,7 +117,7 @@ describe('deferTools', () => {
     expect(newMessages.filter(isToolResult).map(({ name, content }) => `${name}: ${textOf(content)}`)).toEqual(['getWeather: rain'])
   })
 
-  it('a caller that runs calls itself gets the found tool’s result as well', async () => {
+  it('returns the found tool’s result to a caller that runs calls itself', async () => {
     const { logger } = recordingLogger()
     const runner = new ToolRunner(deferTools(registry()))
     const environment = {
@@ -145,7 +145,7 @@ describe('deferTools', () => {
     })
   })
 
-  it('and sees it as that tool shows it, and whole', async () => {
+  it('shows the result as that tool formats it, complete', async () => {
     const photo = defineTool({
       name: 'photo',
       description: 'd',
@@ -171,7 +171,7 @@ describe('deferTools', () => {
     })
   })
 
-  it('a search of any length costs no more than one of a few words', async () => {
+  it('limits the cost of a search of any length', async () => {
     const many = Array.from({ length: 500 }, (_, at) =>
       defineTool({ name: `tool_${at}`, description: `Does what number ${at} does, and more than that.`, execute: () => at }),
     )
@@ -183,7 +183,7 @@ describe('deferTools', () => {
     })
   })
 
-  it('where a run may use only some tools, the others are not found either; an answer tool beside them changes nothing', async () => {
+  it('only finds the tools that a run may use; an answer tool does not interfere', async () => {
     const script = [
       {
         toolCalls: [
@@ -201,7 +201,7 @@ describe('deferTools', () => {
     expect(toolCalls.slice(0, 2).map(({ tool, outcome }) => `${tool} ${outcome}`)).toEqual(['getWeather ok', 'clock rejected'])
   })
 
-  it('sees tools that come later, and refuses options that make no sense', () => {
+  it('finds tools that are added later, and refuses invalid options', () => {
     const set = registry()
     const tools = deferTools(set, { keep: ['late'] })
     set.register(defineTool({ name: 'late', description: 'l', execute: () => 1 }))

@@ -12,7 +12,7 @@ import { deafTool } from '../hazards/tools.ts'
 const says = (name: string, answer: string) => defineTool({ name, description: `Says ${answer}.`, execute: () => answer })
 
 describe('ToolDispatcher', () => {
-  it('S1-17 routes every call by its name: the caller’s tools, then built-in ones, Skills, MCP, however they were given', async () => {
+  it('S1-17 routes every call by name: the caller’s tools, then built-in ones, Skills, MCP, in whatever order they were given', async () => {
     const dispatcher = new ToolDispatcher([
       { kind: 'mcp', tools: [says('d', 'mcp')] },
       { kind: 'skill', tools: new ToolRegistry([says('c', 'skill')]) },
@@ -25,12 +25,12 @@ describe('ToolDispatcher', () => {
     expect(results).toEqual(['own', 'built-in', 'skill', 'mcp'].map((result) => ({ success: true, result })))
   })
 
-  it('S1-18 the name of a built-in tool runs the built-in tool', async () => {
+  it('S1-18 runs the built-in tool for its name', async () => {
     const dispatcher = new ToolDispatcher([{ kind: 'builtin', tools: builtinTools() }])
     expect(await dispatcher.dispatch('calculate', { expression: '6 * 7' })).toMatchObject({ success: true, result: { result: 42 } })
   })
 
-  it('S1-20 the earlier source wins, with one warning a name that says which', () => {
+  it('S1-20 uses the tool of the earlier source, with one warning per name', () => {
     const { logger, records } = recordingLogger()
     const skills = new ToolRegistry([says('calculate', 'skill'), says('other', 'skill')])
     const dispatcher = new ToolDispatcher(
@@ -53,13 +53,16 @@ describe('ToolDispatcher', () => {
     ])
   })
 
-  it.each(['nope', '__proto__', 'constructor', ''])('S1-21 a name that is not there, `%s`, is told and nothing is thrown', async (name) => {
-    const dispatcher = new ToolDispatcher([{ kind: 'builtin', tools: builtinTools() }])
-    expect(await dispatcher.dispatch(name, {})).toEqual({ success: false, error: `Tool not found: ${name}` })
-    expect(await new ToolDispatcher([]).dispatch(name)).toEqual({ success: false, error: `Tool not found: ${name}` })
-  })
+  it.each(['nope', '__proto__', 'constructor', ''])(
+    'S1-21 returns an error for the unknown name `%s`, and throws nothing',
+    async (name) => {
+      const dispatcher = new ToolDispatcher([{ kind: 'builtin', tools: builtinTools() }])
+      expect(await dispatcher.dispatch(name, {})).toEqual({ success: false, error: `Tool not found: ${name}` })
+      expect(await new ToolDispatcher([]).dispatch(name)).toEqual({ success: false, error: `Tool not found: ${name}` })
+    },
+  )
 
-  it('S1-21 nothing is thrown for what a caller without types may pass', async () => {
+  it('S1-21 throws nothing, whatever an untyped caller passes', async () => {
     const dispatcher = new ToolDispatcher([{ kind: 'registered', tools: [says('a', 'own')] }])
     const circle: Record<string, unknown> = {}
     circle.circle = circle
@@ -77,7 +80,7 @@ describe('ToolDispatcher', () => {
     expect(await dispatcher.dispatch('a', {}, { signal: AbortSignal.abort() })).toMatchObject({ success: false, error: /cancelled/ })
   })
 
-  it('what is no source is refused at once, and a logger that throws changes nothing', () => {
+  it('refuses an invalid source immediately, and ignores a logger that throws', () => {
     const tools = [says('a', 'own')]
     const source = (kind: string, given: unknown) => () => new ToolDispatcher([{ kind: kind as never, tools: given as never }])
     expect(source('skills', tools)).toThrow('Expected `sources[0].kind` to be one of registered, builtin, skill, mcp, got `"skills"`')
@@ -95,7 +98,7 @@ describe('ToolDispatcher', () => {
     ).toEqual(['a'])
   })
 
-  it('S1-22 the model’s next request has that error, with the names there are', async () => {
+  it('S1-22 sends the model that error with the available names', async () => {
     const tools = new ToolDispatcher([
       { kind: 'skill', tools: [says('late', 'skill')] },
       { kind: 'registered', tools: [says('early', 'own')] },
@@ -107,7 +110,7 @@ describe('ToolDispatcher', () => {
     expect(sent).toEqual(['Tool not found: nope. Available tools: early, late.', 'skill'])
   })
 
-  it('S1-23 S1-24 S1-25 a call over its time gives a timeout error, its signal is aborted, and the loop goes on', async () => {
+  it('S1-23 S1-24 S1-25 returns a timeout error and aborts the signal; the loop continues', async () => {
     const [mine, theirs] = [deafTool('mine'), deafTool('theirs', { timeoutMs: 10 })]
     const tools = new ToolDispatcher([{ kind: 'registered', tools: [mine.tool, theirs.tool] }])
     expect(await tools.dispatch('mine', {}, { timeoutMs: 20 })).toEqual({
@@ -120,7 +123,7 @@ describe('ToolDispatcher', () => {
     expect(result).toMatchObject({ stopReason: 'answered', output: 'done', toolCalls: [{ outcome: 'timeout' }] })
   })
 
-  it('refuses what asks for an approval or an answer, unless the caller has approved', async () => {
+  it('refuses a call that needs an approval or an answer, unless the caller has approved', async () => {
     const tools = new ToolDispatcher([
       { kind: 'registered', tools: [defineTool({ name: 'pay', description: 'p', approval: true, execute: () => 'paid' }), asking] },
     ])
@@ -129,7 +132,7 @@ describe('ToolDispatcher', () => {
     expect(await tools.dispatch('asks')).toMatchObject({ success: false, error: /nobody here to answer/ })
   })
 
-  it('hands the value over as it is, and arguments against the schema back in words', async () => {
+  it('returns the value itself, and a message for invalid arguments', async () => {
     const value = { big: 'x'.repeat(100_000), at: new Date(0) }
     const tool = defineTool({
       name: 'give',
@@ -143,7 +146,7 @@ describe('ToolDispatcher', () => {
     expect(await tools.dispatch('give', '{"n": "one"}')).toMatchObject({ success: false, error: /`n`.*integer/ })
   })
 
-  it('a source that changes is seen by the next turn; the definitions stay the same array until then', async () => {
+  it('shows a source’s changes to the next turn, and returns the same array until then', async () => {
     const mcp = new ToolRegistry([says('old', 'old')])
     const grow = defineTool({ name: 'grow', description: 'g', execute: () => void mcp.register(says('new', 'new')) })
     const tools = new ToolDispatcher([
@@ -164,7 +167,7 @@ describe('ToolDispatcher', () => {
     expect(tools.list().map(({ name }) => name)).toEqual(['grow', 'old', 'new'])
   })
 
-  it('a turn asks no tool for anything: what it costs does not grow with their number', () => {
+  it('asks no tool for anything during a turn, so that the cost does not grow with their number', () => {
     let asked = 0
     const many = new ToolRegistry(Array.from({ length: 1_000 }, (_, index) => says(`tool_${index}`, 'x')))
     const counting = {

@@ -11,7 +11,7 @@ function toolOf(parameters: JsonSchema): AnyTool {
   return defineTool({ name: 'job', description: 'A job.', parameters, execute: () => 'done' })
 }
 
-/** How a native call with one argument is prepared. */
+/** Prepares a native call with one argument. */
 async function prepare(value: unknown, schema: JsonSchema, more: JsonSchema = {}) {
   const tool = toolOf({ type: 'object', properties: { value: schema }, required: ['value'], ...more })
   return prepareArguments(tool, JSON.stringify({ value }), { asNative: true })
@@ -21,7 +21,7 @@ const person = { type: 'object', properties: { name: { type: 'string' }, age: { 
 const circle = { type: 'object', properties: { kind: { const: 'circle' }, radius: { type: 'number' } }, required: ['kind', 'radius'] }
 const label = { type: 'object', properties: { kind: { const: 'label' }, text: { type: 'string' } }, required: ['kind', 'text'] }
 
-describe('texts in native arguments', () => {
+describe('decodeArguments', () => {
   it.each([
     ['10', { type: 'integer' }, 10],
     ['-1', { type: 'integer' }, -1],
@@ -49,7 +49,7 @@ describe('texts in native arguments', () => {
     [{ age: '3', name: 'Ann' }, { $ref: '#/$defs/kinds/anyOf/0' }, { age: 3, name: 'Ann' }],
     [['1', '2'], { type: 'array', prefixItems: [{ type: 'string' }, { type: 'integer' }] }, ['1', 2]],
     [{ a: '1' }, { type: 'object', additionalProperties: { type: 'integer' } }, { a: 1 }],
-  ] as [Json, JsonSchema, Json][])('F15 %j under %j is taken as %j', async (value, schema, taken) => {
+  ] as [Json, JsonSchema, Json][])('F15 reads %j under %j as %j', async (value, schema, taken) => {
     const prepared = await prepare(value, schema, { $defs: { person, kinds: { anyOf: [person] } } })
     expect(prepared).toMatchObject({ ok: true, call: { args: { value: taken }, input: { value: taken } } })
     expect(prepared).toHaveProperty('repairs', [expect.stringMatching(/^`value.*` read as (number|boolean|null|string|array|object)$/)])
@@ -88,9 +88,9 @@ describe('texts in native arguments', () => {
     [1, { type: 'boolean' }],
     [null, { type: 'array' }],
     [{ '10': 1 }, { type: 'integer' }],
-    // Which of them is meant can't be told.
+    // The intended branch is ambiguous.
     [{ a: '1' }, { anyOf: [{ properties: { a: { type: 'integer' } } }, { properties: { a: { type: 'boolean' } } }] }],
-  ] as [Json, JsonSchema][])('F15 %j under %j is refused, in words for the model', async (value, schema) => {
+  ] as [Json, JsonSchema][])('F15 refuses %j under %j, worded for the model', async (value, schema) => {
     expect(await prepare(value, schema)).toMatchObject({
       ok: false,
       problem: {
@@ -108,13 +108,13 @@ describe('texts in native arguments', () => {
     ['[1]', { type: ['array', 'string'] }],
     [{ a: '1' }, { anyOf: [{ properties: { a: { type: 'integer' } } }, { properties: { a: { type: 'string' } } }] }],
     [['1'], { type: 'array' }],
-  ] as [Json, JsonSchema][])('F15 %j under %j stays as it is', async (value, schema) => {
+  ] as [Json, JsonSchema][])('F15 keeps %j under %j', async (value, schema) => {
     const prepared = await prepare(value, schema)
     expect(prepared).toMatchObject({ ok: true, call: { args: { value } } })
     expect(prepared).not.toHaveProperty('repairs')
   })
 
-  it('F15 what fits is never changed, beside what does not fit', async () => {
+  it('F15 never changes a valid value next to an invalid one', async () => {
     const tool = toolOf({ type: 'object', properties: { n: { type: 'integer' }, id: { type: 'string' }, free: {} } })
     const raw = '{"n":"5","id":"5","free":"[1]","other":"true"}'
     expect(await prepareArguments(tool, raw, { asNative: true })).toMatchObject({
@@ -124,7 +124,7 @@ describe('texts in native arguments', () => {
     })
   })
 
-  it('F15 nothing is taken unless all fits then: the model is told of what it wrote', async () => {
+  it('F15 only decodes if everything is valid then; the model sees problems with what it wrote', async () => {
     const tool = toolOf({ type: 'object', properties: { n: { type: 'integer' }, day: { enum: ['mon'] } } })
     expect(await prepareArguments(tool, '{"n":"5","day":"sun"}', { asNative: true })).toMatchObject({
       ok: false,
@@ -135,7 +135,7 @@ describe('texts in native arguments', () => {
     })
   })
 
-  it('F15 arguments that are encoded twice as a whole are decoded, and then what is in them', async () => {
+  it('F15 decodes arguments that were encoded twice as a whole, and then the texts in them', async () => {
     const tool = toolOf({ type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] })
     const twice = (value: unknown) => JSON.stringify(JSON.stringify(value))
     const whole = 'arguments decoded, which were encoded twice'
@@ -155,7 +155,7 @@ describe('texts in native arguments', () => {
       })
   })
 
-  it('F15 a Standard Schema checks what was decoded, and may transform it', async () => {
+  it('F15 lets a Standard Schema check what was decoded, and transform it', async () => {
     const parameters = z.object({ at: z.number().transform((n) => new Date(n)), tags: z.array(z.string()), seats: z.number().int().max(9) })
     const tool = defineTool({ name: 'job', description: 'A job.', parameters, execute: () => 'done' })
     expect(await prepareArguments(tool, '{"at":"0","tags":"[\\"a\\"]","seats":"2"}', { asNative: true })).toMatchObject({
@@ -177,7 +177,7 @@ describe('texts in native arguments', () => {
     })
   })
 
-  it('F15 H14 decoded texts obey the limits of arguments, and __proto__ is data', async () => {
+  it('F15 H14 applies the limits of arguments to decoded texts, and treats `__proto__` as data', async () => {
     const tool = toolOf({ type: 'object', properties: { list: { type: 'array' }, map: { type: 'object' } } })
     const deep = JSON.stringify({ list: `${'['.repeat(600)}${']'.repeat(600)}` })
     const long = JSON.stringify({ list: JSON.stringify(Array.from({ length: 50 }, (_, n) => n)) })
@@ -189,7 +189,7 @@ describe('texts in native arguments', () => {
     expect(Object.getPrototypeOf(prepared.ok && prepared.call.args.map)).toBe(Object.prototype)
   })
 
-  it('F15 a value that is written as its JSON is taken as that value, under any schema it fits and its text does not', async () => {
+  it('F15 decodes the JSON of a value under any schema that the value fits and its text does not', async () => {
     const schemas: JsonSchema[] = [
       { type: 'integer' },
       { type: 'boolean' },
@@ -207,7 +207,7 @@ describe('texts in native arguments', () => {
     )
   })
 
-  it('F15 looks at no more than so many parts of a schema for each value', () => {
+  it('F15 visits a limited number of schemas per value', () => {
     let looked = 0
     const branch = (n: number) => ({
       get type() {

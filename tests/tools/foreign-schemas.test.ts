@@ -7,7 +7,7 @@ import type { JsonSchema } from '../../src/tools/tool.ts'
 const field = (schema: unknown, more: object = {}): JsonSchema => ({ type: 'object', properties: { a: schema }, ...more })
 const draft = (number: string) => ({ $schema: `http://json-schema.org/draft-${number}/schema#` })
 
-/** Schemas as MCP servers and OpenAPI documents have them, with arguments that they take and some that they don't, and the places of what is noted. */
+/** Schemas as MCP servers and OpenAPI documents contain them, with valid and invalid arguments, and the places of the notes. */
 const schemas: [name: string, schema: JsonSchema, taken: object[], refused: object[], noted: string[]][] = [
   ['a needless escape in a pattern', field({ type: 'string', pattern: '^\\d{4}\\-\\d{2}$' }), [{ a: '2024-05' }], [{ a: '2024/05' }], []],
   ['a range that is none', field({ type: 'string', pattern: '^[\\w-\\.]+$' }), [{ a: 'a-b.c' }], [{ a: 'a b' }], []],
@@ -242,9 +242,9 @@ const schemas: [name: string, schema: JsonSchema, taken: object[], refused: obje
   ],
 ]
 
-describe('a schema from elsewhere', () => {
+describe('openForeign', () => {
   it.each(schemas)(
-    'E3.3 is mended if it can be read in only one way, and what can’t be compiled is not checked: %s',
+    'E3.3 repairs a schema that can be read in only one way, and does not check what can’t be compiled: %s',
     async (_, given, taken, refused, noted) => {
       const before = structuredClone(given)
       const { schema, validate, notes } = await openForeign(given, 't')
@@ -256,12 +256,12 @@ describe('a schema from elsewhere', () => {
         noted.every((at) => at === '#' || /pattern(Properties\/.*)?$/.test(at)) && !notes.some((note) => note.includes('read as')),
       )
       expect(compileSchema(schema, 't')).toBe(validate)
-      // What is sent to models is usable, and needs no further mending.
+      // The schema for models is usable, and needs no further repair.
       expect((await openForeign(structuredClone(schema), 't')).schema).toEqual(schema)
     },
   )
 
-  it('E3.3 says where it was mended, and how', async () => {
+  it('E3.3 says where and how the schema was repaired', async () => {
     const given = { type: 'object', properties: { a: { type: 'int', minimum: 1, exclusiveMinimum: true } }, required: ['a', 'a'] }
     const { schema, notes } = await openForeign(given, 't')
     expect(schema).toEqual({ type: 'object', properties: { a: { type: 'integer', exclusiveMinimum: 1 } }, required: ['a'] })
@@ -273,14 +273,14 @@ describe('a schema from elsewhere', () => {
     ])
   })
 
-  it('E3.3 tells no more notes than help', async () => {
+  it('E3.3 limits the number of notes', async () => {
     const properties = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`p${at}`, { type: 'int' }]))
     const { notes } = await openForeign({ type: 'object', properties }, 't')
     expect(notes).toHaveLength(21)
     expect(notes.at(-1)).toBe('and 30 more')
   })
 
-  it('E3.5 format says nothing in a schema from elsewhere, and is asserted in one of the program’s own', async () => {
+  it('E3.5 ignores `format` in a foreign schema, and asserts it in one of the application’s own', async () => {
     const schema = (): JsonSchema => field({ type: 'string', format: 'uuid' })
     const args = { a: 'b1946ac924924d23a5b61f0a8f5b7c3d' }
     expect((await openForeign(schema(), 't')).validate(args)).toEqual([])
@@ -308,7 +308,7 @@ describe('a schema from elsewhere', () => {
         $ref: '#/$defs/d0',
       },
     ],
-  ])('E3.3 takes no long time: one %s', async (_, schema) => {
+  ])('E3.3 is quick: one %s', async (_, schema) => {
     const before = performance.now()
     await openForeign(schema, 't').then(
       ({ validate }) => validate({}),
@@ -317,7 +317,7 @@ describe('a schema from elsewhere', () => {
     expect(performance.now() - before).toBeLessThan(2_500)
   })
 
-  it('E3.3 H14 names that every object inherits are names like any other', async () => {
+  it('E3.3 H14 treats names that every object inherits as ordinary ones', async () => {
     const given: JsonObject = JSON.parse(
       '{"type":"object","properties":{"__proto__":{"type":"int"},"constructor":{"type":"str"}},"required":["constructor","constructor"]}',
     )

@@ -5,7 +5,7 @@ import { Lanes } from '../../src/tools/concurrency.ts'
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('Lanes', () => {
-  it('lets in as many as there is room for, and the next when one leaves', async () => {
+  it('admits as many calls as allowed, and the next one when one leaves', async () => {
     const lanes = new Lanes(2)
     const entered: number[] = []
     for (let i = 0; i < 4; i++) void lanes.enter(false).then(() => entered.push(i))
@@ -20,7 +20,7 @@ describe('Lanes', () => {
     expect(entered).toEqual([0, 1, 2, 3])
   })
 
-  it('H26 one that must be alone waits for all before it and holds back all behind', async () => {
+  it('H26 makes a call that must run alone wait for all before it, and all after it wait for that call', async () => {
     const lanes = new Lanes(3)
     const entered: string[] = []
     const enter = (name: string, alone = false) => void lanes.enter(alone).then(() => entered.push(name))
@@ -41,7 +41,7 @@ describe('Lanes', () => {
     expect(entered).toEqual(['a', 'b', 'alone', 'c'])
   })
 
-  it('H26 any calls, ending in any order: they start in theirs, never more at once than allowed, one alone by itself, and all of them', async () => {
+  it('H26 starts any calls in order, within the limit, exclusive ones alone, and all of them', async () => {
     const call = fc.record({ alone: fc.boolean(), last: fc.nat(5) })
     await fc.assert(
       fc.asyncProperty(
@@ -67,7 +67,7 @@ describe('Lanes', () => {
           await scheduler.waitFor(Promise.all(all))
           expect(started).toEqual(calls.map((_, index) => index))
           expect(widest).toBeLessThanOrEqual(most)
-          // No room is left unused: calls that may run beside each other do.
+          // Calls that may run in parallel use all the room there is.
           if (calls.length >= most && calls.every(({ alone }) => !alone)) expect(widest).toBe(most)
         },
       ),

@@ -5,7 +5,7 @@ it.each([
   ['@modelcontextprotocol/client', 'mcp/index.ts', "connectMcpServers({ s: { command: 'none' } })"],
   ['@modelcontextprotocol/server', 'mcp/index.ts', 'serveMcp({ list: () => [] })'],
   ['@apidevtools/json-schema-ref-parser', 'openapi/index.ts', "openApiTools({ openapi: '3.1.0', paths: {} })"],
-])('without the package %s it says what to install', (missing, module, call) => {
+])('without the package %s, the error says what to install', (missing, module, call) => {
   const script = `
     import { registerHooks } from 'node:module'
     registerHooks({ resolve: (name, context, next) => {

@@ -21,7 +21,7 @@ interface Category {
 }
 const category: z.ZodType<Category> = z.lazy(() => z.object({ name: z.string(), inner: z.array(category) }))
 
-/** Schemas as people write them, with values that they take and values that they don't. */
+/** Schemas as people write them, with valid and invalid values. */
 const schemas: [name: string, schema: StandardSchemaV1, taken: unknown[], refused: unknown[]][] = [
   ['zod: the flag i', withPattern(/^#[0-9a-f]{6}$/i), ['#AABBCC', '#aabbcc'], ['#AABBC', 7]],
   ['zod: the flag m', withPattern(/^- /m), ['list:\n- one'], ['list: - one']],
@@ -122,7 +122,7 @@ const toolOf = (parameters: StandardSchemaV1): AnyTool => defineTool({ name: 'sa
 const prepare = (tool: AnyTool, field: unknown) => prepareArguments(tool, JSON.stringify({ field }), { asNative: true })
 
 describe('a Standard Schema', () => {
-  it.each(schemas)('E3.1 decides on arguments, whatever its JSON Schema says: %s', async (_, schema, taken, refused) => {
+  it.each(schemas)('E3.1 alone decides on arguments, whatever its JSON Schema says: %s', async (_, schema, taken, refused) => {
     const tool = toolOf(schema)
     expect(new ToolRegistry([tool]).getAllSpecs()[0]?.function.parameters).toMatchObject({ type: 'object', properties: { field: {} } })
     for (const field of taken)
@@ -134,7 +134,7 @@ describe('a Standard Schema', () => {
     }
   })
 
-  it('E3.1 tells the model its own reasons, with what came', async () => {
+  it('E3.1 gives the model its own reasons, with the received value', async () => {
     const schema = z.object({
       color: z.string().regex(/^#[0-9a-f]{6}$/i, 'Write a color as #rrggbb'),
       size: z.number().max(7, 'There are seven sizes'),
@@ -178,7 +178,7 @@ describe('a Standard Schema', () => {
         id: ['string', '|', { '+': 'reject', no: 'number' }],
       }),
     ],
-  ])('E3.1 H13 tells what any schema can tell in the same words for every library: %s', async (_, schema) => {
+  ])('E3.1 H13 is worded the same for every library if any schema can tell: %s', async (_, schema) => {
     const words = async (args: JsonObject) => {
       const prepared = await prepareArguments(toolOf(schema), JSON.stringify(args))
       return prepared.ok ? '' : prepared.problem.message
@@ -194,7 +194,7 @@ describe('a Standard Schema', () => {
     expect(await words({ ...right, id: { no: 'x' } })).toContain('`id.no`: expected number, got string "x"')
   })
 
-  it('E3.1 decides alone beside a JSON Schema that says something else', async () => {
+  it('E3.1 decides alone next to a different JSON Schema', async () => {
     const schema = z.object({ n: z.number() })
     const jsonSchema = { type: 'object', properties: { n: { type: 'string', pattern: '(' }, m: {} }, required: ['n', 'm'] }
     const defined: AnyTool = defineTool({ name: 'save', description: '', parameters: schema, jsonSchema })
@@ -206,7 +206,7 @@ describe('a Standard Schema', () => {
     }
   })
 
-  it('E3.1 F15 texts that were encoded twice are decoded for schemas that check asynchronously, too', async () => {
+  it('E3.1 F15 sees decoded texts even if it validates asynchronously', async () => {
     const parameters = z.object({ n: z.number().refine(async (n) => n !== 13, 'not 13'), tags: z.array(z.string()).default([]) })
     expect(await prepareArguments(toolOf(parameters), '{"n":"5"}', { asNative: true })).toEqual({
       ok: true,
@@ -217,14 +217,14 @@ describe('a Standard Schema', () => {
     expect(refused.ok ? '' : refused.problem.message).toContain('`n`: expected number, got string "13"')
   })
 
-  it('E3.1 a pattern that goes back and forth for ever is stopped, and the next check is not', async () => {
+  it('E3.1 is stopped if a pattern backtracks forever; the next check works', async () => {
     const tool = toolOf(withPattern(/^(a+)+$/))
     const prepared = await prepare(tool, `${'a'.repeat(40)}!`)
     expect(prepared.ok ? '' : prepared.problem.message).toContain('could not be checked in time')
     expect(await prepare(tool, 'aa')).toMatchObject({ ok: true })
   })
 
-  it('E3.1 a check that never settles ends with the call’s time, and one that gives nothing refuses', async () => {
+  it('E3.1 ends with the call’s time if it never settles, and refuses if it returns nothing', async () => {
     const odd = (validate: () => unknown): AnyTool => ({
       ...toolOf(z.object({})),
       schema: { '~standard': { version: 1, vendor: 'odd', validate: validate as never } },
@@ -252,7 +252,7 @@ describe('an answer with a Standard Schema', () => {
     ['a list', z.array(z.string().regex(/^\d{4}-\d{2}$/)), ['2024-05']],
     ['arktype', type({ color }), { color: '#AABBCC' }],
     ['valibot', toStandardJsonSchema(v.object({ month: v.pipe(v.string(), v.regex(/^[\w-.]+$/)) })), { month: '2024-05' }],
-  ])('E3.1 is held to the schema itself: %s', async (_, output, answer) => {
+  ])('E3.1 is validated by the schema itself: %s', async (_, output, answer) => {
     const given = await new AgentRunner({ model: scriptedModel([JSON.stringify(answer)]) }).run('Which?', { output })
     expect(given).toMatchObject({ stopReason: 'answered', output: answer })
     const wrong = typeof answer === 'string' ? 'red' : Array.isArray(answer) ? ['red'] : { color: 'red!', month: 'a b' }
@@ -262,7 +262,7 @@ describe('an answer with a Standard Schema', () => {
   })
 })
 
-describe('a JSON Schema of the program’s own', () => {
+describe('the application’s own JSON Schema', () => {
   it.each<[pattern: string, taken: string, refused?: string]>([
     ['^\\d{4}\\-\\d{2}$', '2024-05', '2024/05'],
     ['^[\\w-\\.]+$', 'a-b.c', 'a b'],
@@ -274,7 +274,7 @@ describe('a JSON Schema of the program’s own', () => {
     ['^[[:alpha:]]+$', 'xyz'],
     ['(', 'anything'],
     ['\\p{L', 'anything'],
-  ])('E3.2 is usable with any pattern, which is not checked if JavaScript can’t read it: %s', async (pattern, taken, refused) => {
+  ])('E3.2 may contain any pattern, which is ignored if JavaScript can’t read it: %s', async (pattern, taken, refused) => {
     const parameters = { type: 'object', properties: { a: { type: 'string', pattern } }, required: ['a'] }
     const tool = defineTool({ name: 'save', description: '', parameters, execute: () => 'saved' })
     expect(new ToolRegistry([tool]).getAllSpecs()[0]?.function.parameters).toBe(parameters)
@@ -287,7 +287,7 @@ describe('a JSON Schema of the program’s own', () => {
     expect([stopReason, output]).toEqual(['answered', { a: taken }])
   })
 
-  it('E3.2 patterns of names that can’t be read are not checked, and others are', async () => {
+  it('E3.2 ignores unreadable patterns of names, and checks others', async () => {
     const names = { '^x++$': { type: 'number' }, '^y': { type: 'number' } }
     const parameters = { type: 'object', patternProperties: names, additionalProperties: false }
     const tool = defineTool({ name: 'save', description: '', parameters, execute: () => 'saved' })

@@ -12,7 +12,7 @@ const numbers = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', '
 const others = ['$ref', '$id', '$defs', '$anchor', '$async', 'pattern', 'nullable', 'discriminator', 'x-own', 'constructor', 'if', 'not']
 const names = fc.constantFrom('a', 'b', '__proto__', 'constructor', 'toString', 'na/me', '')
 
-/** Schemas, most of them valid, some not: each keyword also has what it must not have. */
+/** Schemas, most of them valid: each keyword also appears with an invalid value. */
 const { schema } = fc.letrec((tie) => {
   const inner = fc.oneof({ weight: 4, arbitrary: tie('schema') }, { weight: 1, arbitrary: fc.boolean() }, { weight: 1, arbitrary: odd })
   const list = fc.oneof({ weight: 4, arbitrary: fc.array(inner, { maxLength: 3 }) }, { weight: 1, arbitrary: odd })
@@ -52,8 +52,8 @@ const { schema } = fc.letrec((tie) => {
   }
 })
 
-describe('a schema that needs no compiler to be known as usable', () => {
-  it('is one that the compiler takes, whatever it is made of', () => {
+describe('isPlainSchema', () => {
+  it('is only true for schemas that the compiler accepts', () => {
     const ajv = new Ajv2020({ strict: false, logger: false, ownProperties: true, code: { optimize: false } })
     const id = 'urn:toolloop:schema:1'
     let plain = 0
@@ -70,13 +70,13 @@ describe('a schema that needs no compiler to be known as usable', () => {
     expect(plain).toBeGreaterThan(50)
   })
 
-  it('is validated as every other, from its first value on', () => {
+  it('is true for a schema that is validated like any other from its first value on', () => {
     const validate = compileSchema({ type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] }, 't')
     expect(validate({ a: 1 })).toEqual([])
     expect(validate({})).toEqual(['arguments: missing required `a`'])
   })
 
-  it('counts as it is when a tool is made, not when it is first called', () => {
+  it('is true for a schema as it is when the tool is made, not when it is first called', () => {
     const schema = { type: 'object', properties: { a: { type: 'integer' } } }
     const validate = compileSchema(schema, 't')
     schema.properties.a.type = 'text'
@@ -88,7 +88,7 @@ describe('a schema that needs no compiler to be known as usable', () => {
     ['a pattern', { type: 'string', pattern: '^a' }],
     ['a dialect', { $schema: 'http://json-schema.org/draft-07/schema#' }],
     ['more levels than it looks at', Array.from({ length: 30 }).reduce<object>((inner) => ({ items: inner }), {})],
-  ])('is none with %s', (_, schema) => {
+  ])('is false with %s', (_, schema) => {
     expect(isPlainSchema(schema)).toBe(false)
   })
 })

@@ -8,13 +8,13 @@ const bytesOf = (text: string) => Buffer.byteLength(text)
 const note = /\n\n\(… (\d+) of (\d+) bytes cut here …\)\n\n/
 
 describe('capContent', () => {
-  it('H22 50 MB: capped at a cost that is not that of copying it about, and let go of', async () => {
+  it('H22 caps 50 MB without copying it repeatedly, and releases it', async () => {
     setFlagsFromString('--expose-gc')
     const collect: () => void = runInNewContext('gc')
     const most = 65_536
     let kept: string
     {
-      // A flat text of its own, in one piece, so that a slice of it would keep it alive.
+      // A flat text in one piece, so that a slice would keep it in memory.
       const huge = Buffer.alloc(50_000_000, 'é').toString()
       const start = performance.now()
       const { content, cutBytes } = capContent(huge, most)

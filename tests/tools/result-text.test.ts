@@ -108,7 +108,7 @@ describe('resultText', () => {
     }
   })
 
-  it('H21 a circle through a Map or a Set is cut too', () => {
+  it('H21 cuts cycles through a Map or a Set too', () => {
     const map = new Map<string, unknown>()
     map.set('self', map)
     const set = new Set<unknown>([map])
@@ -117,7 +117,7 @@ describe('resultText', () => {
     expect(resultText(map)).toBe('{"self":"(circular)","set":["(circular)","(circular)"]}')
   })
 
-  it('H21 of very many values the first are written, however many an array says it has', () => {
+  it('H21 writes the first of very many values, whatever length an array claims', () => {
     const parsed = (value: unknown) => JSON.parse(resultText(value))
     const sparse = ['a']
     sparse[2 ** 32 - 2] = 'z'
@@ -131,20 +131,20 @@ describe('resultText', () => {
     expect(parsed([many, Object.fromEntries(fields)])[1]).toEqual(object)
     expect(parsed([many, new Map(fields)])[1]).toEqual(object)
     expect(parsed([many, new Set('abcdef')])[1]).toEqual(['a', 'b', 'c', 'd', note])
-    // The same one again and again counts each time.
+    // The same value counts again each time.
     const inner = many.slice(0, 1_000)
     const again = parsed(many.slice(0, 1_000).map(() => inner))
     expect(again.filter((one: unknown[]) => one.length === 1_000)).toHaveLength(999)
     expect(again.at(-1)).toBe('(…)')
   })
 
-  it('H21 of very long texts in an object the beginning is written', () => {
+  it('H21 writes the beginning of very long texts in an object', () => {
     const [first, second] = JSON.parse(resultText(['x'.repeat(2 ** 24 - 2), 'y'.repeat(5)]))
     expect([first.length, second]).toEqual([2 ** 24 - 2, 'yy(… 3 more characters left out …)'])
     expect(resultText('x'.repeat(2 ** 24 + 1))).toHaveLength(2 ** 24 + 1)
   })
 
-  it('H21 a large Buffer is not spelled out to be left out', () => {
+  it('H21 does not spell out a large Buffer just to leave it out', () => {
     const bytes = Buffer.alloc(3)
     let isAsked = false
     bytes.toJSON = () => {
@@ -163,7 +163,7 @@ describe('resultText', () => {
     expect(isAsked).toBe(false)
   })
 
-  it('H21 the text of JSON is JSON’s own, and the same every time', () => {
+  it('H21 equals JSON’s own text, every time', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = resultText(value)
@@ -177,7 +177,7 @@ describe('resultText', () => {
 const note = /\n\n\(… (\d+) of (\d+) bytes cut here …\)\n\n/
 
 describe('capContent', () => {
-  it('H22 keeps what fits as it is', () => {
+  it('H22 keeps content that fits', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCharacter }), fc.nat(100), (text, more) => {
         expect(capContent(text, bytesOf(text) + more)).toEqual({ content: text, cutBytes: 0 })
@@ -185,7 +185,7 @@ describe('capContent', () => {
     )
   })
 
-  it('H22 P2.9 of more: head and tail of the text itself, whole characters, never more than allowed with its note, and the right numbers', () => {
+  it('H22 P2.9 keeps head and tail, whole characters, within the limit including its note, with correct numbers', () => {
     const text = fc.oneof(
       fc.string({ unit: anyCharacter, minLength: 1, maxLength: 300 }),
       fc.string({ unit: fc.constantFrom('a', 'é', '€', '🙂', '\n', '\ud83d', '\ude42'), minLength: 1, maxLength: 300 }),
@@ -213,7 +213,7 @@ describe('capContent', () => {
         expect(given.toWellFormed().startsWith(head)).toBe(true)
         expect(given.toWellFormed().endsWith(tail)).toBe(true)
         expect(content.isWellFormed()).toBe(true)
-        // At most one character at each of the two cuts had to go that would have had room, and digits of the note that are not there.
+        // At each of the two cuts, at most one character that would have fit is missing, and the unused digits of the note.
         expect(bytesOf(content)).toBeGreaterThanOrEqual(most - 6 - String(bytesOf(given)).length)
         expect([Number(match[1]), Number(match[2])]).toEqual([cutBytes, bytesOf(given)])
         expect(cutBytes).toBe(bytesOf(given) - bytesOf(head) - bytesOf(tail))
@@ -222,13 +222,13 @@ describe('capContent', () => {
     )
   })
 
-  it('H22 more of the head than of the tail', () => {
+  it('H22 keeps more of the head than of the tail', () => {
     const { content } = capContent(`${'h'.repeat(100)}${'t'.repeat(100)}`, 69)
     expect(content).toBe(`${'h'.repeat(20)}\n\n(… 170 of 200 bytes cut here …)\n\n${'t'.repeat(10)}`)
     expect(bytesOf(String(content))).toBe(69)
   })
 
-  it('passes parts on as copies, in order', () => {
+  it('returns copies of the parts, in order', () => {
     const content: ContentPart[] = [
       { type: 'text', text: 'a' },
       { type: 'image', url: 'https://x/i.png' },
@@ -242,11 +242,11 @@ describe('capContent', () => {
     expect(first).not.toBe(content[0])
   })
 
-  it('H21 lone surrogates in parts are replaced', () => {
+  it('H21 replaces lone surrogates in parts', () => {
     expect(capContent([{ type: 'text', text: '\ud800' }], 100).content).toEqual([{ type: 'text', text: '\ufffd' }])
   })
 
-  it('H22 the texts of all parts together have the room of one; the note of the first cut and one more stand for the rest', () => {
+  it('H22 applies the limit to the texts of all parts together, with a note for the first cut and one for the rest', () => {
     const text = (length: number): ContentPart => ({ type: 'text', text: 'x'.repeat(length) })
     const image: ContentPart = { type: 'image', url: 'https://x/i.png' }
     expect(capContent([text(10), image, text(100), text(10), text(0), text(5), image], 83)).toEqual({
@@ -269,7 +269,7 @@ describe('capContent', () => {
     expect(many.cutBytes).toBe(99_940)
   })
 
-  it('H22 P2.9 parts: never more text than allowed, their notes included', () => {
+  it('H22 P2.9 never returns more text than allowed in parts, including notes', () => {
     const part = fc.string({ unit: anyCharacter, maxLength: 40 }).map((text): ContentPart => ({ type: 'text', text }))
     fc.assert(
       fc.property(fc.array(part, { maxLength: 10 }), fc.integer({ min: 1, max: 100 }), (parts, most) => {
@@ -288,7 +288,7 @@ describe('capContent', () => {
     )
   })
 
-  it('H22 pictures and documents have a bound together, which is 320 times that of text; smaller ones behind a large one still fit', () => {
+  it('H22 limits pictures and documents to 320 times the text; smaller ones after a large one still fit', () => {
     const file = (size: number): ContentPart => ({ type: 'file', data: 'A'.repeat(size), mediaType: 'application/pdf' })
     const linked = (size: number): ContentPart => ({ type: 'image', url: `data:image/png;base64,${'A'.repeat(size - 22)}` })
     const { content, cutBytes } = capContent([file(24_000), linked(12_000), file(6_000), linked(2_400), file(1)], 120)
@@ -302,7 +302,7 @@ describe('capContent', () => {
     expect(cutBytes).toBe(6_001)
   })
 
-  it('H22 of very many parts the first are kept, with a note for the rest', () => {
+  it('H22 keeps the first of very many parts, with a note for the rest', () => {
     const parts = Array.from(
       { length: 100_000 },
       (_, n): ContentPart => (n % 2 === 0 ? { type: 'text', text: 'x' } : { type: 'image', url: 'https://x/' }),
@@ -313,7 +313,7 @@ describe('capContent', () => {
     expect(cutBytes).toBe((100_000 - 256) * 5.5)
   })
 
-  it('H22 a picture too large to pass on is named in its place', () => {
+  it('H22 replaces a picture that is too large by a note', () => {
     const data = 'A'.repeat(21 * 1024 * 1024)
     expect(capContent([{ type: 'image', data, mediaType: 'image/png' }], 100)).toEqual({
       content: [{ type: 'text', text: `(image of ${data.length} base64 characters left out: too large)` }],

@@ -41,11 +41,11 @@ describe('a tool that fails', () => {
     [{ code: 7 }, '{"code":7}'],
     [new Error(''), 'Error'],
     ['', 'The tool failed without saying why.'],
-  ])('S0-16 H23 its message is what the model is told: %s', async (thrown, content) => {
+  ])('S0-16 H23 shows its message to the model: %s', async (thrown, content) => {
     expect((await failing(thrown).run('fail')).message.content).toBe(content)
   })
 
-  it('tells the model neither the stack nor this machine’s folders', async () => {
+  it('shows the model neither the stack nor this machine’s folders', async () => {
     const cwd = process.cwd()
     const home = homedir()
     const inner = new Error('inner')
@@ -58,7 +58,7 @@ describe('a tool that fails', () => {
     expect(content).toBe("Error: inner\nCan't open 'data/x.txt' nor .config in ..\nSee a.ts:3")
   })
 
-  it('leaves alone what only looks like a stack line or a folder', async () => {
+  it('keeps text that only looks like a stack line or a folder', async () => {
     const cwd = process.cwd()
     const text = `Meet me\n  at noon, or\n\tat 12:30:00 sharp\nhttps://example.com${cwd}/x ${cwd}.bak ${cwd}ish x${cwd}/y`
     expect((await failing(new Error(text)).run('fail')).message.content).toBe(
@@ -66,13 +66,13 @@ describe('a tool that fails', () => {
     )
   })
 
-  it('H22 a long message is capped like a result', async () => {
+  it('H22 has a long message capped like a result', async () => {
     const { run } = failing(new Error('x'.repeat(1_000_000)))
     const { content } = (await run('fail', {}, { maxResultBytes: 77 })).message
     expect(content).toBe(`${'x'.repeat(20)}\n\n(… 999970 of 1000000 bytes cut here …)\n\n${'x'.repeat(10)}`)
   })
 
-  it('a message made to be slow to read is not', async () => {
+  it('has a hostile message read quickly', async () => {
     for (const unit of ['\n', ' ', '\n ', '\n at ', ':1', '\n at :1:1x', process.cwd()]) {
       const { run } = failing(new Error(unit.repeat(Math.ceil(300_000 / unit.length))))
       const start = performance.now()
@@ -81,7 +81,7 @@ describe('a tool that fails', () => {
     }
   })
 
-  it('H16 is logged with everything but the secrets of its arguments', async () => {
+  it('H16 is logged without the secrets of its arguments', async () => {
     const tool = defineTool({
       name: 'login',
       description: '',
@@ -110,7 +110,7 @@ describe('a tool that fails', () => {
     expect(JSON.stringify(warnings())).not.toMatch(/hunter22|123456/)
   })
 
-  it('H37 a logger that throws changes nothing', async () => {
+  it('H37 is not affected by a logger that throws', async () => {
     const broken = () => {
       throw new Error('disk full')
     }
@@ -123,7 +123,7 @@ describe('retries', () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
 
-  /** A tool that notes when each attempt begins, and fails the first `failures` times. */
+  /** A tool that records the start of each attempt, and fails the first `failures` times. */
   function flaky(failures: number, retries: number, more: object = {}) {
     const attempts: { at: number; attempt: number; key: string }[] = []
     const start = Date.now()
@@ -141,7 +141,7 @@ describe('retries', () => {
     return { tool, attempts }
   }
 
-  it('a failed attempt is made again after a wait that doubles, up to 5 s, under the same key', async () => {
+  it('repeat a failed attempt after a delay that doubles, up to 5 s, with the same key', async () => {
     const { tool, attempts } = flaky(7, 7)
     const onStart = vi.fn()
     const { run, warnings } = bench([tool], { onStart })
@@ -155,7 +155,7 @@ describe('retries', () => {
     expect(onStart).toHaveBeenCalledTimes(1)
   })
 
-  it('the last failure is the result', async () => {
+  it('return the last failure', async () => {
     const { tool, attempts } = flaky(9, 2)
     const { run } = bench([tool])
     const running = run('flaky')
@@ -164,13 +164,13 @@ describe('retries', () => {
     expect(attempts).toHaveLength(3)
   })
 
-  it('by default there is none', async () => {
+  it('are off by default', async () => {
     const { tool, attempts } = flaky(9, 0)
     expect((await bench([tool]).run('flaky')).end).toMatchObject({ outcome: 'failed', attempts: 1 })
     expect(attempts).toHaveLength(1)
   })
 
-  it('H28 an attempt over its time is made again with a new signal; the late result of the first is not that of the second', async () => {
+  it('H28 repeat a timed-out attempt with a new signal; the late result of the first one is dropped', async () => {
     const gates: { resolve(value: string): void; signal: AbortSignal }[] = []
     const tool = defineTool({
       name: 'slow',
@@ -195,7 +195,7 @@ describe('retries', () => {
     expect(lateResults()).toBe(1)
   })
 
-  it('H30 an abort during the wait ends it at once', async () => {
+  it('H30 end immediately if the signal is aborted during the delay', async () => {
     const { tool, attempts } = flaky(9, 5)
     const { run, controller } = bench([tool])
     const running = run('flaky')
@@ -207,7 +207,7 @@ describe('retries', () => {
     expect([vi.getTimerCount(), listenersOf(controller.signal)]).toEqual([0, 0])
   })
 
-  it('arguments that don’t fit are not tried again', async () => {
+  it('do not repeat invalid arguments', async () => {
     const { tool } = flaky(0, 5, { parameters: { type: 'object', required: ['x'] } })
     expect((await bench([tool]).run('flaky')).end).toMatchObject({ outcome: 'rejected', code: 'invalid_arguments' })
   })

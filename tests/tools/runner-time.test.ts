@@ -4,14 +4,14 @@ import type { Json } from '../../src/core/messages.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { add, bench, listenersOf } from './call-bench.ts'
 
-describe('time', () => {
+describe('the time limit of a call', () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
 
   it.each([
     [undefined, 1_000],
     [250, 250],
-  ])('S1-23 S3-12 the limit is the environment’s, unless the tool has its own: %s', async (timeoutMs, limit) => {
+  ])('S1-23 S3-12 is the environment’s, unless the tool has its own: %s', async (timeoutMs, limit) => {
     const tool = defineTool({
       name: 'slow',
       description: '',
@@ -47,7 +47,7 @@ describe('time', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('S1-24 H28 on timeout the tool’s signal is aborted, with the reason', async () => {
+  it('S1-24 H28 aborts the tool’s signal with the reason', async () => {
     let signal: AbortSignal | undefined
     const tool = defineTool({
       name: 'slow',
@@ -66,7 +66,7 @@ describe('time', () => {
     expect(controller.signal.aborted).toBe(false)
   })
 
-  it('H28 a tool in time leaves no timer and no listener, and its signal is not aborted', async () => {
+  it('H28 leaves no timer, no listener and an unaborted signal after a tool that is in time', async () => {
     let signal: AbortSignal | undefined
     const tool = defineTool({
       name: 'fast',
@@ -82,19 +82,16 @@ describe('time', () => {
     expect(signal?.aborted).toBe(false)
   })
 
-  it.each([Number.POSITIVE_INFINITY, Number.MAX_SAFE_INTEGER, 2 ** 31])(
-    'a limit of %d ms is a long time, not a short one',
-    async (timeoutMs) => {
-      const { promise, resolve } = Promise.withResolvers<string>()
-      const { run } = bench([defineTool({ name: 'slow', description: '', execute: () => promise })])
-      const running = run('slow', {}, { timeoutMs })
-      await vi.advanceTimersByTimeAsync(60_000)
-      resolve('at last')
-      expect((await running).end).toMatchObject({ outcome: 'ok', value: 'at last' })
-    },
-  )
+  it.each([Number.POSITIVE_INFINITY, Number.MAX_SAFE_INTEGER, 2 ** 31])('may be %d ms, which is not short', async (timeoutMs) => {
+    const { promise, resolve } = Promise.withResolvers<string>()
+    const { run } = bench([defineTool({ name: 'slow', description: '', execute: () => promise })])
+    const running = run('slow', {}, { timeoutMs })
+    await vi.advanceTimersByTimeAsync(60_000)
+    resolve('at last')
+    expect((await running).end).toMatchObject({ outcome: 'ok', value: 'at last' })
+  })
 
-  it('H28 H29 a deaf tool is left behind; what comes late is dropped, which the log tells, a rejection too', async () => {
+  it('H28 H29 abandons a tool that ignores it; a late result or rejection is dropped and logged', async () => {
     const gates = [Promise.withResolvers<string>(), Promise.withResolvers<string>(), Promise.withResolvers<string>()]
     let calls = 0
     const tool = defineTool({ name: 'deaf', description: '', execute: () => gates[calls++]?.promise })
@@ -111,7 +108,7 @@ describe('time', () => {
     expect(lateResults()).toBe(2)
   })
 
-  it('a failure that is not late is not counted as late', async () => {
+  it('does not count a failure in time as late', async () => {
     const tool = defineTool({
       name: 'fail',
       description: '',
@@ -124,7 +121,7 @@ describe('time', () => {
     expect(lateResults()).toBe(0)
   })
 
-  it('a schema that is never done checking is over time, too', async () => {
+  it('also ends a schema check that never settles', async () => {
     const never = z.object({ n: z.number().refine(() => new Promise<boolean>(() => {})) })
     const { run, controller } = bench([defineTool({ name: 'slow', description: '', parameters: never, execute: () => 'ran' })])
     const running = run('slow', { n: 1 })
@@ -138,7 +135,7 @@ describe('time', () => {
 })
 
 describe('the end of the run', () => {
-  it('S3-14 H30 a call that has not started is not started', async () => {
+  it('S3-14 H30 prevents calls that have not started', async () => {
     const execute = vi.fn(() => 'ran')
     const onStart = vi.fn()
     const { run, controller } = bench([defineTool({ name: 'any', description: '', execute })], { onStart })
@@ -161,7 +158,7 @@ describe('the end of the run', () => {
     expect([execute.mock.calls.length, onStart.mock.calls.length]).toEqual([0, 0])
   })
 
-  it.each(['returns', 'throws', 'rejects'])('H29 a tool that ends its own run and then %s is cancelled', async (how) => {
+  it.each(['returns', 'throws', 'rejects'])('H29 cancels a tool that ends its own run and then %s', async (how) => {
     const seen: boolean[] = []
     const tool = defineTool({
       name: 'last',
@@ -180,7 +177,7 @@ describe('the end of the run', () => {
     expect([lateResults(), listenersOf(controller.signal)]).toEqual([how === 'rejects' ? 1 : 0, 0])
   })
 
-  it('H29 a call under way is left behind at once, whether or not its tool listens', async () => {
+  it('H29 abandons a call in flight immediately, whether or not its tool listens', async () => {
     const reason = new Error('over')
     for (const listens of [true, false]) {
       const started = Promise.withResolvers<AbortSignal>()
@@ -205,7 +202,7 @@ describe('the end of the run', () => {
     }
   })
 
-  it('H28 the log tells of the result of a call left behind when it comes', async () => {
+  it('H28 logs the late result of an abandoned call', async () => {
     const gate = Promise.withResolvers<string>()
     const started = Promise.withResolvers<void>()
     const tool = defineTool({
@@ -226,7 +223,7 @@ describe('the end of the run', () => {
     expect(lateResults()).toBe(1)
   })
 
-  it('H32 a thousand calls under one signal leave no listener on it', async () => {
+  it('H32 leaves no listener on a signal after a thousand calls', async () => {
     const { run, controller } = bench([add])
     await Promise.all(Array.from({ length: 1000 }, (_, a) => run('add', { a, b: 1 })))
     expect(listenersOf(controller.signal)).toBe(0)
@@ -250,7 +247,7 @@ describe('progress', () => {
     expect((await bench([tool]).run('work')).end.outcome).toBe('ok')
   })
 
-  it.each(['ended', 'failed', 'timed out', 'aborted'])('H28 what comes after the call has %s is dropped', async (how) => {
+  it.each(['ended', 'failed', 'timed out', 'aborted'])('H28 is dropped after the call has %s', async (how) => {
     const seen: Json[] = []
     let report = (_update: Json): void => {}
     const started = Promise.withResolvers<void>()

@@ -8,8 +8,8 @@ import { ToolRunner } from '../../src/tools/tool-runner.ts'
 import { hostileValues } from '../hostile-values.ts'
 import { add, bench } from './call-bench.ts'
 
-describe('a call', () => {
-  it('S3-15 S2-7 is parsed, validated, executed, and becomes a tool message', async () => {
+describe('ToolRunner', () => {
+  it('S3-15 S2-7 parses, validates and executes a call, and returns a tool message', async () => {
     const { run } = bench([add])
     expect(await run('add', { a: 1, b: 2 })).toEqual({
       message: { role: 'tool', content: '3', toolCallId: 'call_1', name: 'add' },
@@ -17,7 +17,7 @@ describe('a call', () => {
     })
   })
 
-  it('S3-13 H10 that can’t be read is not run, and its message says why', async () => {
+  it('S3-13 H10 does not run a call that can’t be read, and says why', async () => {
     const execute = vi.fn(() => 'ran')
     const { run } = bench([defineTool({ name: 'any', description: '', parameters: { type: 'object' }, execute })])
     for (const [raw, code] of [
@@ -35,7 +35,7 @@ describe('a call', () => {
     expect(execute).not.toHaveBeenCalled()
   })
 
-  it('S3-15 H13 that does not fit is not run; the parsed arguments are there', async () => {
+  it('S3-15 H13 does not run an invalid call, and returns the parsed arguments', async () => {
     const { run } = bench([add])
     expect((await run('add', { a: '1' })).end).toMatchObject({
       outcome: 'rejected',
@@ -46,13 +46,13 @@ describe('a call', () => {
     })
   })
 
-  it('of very many tools names a hundred, those first that the model may have meant', () => {
+  it('names a hundred of very many tools, likely ones first', () => {
     const names = Array.from({ length: 10_000 }, (_, at) => (at === 9_999 ? 'create_invoice' : `tool_${at}`))
     const text = notFoundText('invoice.create', names)
     expect(text).toMatch(/^Tool not found: invoice\.create\. Available tools: create_invoice, tool_0, .*, tool_98 and 9900 more\.$/)
   })
 
-  it('H17 of a tool that is not there names those that are', async () => {
+  it('H17 names the available tools for an unknown one', async () => {
     const { run, runner } = bench([add, defineTool({ name: 'sub', description: '' })])
     expect((await run('mul')).message).toEqual({
       role: 'tool',
@@ -66,7 +66,7 @@ describe('a call', () => {
     expect(new ToolRunner(new ToolRegistry()).notFound('mul')).toBe('Tool not found: mul. No tools are available.')
   })
 
-  it('of a tool without `execute` is not run here, and does not pass for having run', async () => {
+  it('does not run a tool without `execute`, or claim that it ran', async () => {
     const onStart = vi.fn()
     const { run } = bench([defineTool({ name: 'confirm', description: '' })], { onStart })
     expect((await run('confirm')).end).toEqual({
@@ -78,7 +78,7 @@ describe('a call', () => {
     expect(onStart).not.toHaveBeenCalled()
   })
 
-  it('S0-30 of a BaseTool runs with its own `this`, `toContent` too', async () => {
+  it('S0-30 calls a BaseTool’s `execute` and `toContent` with its own `this`', async () => {
     class Counter extends BaseTool {
       readonly name = 'counter'
       readonly description = ''
@@ -96,7 +96,7 @@ describe('a call', () => {
     expect((await run('counter')).message.content).toBe('2 of 2')
   })
 
-  it('finds tools that come and go', async () => {
+  it('finds tools that are added and removed', async () => {
     const registry = new ToolRegistry()
     const runner = new ToolRunner(registry)
     const { call, environment } = bench([])
@@ -106,8 +106,8 @@ describe('a call', () => {
   })
 })
 
-describe('what a tool is given', () => {
-  it('its arguments and all there is to know of the call', async () => {
+describe('execute', () => {
+  it('receives its arguments and everything known about the call', async () => {
     const context = { user: 'ann' }
     let seen: { args: object; ctx: ToolContext } | undefined
     const tool = defineTool({
@@ -134,7 +134,7 @@ describe('what a tool is given', () => {
     expect(seen?.ctx.signal.aborted).toBe(false)
   })
 
-  it('no answer where none was given, but null where null was', async () => {
+  it('receives no answer if none was given, but null if null was', async () => {
     const seen: boolean[] = []
     const { run } = bench([defineTool({ name: 'look', description: '', execute: (_args, ctx) => void seen.push('answer' in ctx) })])
     await run('look')
@@ -142,7 +142,7 @@ describe('what a tool is given', () => {
     expect(seen).toEqual([false, true])
   })
 
-  it('what its schema made of the arguments', async () => {
+  it('receives the transformed arguments', async () => {
     const tool = defineTool({
       name: 'when',
       description: '',
@@ -152,7 +152,7 @@ describe('what a tool is given', () => {
     expect((await bench([tool]).run('when', { at: '1970-01-01T00:00:01Z' })).end).toMatchObject({ value: [1000, 7] })
   })
 
-  it('arguments of its own: what it does to them reaches neither the record nor the next attempt', async () => {
+  it('receives a copy: its changes reach neither the record nor the next attempt', async () => {
     vi.useFakeTimers()
     try {
       const seen: Json[] = []
@@ -183,7 +183,7 @@ describe('what a tool is given', () => {
     }
   })
 
-  it('S4-8 onStart comes once, immediately before the function, with the arguments', async () => {
+  it('S4-8 runs immediately after onStart, which is called once with the arguments', async () => {
     const order: unknown[] = []
     const tool = defineTool({ name: 'look', description: '', parameters: { type: 'object' }, execute: () => void order.push('runs') })
     const { run } = bench([tool], { onStart: (args) => order.push(args) })
@@ -193,11 +193,11 @@ describe('what a tool is given', () => {
   })
 })
 
-describe('what comes back', () => {
+describe('the result of a call', () => {
   const returning = (value: unknown, more: object = {}) =>
     bench([defineTool({ name: 'give', description: '', execute: () => value, ...more })]).run('give')
 
-  it('H21 the value for the app, its text for the model', async () => {
+  it('H21 has the value for the app and its text for the model', async () => {
     const value = new Map([['a', 1n]])
     const { end, message } = await returning(value)
     expect(end).toMatchObject({ outcome: 'ok' })
@@ -206,7 +206,7 @@ describe('what comes back', () => {
   })
 
   it.each(hostileValues().filter(([name]) => !/then|proxy whose traps|revoked|a promise/.test(name)))(
-    'H21 anything: %s',
+    'H21 may be anything: %s',
     async (_, value) => {
       const { end, message } = await returning(value)
       expect(end.outcome).toBe('ok')
@@ -216,21 +216,21 @@ describe('what comes back', () => {
   )
 
   it.each(hostileValues().filter(([name]) => name !== 'a promise'))(
-    'H21 H23 anything that is looked at for a `then`, and anything in a list: %s',
+    'H21 H23 may be anything that has a `then`, also in a list: %s',
     async (_, value) => {
       expect(['ok', 'failed']).toContain((await returning(value)).end.outcome)
       expect((await returning([value])).end.outcome).toBe('ok')
     },
   )
 
-  it('H22 is capped, and what is too long to show is not kept either', async () => {
+  it('H22 is capped, and a value too long to show is dropped', async () => {
     const { run } = bench([defineTool({ name: 'give', description: '', execute: () => 'x'.repeat(50_000_000) })], { maxResultBytes: 349 })
     const { end, message } = await run('give')
     expect(end).toMatchObject({ outcome: 'ok', value: undefined })
     expect(message.content).toBe(`${'x'.repeat(200)}\n\n(… 49999700 of 50000000 bytes cut here …)\n\n${'x'.repeat(100)}`)
   })
 
-  it('`toContent` says what the model sees: a text, or parts', async () => {
+  it('is shown as `toContent` says: a text, or parts', async () => {
     expect((await returning(5, { toContent: (value: number) => `${value} apples` })).end).toMatchObject({ content: '5 apples', value: 5 })
     const parts = [
       { type: 'text', text: 'Here:' },
@@ -243,11 +243,11 @@ describe('what comes back', () => {
     ['', '(empty result)'],
     ['\ud800', '\ufffd'],
     [[], '(empty result)'],
-  ])('H21 `toContent` of next to nothing: %j', async (content, shown) => {
+  ])('H21 may be almost empty from `toContent`: %j', async (content, shown) => {
     expect((await returning(5, { toContent: () => content })).message.content).toBe(shown)
   })
 
-  it.each([undefined, null, 7, {}, Promise.resolve('late')])('`toContent` that returns no content: %s', async (content) => {
+  it.each([undefined, null, 7, {}, Promise.resolve('late')])('is a failure if `toContent` returns no content: %s', async (content) => {
     expect((await returning(5, { toContent: () => content })).end).toMatchObject({
       outcome: 'failed',
       code: 'tool_failed',
@@ -257,7 +257,7 @@ describe('what comes back', () => {
     })
   })
 
-  it('`toContent` that throws: the call has failed, but the tool, which did its work, is not run again', async () => {
+  it('is a failure if `toContent` throws, and the tool, which succeeded, is not run again', async () => {
     const execute = vi.fn(() => 'done')
     const tool = defineTool({
       name: 'pay',
@@ -274,14 +274,14 @@ describe('what comes back', () => {
     expect(warnings()).toHaveLength(1)
   })
 
-  it('`ask` ends the call with a question', async () => {
+  it('is a question if the tool returns `ask`', async () => {
     const question = { about: { really: true }, schema: { type: 'boolean' } }
     const { end, message } = await returning(ask(question), { retries: 3 })
     expect(end).toEqual({ outcome: 'question', question, attempts: 1 })
     expect(message).toEqual({ role: 'tool', content: '{"really":true}', toolCallId: 'call_1', name: 'give' })
   })
 
-  it('H24 the message does not change with the value', async () => {
+  it('H24 is a message that does not change with the value', async () => {
     const value = { list: [1] }
     const { message } = await returning(value)
     value.list.push(2)

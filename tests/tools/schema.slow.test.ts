@@ -5,8 +5,8 @@ import type { JsonSchema } from '../../src/tools/tool.ts'
 
 const object = (properties: object, more: object = {}): JsonSchema => ({ type: 'object', properties, ...more })
 
-describe('schemas that are taken', () => {
-  it('a slow disk is nobody’s fault, and breaks no schema that comes later', () => {
+describe('compileSchema', () => {
+  it('is not affected by a slow disk, nor are later schemas', () => {
     const script = `
       import Module from 'node:module'
       const load = Module._extensions['.js']
@@ -23,10 +23,10 @@ describe('schemas that are taken', () => {
   })
 })
 
-describe('a schema that is compiled in turns of the event loop of its own', () => {
+describe('openForeign', () => {
   const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, { type: 'string' }]))
 
-  it('is refused for that alone, also where many are stopped at once', async () => {
+  it('does not refuse a schema because many others are stopped at the same time', async () => {
     const large = () => openForeign(object(fields(3_000)), 't')
     const settled = await Promise.allSettled(Array.from({ length: 8 }, large))
     const reasons = settled.map((one) => (one.status === 'rejected' ? String(one.reason) : 'compiled'))

@@ -21,7 +21,7 @@ function refusalOf(schema: unknown): ToolloopError {
   throw new Error('Expected the schema to be refused')
 }
 
-describe('what is wrong, in words', () => {
+describe('problems of a value', () => {
   const nested = object({ list: { type: 'array', items: object({ 'na/me~': { type: 'string' } }, { required: ['id'] }) } })
 
   it.each<[string, JsonSchema, unknown, string[]]>([
@@ -76,11 +76,11 @@ describe('what is wrong, in words', () => {
     ['not', object({ n: { not: { type: 'string' } } }), { n: 'x' }, ['`n`: must NOT be valid, got "x"']],
     ['false', object({ n: false }), { n: 1 }, ['`n`: boolean schema is false, got 1']],
     ['no object', object({}), [], ['arguments: expected object, got array []']],
-  ])('H13 names the field, what was expected and what came: %s', (_, schema, value, problems) => {
+  ])('H13 name the field, what was expected and what was received: %s', (_, schema, value, problems) => {
     expect(check(schema, value)).toEqual(problems)
   })
 
-  it('H13 names a thing once, and no more things than help', () => {
+  it('H13 name each thing once, up to a useful number', () => {
     const required = Array.from({ length: 30 }, (_, i) => `field${i}`)
     expect(check(object({}, { required }), {})).toEqual([
       ...required.slice(0, 8).map((name) => `arguments: missing required \`${name}\``),
@@ -90,7 +90,7 @@ describe('what is wrong, in words', () => {
     expect(check(same, {})).toEqual(['arguments: missing required `a`'])
   })
 
-  it('H13 is short, however long what came is', () => {
+  it('H13 are short, however long the value is', () => {
     const long = 'x'.repeat(1_000_000)
     const schema = object({ s: { type: 'number' }, e: { enum: ['a'] }, p: { pattern: '^a$' } }, { additionalProperties: false })
     const words = check(schema, { s: long, e: long, p: long, [long]: 1, [`${long}y`]: { [long]: long } })
@@ -103,7 +103,7 @@ describe('what is wrong, in words', () => {
   })
 })
 
-describe('schemas that are taken', () => {
+describe('compileSchema', () => {
   const tuple7 = { type: 'array', items: [{ type: 'string' }, { type: 'number' }], additionalItems: false }
   const tuple2020 = { type: 'array', prefixItems: [{ type: 'string' }, { type: 'number' }], items: false }
 
@@ -141,19 +141,19 @@ describe('schemas that are taken', () => {
       },
     ],
     ['an anchor', { $ref: '#node', $defs: { node: { $anchor: 'node', ...object({ child: { $ref: '#node' }, n: { type: 'number' } }) } } }],
-  ])('a recursive schema: %s', (_, schema) => {
+  ])('accepts a recursive schema: %s', (_, schema) => {
     expect(check(schema, { child: { child: { n: 1 } } })).toEqual([])
     expect(check(schema, { child: { child: { n: 'x' } } })).toEqual(['`child.child.n`: expected number, got string "x"'])
   })
 
-  it('two schemas of one $id, each its own', () => {
+  it('keeps two schemas with the same `$id` apart', () => {
     const one = { $id: 'https://example.com/same', ...object({ a: { type: 'string' } }) }
     const two = { $id: 'https://example.com/same', ...object({ a: { type: 'number' } }) }
     expect([check(one, { a: 'x' }), check(two, { a: 1 })]).toEqual([[], []])
     expect([check(one, { a: 1 }).length, check(two, { a: 'x' }).length]).toEqual([1, 1])
   })
 
-  it('two schemas whose parts have one $id, each its own; a third sees neither', () => {
+  it('keeps two schemas apart whose parts share an `$id`; a third sees neither', () => {
     const using = (type: string) =>
       object({ a: { $ref: 'https://example.com/part' } }, { $defs: { part: { $id: 'https://example.com/part', type } } })
     const one = using('string')
@@ -165,7 +165,7 @@ describe('schemas that are taken', () => {
     )
   })
 
-  it('a `$schema` that is not even a text does no harm', async () => {
+  it('ignores a `$schema` that is not a text', async () => {
     const schema = JSON.parse('{ "$schema": { "toString": 1, "valueOf": 1 }, "type": "object", "required": ["a"] }')
     expect((await openForeign(schema, 't')).validate({})).toEqual(['arguments: missing required `a`'])
   })
@@ -173,11 +173,11 @@ describe('schemas that are taken', () => {
   it.each<[string, unknown]>([
     ['a BigInt', 10n],
     ['what throws as JSON', { toJSON: () => JSON.parse('no JSON') }],
-  ])('refuses a schema that no model can be sent: %s as a default', (_, value) => {
+  ])('refuses a schema that can’t be sent to a model: %s as a default', (_, value) => {
     expect(refusalOf(object({ n: { type: 'integer', default: value } })).code).toBe('invalid_tool')
   })
 
-  it('an $id that is that of a meta-schema breaks no other schema', () => {
+  it('does not let the `$id` of a meta-schema break other schemas', () => {
     for (const $id of ['https://json-schema.org/draft/2020-12/schema', 'http://json-schema.org/draft-07/schema']) {
       try {
         check({ $id, ...object({}) }, {})
@@ -192,7 +192,7 @@ describe('schemas that are taken', () => {
     expect(refusalOf(object({ a: { type: 'no such type' } })).code).toBe('invalid_tool')
   })
 
-  it('formats are checked; keywords and formats nobody knows are passed over', () => {
+  it('checks formats; ignores unknown keywords and formats', () => {
     const formats = object({
       uri: { type: 'string', format: 'uri' },
       email: { type: 'string', format: 'email' },
@@ -208,7 +208,7 @@ describe('schemas that are taken', () => {
     ])
   })
 
-  it('X7 a format takes a time that grows with the length of the text alone', () => {
+  it('X7 checks a format in time linear in the text', () => {
     const formats = ['url', 'uri', 'uri-reference', 'uri-template', 'email', 'hostname', 'date-time', 'duration', 'json-pointer', 'byte']
     const hostile = ['http://a', 'a@', '', '2020-01-01T'].flatMap((start) =>
       [':', '.', 'a.', 'a-', '%', '{', '@', '1'].map((piece) => `${start}${piece.repeat(200_000)}!`),
@@ -219,11 +219,11 @@ describe('schemas that are taken', () => {
     expect(['mailto:a@b.c', 'http://', 'http:// a', 'example.com', 'https://a b', 'javascript:x'].filter(url)).toEqual([])
   })
 
-  it('an empty one, which takes any object', () => {
+  it('accepts an empty schema, which allows any object', () => {
     expect(check({}, { a: 1 })).toEqual([])
   })
 
-  it('a hundred of them, each compiled once', () => {
+  it('compiles each of a hundred schemas once', () => {
     const schemas = Array.from({ length: 100 }, (_, i) => object({ [`field${i}`]: { type: 'number' } }, { required: [`field${i}`] }))
     const validators = schemas.map((schema) => compileSchema(schema, 't'))
     for (const [i, schema] of schemas.entries()) {
@@ -233,7 +233,7 @@ describe('schemas that are taken', () => {
     }
   })
 
-  it('leaves the schema as it was', () => {
+  it('does not change the schema', () => {
     const schema = Object.freeze({
       $schema: 'https://json-schema.org/draft/2020-12/schema',
       ...object({ a: Object.freeze({ type: 'string' }) }),
@@ -249,7 +249,7 @@ describe('schemas that are taken', () => {
     expect(compileSchema(schema(), 'a')).not.toBe(compileSchema(object({ a: { enum: ['x', null, '1'] } }, { required: ['a'] }), 'a'))
   })
 
-  it('one that is changed afterwards changes nothing for those it was equal to', () => {
+  it('does not apply later changes of a schema to those it was equal to', () => {
     const allowed: string[] = ['x', 'y']
     const first = object({ changed: { enum: allowed } })
     expect(check(first, { changed: 'z' })).toHaveLength(1)
@@ -258,7 +258,7 @@ describe('schemas that are taken', () => {
     expect(check(object({ changed: { enum: ['x', 'y', 'z'] } }), { changed: 'z' })).toEqual([])
   })
 
-  it('takes none for another because their JSON is the same', () => {
+  it('does not confuse schemas that only have the same JSON', () => {
     expect(check(object({ n: { const: null } }), { n: 1 })).toHaveLength(1)
     for (const odd of [Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(refusalOf(object({ n: { minimum: odd } }))).toMatchObject({ code: 'invalid_tool' })
@@ -269,14 +269,14 @@ describe('schemas that are taken', () => {
     expect(check(object({ m: { const: new Map([[1, 2]]) } }), { m: {} })).toHaveLength(1)
   })
 
-  it('forgets equal schemas that were not met for long', () => {
+  it('forgets equal schemas that were not used for long', () => {
     const schema = () => object({ forgotten: { type: 'string' } })
     const first = compileSchema(schema(), 't')
     for (let i = 0; i < 256; i++) compileSchema({ type: 'object', required: [`other_${i}`] }, 't')
     expect(compileSchema(schema(), 't')).not.toBe(first)
   })
 
-  it('keeps neither schemas nor values alive', async () => {
+  it('keeps neither schemas nor values in memory', async () => {
     setFlagsFromString('--expose-gc')
     const collect: () => void = runInNewContext('gc')
     const watched: WeakRef<object>[] = []
@@ -288,7 +288,7 @@ describe('schemas that are taken', () => {
         watched.push(new WeakRef(schema), new WeakRef(value))
       }
     }
-    // The interpreter may still hold on to the last ones it has seen.
+    // The interpreter may still hold the last ones it used.
     const alive = () => watched.filter((ref) => ref.deref() !== undefined).length
     for (let turn = 0; turn < 20 && alive() > 4; turn++) {
       await new Promise((resolve) => setImmediate(resolve))
@@ -297,11 +297,11 @@ describe('schemas that are taken', () => {
     expect(alive()).toBeLessThanOrEqual(4)
   })
 
-  it('keeps no part of a schema, once there were many others', async () => {
+  it('keeps no part of a schema after many others', async () => {
     setFlagsFromString('--expose-gc')
     const collect: () => void = runInNewContext('gc')
     const compileLongEnum = () => {
-      // So long that it is not kept as a text, but compiled as it is.
+      // Too long to be cached as text, so it is compiled directly.
       const names = Array.from({ length: 3000 }, (_, at) => `name ${at}`)
       expect(check(object({ a: { enum: names } }), { a: 'name 7' })).toEqual([])
       return new WeakRef(names)
@@ -315,14 +315,14 @@ describe('schemas that are taken', () => {
     expect(watched.deref()).toBeUndefined()
   })
 
-  it('bounds a check of somebody else’s schema, also one that equals our own', async () => {
+  it('limits the check of a foreign schema even if it equals one of our own', async () => {
     const schema = () => object({ a: { type: 'string', pattern: '^(b+)+$' } })
     const own = compileSchema(schema(), 't')
     expect((await openForeign(schema(), 't')).validate).not.toBe(own)
     expect(compileSchema(schema(), 't')).toBe(own)
   })
 
-  it('stops a check of somebody else’s schema that does not come back', async () => {
+  it('stops the endless check of a foreign schema', async () => {
     const schema = object({ a: { type: 'string', pattern: '^(a+)+$' } })
     const { validate } = await openForeign(schema, 't')
     expect(compileSchema(schema, 't')).toBe(validate)
@@ -332,10 +332,10 @@ describe('schemas that are taken', () => {
   })
 })
 
-describe('a schema that is compiled in turns of the event loop of its own', () => {
+describe('openForeign', () => {
   const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, { type: 'string' }]))
 
-  it('says the same of a value as any other', async () => {
+  it('reports the same problems as any other schema', async () => {
     const node = { type: 'object', properties: { of: { $ref: '#/$defs/node' }, at: { $ref: '#/$defs/n%61me' } }, required: ['at'] }
     const schema = { ...object({ tree: { $ref: '#/$defs/node' } }), $defs: { node, name: { type: 'string' } } }
     const {
@@ -348,7 +348,7 @@ describe('a schema that is compiled in turns of the event loop of its own', () =
     expect((await openForeign(schema, 't')).validate).toBe(validate)
   })
 
-  it('is refused if it is too large', async () => {
+  it('refuses a schema that is too large', async () => {
     const part = { $defs: { a: object(fields(200)) } }
     for (const schema of [
       object(fields(20_000)),
@@ -362,13 +362,13 @@ describe('a schema that is compiled in turns of the event loop of its own', () =
     ['what is referred to, wherever that is', { d: { a: 1, b: 2 }, x: { $ref: '#/d' }, y: { $ref: '#/d' } }, 11],
     ['what refers to itself, once', { d: { a: { $ref: '#/d' } }, x: { $ref: '#/d' }, y: { $ref: '#/d' } }, 9],
     ['all of it for what it does not know', { a: 1, x: { $ref: 'other' } }, 6],
-  ])('is as large as %s', (_, schema, size) => {
+  ])('accepts as large a schema as %s', (_, schema, size) => {
     expect(compiledSize(schema, 100)).toBe(size)
     expect(compiledSize(schema, 2)).toBe(3)
   })
 })
 
-it.each(['anyOf', 'oneOf'])('a small value can’t keep our own schema busy for ever: %s whose branches lead back to it', (union) => {
+it.each(['anyOf', 'oneOf'])('stops a small value from keeping our own schema busy forever: %s whose branches refer back to it', (union) => {
   const branch = (op: string) => ({ type: 'object', properties: { op: { const: op }, of: { $ref: '#/$defs/node' } }, required: ['op'] })
   const schema = { ...object({ tree: { $ref: '#/$defs/node' } }), $defs: { node: { [union]: [branch('and'), branch('or')] } } }
   const tree = (depth: number): object => (depth === 0 ? { op: 'or' } : { op: 'or', of: tree(depth - 1) })
@@ -376,7 +376,7 @@ it.each(['anyOf', 'oneOf'])('a small value can’t keep our own schema busy for 
   expect(check(schema, { tree: tree(24) })).toEqual([expect.stringContaining('could not be checked in time')])
 })
 
-it('a small value can’t keep our own schema busy for ever: very many items that have to differ', () => {
+it('stops a small value from keeping our own schema busy forever: very many items that must differ', () => {
   const schema = object({ list: { type: 'array', uniqueItems: true } })
   const list = Array.from({ length: 12_000 }, (_, at) => ({ at }))
   expect(check(schema, { list: list.slice(0, 10) })).toEqual([])
@@ -386,7 +386,7 @@ it('a small value can’t keep our own schema busy for ever: very many items tha
 describe('names that every object inherits', () => {
   const names = ['constructor', 'toString', 'valueOf', 'hasOwnProperty', '__proto__']
 
-  it.each(names)('H14 a required `%s` is missing unless it is there', (name) => {
+  it.each(names)('H14 a required `%s` is missing unless given', (name) => {
     const schema = { type: 'object', required: [name] }
     expect(check(schema, {})).toEqual([`arguments: missing required \`${name}\``])
     expect(check(schema, JSON.parse(`{"${name}":1}`))).toEqual([])
@@ -398,13 +398,13 @@ describe('names that every object inherits', () => {
     expect(check(schema, JSON.parse(`{"${name}":1}`))).toEqual([`arguments: unknown \`${name}\``])
   })
 
-  it.each(names.slice(0, 4))('H14 a property `%s` is checked where it is there, and only there', (name) => {
+  it.each(names.slice(0, 4))('H14 a property `%s` is checked only if given', (name) => {
     const schema = JSON.parse(`{"type":"object","properties":{"${name}":{"type":"string"}}}`)
     expect(check(schema, {})).toEqual([])
     expect(check(schema, JSON.parse(`{"${name}":1}`))).toEqual([`\`${name}\`: expected string, got number 1`])
   })
 
-  it('H14 a schema with `__proto__` among its keys pollutes nothing', () => {
+  it('H14 a schema with `__proto__` as a key pollutes nothing', () => {
     const schema = JSON.parse(
       '{"type":"object","__proto__":{"polluted":1},"properties":{"__proto__":{"type":"string"},"a":{"type":"string"}}}',
     )
@@ -413,13 +413,13 @@ describe('names that every object inherits', () => {
   })
 })
 
-it('a pattern that goes back and forth for ever is stopped, and the next check is not', () => {
+it('a pattern that backtracks forever is stopped, and the next check is not', () => {
   const schema = object({ a: { pattern: '^(a+)+$' } })
   expect(check(schema, { a: `${'a'.repeat(40)}!` })).toEqual([expect.stringContaining('could not be checked in time')])
   expect(check(schema, { a: 'b' })).toEqual(['`a`: must match pattern "^(a+)+$", got "b"'])
 })
 
-describe('schemas that are refused', () => {
+describe('schemas that compileSchema refuses', () => {
   const cyclic: JsonSchema = { type: 'object' }
   cyclic.properties = { self: cyclic }
 

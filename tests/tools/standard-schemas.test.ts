@@ -18,7 +18,7 @@ interface Trip {
   days: number
 }
 
-/** The same schema of three libraries: a city that is written in capitals, and days with a default. */
+/** The same schema in three libraries: a city that is converted to capitals, and days with a default. */
 const libraries: [string, StandardSchemaV1<unknown, Trip>][] = [
   ['zod', z.object({ city: z.string().transform((city) => city.toUpperCase()), days: z.int().max(7).default(3) })],
   [
@@ -74,7 +74,7 @@ const forms: [string, (schema: StandardSchemaV1<unknown, Trip>, given: Trip[]) =
   ],
 ]
 
-/** A set of somebody's own, which looks at nothing. */
+/** A caller's own tool set, which checks nothing. */
 const ownSet = (tool: AnyTool): ToolSet => ({
   size: 1,
   get: (name) => (name === tool.name ? tool : undefined),
@@ -91,23 +91,20 @@ describe.each(forms)('%s', (_form, make) => {
       ['a list', (tool: AnyTool) => [tool]],
       ['a registry', (tool: AnyTool) => new ToolRegistry([tool])],
       ['a set of one’s own', ownSet],
-    ])(
-      'in %s: the model is sent its JSON Schema, a call is held against it, and the tool is given what it makes of it',
-      async (_set, set) => {
-        const given: Trip[] = []
-        const model = scriptedModel([call({ city: 'oslo' }), call({ city: 'oslo', days: 9 }), call({ days: 2 }), 'Sun.'])
-        const result = await new AgentRunner({ model, tools: set(make(schema, given)) }).run('What is the weather?')
-        const [sent] = model.requests[0]?.tools ?? []
-        expect(sent?.function.parameters).toMatchObject(jsonSchema)
-        expect(sent?.function.parameters).not.toHaveProperty('$schema')
-        expect(result.toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'rejected', 'rejected'])
-        expect(result.toolCalls[0]?.args).toEqual({ city: 'oslo' })
-        expect(result.toolCalls[1]?.content).toMatch(/^Invalid arguments for tool `forecast`: `days`/)
-        expect(given).toEqual([{ city: 'OSLO', days: 3 }])
-      },
-    )
+    ])('in %s: the model gets its JSON Schema, a call is validated against it, and the tool receives its output', async (_set, set) => {
+      const given: Trip[] = []
+      const model = scriptedModel([call({ city: 'oslo' }), call({ city: 'oslo', days: 9 }), call({ days: 2 }), 'Sun.'])
+      const result = await new AgentRunner({ model, tools: set(make(schema, given)) }).run('What is the weather?')
+      const [sent] = model.requests[0]?.tools ?? []
+      expect(sent?.function.parameters).toMatchObject(jsonSchema)
+      expect(sent?.function.parameters).not.toHaveProperty('$schema')
+      expect(result.toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'rejected', 'rejected'])
+      expect(result.toolCalls[0]?.args).toEqual({ city: 'oslo' })
+      expect(result.toolCalls[1]?.content).toMatch(/^Invalid arguments for tool `forecast`: `days`/)
+      expect(given).toEqual([{ city: 'OSLO', days: 3 }])
+    })
 
-    it('a call written as text is put into its types first', async () => {
+    it('a call written as text is coerced to its types first', async () => {
       const given: Trip[] = []
       const written = '{"name":"forecast","arguments":{"city":"oslo","days":"2"}}'
       const options = { tools: [make(schema, given)], toolCalling: 'json' }
@@ -117,7 +114,7 @@ describe.each(forms)('%s', (_form, make) => {
       expect(message.toolCalls).toMatchObject([{ arguments: { city: 'oslo', days: 2 } }])
     })
 
-    it('dispatched outside of a run it is checked too', async () => {
+    it('a call dispatched outside of a run is validated too', async () => {
       const given: Trip[] = []
       const dispatcher = new ToolDispatcher([{ kind: 'registered', tools: [make(schema, given)] }])
       expect(await dispatcher.dispatch('forecast', { city: 'rome' })).toMatchObject({ success: true })
@@ -126,7 +123,7 @@ describe.each(forms)('%s', (_form, make) => {
     })
   })
 
-  it('a schema is turned into JSON Schema once, however often the tool is looked at', () => {
+  it('is converted to JSON Schema once, however often the tool is used', () => {
     let made = 0
     const zod = z.object({ city: z.string(), days: z.number() })
     const standard = zod['~standard']
@@ -143,7 +140,7 @@ describe.each(forms)('%s', (_form, make) => {
     expect(made).toBe(1)
   })
 
-  it('says the way out where its schema can give no JSON Schema, or not that of an object', () => {
+  it('suggests an alternative if its schema has no JSON Schema, or not that of an object', () => {
     const bare = v.object({ city: v.string(), days: v.number() })
     expect(() => new ToolRegistry([make(bare, [])])).toThrow(
       "Tool `forecast`: its valibot schema can't be converted to JSON Schema; wrap it in `toStandardJsonSchema` of @valibot/to-json-schema, or give it as `schema` beside a JSON Schema as `parameters`",
@@ -155,7 +152,7 @@ describe.each(forms)('%s', (_form, make) => {
   })
 })
 
-describe('a class with a JSON Schema and a Standard Schema beside it', () => {
+describe('a class with a JSON Schema and a Standard Schema', () => {
   class Bare extends BaseTool<Trip> {
     readonly name = 'forecast'
     readonly description = 'The weather.'
@@ -173,7 +170,7 @@ describe('a class with a JSON Schema and a Standard Schema beside it', () => {
     }
   }
 
-  it('E3.1 is checked by the second alone, and given what it makes of the arguments', async () => {
+  it('E3.1 is validated by the second alone, and receives its output', async () => {
     const tool = new Bare()
     expect(convertToOpenAITool(tool).function.parameters).toBe(jsonSchema)
     expect(await prepareArguments(tool, '{"city":"oslo"}')).toMatchObject({ ok: true, call: { input: { city: 'OSLO', days: 3 } } })
@@ -182,8 +179,8 @@ describe('a class with a JSON Schema and a Standard Schema beside it', () => {
   })
 })
 
-describe('the types', () => {
-  it('the parameters of a class have to make what `execute` takes', () => {
+describe('types of tools', () => {
+  it('the parameters of a class must produce what `execute` accepts', () => {
     expectTypeOf<BaseTool<Trip>['parameters']>().extract<StandardSchemaV1>().toEqualTypeOf<StandardSchemaV1<unknown, Trip>>()
     const right = z.object({ city: z.string(), days: z.number() })
     const wrong = z.object({ city: z.number() })
@@ -200,7 +197,7 @@ describe('ask', () => {
     ['zod', z.object({ yes: z.boolean() })],
     ['valibot', toStandardJsonSchema(v.object({ yes: v.boolean() }))],
     ['arktype', type({ yes: 'boolean' })],
-  ])('a question’s schema of %s is in the pending item as JSON Schema', async (_library, schema) => {
+  ])('shows a question’s schema of %s in the pending item as JSON Schema', async (_library, schema) => {
     const tool: AnyTool = { name: 'delete', description: '', parameters: {}, execute: () => ask({ about: 'Really?', schema }) }
     const model = scriptedModel([{ toolCalls: [{ name: 'delete', arguments: {} }] }])
     const { pending } = await new AgentRunner({ model, tools: [tool] }).run('go')
@@ -208,7 +205,7 @@ describe('ask', () => {
     expect(pending[0]?.schema).not.toHaveProperty('~standard')
   })
 
-  it('throws for one that can give none', () => {
+  it('throws for a schema without JSON Schema', () => {
     expect(() => ask({ about: 'Really?', schema: v.object({ yes: v.boolean() }) })).toThrow(
       /^Tool `ask`: its valibot schema can't be converted/,
     )

@@ -8,8 +8,8 @@ import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
 import type { Content, JsonObject } from '../../src/core/messages.ts'
 import { type AnyTool, defineTool, type JsonSchema, type Reconciled, type ToolContext } from '../../src/tools/tool.ts'
 
-describe('the types of a tool', () => {
-  it('the arguments of `execute` come from the schema', () => {
+describe('types of a tool', () => {
+  it('infer the arguments of `execute` from the schema', () => {
     defineTool({
       name: 't',
       description: '',
@@ -32,7 +32,7 @@ describe('the types of a tool', () => {
     expect.assertions(0)
   })
 
-  it('of a literal JSON Schema, too', () => {
+  it('infer them from a literal JSON Schema too', () => {
     defineTool({
       name: 't',
       description: '',
@@ -65,7 +65,7 @@ describe('the types of a tool', () => {
     expect.assertions(0)
   })
 
-  it('`toContent` gets what `execute` resolves with, `reconcile` the same arguments', () => {
+  it('pass what `execute` resolves with to `toContent`, and the same arguments to `reconcile`', () => {
     const tool = defineTool({
       name: 't',
       description: '',
@@ -85,7 +85,7 @@ describe('the types of a tool', () => {
     expect(tool.name).toBe('t')
   })
 
-  it('the context is the caller’s own type', () => {
+  it('have the caller’s own context type', () => {
     const tool = defineTool({
       name: 't',
       description: '',
@@ -95,7 +95,7 @@ describe('the types of a tool', () => {
     expect(tool.execute?.({}, { context: { user: 'ann' } } as ToolContext<{ user: string }>)).toBe('ann')
   })
 
-  it('a mistyped option is what the compiler points at, and not the schema', () => {
+  it('report a mistyped option, not the schema', () => {
     const parameters = z.object({ a: z.string() })
     const mistyped = [
       () =>
@@ -132,7 +132,7 @@ describe('the types of a tool', () => {
     for (const define of mistyped) expect(define).toThrow('did you mean `description`?')
   })
 
-  it('E4.1 fields in place of a schema are a type error', () => {
+  it('E4.1 refuse fields in place of a schema', () => {
     const t = { name: 't', description: '' } as const
     const agent = new AgentRunner({ model: 'demo' })
     const wrong = [
@@ -156,7 +156,7 @@ describe('the types of a tool', () => {
     for (const define of wrong) expect(define).toThrow('Tool `t`: expected')
   })
 
-  it('E4.1 a schema that is no literal, or has what others add to it, is none', () => {
+  it('E4.1 accept a schema that is not a literal, or that others have extended', () => {
     const t = { name: 't', description: '' } as const
     const text = { type: 'string' }
     const parameters = { type: 'object', properties: { city: text }, required: ['city'] }
@@ -171,7 +171,7 @@ describe('the types of a tool', () => {
     expect(of({ type: 'object' }).name).toBe('t')
   })
 
-  it('an agent as a tool is given its task, or what its own schema makes of the arguments', () => {
+  it('pass an agent’s task, or the output of its own schema, to an agent as a tool', () => {
     const agent = new AgentRunner({ model: 'demo' })
     const parameters = z.object({ a: z.string().transform(Number) })
     asTool(agent, { name: 't', description: 'd', input: (args) => expectTypeOf(args).toEqualTypeOf<{ task: string }>() && '' })
@@ -179,7 +179,7 @@ describe('the types of a tool', () => {
     expect.assertions(0)
   })
 
-  it('a tool may be made of any other', () => {
+  it('allow a tool to be made from any other', () => {
     const tool: AnyTool = defineTool({
       name: 't',
       description: 'd',

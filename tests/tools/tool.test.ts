@@ -28,13 +28,13 @@ function thrownBy(act: () => unknown): ToolloopError {
   throw new Error('Expected a throw')
 }
 
-/** A tool as someone without types may hand it in. */
+/** A tool as an untyped caller may pass it. */
 const loose = (fields: object): AnyTool => Object.assign({}, { name: 't', description: 'd', parameters: { type: 'object' } }, fields)
 
-describe('names', () => {
+describe('tool names', () => {
   const long = 'a'.repeat(64)
 
-  it.each(['a', 'A', '0', '_', '-', 'get_weather', 'Get-Weather_2', '__proto__', 'constructor', long])('S2-3 H14 takes %s', (name) => {
+  it.each(['a', 'A', '0', '_', '-', 'get_weather', 'Get-Weather_2', '__proto__', 'constructor', long])('S2-3 H14 may be %s', (name) => {
     const tool = defineTool({ name, description: 'd' })
     const registry = new ToolRegistry([tool])
     expect(registry.get(name)).toBe(tool)
@@ -62,7 +62,7 @@ describe('names', () => {
     {},
     ['a'],
     Symbol('a'),
-  ])('S2-3 H19 refuses %s, when it is defined and when it is registered', (name) => {
+  ])('S2-3 H19 may not be %s, when the tool is defined and when it is registered', (name) => {
     for (const act of [() => defineTool(loose({ name })), () => new ToolRegistry([loose({ name })])]) {
       const error = thrownBy(act)
       expect(error.code).toBe('invalid_tool')
@@ -70,7 +70,7 @@ describe('names', () => {
     }
   })
 
-  it('H19 a second tool of one name is refused, whatever else it is', () => {
+  it('H19 must be unique, whatever the tools are', () => {
     const registry = new ToolRegistry([loose({ name: 'add' })])
     expect(thrownBy(() => registry.register(loose({ name: 'add', description: 'another' })))).toMatchObject({
       code: 'invalid_tool',
@@ -80,7 +80,7 @@ describe('names', () => {
   })
 })
 
-describe('definitions that are not usable', () => {
+describe('invalid definitions', () => {
   it.each<[object, string]>([
     [{ description: undefined }, 'Expected tool `t` to have a `description`'],
     [{ description: 7 }, 'Expected tool `t` to have a `description`'],
@@ -110,7 +110,7 @@ describe('definitions that are not usable', () => {
     expect(error.fault).toBe('programmer')
   })
 
-  it.each([null, undefined, 'add', 7, class Add {}, () => {}])('is no tool at all: %s', (value) => {
+  it.each([null, undefined, 'add', 7, class Add {}, () => {}])('are not even a tool: %s', (value) => {
     const registry = new ToolRegistry()
     expect(thrownBy(() => registry.register(value as never))).toMatchObject({
       code: 'invalid_tool',
@@ -118,7 +118,7 @@ describe('definitions that are not usable', () => {
     })
   })
 
-  it('takes what is on the edge of what is allowed', () => {
+  it('do not include values at the limit', () => {
     expect(() => checkTool(loose({ timeoutMs: Number.POSITIVE_INFINITY, retries: 0, effect: 'read', description: '' }))).not.toThrow()
     expect(() => checkTool(loose({ timeoutMs: Number.MIN_VALUE, parameters: {} }))).not.toThrow()
     expect(() => checkTool(loose({ execute: undefined, timeoutMs: undefined, retries: undefined, effect: undefined }))).not.toThrow()
@@ -128,13 +128,13 @@ describe('definitions that are not usable', () => {
 describe('convertToOpenAITool', () => {
   const parameters = { type: 'object', properties: { city: { type: 'string' } } }
 
-  it('S0-2 S2-5 S2-19 gives exactly the definition', () => {
+  it('S0-2 S2-5 S2-19 returns exactly the definition', () => {
     const tool = defineTool({ name: 'weather', description: 'The weather.', parameters, effect: 'read', timeoutMs: 5, execute: () => 1 })
     expect(convertToOpenAITool(tool)).toEqual({ type: 'function', function: { name: 'weather', description: 'The weather.', parameters } })
     expect(Object.keys(convertToOpenAITool(tool).function)).toEqual(['name', 'description', 'parameters'])
   })
 
-  it.each([true, false])('S2-4 passes `strict: %s` on', (strict) => {
+  it.each([true, false])('S2-4 passes on `strict: %s`', (strict) => {
     expect(convertToOpenAITool(defineTool({ name: 'w', description: '', parameters, strict })).function).toEqual({
       name: 'w',
       description: '',
@@ -143,7 +143,7 @@ describe('convertToOpenAITool', () => {
     })
   })
 
-  it('S0-2 takes a BaseTool', () => {
+  it('S0-2 accepts a BaseTool', () => {
     expect(convertToOpenAITool(new Doubler())).toEqual({
       type: 'function',
       function: { name: 'double', description: 'Doubles.', parameters: doublerParameters },
@@ -167,7 +167,7 @@ class Doubler extends BaseTool<{ n: number }, { factor: number }> {
 }
 
 describe('BaseTool', () => {
-  it('S0-30 a subclass is a tool, with its own state and its own bounds', () => {
+  it('S0-30 makes a subclass a tool with its own state and limits', () => {
     const tool = new Doubler()
     expect(new ToolRegistry([tool]).get('double')).toBe(tool)
     expect(tool).toMatchObject({ effect: 'read', timeoutMs: 50 })
@@ -175,14 +175,14 @@ describe('BaseTool', () => {
     expectTypeOf(tool).toExtend<AnyTool>()
   })
 
-  it('S0-30 can’t be made without its four members', () => {
+  it('S0-30 can’t be constructed without its four members', () => {
     expectTypeOf<typeof BaseTool>().not.toExtend<new () => unknown>()
     expectTypeOf<keyof BaseTool>()
       .extract<'name' | 'description' | 'parameters' | 'execute'>()
       .toEqualTypeOf<'name' | 'description' | 'parameters' | 'execute'>()
   })
 
-  it('H19 a subclass with a bad name is refused when it is registered', () => {
+  it('H19 has an invalid name refused at registration', () => {
     class Bad extends Doubler {
       override readonly name = 'no good' as 'double'
     }
@@ -190,14 +190,14 @@ describe('BaseTool', () => {
   })
 })
 
-describe('defineTool with plain JSON Schema', () => {
-  it('keeps the schema as it is, and none means no arguments', () => {
+describe('defineTool with JSON Schema', () => {
+  it('keeps the schema unchanged; no schema means no arguments', () => {
     const parameters = { type: 'object', properties: { a: { $ref: '#/$defs/A' } }, $defs: { A: { type: 'string' } }, 'x-own': 1 }
     expect(defineTool({ name: 't', description: '', parameters }).parameters).toBe(parameters)
     expect(defineTool({ name: 't', description: '' }).parameters).toEqual({ type: 'object', properties: {}, additionalProperties: false })
   })
 
-  it('H13 validates the arguments of such a tool like any other’s', async () => {
+  it('H13 validates the arguments like those of any tool', async () => {
     const tool = defineTool({
       name: 't',
       description: '',
@@ -232,7 +232,7 @@ const libraries: [string, StandardSchemaV1][] = [
 describe.each(libraries)('defineTool with %s', (_, parameters) => {
   const tool: AnyTool = defineTool({ name: 'forecast', description: '', parameters })
 
-  it('shows the model a JSON Schema of what it may send, without `$schema`', () => {
+  it('shows the model a JSON Schema of its input, without `$schema`', () => {
     expect(tool.parameters).toMatchObject({
       type: 'object',
       properties: { city: { type: 'string', minLength: 1 }, days: { type: 'integer', maximum: 7 }, unit: { enum: ['C', 'F'] } },
@@ -242,7 +242,7 @@ describe.each(libraries)('defineTool with %s', (_, parameters) => {
     expect(new ToolRegistry([tool]).size).toBe(1)
   })
 
-  it('H13 checks, and hands the tool what its schema made of the arguments; the call keeps what the model sent', async () => {
+  it('H13 validates, and passes the schema’s output to the tool; the call keeps what the model sent', async () => {
     expect(await prepareArguments(tool, '{"city":"Oslo"}')).toMatchObject({
       ok: true,
       call: { args: { city: 'Oslo' }, input: { city: 'Oslo', days: 3 } },
@@ -262,7 +262,7 @@ describe.each(libraries)('defineTool with %s', (_, parameters) => {
 })
 
 describe('defineTool with a Standard Schema', () => {
-  it('H13 runs the checks a JSON Schema has no word for, also asynchronous ones', async () => {
+  it('H13 runs checks that JSON Schema can’t express, including asynchronous ones', async () => {
     const even = z.object({ n: z.number().refine((n) => n % 2 === 0, 'expected an even number') })
     const free = z.object({ name: z.string().refine(async (name) => name !== 'taken', 'that name is taken') })
     expect(await prepareArguments(defineTool({ name: 't', description: '', parameters: even }), '{"n":3}')).toMatchObject({
@@ -277,7 +277,7 @@ describe('defineTool with a Standard Schema', () => {
     expect(await prepareArguments(tool, '{"name":"free"}')).toMatchObject({ ok: true })
   })
 
-  it('H13 a check that throws refuses the call, in words', async () => {
+  it('H13 refuses the call with a message if a check throws', async () => {
     const broken = z.object({
       n: z.number().refine(() => {
         throw new Error('database gone')
@@ -289,7 +289,7 @@ describe('defineTool with a Standard Schema', () => {
     })
   })
 
-  it('takes a transformation: the schema is of what comes in, the tool gets what goes out', async () => {
+  it('accepts a transformation: the model sees the input, the tool receives the output', async () => {
     const tool = defineTool({
       name: 't',
       description: '',
@@ -301,7 +301,7 @@ describe('defineTool with a Standard Schema', () => {
     expect(prepared).toEqual({ ok: true, call: { tool, args: { when: '1970-01-01T00:00:01Z' }, input: { when: new Date(1000) } } })
   })
 
-  it('says the way out where a schema can give no JSON Schema', () => {
+  it('suggests an alternative if a schema has no JSON Schema', () => {
     const bare = v.object({ n: v.number() })
     expect(thrownBy(() => defineTool({ name: 't', description: '', parameters: bare }))).toMatchObject({
       code: 'invalid_tool',
@@ -321,7 +321,7 @@ describe('defineTool with a Standard Schema', () => {
     expect(thrownBy(() => defineTool({ name: 't', description: '', parameters: z.array(z.string()) })).code).toBe('invalid_tool')
   })
 
-  it('takes a recursive schema', async () => {
+  it('accepts a recursive schema', async () => {
     const node = z.object({
       name: z.string(),
       get children() {
@@ -339,7 +339,7 @@ describe('defineTool with a Standard Schema', () => {
 })
 
 describe('ask', () => {
-  it('only what `ask` made is a question', () => {
+  it('is the only way to make a question', () => {
     const given = { about: 'Really?', schema: { type: 'boolean' } }
     const question = ask(given)
     expect(question).toEqual(given)

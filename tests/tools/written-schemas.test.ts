@@ -16,7 +16,7 @@ import { type AnyTool, BaseTool, defineTool, type JsonSchema } from '../../src/t
 
 const base = { name: 't', description: 'd', execute: () => 'ran' }
 const text = { type: 'string' }
-/** A schema as someone without types may write it. */
+/** A schema as an untyped caller may write it. */
 const loose = (schema: object): JsonSchema => schema as JsonSchema
 
 const wrong: [what: string, schema: object, words: string][] = [
@@ -107,7 +107,7 @@ class Written extends BaseTool {
   }
 }
 
-describe('a JSON Schema that does not say what it was written to say', () => {
+describe('a JSON Schema that doesn’t mean what was intended', () => {
   it.each(wrong)('E4.1 %s: `defineTool` throws `invalid_tool`, which says how to write it', (_what, schema, words) => {
     const failure = expect.objectContaining({ code: 'invalid_tool', message: expect.stringContaining(words) })
     expect(() => defineTool({ ...base, parameters: loose(schema) })).toThrow(failure)
@@ -116,31 +116,31 @@ describe('a JSON Schema that does not say what it was written to say', () => {
     expect(() => new AgentRunner({ model: 'demo', tools: [new Written(schema)] })).toThrow(failure)
   })
 
-  it.each(right)('E4.1 %s: is a schema', (_what, schema) => {
+  it.each(right)('E4.1 %s: is accepted', (_what, schema) => {
     expect(() => new AgentRunner({ model: 'demo', tools: [defineTool({ ...base, parameters: loose(schema) })] })).not.toThrow()
     expect(() => new ToolRegistry([new Written(schema)])).not.toThrow()
   })
 
-  it('E4.1 `jsonSchema` and `outputSchema` are looked at too', () => {
+  it('E4.1 is refused as `jsonSchema` and `outputSchema` too', () => {
     const parameters = v.object({ a: v.string() })
     expect(() => defineTool({ ...base, parameters, jsonSchema: { a: text } })).toThrow('Tool `t`: expected a schema, got fields (`a`)')
     expect(() => defineTool({ ...base, outputSchema: { a: text } })).toThrow('Tool `t.outputSchema`: expected a schema, got fields (`a`)')
   })
 
-  it('E4.1 `schema` alone, as LangChain calls it, is refused: the model would be told of no parameters', () => {
+  it('E4.1 is refused as `schema` alone, as LangChain calls it, because the model would see no parameters', () => {
     const schema = z.object({ a: z.string() })
     expect(() => defineTool({ ...base, schema } as never)).toThrow('did you mean `parameters`?')
     const tool: AnyTool = defineTool({ ...base, parameters: schema })
     expect(defineTool({ ...tool, name: 'u' })).toMatchObject({ name: 'u', schema })
   })
 
-  it('E4.1 a schema that holds itself is left to the compiler', () => {
+  it('E4.1 is left to the compiler if it contains itself', () => {
     const schema: JsonSchema = { type: 'object', properties: {} }
     schema.properties = { inner: schema }
     expect(() => new ToolRegistry([{ ...base, parameters: schema }])).toThrow('not a usable JSON Schema')
   })
 
-  it('E4.1 `output` is looked at too', async () => {
+  it('E4.1 is refused as `output` too', async () => {
     const model = scriptedModel(['never'])
     const run = new AgentRunner({ model }).run('go', { output: loose({ city: z.string() }) })
     await expect(run).rejects.toMatchObject({ code: 'invalid_option', message: expect.stringContaining('write `z.object({ city: … })`') })
@@ -150,15 +150,15 @@ describe('a JSON Schema that does not say what it was written to say', () => {
   })
 })
 
-describe('a schema that comes from elsewhere', () => {
+describe('a foreign schema', () => {
   const foreign: JsonObject = { type: 'object', city: text, properties: {}, required: ['a'] }
 
-  it('E4.1 is taken as it is, once it has been compiled as such', async () => {
+  it('E4.1 is accepted unchanged once it has been compiled as such', async () => {
     await openForeign(foreign, 't')
     expect(new ToolRegistry([{ ...base, parameters: foreign }]).get('t')?.parameters).toEqual(foreign)
   })
 
-  it('E4.1 is taken as it is from LangChain', async () => {
+  it('E4.1 is accepted unchanged from LangChain', async () => {
     const [tool] = await fromLangChainTools([langChainTool(() => 'ran', { name: 't', description: 'd', schema: foreign })])
     expect(new ToolRegistry(tool && [tool]).get('t')?.parameters).toEqual(foreign)
     expect(acceptSchema(foreign)).toBe(foreign)

@@ -27,8 +27,8 @@ import { TerminalLines } from '../terminal/terminal-lines.ts'
 import { type ChatState, runSlashCommand, slashCommands } from './slash-commands.ts'
 
 /**
- * `toolloop chat`: a conversation, one prompt a line, until the end of the input. Resolves with the exit code: that of the last run
- * that did not answer, when nobody sits there to read why; rejects for options and files that are not usable.
+ * `toolloop chat`: a conversation, with one prompt per line, until the end of the input. Resolves with the exit code. If no person is at
+ * the terminal to read the reason, that is the code of the last run without an answer. Rejects for invalid options and files.
  */
 export async function chat(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
@@ -56,7 +56,7 @@ export async function chat(flags: Flags, io: CliIO): Promise<number> {
   }
 }
 
-/** The prompt of somebody who sits there. */
+/** Opens the prompt on a terminal. */
 async function openPrompt(terminal: Terminal, flags: Flags, calls: ShownCalls): Promise<TerminalLines> {
   const { io } = terminal
   const history = await openPromptHistory(io, (error) => terminal.note(`prompts are not remembered: ${messageOf(error)}`))
@@ -70,7 +70,7 @@ async function openPrompt(terminal: Terminal, flags: Flags, calls: ShownCalls): 
   return lines
 }
 
-/** Where the conversation is kept, if it is, and what was said in it before. */
+/** The stored conversation, if there is one, and its earlier messages. */
 interface Kept {
   session: OpenSession | undefined
   earlier: readonly ChatMessage[]
@@ -90,7 +90,7 @@ class Chat implements ChatState {
   #choice: ModelChoice
   #runner: AgentRunner | undefined
   #running: AbortController | undefined
-  /** Whether the last thing at the prompt was a Ctrl-C: one more ends the chat. */
+  /** Whether the last input at the prompt was Ctrl-C: another one ends the chat. */
   #aboutToQuit = false
   readonly #quit = new AbortController()
   #exitCode = EXIT_OK
@@ -131,7 +131,7 @@ class Chat implements ChatState {
 
   readonly say = (line: string): void => this.#terminal.note(line)
 
-  /** Those of this folder; undefined where none are kept. */
+  /** The conversations of this folder; undefined if they are not stored. */
   get sessions(): Sessions | undefined {
     return this.#session?.sessions
   }
@@ -158,7 +158,10 @@ class Chat implements ChatState {
     if (this.#lines.interactive && !this.#flags.quiet) await this.#showExamples()
     if (this.messages.length > 0 && !this.#flags.quiet)
       this.say(
-        this.#terminal.paint('dim', `${this.#session?.id}: goes on after ${plural(this.messages.length, 'message')}; /history shows them`),
+        this.#terminal.paint(
+          'dim',
+          `${this.#session?.id}: continues after ${plural(this.messages.length, 'message')}; /history shows them`,
+        ),
       )
     const ended = AbortSignal.any([this.#interrupts.signal, this.#quit.signal])
     if (!(await this.#isFree(ended))) return this.#interrupts.exitCode ?? EXIT_PAUSED
@@ -181,7 +184,7 @@ class Chat implements ChatState {
     return this.#lines.interactive ? EXIT_OK : this.#exitCode
   }
 
-  /** What the demo model understands with the tools of this chat; other models need no examples. */
+  /** Shows examples that the demo model understands with the tools of this chat. Other models need none. */
   async #showExamples(): Promise<void> {
     if (openChoice(this.#choice).provider !== 'demo') return
     const { examplesFor } = await import('../../models/demo/talk.ts')
@@ -189,7 +192,7 @@ class Chat implements ChatState {
     if (examples.length > 0) this.say(this.#terminal.paint('dim', withoutControls(`try: ${examples.map(({ text }) => text).join(' · ')}`)))
   }
 
-  /** Whether the conversation can go on: a run that waits in it has to be decided, or given up, before. */
+  /** Whether the conversation can continue. A run that waits in it must first be decided or abandoned. */
   async #isFree(signal: AbortSignal): Promise<boolean> {
     const { id, sessions } = this.#session ?? {}
     const { waiting } = (id !== undefined && (await sessions?.get(id))) || {}
@@ -198,7 +201,7 @@ class Chat implements ChatState {
     this.say(this.#terminal.paint('yellow', withoutControls(`${id}: a run waits for a decision on ${tools}`)))
     this.#terminal.row(this.#terminal.paint('dim', `to decide: toolloop runs decide ${waiting.runId} --journal FILE`))
     if (this.#lines.interactive) {
-      const answer = await this.#lines.ask('give that run up, and go on without it? [y/N] ', signal).catch(() => '')
+      const answer = await this.#lines.ask('abandon that run and continue without it? [y/N] ', signal).catch(() => '')
       if (/^\s*y(es)?\s*$/i.test(answer)) {
         await sessions?.release(id)
         this.messages = (await sessions?.read(id)) ?? []
@@ -226,7 +229,7 @@ class Chat implements ChatState {
         this.say(this.#terminal.paint('dim', describeSpending(result, performance.now() - begun)))
       const ending = describeEnding(result)
       if (ending === undefined) return
-      // Whoever has typed on did not know how this would end.
+      // Input typed ahead was written without knowing this ending.
       this.#lines.takeBack()
       this.say(this.#terminal.paint('yellow', ending))
       if (result.stopReason === 'paused') this.say(this.#terminal.paint('dim', nobodyDecided))
@@ -236,7 +239,7 @@ class Chat implements ChatState {
     }
   }
 
-  /** Shows a run to its end, over the questions it asks. */
+  /** Shows a run to its end, including the questions it asks. */
   async #show(runner: AgentRunner, begun: RunStream, signal: AbortSignal): Promise<RunResult> {
     for (let stream = begun; ; ) {
       const renderer = new RunRenderer(this.#terminal, this.tools, { quiet: this.#flags.quiet === true, calls: this.#calls })
@@ -249,7 +252,7 @@ class Chat implements ChatState {
     }
   }
 
-  /** What is typed may name files; what comes over a pipe may be anybody's, and names none. */
+  /** Only typed text may attach files, because piped input may come from anybody. */
   async #messageOf(prompt: TypedText): Promise<MessageInput | undefined> {
     if (!this.#lines.interactive) return { role: 'user', content: prompt.text }
     const { cwd } = this.#terminal.io
@@ -286,7 +289,7 @@ class Chat implements ChatState {
   }
 }
 
-/** A text of several lines is a prompt. */
+/** A text with several lines is a prompt. */
 function isCommand(line: string): boolean {
   return line.startsWith('/') && !line.includes('\n')
 }

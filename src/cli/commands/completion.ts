@@ -3,7 +3,7 @@ import { ToolloopError } from '../../core/errors.ts'
 import { EXIT_OK } from '../exit-codes.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
-/** What a shell runs to know the words that may stand at the cursor: lines of a word, a tab and what it is. */
+/** The command with which a shell lists the words that may stand at the cursor: lines of a word, a tab and a description. */
 const words = 'toolloop completion words --'
 
 const scripts = {
@@ -26,8 +26,8 @@ compdef _toolloop toolloop
 } as const
 
 /**
- * `toolloop completion SHELL` prints what makes a shell complete its commands and options; `toolloop completion words -- …`, which that runs,
- * what may stand at the end of a line. Resolves with the exit code.
+ * `toolloop completion SHELL` prints a script that makes a shell complete commands and options. That script runs `toolloop completion words
+ * -- …`, which prints the words that may stand at the end of a line. Resolves with the exit code.
  */
 export async function completion(shell: string, line: readonly string[], program: Command, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
@@ -42,7 +42,7 @@ interface Candidate {
   about: string
 }
 
-/** None where a file, or a text of one's own, is to stand. */
+/** Empty if a file name or free text is expected. */
 function candidates(program: Command, line: readonly string[]): Candidate[] {
   const [typed, last = ''] = [line.slice(0, -1), line.at(-1)]
   const { command, awaits } = readLine(program, typed)
@@ -55,7 +55,7 @@ function candidates(program: Command, line: readonly string[]): Candidate[] {
   return found.filter(({ word }) => word.startsWith(last))
 }
 
-/** The command that the words lead to, and the option whose value comes next. */
+/** The command that the words select, and the option whose value comes next. */
 function readLine(program: Command, typed: readonly string[]): { command: Command; awaits?: Option | undefined } {
   let command = program
   let awaits: Option | undefined

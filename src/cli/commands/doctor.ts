@@ -11,28 +11,28 @@ import { readOwnPackage } from '../setup/own-package.ts'
 import { findKeys } from '../setup/provider-keys.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
-/** What `toolloop doctor --json` prints. */
+/** The output of `toolloop doctor --json`. */
 export interface Diagnosis {
-  /** False when something that is needed is missing or broken; `problems` says what. */
+  /** False if something required is missing or broken; `problems` says what. */
   ok: boolean
   problems: string[]
   toolloop: string
   node: { version: string; required: string; ok: boolean }
-  /** Names of the variables that hold a provider's key; never their values. */
+  /** Names of the variables that hold a provider's key, never their values. */
   keys: { provider: string; variable: string }[]
   servers: FoundServer[]
-  /** Optional peer dependencies; null: not installed. */
+  /** Optional peer dependencies; a null version means that it is not installed. */
   optionalPackages: { name: string; version: string | null; use: string }[]
-  /** What shuts scripts of Skills in; `why` it is not available. */
+  /** The sandboxes for scripts of Skills; `why` one is not available. */
   sandboxes: { name: string; available: boolean; runs: string; why?: string }[]
-  /** The model of a bare `toolloop run`; absent when choosing it failed. */
+  /** The model of a plain `toolloop run`; absent if choosing it failed. */
   model?: { name: string; source: ModelChoice['source']; why: string }
 }
 
-/** Longer than a run waits: a diagnosis may wait for a slow server. */
+/** Longer than for a run, because a diagnosis may wait for a slow server. */
 const probeMs = 2_000
 const exportUse = 'exporting telemetry'
-/** What the optional packages are for. Which of them this version takes is in its package.json. */
+/** The purposes of the optional packages. Their supported versions are in package.json. */
 const uses = new Map([
   ['@anthropic-ai/sdk', 'models of Anthropic'],
   ['@dbos-inc/dbos-sdk', 'durable runs in PostgreSQL'],
@@ -53,7 +53,7 @@ const uses = new Map([
   ['pg', 'durable runs in PostgreSQL'],
 ])
 
-/** `toolloop doctor`: what is here, what is missing, and which model a run would use. Resolves with the exit code. */
+/** `toolloop doctor`: reports what is installed, what is missing, and which model a run would use. Resolves with the exit code. */
 export async function doctor(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const diagnosis = await diagnose(flags, io)
@@ -89,7 +89,7 @@ async function diagnose({ model, baseUrl }: Flags, { env, cwd }: CliIO): Promise
     ok: problems.length === 0,
     problems,
     toolloop: String(own.version),
-    // main.ts refuses to start on any other.
+    // `main.ts` refuses to start on any other version.
     node: { version: process.versions.node, required, ok: true },
     keys: findKeys(env).map(({ provider, variable }) => ({ provider, variable })),
     servers,
@@ -157,7 +157,7 @@ function describeServer({ provider, baseURL, models }: FoundServer): string {
 }
 
 /**
- * The version of a package as this one would import it; undefined when it is not installed. Its package.json is read from disk, because
+ * The version of a package as this package would import it; undefined if it is not installed. Reads its package.json from disk, because
  * many packages do not export it.
  */
 function installedVersion(name: string): string | undefined {
@@ -166,7 +166,7 @@ function installedVersion(name: string): string | undefined {
       const found: unknown = JSON.parse(readFileSync(join(folder, name, 'package.json'), 'utf8'))
       if (isJsonObject(found) && typeof found.version === 'string') return found.version
     } catch {
-      // Not in this folder; Node.js looks in the next one too.
+      // Not in this folder; Node.js also looks in the next one.
     }
   }
   return undefined

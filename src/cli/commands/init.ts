@@ -9,14 +9,14 @@ import { packageFolder } from '../setup/own-package.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
 /**
- * `toolloop init FOLDER`: a small project with an agent, a tool, a test and a configuration. Resolves with the exit code; rejects with
- * `invalid_option`, and writes nothing, where one of its files is there already.
+ * `toolloop init FOLDER`: creates a small project with an agent, a tool, a test and a configuration. Resolves with the exit code. Rejects
+ * with `invalid_option`, without writing anything, if one of its files already exists.
  */
 export async function init(given: string, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const folder = resolve(io.cwd, given)
   const templates = join(packageFolder, 'config/new-project')
-  // A file named .gitignore would not be in the package.
+  // npm would not include a file named .gitignore in the package.
   const files = (await readdir(templates)).map((name) => ({
     from: join(templates, name),
     name: name === 'gitignore' ? '.gitignore' : name,
@@ -27,7 +27,7 @@ export async function init(given: string, io: CliIO): Promise<number> {
     throw new ToolloopError('invalid_option', `Expected a folder without ${there.join(', ')}, got ${folder}. Nothing was written.`)
   await mkdir(folder, { recursive: true })
   for (const { from, name } of files) await copyFile(from, join(folder, name), constants.COPYFILE_EXCL)
-  // It may come to hold what others should not read.
+  // It may later contain secrets.
   await chmod(join(folder, 'toolloop.yaml'), 0o600)
   await writeFile(join(folder, 'package.json'), `${JSON.stringify(packageOf(folder), null, 2)}\n`, { flag: 'wx' })
   for (const name of names.sort()) terminal.note(terminal.paint('dim', `wrote ${join(relative(io.cwd, folder), name)}`))

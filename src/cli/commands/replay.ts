@@ -14,14 +14,14 @@ import { Interrupts } from '../terminal/interrupts.ts'
 import { plural } from '../terminal/render.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
-/** `toolloop replay`: plays a recorded run again. Resolves with the exit code; rejects for a file that is no recording. */
+/** `toolloop replay`: replays a recorded run. Resolves with the exit code. Rejects if the file is not a recording. */
 export async function replay(file: string, flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
   try {
     checkLive(flags)
     const recording = readRecording(resolve(io.cwd, file))
-    // Before anything is played.
+    // Checked before anything runs.
     if (flags.record !== undefined) await recordingAt(resolve(io.cwd, flags.record))
     const played = await play(recording, flags, terminal, interrupts.signal)
     if (flags.record !== undefined) await writeRecording(resolve(io.cwd, flags.record), played.recording)
@@ -34,7 +34,7 @@ export async function replay(file: string, flags: Flags, io: CliIO): Promise<num
   }
 }
 
-/** Options of what the recording has itself mean nothing. */
+/** Refuses options for something that is replayed from the recording. */
 function checkLive({ liveModel, liveTools, model, baseUrl, tools, skills }: Flags): void {
   const refuse = (given: { [flag: string]: unknown }, expected: string): void => {
     for (const [flag, value] of Object.entries(given)) if (value !== undefined) throw new InvalidOptionError(flag, expected)

@@ -16,7 +16,7 @@ import { describeSpending } from '../terminal/render.ts'
 import { explainEnding, keepingWhole, showAll, waitingFor } from '../terminal/show-run.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
-/** `toolloop run`: one prompt, one answer. Resolves with the exit code; rejects for invalid options and files. */
+/** `toolloop run`: one prompt, one answer. Resolves with the exit code. Rejects for invalid options and files. */
 export async function run(words: readonly string[], flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   if (!flags.plain && !flags.json && !flags.events) terminal.renderMarkdown()
@@ -44,13 +44,13 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
     if (io.stderr.isTTY && !flags.quiet && !flags.events)
       terminal.note(terminal.paint('dim', describeSpending(result, performance.now() - begun)))
     const code = interrupts.exitCode
-    // Nobody reads stdout any more: there is nothing to explain, or it has been said.
+    // Nobody reads stdout any more, so no explanation is needed, or it has been printed.
     if (code === EXIT_OK || code === EXIT_FAILED) return code
     explainEnding(result, agent, terminal, journal && decideCommand(result.runId, flags))
     return result.stopReason === 'aborted' ? (code ?? exitCodeOf(result)) : exitCodeOf(result)
   } catch (error) {
     if (interrupts.exitCode !== undefined) return interrupts.exitCode
-    // A program that reads stdout gets its JSON object also when there was no run.
+    // A program that reads stdout gets a JSON object even if there was no run.
     if (flags.json) terminal.print(JSON.stringify({ error: { code: codeOf(error), message: messageOf(error) } }))
     throw error
   } finally {
@@ -62,7 +62,7 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
   }
 }
 
-/** The run, in the file of `--record`. */
+/** Records the run in the file of `--record`. */
 async function recorded(
   { record }: Flags,
   { cwd, env }: CliIO,
@@ -78,8 +78,8 @@ function codeOf(error: unknown): string {
 }
 
 /**
- * The prompt: the words of the command line, or stdin when they are `-`, or when there are none and stdin is not a terminal. Input is read
- * as UTF-8 up to its end. Rejects with `invalid_option`, and examples, when there is no prompt.
+ * Reads the prompt: the words on the command line, or stdin if they are `-`, or if there are none and stdin is not a terminal. Reads input
+ * as UTF-8 up to its end. Rejects with `invalid_option`, and examples, if there is no prompt.
  */
 async function readPrompt(words: readonly string[], { stdin, env }: Pick<CliIO, 'stdin' | 'env'>, signal: AbortSignal): Promise<string> {
   const fromStdin = words.length === 1 && words[0] === '-'
@@ -99,7 +99,7 @@ function checkPrompt(prompt: string, otherwise: string, env: CliIO['env']): stri
   throw new ToolloopError('invalid_option', `Expected a prompt, got ${otherwise}. Try:\n${examples.map((line) => `  ${line}`).join('\n')}`)
 }
 
-/** How this program was started, so that the examples work as they stand. */
+/** The command that started this program, so that the examples can be copied. */
 function commandOf({ npm_lifecycle_event: script }: CliIO['env']): string {
   if (script === 'start') return 'npm start --'
   return script === 'npx' ? 'npx toolloop' : 'toolloop'

@@ -25,12 +25,12 @@ import { explainEnding, showAll, waitingFor } from '../terminal/show-run.ts'
 import { type CliIO, shorten, Terminal, withoutControls } from '../terminal/terminal.ts'
 
 const defaultLimit = 50
-/** The journal's own bound of a page. */
+/** Maximum page size of a journal. */
 const largestPage = 1_000
-/** How much of a message `runs show` shows. */
+/** Number of characters of a message that `runs show` shows. */
 const shownLength = 2_000
 
-/** `toolloop runs list`: the runs of a journal, the newest first. Resolves with the exit code. */
+/** `toolloop runs list`: lists the runs of a journal, newest first. Resolves with the exit code. */
 export async function listRuns(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   return withRuns(flags, io, async (runner) => {
@@ -58,7 +58,7 @@ async function lineOf({ runId, status, stopReason, createdAt, problem }: RunSumm
   return withoutControls(`${runId}  ${new Date(createdAt).toISOString()}  ${status === 'ended' ? stopReason : `${status}${waits}`}${told}`)
 }
 
-/** `toolloop runs show ID`: what was said and called, and what waits. Resolves with the exit code. */
+/** `toolloop runs show ID`: shows the messages and calls of a run, and what it waits for. Resolves with the exit code. */
 export async function showRecorded(runId: string, flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   return withRuns(flags, io, async (runner) => {
@@ -69,7 +69,7 @@ export async function showRecorded(runId: string, flags: Flags, io: CliIO): Prom
   })
 }
 
-/** `toolloop runs cancel ID`: ends it, whichever process carries it out. Resolves with the exit code, once it has ended. */
+/** `toolloop runs cancel ID`: ends a run, whichever process executes it. Resolves with the exit code once it has ended. */
 export async function cancelRun(runId: string, flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
@@ -77,7 +77,7 @@ export async function cancelRun(runId: string, flags: Flags, io: CliIO): Promise
     const cancel = async (runner: AgentRunner) => {
       await knownRun(runner, runId)
       await runner.runs.cancel(runId)
-      terminal.waitFor('the run is cancelled, and ends')
+      terminal.waitFor('cancelling the run')
       await runner.resume(runId, { signal: interrupts.signal }).catch((error: unknown) => {
         if (!interrupts.signal.aborted) throw error
       })
@@ -90,12 +90,12 @@ export async function cancelRun(runId: string, flags: Flags, io: CliIO): Promise
   }
 }
 
-/** `toolloop runs resume ID`: goes on with a run that a process left behind, and shows the rest of it. Resolves with the run's exit code. */
+/** `toolloop runs resume ID`: continues a run that a process has abandoned, and shows the rest of it. Resolves with the run's exit code. */
 export async function resumeRun(runId: string, flags: Flags, io: CliIO): Promise<number> {
   return goOn(runId, flags, io, async () => [])
 }
 
-/** `toolloop runs decide ID`: decides what the run waits for, and goes on with it. Resolves with the run's exit code. */
+/** `toolloop runs decide ID`: decides what a run waits for, and continues it. Resolves with the run's exit code. */
 export async function decideRun(runId: string, flags: Flags, io: CliIO): Promise<number> {
   return goOn(runId, flags, io, async (run, { terminal, tools, signal }) => {
     const items = run.pending.filter(({ toolCallId }) => flags.call === undefined || toolCallId === flags.call)
@@ -148,7 +148,7 @@ async function goOn(runId: string, flags: Flags, io: CliIO, decide: Decide): Pro
   }
 }
 
-/** What the options say of a call. Throws `invalid_option` where they don't fit it. */
+/** The verdict on a call, as given by the options. Throws `invalid_option` if they don't match the call. */
 function verdictOf({ kind, toolCallId, tool }: PendingItem, { yes, reject, answer }: Flags): Verdict {
   if ([yes, reject, answer].filter((given) => given !== undefined).length > 1)
     throw new ToolloopError('invalid_option', 'Expected one of --yes, --reject and --answer, got more')
@@ -163,7 +163,7 @@ function verdictOf({ kind, toolCallId, tool }: PendingItem, { yes, reject, answe
   )
 }
 
-/** Whoever sits there. Throws `invalid_option` where nobody does. */
+/** Asks the person at the terminal. Throws `invalid_option` if there is none. */
 function deciding(terminal: Terminal, tools: PreparedAgent['tools'], signal: AbortSignal): Deciding {
   const asker = askOnTerminal(terminal.io, tools)
   const approve = createApprove(terminal, false, asker)
@@ -172,7 +172,9 @@ function deciding(terminal: Terminal, tools: PreparedAgent['tools'], signal: Abo
   return { terminal, asker, approve, signal }
 }
 
-/** Does something with the runs of a journal. To read them does no harm to the original of a copy. */
+/**
+ * Opens a journal and runs `work` with its runs. Reading is allowed even for a copy of a journal, because it does not affect the original.
+ */
 export async function withRuns(
   flags: Flags,
   io: CliIO,
@@ -182,7 +184,7 @@ export async function withRuns(
   const journal = await openExistingJournal(flags, io, { adopt: kind === 'reads' })
   const sessions = await openKeptSessions(io)
   try {
-    // Its model is never asked: a runner is what knows the runs of a journal.
+    // Its model is never asked; a runner is needed to access the runs of a journal.
     return await work(new AgentRunner({ model: createModel('demo'), journal: journal.journal, ...(sessions && { sessions }) }))
   } finally {
     await journal.close()
@@ -190,7 +192,7 @@ export async function withRuns(
   }
 }
 
-/** Rejects with `invalid_option`. */
+/** Finds a run. Rejects with `invalid_option` if it is unknown. */
 export async function knownRun(runner: AgentRunner, runId: string): Promise<RecordedRun> {
   const run = await runner.runs.get(runId)
   if (run === undefined)
@@ -217,7 +219,7 @@ function* messageLines(message: ChatMessage): Iterable<string> {
     yield `  → ${shorten(withoutControls(`${called.name} ${called.arguments}`), shownLength)}`
 }
 
-/** Parts that are not text are named. */
+/** The content as text. Other parts are named. */
 function describeContent(content: Content): string {
   if (typeof content === 'string') return content
   return content.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join('\n')

@@ -15,8 +15,8 @@ import { Interrupts } from '../terminal/interrupts.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
 /**
- * `toolloop serve`: the agent over HTTP, until SIGINT or SIGTERM; runs under way may finish then. Resolves with the exit code; rejects for
- * options and files that are not usable.
+ * `toolloop serve`: serves the agent over HTTP until SIGINT or SIGTERM. Runs in progress may then finish. Resolves with the exit code.
+ * Rejects for invalid options and files.
  */
 export async function serve(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
@@ -40,7 +40,7 @@ export async function serve(flags: Flags, io: CliIO): Promise<number> {
     })
     const levelOf = ({ logging }: Config) => (flags.verbose ? 'debug' : flags.quiet ? 'error' : (logging?.level ?? 'info'))
     const logger = createLogger({ level: levelOf(config), destination: { write: (line) => terminal.note(line.trimEnd()) } })
-    // An option goes over the file, as everywhere; the file's model can then not be changed while the service runs.
+    // An option takes precedence over the file, as everywhere. The model in the file then can't be changed while the service runs.
     const isFixed = choice.source === 'option' || choice.source === 'environment' || flags.baseUrl !== undefined
     const { createService, listen } = await import('../../service/index.ts')
     const service = createService({
@@ -48,7 +48,7 @@ export async function serve(flags: Flags, io: CliIO): Promise<number> {
       model: openChoice(choice),
       modelIsFixed: isFixed,
       tools: await loadTools(flags.tools ?? [], cwd),
-      // Those that see nothing of the machine.
+      // Those that can't see anything of the machine.
       builtinTools: ['calculate', 'current_time'],
       token: env.TOOLLOOP_TOKEN || undefined,
       logger,
@@ -62,7 +62,7 @@ export async function serve(flags: Flags, io: CliIO): Promise<number> {
     if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(choice)))
     terminal.print(`Listening on ${listening.url}`)
     terminal.print(`Admin page:  ${listening.url}/admin/`)
-    // Whoever collects what is printed elsewhere could sign in: it is a secret, if only for ten minutes.
+    // The link is a secret for ten minutes: output that is collected elsewhere would let others sign in.
     if (io.stdout.isTTY === true || flags.signInLink) {
       terminal.print(`Sign in:     ${service.signInLink(listening.url)}`)
       if (!flags.quiet) terminal.note(terminal.paint('dim', 'this link signs in one browser, once, within 10 minutes'))
@@ -73,7 +73,7 @@ export async function serve(flags: Flags, io: CliIO): Promise<number> {
         terminal.note(terminal.paint('dim', 'the token is for this start only; TOOLLOOP_TOKEN or `service.auth.tokens` sets your own'))
     }
     if (!interrupts.signal.aborted) await once(interrupts.signal, 'abort')
-    if (!flags.quiet) terminal.note('shutting down: runs under way may finish; once more ends them')
+    if (!flags.quiet) terminal.note('shutting down once the runs in progress have finished; interrupt again to end them now')
     await listening.close()
     listening = undefined
     return EXIT_OK

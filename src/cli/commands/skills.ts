@@ -14,7 +14,7 @@ import { plural } from '../terminal/render.ts'
 import { type CliIO, Terminal, withoutControls } from '../terminal/terminal.ts'
 import { printDispatched } from './tools.ts'
 
-/** `toolloop skills list`: the Skills of `--skills`, the project and the user, and what is wrong with them. Resolves with the exit code. */
+/** `toolloop skills list`: lists the Skills of `--skills`, the project and the user, with their problems. Resolves with the exit code. */
 export async function listSkills(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const skills = await openSkills(flags, terminal)
@@ -37,7 +37,7 @@ export async function listSkills(flags: Flags, io: CliIO): Promise<number> {
   if (shown.length === 0)
     terminal.note('no Skills in .agents/skills or .toolloop/skills of this folder or your home folder; --skills names others')
   for (const { name, description, folder, scope, trusted } of shown) {
-    // What somebody else has written must not steer the terminal.
+    // Text of others must not control the terminal.
     const where = withoutControls(`${scope}${trusted ? '' : ', not trusted'}: ${folder}`)
     terminal.say(`${terminal.paint(trusted ? 'bold' : 'dim', withoutControls(name), 'stdout')} ${terminal.paint('dim', where, 'stdout')}`)
     terminal.say(`  ${withoutControls(description)}`)
@@ -46,7 +46,7 @@ export async function listSkills(flags: Flags, io: CliIO): Promise<number> {
   return EXIT_OK
 }
 
-/** `toolloop skills validate PATH`: everything that is not as it should be with a Skill, or a folder of them. Exit code 1 for an error. */
+/** `toolloop skills validate PATH`: reports all problems of a Skill, or of a folder of Skills. Exits with 1 if there is an error. */
 export async function validateSkills(path: string, flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const folder = resolve(io.cwd, basename(path) === 'SKILL.md' ? dirname(path) : path)
@@ -65,8 +65,8 @@ export async function validateSkills(path: string, flags: Flags, io: CliIO): Pro
 }
 
 /**
- * `toolloop skills run SKILL SCRIPT [args…]`: one script, as an agent would run it. SKILL is a name or a folder; whoever types it trusts it.
- * Resolves with the exit code: 0 with what it printed or returned on stdout, 1 when it failed, 2 when there is no such Skill.
+ * `toolloop skills run SKILL SCRIPT [args…]`: runs one script like an agent. SKILL is a name or a folder; typing it means trusting it.
+ * Resolves with the exit code: 0 with the script's output or result on stdout, 1 if it failed, 2 if there is no such Skill.
  */
 export async function runSkill(name: string, script: string, args: readonly string[], flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)

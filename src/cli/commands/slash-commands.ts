@@ -5,20 +5,20 @@ import type { AnyTool } from '../../tools/tool.ts'
 import { plural } from '../terminal/render.ts'
 import { shorten, withoutControls } from '../terminal/terminal.ts'
 
-/** What a slash command may see and change of a chat. */
+/** What a slash command can read and change in a chat. */
 export interface ChatState {
   readonly tools: readonly AnyTool[]
-  /** `provider/name` of the model that answers. */
+  /** `provider/name` of the current model. */
   readonly modelName: string
   readonly messages: readonly ChatMessage[]
-  /** Forgets the conversation, also where it is kept. */
+  /** Forgets the conversation, including the stored one. */
   forget(): Promise<void>
-  /** Changes the model; rejects when it can't be made, and leaves the old one then. */
+  /** Changes the model. Rejects and keeps the old one if the new one can't be created. */
   switchModel(name: string): Promise<void>
   say(line: string): void
-  /** Where conversations are kept; undefined: this one is not. */
+  /** The stored conversations; undefined if this one is not stored. */
   readonly sessions: Sessions | undefined
-  /** Shows all of a call: the last one without a number. */
+  /** Shows a call completely; without a number, the last one. */
   showCall(number?: number): void
 }
 
@@ -34,25 +34,25 @@ const mostSessions = 50
 
 const commands = new Map<string, SlashCommand>([
   ['tools', { usage: '/tools', help: 'list the tools', run: listTools }],
-  ['show', { usage: '/show [number]', help: 'show a call whole, as Ctrl-O does the last one', run: showCall }],
+  ['show', { usage: '/show [number]', help: 'show a call completely; Ctrl-O shows the last one', run: showCall }],
   ['model', { usage: '/model [provider/name]', help: 'show the model, or change it', run: changeModel }],
   ['history', { usage: '/history', help: 'show the conversation', run: showHistory }],
-  ['sessions', { usage: '/sessions', help: 'list the conversations that are kept in this folder', run: listSessions }],
+  ['sessions', { usage: '/sessions', help: 'list the conversations stored in this folder', run: listSessions }],
   ['reset', { usage: '/reset', help: 'forget the conversation', run: reset }],
   ['help', { usage: '/help', help: 'show this', run: showHelp }],
-  ['quit', { usage: '/quit', help: 'end the chat, as Ctrl-D does', run: () => 'quit' }],
+  ['quit', { usage: '/quit', help: 'end the chat, like Ctrl-D', run: () => 'quit' }],
 ])
 
-/** Every command, with its slash. */
+/** All commands, with their slash. */
 export const slashCommands: readonly string[] = [...commands.keys()].map((name) => `/${name}`)
 
-/** Runs a line that begins with a slash. */
+/** Runs a line that starts with a slash. */
 export async function runSlashCommand(line: string, state: ChatState): Promise<'quit' | undefined> {
   const [, name = '', argument = ''] = /^\/(\S*)\s*(.*)$/s.exec(line) ?? []
   const command = commands.get(name)
   if (command !== undefined) return command.run(state, argument.trim())
   state.say(
-    `unknown command /${name}${didYouMean(`/${name}`, slashCommands)}; /help lists them. To send a prompt that begins with a slash, put a space before it`,
+    `unknown command /${name}${didYouMean(`/${name}`, slashCommands)}; /help lists them. To send a prompt that starts with a slash, put a space before it`,
   )
   return undefined
 }
@@ -72,7 +72,7 @@ function showCall(state: ChatState, number: string): undefined {
 
 async function listSessions({ sessions, say }: ChatState): Promise<undefined> {
   const { sessions: found = [] } = (await sessions?.list({ limit: mostSessions })) ?? {}
-  if (found.length === 0) say('none: start the chat with --session NAME to keep it')
+  if (found.length === 0) say('none: start the chat with --session NAME to store it')
   for (const { id, updatedAt, messageCount, status } of found) {
     const changed = new Date(updatedAt).toISOString().slice(0, 16).replace('T', ' ')
     say(withoutControls(`  ${id}  ${changed}  ${plural(messageCount, 'message')}${status === 'idle' ? '' : ` (${status})`}`))
@@ -101,7 +101,7 @@ async function reset(state: ChatState): Promise<undefined> {
 function showHelp({ say }: ChatState): undefined {
   const width = Math.max(...[...commands.values()].map(({ usage }) => usage.length))
   for (const { usage, help } of commands.values()) say(`  ${usage.padEnd(width)}  ${help}`)
-  say('  @path attaches a file. Alt-Enter, Ctrl-J, or a backslash before Enter begins a new line. Ctrl-R searches earlier prompts.')
-  say('  While an answer is given you can type on: Enter sends that after the answer. Ctrl-_ takes a change back.')
-  say('  Ctrl-C ends the answer that is being given; at the prompt, twice, it ends the chat.')
+  say('  @path attaches a file. Alt-Enter, Ctrl-J, or a backslash before Enter starts a new line. Ctrl-R searches earlier prompts.')
+  say('  You can type while an answer arrives: Enter sends it after the answer. Ctrl-_ undoes a change.')
+  say('  Ctrl-C stops the current answer; pressed twice at the prompt, it ends the chat.')
 }

@@ -13,7 +13,7 @@ import { createCliLogger } from '../terminal/cli-logger.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { type CliIO, Terminal, withoutControls } from '../terminal/terminal.ts'
 
-/** `toolloop tools list`: the tools a run would have, and where they come from. Resolves with the exit code. */
+/** `toolloop tools list`: lists the tools that a run would have, and their sources. Resolves with the exit code. */
 export async function listTools(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const { dispatcher, skills } = await openToolSources(flags, terminal, createCliLogger(terminal, flags))
@@ -39,8 +39,8 @@ export async function listTools(flags: Flags, io: CliIO): Promise<number> {
 }
 
 /**
- * `toolloop tools call NAME JSON`: one call, without a model. Whoever types it has approved it. Resolves with the exit code: 0 with what the
- * tool returned on stdout, 1 when it failed, 2 when there is no such tool or it doesn't take these arguments.
+ * `toolloop tools call NAME JSON`: makes one call without a model. Typing it counts as approval. Resolves with the exit code: 0 with the
+ * tool's result on stdout, 1 if it failed, 2 if there is no such tool or the arguments are invalid.
  */
 export async function callTool(name: string, args: string, flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
@@ -69,7 +69,10 @@ export async function callTool(name: string, args: string, flags: Flags, io: Cli
   }
 }
 
-/** What is wrong with arguments, for whoever typed them; undefined: nothing. What a call answers is worded for models. */
+/**
+ * Describes what is wrong with arguments for the person who typed them; undefined if they are valid. The errors of a call itself are worded
+ * for models.
+ */
 async function problemWith(args: string, tool: AnyTool): Promise<string | undefined> {
   const parsed = parseArguments(args)
   const takes = `\`${tool.name}\` takes (${signatureOf(parametersOf(tool))})`
@@ -79,14 +82,14 @@ async function problemWith(args: string, tool: AnyTool): Promise<string | undefi
   return `${fitted.problems.map((problem) => problem.replace(/^arguments: /, '')).join('; ')}. ${takes}`
 }
 
-/** `path, from?, to?` */
+/** Returns a signature such as `path, from?, to?`. */
 function signatureOf({ properties, required }: Record<string, unknown>): string {
   const needed = Array.isArray(required) ? required : []
   const names = isJsonObject(properties) ? Object.keys(properties) : []
   return names.map((name) => (needed.includes(name) ? name : `${name}?`)).join(', ')
 }
 
-/** Prints what one call without a model returned on standard output, as text or JSON; why it failed, on standard error. */
+/** Prints the result of a call without a model on standard output, as text or JSON; an error on standard error. */
 export function printDispatched(result: DispatchResult, json: boolean, terminal: Terminal): void {
   if (json) terminal.print(JSON.stringify(result))
   else if (result.success) terminal.print(typeof result.result === 'string' ? result.result : (JSON.stringify(result.result) ?? ''))

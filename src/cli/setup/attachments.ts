@@ -5,7 +5,7 @@ import { looksBinary } from '../../tools/builtin/files/text-file.ts'
 import { isFileProblemCode, Workspace } from '../../tools/builtin/files/workspace.ts'
 import { formatBytes } from '../terminal/render.ts'
 
-/** Most bytes of one text, of one picture or document, and of all files of a prompt. */
+/** Maximum bytes of one text, of one picture or document, and of all files of a prompt. */
 const mostText = 262_144
 const mostMedia = 5_242_880
 const mostBytes = 20_971_520
@@ -13,16 +13,16 @@ const mostBytes = 20_971_520
 /** A prompt with the files it names. */
 export interface AttachedPrompt {
   message: MessageInput
-  /** What is attached, in words for who has typed the prompt. */
+  /** Descriptions of the attached files, for the person who typed the prompt. */
   attached: string[]
-  /** References to files that are not there: they stay text. */
+  /** References to files that don't exist. They stay text. */
   missing: string[]
 }
 
 /**
- * A prompt with the files that `@path` names in it: those of the workspace that its tools may read. Texts stand behind the prompt; pictures and
- * PDFs are parts of the message. Rejects with `invalid_option` for a file that can't be attached; a reference to none stays text. In `pasted`,
- * pieces of the prompt that may hold anything, an `@` that names no file that can be attached was not meant as a reference.
+ * Attaches the files that `@path` names in a prompt, as far as the workspace's tools may read them. Texts follow the prompt; pictures and
+ * PDFs become parts of the message. Rejects with `invalid_option` for a file that can't be attached. A reference to a missing file stays
+ * text. In `pasted`, the pasted pieces of the prompt, an `@` without an attachable file is not a reference.
  */
 export async function attachFiles(prompt: string, folder: string, pasted: readonly string[] = []): Promise<AttachedPrompt> {
   const [texts, media, attached, missing]: [string[], ContentPart[], string[], string[]] = [[], [], [], []]
@@ -53,7 +53,7 @@ export async function attachFiles(prompt: string, folder: string, pasted: readon
   return { message: { role: 'user', content: media.length === 0 ? text : [{ type: 'text', text }, ...media] }, attached, missing }
 }
 
-/** How often each path is named by an `@` at the beginning of a word. */
+/** How often each path is named by an `@` at the start of a word. */
 function countReferences(texts: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const text of texts) {
@@ -65,7 +65,7 @@ function countReferences(texts: readonly string[]): Map<string, number> {
   return counts
 }
 
-/** What stands behind a path may be the end of a sentence. */
+/** Removes punctuation that may end a sentence. */
 function withoutEnd(reference: string): string {
   return reference.replace(/[.,;:!?)\]]+$/, '')
 }
@@ -103,7 +103,7 @@ function asText(bytes: Buffer, path: string): string {
   try {
     return `<file path=${JSON.stringify(path)}>\n${new TextDecoder('utf-8', { fatal: true }).decode(bytes)}\n</file>`
   } catch {
-    throw refusal(path, 'it is no text in UTF-8')
+    throw refusal(path, 'it is not UTF-8 text')
   }
 }
 
@@ -114,7 +114,7 @@ function asPart(bytes: Buffer, mediaType: string, path: string): ContentPart {
     : { type: 'file', data, mediaType, name: path.split('/').at(-1) ?? path }
 }
 
-/** By its first bytes: a name may say anything. */
+/** Detects the type by the first bytes, because a name may be wrong. */
 function mediaTypeOf(bytes: Buffer): string | undefined {
   const starts = bytes.toString('latin1', 0, 12)
   if (starts.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png'

@@ -7,22 +7,22 @@ import { readConfig } from '../../service/config/config-file.ts'
 import { type FoundServer, findServers, type LocalServer, listModels, localServers } from './local-servers.ts'
 import { findKeys } from './provider-keys.ts'
 
-/** What decided about the model. */
+/** Where the choice of the model comes from. */
 type ModelSource = 'option' | 'environment' | 'file' | 'key' | 'server' | 'demo'
 
 export interface ModelChoice {
-  /** What `createModel` takes. */
+  /** Passed to `createModel`. */
   model: string | ModelSettings
-  /** What the configuration file says of providers; for `createModel` too. */
+  /** The providers in the configuration file; also passed to `createModel`. */
   providers?: Providers
-  /** The loop the configuration file names. */
+  /** The backend that the configuration file names. */
   backend?: Backend
-  /** The limits the configuration file sets. */
+  /** The limits in the configuration file. */
   limits?: LimitsConfig
   /** `provider/model`, for people. */
   name: string
   source: ModelSource
-  /** Why this one, in a few words. */
+  /** The reason for the choice, in a few words. */
   why: string
 }
 
@@ -32,26 +32,26 @@ interface ChooseModelOptions {
   /** `--base-url` */
   baseURL?: string
   env: Readonly<Record<string, string | undefined>>
-  /** The folder whose `toolloop.yaml` counts. */
+  /** The folder of `toolloop.yaml`. */
   cwd: string
-  /** What it says, where that is known already. */
+  /** The configuration, if it has already been read. */
   config?: Config
   signal?: AbortSignal
   /** Local servers to look for. Default: those of the environment. */
   servers?: readonly LocalServer[]
-  /** How long they have to answer, all together, in milliseconds. One that is not there refuses at once. Default 300. */
+  /** How long all of them together have to answer, in milliseconds. A missing one refuses the connection immediately. Default 300. */
   probeMs?: number
 }
 
-/** A configuration, and which file it is of. */
+/** A configuration, with its file. */
 type ConfigFile = Config & { file?: string }
 
 const listModelsMs = 5_000
 
 /**
- * The model to use: the option's, else that of `TOOLLOOP_MODEL`, else that of `toolloop.yaml`, else that of the first API key in the
- * environment, else the first model of a server on this machine, else the demo model. A base URL goes with a configured model; without
- * one, its server is asked for its first model. Rejects with `invalid_option` for an invalid configuration.
+ * Chooses the model: that of the option, or of `TOOLLOOP_MODEL`, or of `toolloop.yaml`, or of the first API key in the environment, or the
+ * first model of a server on this machine, or the demo model. A base URL applies to a configured model; if none is configured, its server
+ * is asked for its first model. Rejects with `invalid_option` for an invalid configuration.
  */
 export async function chooseModel(options: ChooseModelOptions): Promise<ModelChoice> {
   const { baseURL } = options

@@ -1,6 +1,6 @@
 import type { Flags } from '../flags.ts'
 
-/** The command that decides a run, with the options of the command that has started it. */
+/** The command that decides a run, with the options of the command that started it. */
 export function decideCommand(runId: string, flags: Flags): string {
   const { model, baseUrl, tools = [], builtinTools, workspace, skills = [], unsandboxed, toolCalling, instructions, journal } = flags
   const values = { model, 'base-url': baseUrl, workspace, 'tool-calling': toolCalling, instructions, journal }
@@ -14,7 +14,7 @@ export function decideCommand(runId: string, flags: Flags): string {
   return ['toolloop runs decide', runId, ...options.map(shellWord)].join(' ')
 }
 
-/** A word as a shell reads it back. */
+/** Quotes a word for a shell. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

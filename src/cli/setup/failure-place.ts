@@ -4,14 +4,14 @@ import { extname, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { clip } from '../../core/errors.ts'
 
-/** This package's own code: what it throws is the fault of the line that called it. */
+/** The folder of this package's own code. An error thrown there is attributed to the line that called it. */
 const ownFolder = fileURLToPath(new URL('../../', import.meta.url))
-/** Modules to look through for one that can't be parsed. */
+/** Maximum number of modules to check for a syntax error. */
 const maxChecked = 20
 
 /**
- * Where a module broke while it was loaded, to be put behind the reason: ` (tools.ts:12:3)` for what its code threw, the line itself for
- * what can't be parsed; empty where that can't be found out. `loaded`: URLs of the modules that were loaded, in order.
+ * The position at which a module failed to load, to append to the reason: ` (tools.ts:12:3)` for an error thrown by its code, the source
+ * line for a syntax error; empty if unknown. `loaded`: URLs of the loaded modules, in order.
  */
 export function placeOfFailure(error: unknown, loaded: readonly string[], cwd: string): string {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
@@ -22,7 +22,7 @@ export function placeOfFailure(error: unknown, loaded: readonly string[], cwd: s
   return `\n  ${relative(cwd, parsed.file)}:${parsed.line}\n${parsed.source.map((line) => `  ${clip(line)}`).join('\n')}`
 }
 
-/** The innermost line of a stack that is the user's own. */
+/** The innermost line of a stack that belongs to the user's code. */
 function callingLine(stack: string, cwd: string): string | undefined {
   for (const [, path = '', line, column] of stack.matchAll(
     /^\s+at (?:.*\()?((?:file:\/\/)?(?:\/|[A-Za-z]:[\\/])[^()]*):(\d+):(\d+)\)?$/gm,
@@ -36,11 +36,13 @@ function callingLine(stack: string, cwd: string): string | undefined {
 interface UnparsableLine {
   file: string
   line: string
-  /** The line, and marks below it. */
+  /** The line, with marks below it. */
   source: string[]
 }
 
-/** What Node.js writes above the stack of an error of its parser: `file:line`, the line (of TypeScript also lines around it), and marks. */
+/**
+ * Parses what Node.js prints above the stack of a syntax error: `file:line`, the line (for TypeScript with the lines around it), and marks.
+ */
 function unparsableLine(stack: string): UnparsableLine | undefined {
   const [, path, line, block = ''] = /^((?:file:|[/[]|[A-Za-z]:\\).*):(\d+)\n([\s\S]*?)\n(?:\n|\w*Error)/.exec(stack) ?? []
   if (path === undefined || line === undefined) return undefined
@@ -50,8 +52,8 @@ function unparsableLine(stack: string): UnparsableLine | undefined {
 }
 
 /**
- * Of an ES module Node.js says only on its way out which line can't be parsed. So it is asked for that, without running anything. TypeScript
- * has its line in the error.
+ * Finds the line with a syntax error. Node.js names that line of an ES module only as it exits, so it is asked to check the file without
+ * running it. For TypeScript, the error contains the line.
  */
 function findUnparsable(loaded: readonly string[]): UnparsableLine | undefined {
   const files = loaded.filter((url) => url.startsWith('file:') && !url.includes('/node_modules/')).map((url) => fileURLToPath(url))

@@ -5,20 +5,23 @@ import { ToolloopError } from '../../core/errors.ts'
 import type { Flags } from '../flags.ts'
 import type { CliIO } from '../terminal/terminal.ts'
 
-/** A journal that a command has opened. */
+/** A journal opened by a command. */
 export interface OpenJournal {
   journal: Journal
-  /** Resolves when nothing of it is left: no lock, no thread. */
+  /** Resolves when nothing of the journal is left: no lock, no thread. */
   close(): Promise<void>
 }
 
-/** The journal of `--journal`, or of `TOOLLOOP_JOURNAL`; undefined without either: then nothing is recorded. The file is made if it is not there. */
+/**
+ * Opens the journal of `--journal` or `TOOLLOOP_JOURNAL`, and creates the file if needed. Undefined if neither is set: nothing is recorded
+ * then.
+ */
 export async function openJournal(flags: Flags, io: CliIO): Promise<OpenJournal | undefined> {
   const file = fileOf(flags, io)
   return file === undefined ? undefined : open(file, io, false)
 }
 
-/** The same of a file that is there; `adopt`: also if it is a copy whose original is used. Rejects with `invalid_option`. */
+/** Opens an existing journal. `adopt`: even if it is a copy whose original is in use. Rejects with `invalid_option`. */
 export async function openExistingJournal(flags: Flags, io: CliIO, { adopt = false }: { adopt?: boolean } = {}): Promise<OpenJournal> {
   const file = fileOf(flags, io)
   if (file !== undefined && existsSync(resolve(io.cwd, file))) return open(file, io, adopt)
@@ -29,14 +32,14 @@ export async function openExistingJournal(flags: Flags, io: CliIO, { adopt = fal
   )
 }
 
-/** As it was given. */
+/** The file as it was given. */
 function fileOf({ journal }: Flags, { env }: CliIO): string | undefined {
   return (journal ?? env.TOOLLOOP_JOURNAL) || undefined
 }
 
 async function open(file: string, { cwd }: CliIO, adopt: boolean): Promise<OpenJournal> {
   const { sqliteJournal } = await import('../../journals/sqlite/index.ts')
-  // A command executes the runs it was asked for, and no others.
+  // A command only executes the runs it was asked for.
   const journal = sqliteJournal({ file: resolve(cwd, file), adopt, takeOverEveryMs: Number.POSITIVE_INFINITY })
   return { journal, close: () => journal.close() }
 }

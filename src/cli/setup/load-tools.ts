@@ -10,9 +10,9 @@ import { resolveSelfForTools } from './resolve-self.ts'
 const extensions = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs']
 
 /**
- * The tools of modules, in order: their named exports that are tools or arrays of tools, and a default export that is a tool, an array,
- * an object of tools or a ToolRegistry. Other named exports are ignored. Rejects with `invalid_option` when a module can't be loaded or
- * has no tools, with `invalid_tool` for an invalid tool or a duplicate name; the message names the file.
+ * Loads the tools of modules, in order: named exports that are tools or arrays of tools, and a default export that is a tool, an array, an
+ * object of tools or a ToolRegistry. Ignores other named exports. Rejects with `invalid_option` if a module can't be loaded or has no
+ * tools, and with `invalid_tool` for an invalid tool or a duplicate name. The message names the file.
  */
 export async function loadTools(paths: readonly string[], cwd: string): Promise<AnyTool[]> {
   const origins = new Map<string, string>()
@@ -41,10 +41,10 @@ async function loadModule(path: string, cwd: string): Promise<Set<AnyTool>> {
     throw new ToolloopError('invalid_option', `Expected \`--tools\` to name a module ending in ${extensions.join(', ')}, got ${path}`)
   }
   const exports = await importModule(path, file, cwd)
-  // A Set: a tool that is exported by name and again in the default array is one tool.
+  // A Set, because a tool that is exported by name and in the default array is one tool.
   const tools = new Set<AnyTool>()
   for (const [name, value] of Object.entries(exports)) {
-    // The whole of a CommonJS module, beside its parts.
+    // The whole of a CommonJS module, in addition to its parts.
     if (name === 'module.exports') continue
     for (const tool of name === 'default' ? toolsOfDefault(value, path) : toolsOfNamed(value)) {
       try {
@@ -96,7 +96,7 @@ function toolsOfDefault(value: unknown, path: string): AnyTool[] {
   if (looksLikeTool(value)) return [value]
   const list: unknown[] | undefined = isRegistry(value) ? value.list() : Array.isArray(value) ? value : undefined
   if (list?.every(looksLikeTool)) return list
-  // The exports of a CommonJS module come as such an object, and may have more than tools.
+  // The exports of a CommonJS module arrive as such an object, and may include more than tools.
   if (list === undefined && typeof value === 'object' && value !== null) return Object.values(value).flatMap(toolsOfNamed)
   const [stranger] = list?.filter((entry) => !looksLikeTool(entry)) ?? []
   const got = list === undefined ? show(value) : `a list with ${show(stranger)}${lackOf(stranger)}`
@@ -106,7 +106,7 @@ function toolsOfDefault(value: unknown, path: string): AnyTool[] {
   )
 }
 
-/** Not `instanceof`: the module may have its classes from another copy of this package. */
+/** Not `instanceof`, because the module may use classes of another copy of this package. */
 function isRegistry(value: unknown): value is { list(): unknown[] } {
   return typeof value === 'object' && value !== null && 'getAllSpecs' in value && 'list' in value && typeof value.list === 'function'
 }
@@ -125,7 +125,7 @@ function describeExports(exports: Record<string, unknown>): string {
   return `${[...all].map(([name, value]) => `\`${name}\`${lackOf(value)}`).join(', ')}${hint}`
 }
 
-/** What something that is nearly a tool lacks to be one; empty for anything else. */
+/** The missing fields of a value that is almost a tool; empty for anything else. */
 function lackOf(value: unknown): string {
   if (!isObject(value)) return ''
   const lacks = ['name', 'description', 'parameters'].filter((field) => !(field in value))

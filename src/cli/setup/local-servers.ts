@@ -2,18 +2,18 @@ import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 
 /** A model server that may be running on this machine. */
 export interface LocalServer {
-  /** Its provider's name in `provider/model`. */
+  /** The provider's name in `provider/model`. */
   provider: 'ollama' | 'lmstudio' | 'vllm'
   /** `http://host:port/v1` */
   baseURL: string
 }
 
 export interface FoundServer extends LocalServer {
-  /** Ids of its chat models, those first that are known to call tools. Empty: it runs, but has none. */
+  /** Ids of its chat models; those known to call tools come first. Empty if the server runs but has no models. */
   models: string[]
 }
 
-/** Where each server listens by default, and the variable that says otherwise: a port, `host`, `host:port` or a URL. */
+/** The default port of each server, and the variable that overrides it: a port, `host`, `host:port` or a URL. */
 const servers = [
   // https://docs.ollama.com/faq#how-do-i-configure-ollama-server
   { provider: 'ollama', variable: 'OLLAMA_HOST', port: 11434 },
@@ -28,7 +28,7 @@ export function localServers(env: Readonly<Record<string, string | undefined>>):
   return servers.map(({ provider, variable, port }) => ({ provider, baseURL: `${originOf(env[variable], port)}/v1` }))
 }
 
-/** `0.0.0.0` is an address to listen at, not one to connect to. */
+/** The address to connect to. `0.0.0.0` is only an address to listen on. */
 function originOf(host: string | undefined, port: number): string {
   const given = host?.trim() ?? ''
   if (given === '') return `http://127.0.0.1:${port}`
@@ -40,7 +40,10 @@ function originOf(host: string | undefined, port: number): string {
   return url.origin
 }
 
-/** The servers that answer within `withinMs`, all asked at once, in their order. Never rejects: what does not answer is not there. */
+/**
+ * The servers that answer within `withinMs`, in their order. Asks all of them at once. Never rejects: a server that does not answer is left
+ * out.
+ */
 export async function findServers(candidates: readonly LocalServer[], withinMs: number, signal?: AbortSignal): Promise<FoundServer[]> {
   const found = await Promise.all(
     candidates.map(async (server) => {
@@ -52,18 +55,20 @@ export async function findServers(candidates: readonly LocalServer[], withinMs: 
   return found.filter((server) => server !== undefined)
 }
 
-/** Ids of the chat models an OpenAI-compatible server has. Rejects when it does not answer in time, or with something else. */
+/**
+ * Ids of the chat models of an OpenAI-compatible server. Rejects if it does not answer in time, or if the response is not a list of models.
+ */
 export async function listModels(baseURL: string, withinMs: number, signal?: AbortSignal): Promise<string[]> {
   const models = await fetchList(`${baseURL.replace(/\/+$/, '')}/models`, 'data', withinMs, signal)
   return models.flatMap(({ id }) => (typeof id === 'string' && !isEmbeddingName(id) ? [id] : []))
 }
 
-/** The same of Ollama, whose own list says what each model can do: https://docs.ollama.com/api/tags */
+/** The same for Ollama, whose own list includes the capabilities of each model: https://docs.ollama.com/api/tags */
 async function listOllamaModels(baseURL: string, withinMs: number, signal?: AbortSignal): Promise<string[]> {
   const models = await fetchList(new URL('/api/tags', baseURL).href, 'models', withinMs, signal)
   const chatModels = models.flatMap(({ name, capabilities }) => {
     if (typeof name !== 'string') return []
-    // Older servers don't say.
+    // Older servers don't report capabilities.
     if (!Array.isArray(capabilities)) return isEmbeddingName(name) ? [] : [{ name, callsTools: false }]
     return capabilities.includes('completion') ? [{ name, callsTools: capabilities.includes('tools') }] : []
   })
@@ -76,7 +81,7 @@ function isEmbeddingName(name: string): boolean {
   return /embed/i.test(name)
 }
 
-/** The objects in a body's `field`. Rejects for a body that has no such list. */
+/** The objects in the `field` of a response. Rejects if it has no such list. */
 async function fetchList(url: string, field: string, withinMs: number, signal: AbortSignal | undefined): Promise<JsonObject[]> {
   const limit = AbortSignal.timeout(withinMs)
   const response = await fetch(url, {
@@ -85,7 +90,7 @@ async function fetchList(url: string, field: string, withinMs: number, signal: A
     headers: { accept: 'application/json' },
   })
   const body: unknown = response.ok ? await response.json() : await response.body?.cancel()
-  // Any other server may listen at such a port; only this shape is a model server's. Ollama without models may send null.
+  // Another kind of server may listen on this port; only this shape is that of a model server. Ollama may send null if it has no models.
   const list = isJsonObject(body) ? body[field] : undefined
   if (!Array.isArray(list) && list !== null) {
     throw new Error(`Expected a list of models from ${url}, got a different response with status ${response.status}`)

@@ -6,7 +6,7 @@ import type { McpUrl } from '../../tools/mcp/index.ts'
 import type { Flags } from '../flags.ts'
 import type { CliIO } from '../terminal/terminal.ts'
 
-/** An MCP server with an address, by its name in the configuration. Rejects with `invalid_option`. */
+/** Finds an MCP server with an address by its name in the configuration. Rejects with `invalid_option`. */
 export async function serverNamed(name: string, flags: Flags, { cwd, env }: CliIO): Promise<McpUrl> {
   const file = resolve(cwd, flags.config ?? (await findConfigFile(cwd)) ?? 'toolloop.yaml')
   const text = await readConfigText(file)
@@ -19,7 +19,7 @@ export async function serverNamed(name: string, flags: Flags, { cwd, env }: CliI
   throw new ToolloopError('invalid_option', `Expected the name of an MCP server with a \`url\` in ${file}, ${known}; got \`${name}\``)
 }
 
-/** Where tokens are kept for servers whose configuration names no other place. Undefined: where the library keeps them. */
+/** The folder for the tokens of servers that are configured without one. Undefined means the library's default. */
 export function tokenFolder({ env: { HOME } }: Pick<CliIO, 'env'>): string | undefined {
   return HOME === undefined ? undefined : join(HOME, '.toolloop', 'mcp')
 }

@@ -14,14 +14,14 @@ import { openToolSources } from './tool-sources.ts'
 export interface PreparedAgent {
   choice: ModelChoice
   tools: AnyTool[]
-  /** Everything the runner is made of. */
+  /** The options of the runner. */
   options: BackendOptions
-  /** Ends what its tools have started. */
+  /** Ends everything its tools have started. */
   close(): Promise<void>
 }
 
 /**
- * Turns the command line into the options of a runner. Rejects with an error with the fault `programmer` for invalid options, files and
+ * Converts the command line to the options of a runner. Rejects with an error whose fault is `programmer` for invalid options, files and
  * modules, before anything is sent to a model.
  */
 export async function prepareAgent(flags: Flags, terminal: Terminal, signal: AbortSignal): Promise<PreparedAgent> {
@@ -30,10 +30,10 @@ export async function prepareAgent(flags: Flags, terminal: Terminal, signal: Abo
   const logger = createCliLogger(terminal, flags)
   const { dispatcher, skills } = await openToolSources(flags, terminal, logger)
   const instructions = [own, skills?.catalogue()].filter((text) => text !== undefined && text !== '').join('\n\n') || undefined
-  // Nothing has been started until a tool is called.
+  // Nothing is started until a tool is called.
   const choice = await chooseModel({ model: flags.model, baseURL: flags.baseUrl, env, cwd, signal })
   const { deadlineMs, tokens, costUsd, toolCalls, repeatedCalls, repeatWindow, ...settings } = choice.limits ?? {}
-  // What is given on the command line goes over the file, as everywhere.
+  // Options on the command line take precedence over the file, as everywhere.
   const options: BackendOptions = {
     ...settings,
     model: openChoice(choice),
@@ -50,12 +50,12 @@ export async function prepareAgent(flags: Flags, terminal: Terminal, signal: Abo
   return { choice, tools: dispatcher.list(), options, close: async () => skills?.close() }
 }
 
-/** An option in seconds, as runners and tools take it. */
+/** Converts an option in seconds to milliseconds. */
 export function inMilliseconds(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : seconds * 1_000
 }
 
-/** Throws what `createModel` throws. */
+/** Creates the chosen model. Throws like `createModel`. */
 export function openChoice({ model, providers }: ModelChoice): ChatModel {
   return createModel(model, { providers })
 }
@@ -65,7 +65,7 @@ export function describeChoice({ name, source, why }: ModelChoice): string {
   return source === 'demo' ? 'demo model (no key found) — see toolloop doctor' : `model: ${name} (${why})`
 }
 
-/** The instructions of `--instructions`, from a file where it names one. */
+/** The text of `--instructions`, read from a file if it names one. */
 export async function readInstructions(given: string | undefined, cwd: string): Promise<string | undefined> {
   if (given === undefined || !given.startsWith('@')) return given
   const file = resolve(cwd, given.slice(1))

@@ -1,17 +1,17 @@
 import { findPreset, providerNames } from '../../models/presets.ts'
 
-/** A provider's API key as the environment has it. */
+/** A provider's API key in the environment. */
 interface FoundKey {
   provider: string
-  /** The variable's name; its value is never read out. */
+  /** The name of the variable. Its value is never read here. */
   variable: string
-  /** The model to use when none is named; undefined: this provider has to be asked for by name. */
+  /** The default model; undefined if the provider has none and must be selected by name. */
   defaultModel?: string
 }
 
 /**
- * In order of preference: general-purpose models that call tools. Providers retire them, so `--model`, `TOOLLOOP_MODEL` and
- * `toolloop.yaml` go first.
+ * Default models in order of preference: general-purpose models that call tools. Providers retire models, so `--model`, `TOOLLOOP_MODEL`
+ * and `toolloop.yaml` take precedence.
  */
 const defaultModels = new Map([
   ['openai', 'gpt-5.2'],
@@ -27,14 +27,14 @@ const defaultModels = new Map([
   ['groq', 'openai/gpt-oss-120b'],
 ])
 
-/** The keys the environment has, in order of preference. An empty variable counts as absent. */
+/** The keys in the environment, in order of preference. An empty variable counts as absent. */
 export function findKeys(env: Readonly<Record<string, string | undefined>>): FoundKey[] {
   const known = providerNames()
   const preferred = [...defaultModels.keys()].filter((provider) => known.includes(provider))
   const found = new Map<string, FoundKey>()
   for (const provider of new Set([...preferred, ...known])) {
     const variable = [findPreset(provider).apiKeyEnv ?? []].flat().find((name) => (env[name] ?? '').trim() !== '')
-    // Several providers may share a variable; it is the first one's.
+    // Several providers may share a variable; it counts for the first.
     if (variable === undefined || found.has(variable)) continue
     found.set(variable, { provider, variable, defaultModel: defaultModels.get(provider) })
   }

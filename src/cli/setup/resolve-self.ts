@@ -11,9 +11,9 @@ const runsFromSource = import.meta.url.endsWith('.ts')
 let registered = false
 
 /**
- * Lets a tool module `import 'toolloop'` wherever it lies: when its own folder has no such package, and when that would be another
- * build of this very package, it gets the one that is running. A package installed next to the module is left alone.
- * See https://nodejs.org/api/module.html#moduleregisterhooksoptions.
+ * Lets a tool module `import 'toolloop'` wherever it is. The module gets the running build if its own folder has no such package, or has
+ * another build of the same package. A package installed next to the module is not affected. See
+ * https://nodejs.org/api/module.html#moduleregisterhooksoptions.
  */
 export function resolveSelfForTools(): void {
   if (registered) return
@@ -28,14 +28,14 @@ export function resolveSelfForTools(): void {
         const found = nextResolve(specifier, context)
         return found.url.startsWith(packageUrl.href) ? { url: own, shortCircuit: true } : found
       } catch {
-        // Not installed there, which is what this hook is for.
+        // Not installed there, which is the purpose of this hook.
         return { url: own, shortCircuit: true }
       }
     },
   })
 }
 
-/** The URL of one of this package's `exports`, in the build that is running. */
+/** The URL of one of this package's `exports`, in the running build. */
 function ownModule(subpath: string, exports: unknown): string | undefined {
   const entry = isJsonObject(exports) ? exports[subpath] : undefined
   const target = isJsonObject(entry) ? entry.default : entry

@@ -6,7 +6,7 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import type { Flags } from '../flags.ts'
 import type { CliIO } from '../terminal/terminal.ts'
 
-/** The conversation of `--session`, or of `--resume`. */
+/** The conversation of `--session` or `--resume`. */
 export interface OpenSession {
   id: string
   sessions: Sessions
@@ -14,8 +14,8 @@ export interface OpenSession {
 }
 
 /**
- * Opens the conversations of the current folder; undefined without `--session` and `--resume`. With `--session` the file is made if it is not
- * there, readable for its owner alone. Rejects with `invalid_option` where there is none to resume.
+ * Opens the conversations of the current folder. Undefined without `--session` and `--resume`. With `--session`, creates the file if
+ * needed, readable only by its owner. Rejects with `invalid_option` if there is no conversation to resume.
  */
 export async function openSession({ session: id, resume }: Flags, { cwd }: CliIO): Promise<OpenSession | undefined> {
   if (id === undefined && !resume) return undefined
@@ -31,7 +31,7 @@ export async function openSession({ session: id, resume }: Flags, { cwd }: CliIO
   throw none
 }
 
-/** The conversations of the current folder; undefined where none are kept. For runs that may belong to one of them. */
+/** Opens the stored conversations of the current folder, for runs that may belong to one of them. Undefined if there are none. */
 export async function openKeptSessions({ cwd }: CliIO): Promise<Sessions | undefined> {
   if (!existsSync(fileIn(cwd))) return undefined
   const { sqliteSessions } = await import('../../sessions/sqlite/index.ts')
@@ -43,8 +43,8 @@ function fileIn(folder: string): string {
 }
 
 /**
- * Frees the conversation from a run that nobody will decide: one that was aborted while it waited, or that waits with no journal to be found in.
- * What it had come to stays.
+ * Releases the conversation from a run that nobody will decide: one that was aborted while it waited, or that waits without a journal to
+ * find it in. Keeps its progress.
  */
 export async function releaseUndecided({ stopReason }: RunResult, session: OpenSession | undefined, hasJournal = false): Promise<void> {
   if (session === undefined || (stopReason !== 'aborted' && (stopReason !== 'paused' || hasJournal))) return

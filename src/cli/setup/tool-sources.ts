@@ -11,11 +11,11 @@ import { loadTools } from './load-tools.ts'
 
 export interface ToolSources {
   dispatcher: ToolDispatcher
-  /** With `--skills`. */
+  /** Only with `--skills`. */
   skills?: Skills
 }
 
-/** All the tools that the command line names. Rejects with an error with the fault `programmer` for an invalid module or folder. */
+/** Opens all tools that the command line names. Rejects with an error whose fault is `programmer` for an invalid module or folder. */
 export async function openToolSources(flags: Flags, terminal: Terminal, logger: Logger): Promise<ToolSources> {
   const { cwd } = terminal.io
   const workspace = await checkFolder(resolve(cwd, flags.workspace ?? '.'))
@@ -23,7 +23,7 @@ export async function openToolSources(flags: Flags, terminal: Terminal, logger: 
   const builtin = flags.builtinTools ? await loadBuiltinTools(workspace) : []
   const names = new Set(own.map(({ name }) => name))
   for (const { name } of builtin) {
-    if (names.has(name) && !flags.quiet) terminal.note(`your tool \`${name}\` takes the place of the built-in one`)
+    if (names.has(name) && !flags.quiet) terminal.note(`your tool \`${name}\` replaces the built-in one`)
   }
   const skills = flags.skills === undefined ? undefined : await openSkills(flags, terminal, { project: false, user: false, logger })
   const dispatcher = new ToolDispatcher(
@@ -37,7 +37,7 @@ export async function openToolSources(flags: Flags, terminal: Terminal, logger: 
   return { dispatcher, skills }
 }
 
-/** The Skills of `--skills`, and those of the project and the user unless `options` say otherwise. */
+/** Loads the Skills of `--skills`, and those of the project and the user unless `options` override that. */
 export async function openSkills(flags: Flags, { io: { cwd, env } }: Terminal, options: SkillsOptions = {}): Promise<Skills> {
   const { loadSkills } = await import('../../tools/skills/skills.ts')
   return loadSkills({

@@ -2,12 +2,12 @@ import { show } from '../../core/errors.ts'
 import { createLogger, type Logger, redacting } from '../../core/logger.ts'
 import { type Terminal, withoutControls } from './terminal.ts'
 
-/** Fields of the records that tell of a run's end, a call or a model request: each of these has a line of its own on the screen. */
+/** Fields of records about a run's end, a call or a model request, which have their own lines on the screen. */
 const ownLines = ['stopReason', 'toolCallId', 'iteration']
 
 /**
- * What the layers below log: their warnings and errors as lines for a person; with `verbose` everything, as the JSON lines of pino;
- * with `quiet` errors only.
+ * Creates the logger of a command. Shows warnings and errors as lines for a person; with `verbose` everything, as pino's JSON lines; with
+ * `quiet` only errors.
  */
 export function createCliLogger(terminal: Terminal, { verbose, quiet }: { verbose?: boolean; quiet?: boolean }): Logger {
   if (verbose) return createLogger({ level: 'debug', destination: { write: (line) => terminal.note(line.trimEnd()) } })

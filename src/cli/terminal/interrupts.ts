@@ -2,8 +2,8 @@ import { EXIT_FAILED, EXIT_OK, EXIT_SIGINT, EXIT_SIGTERM } from '../exit-codes.t
 import type { CliIO } from './terminal.ts'
 
 /**
- * Signals that end a command. The first SIGINT or SIGTERM aborts `signal`, so that the command ends in an orderly way; the second
- * ends the process at once. When nobody reads stdout any more (`| head`) the command is aborted too, and ends without a word.
+ * Signals that end a command. The first SIGINT or SIGTERM aborts `signal`, so that the command ends in an orderly way; the second ends the
+ * process immediately. If nobody reads stdout any more (`| head`), the command is aborted too, and ends silently.
  */
 export class Interrupts {
   readonly #controller = new AbortController()
@@ -21,12 +21,12 @@ export class Interrupts {
     return this.#controller.signal
   }
 
-  /** The exit code for what has happened; undefined: nothing has. */
+  /** The exit code for what has happened; undefined if nothing has. */
   get exitCode(): number | undefined {
     return this.#exitCode
   }
 
-  /** Leaves Ctrl-C to another program, which has the terminal while `work` goes on. */
+  /** Leaves Ctrl-C to another program that uses the terminal during `work`. */
   async leaveToOther<T>(work: () => Promise<T>): Promise<T> {
     const ignore = () => {}
     process.on('SIGINT', ignore)
@@ -49,14 +49,14 @@ export class Interrupts {
   readonly #onSigint = (): void => this.#interrupt(EXIT_SIGINT)
   readonly #onSigterm = (): void => this.#interrupt(EXIT_SIGTERM)
   readonly #onStdoutError = (error: NodeJS.ErrnoException): void => {
-    // A closed pipe is no failure: its reader has what it wanted. Others are reported when the process ends.
+    // A closed pipe is not a failure: its reader has what it wanted. Other errors are reported when the process ends.
     this.#exitCode ??= isClosedPipe(error) ? EXIT_OK : EXIT_FAILED
     this.#controller.abort()
   }
 
   #interrupt(exitCode: number): void {
     if (this.#controller.signal.aborted) {
-      // No time for an orderly end; a status line left on the screen is erased, or the shell's prompt would follow it.
+      // There is no time for an orderly end. Starts a new line, so that the shell's prompt does not follow a status line.
       if (this.#io.stderr.isTTY) this.#io.stderr.write('\n')
       process.exit(exitCode)
     }
@@ -65,7 +65,7 @@ export class Interrupts {
   }
 }
 
-/** Whether a write failed because its reader has gone. */
+/** Whether a write failed because its reader is gone. */
 export function isClosedPipe({ code }: NodeJS.ErrnoException): boolean {
   return code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED'
 }

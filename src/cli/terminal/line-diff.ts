@@ -1,6 +1,6 @@
-/** Lines around a change that are shown with it. */
+/** Number of unchanged lines shown around a change. */
 const context = 3
-/** Lines that are compared one with another; of longer texts, what differs is shown as a whole. */
+/** Maximum number of lines to compare individually. In longer texts, the differing part is shown as a whole. */
 const mostCompared = 1_000
 
 export interface DiffLine {
@@ -8,7 +8,7 @@ export interface DiffLine {
   text: string
 }
 
-/** What differs between two texts, line by line, with three lines around it. Empty where nothing does. */
+/** The difference between two texts, line by line, with three lines of context. Empty if they are equal. */
 export function diffLines(before: readonly string[], after: readonly string[]): DiffLine[] {
   let start = 0
   while (start < before.length && start < after.length && before[start] === after[start]) start++
@@ -24,7 +24,7 @@ export function diffLines(before: readonly string[], after: readonly string[]): 
   return shorten([...same(before.slice(0, start)), ...changed, ...same(before.slice(before.length - end))])
 }
 
-/** By their longest common subsequence. */
+/** Compares texts by their longest common subsequence. */
 function compare(before: readonly string[], after: readonly string[]): DiffLine[] {
   const width = after.length + 1
   const lengths = new Uint16Array((before.length + 1) * width)

@@ -2,34 +2,33 @@ import { createInterface, type Interface } from 'node:readline/promises'
 import type { TypedText } from './editor/keyed-input.ts'
 import type { CliIO } from './terminal.ts'
 
-/** Where a chat has its lines from. */
+/** The input of a chat. */
 export interface Lines {
-  /** Whether somebody sits there. */
+  /** Whether a person is at the terminal. */
   readonly interactive: boolean
-  /** Called for Ctrl-C on a terminal, which doesn't end the process then; `typed` tells whether there is text behind the prompt. */
+  /** Called for Ctrl-C on a terminal, which does not end the process then. `typed` says whether there is text after the prompt. */
   onInterrupt: (typed: boolean) => void
-  /** Called for Ctrl-D while nobody reads: `next` resolves with undefined then, once there is nothing that was entered before. */
+  /** Called for Ctrl-D while nothing reads. `next` then resolves with undefined once earlier input is used up. */
   onLeave: () => void
-  /** The next text without its end; undefined at the end of the input, and when `signal` is aborted. */
+  /** Resolves with the next text without its line end; with undefined at the end of the input, and if `signal` is aborted. */
   next(signal: AbortSignal): Promise<TypedText | undefined>
   /**
-   * Asks something else than for the next line; without an answer it is `''`. `draft` stands there to be edited. Rejects when `signal` is
-   * aborted.
+   * Asks a question instead of reading the next line; `''` means no answer. `draft` is shown for editing. Rejects if `signal` is aborted.
    */
   ask(question: string, signal: AbortSignal, draft?: string): Promise<string>
-  /** Drops what has been typed. */
+  /** Drops the typed text. */
   clearLine(): void
-  /** Puts what was entered before its turn behind the next prompt, to be edited; `first` before it. */
+  /** Puts input that was entered ahead back at the next prompt for editing, after `first`. */
   takeBack(first?: TypedText): void
-  /** Lets another program have the terminal while `work` goes on. */
+  /** Lets another program use the terminal during `work`. */
   lend<T>(work: () => Promise<T>): Promise<T>
-  /** Takes the prompt off the screen while something else is written, and puts it back. */
+  /** Removes the prompt from the screen during other output; `show` restores it. */
   hide(): void
   show(): void
   close(): void
 }
 
-/** The lines of a file or pipe. Those that come early wait. */
+/** The lines of a file or pipe. Early lines wait. */
 export class PipedLines implements Lines {
   readonly interactive = false
   onInterrupt: (typed: boolean) => void = () => {}

@@ -7,26 +7,26 @@ import { EventRedactor } from '../../service/redaction/event-redactor.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { shorten, type Terminal, withoutControls } from './terminal.ts'
 
-/** How many characters of a call's arguments, and of a failure, are on its line. */
+/** Maximum characters of a call's arguments, and of a failure, on its line. */
 const maxArgumentsLength = 120
 const maxFailureLength = 200
 
 interface RenderOptions {
-  /** True: no lines about tools. */
+  /** True: shows no lines about tools. */
   quiet?: boolean
-  /** False: the answer is not written. */
+  /** False: does not write the answer. */
   answer?: boolean
-  /** Where calls are kept, so that they can be shown whole. Default: nowhere. */
+  /** Stores calls so that they can be shown completely. Default: they are not stored. */
   calls?: CallLog
 }
 
-/** Keeps calls by number. */
+/** Stores calls by number. */
 interface CallLog {
   add(call: { tool: string; args: JsonObject }): number
   end(number: number, ending: string, result: string): void
 }
 
-/** Shows one run to a person: the answer's text as it comes, a line when a tool starts and one when it has ended. */
+/** Shows one run to a person: the answer's text as it arrives, a line when a tool starts and one when it has ended. */
 export class RunRenderer {
   readonly #terminal: Terminal
   readonly #redactor: EventRedactor
@@ -34,7 +34,7 @@ export class RunRenderer {
   readonly #showAnswer: boolean
   readonly #calls: CallLog | undefined
   readonly #view = emptyRunView()
-  /** Calls that are under way, with the numbers that they are kept by. */
+  /** Calls in progress, with the numbers under which they are stored. */
   readonly #running = new Map<CallView, number | undefined>()
 
   constructor(terminal: Terminal, tools: Iterable<AnyTool>, { quiet = false, answer = true, calls }: RenderOptions = {}) {
@@ -49,7 +49,7 @@ export class RunRenderer {
     const before = event.type === Event.MODEL_START || event.type === Event.MODEL_RETRY ? this.#shownText : ''
     reduceRun(this.#view, event)
     const call = callOf(this.#view, event)
-    // What a run inside of a call says is not the answer. Its calls are shown.
+    // The text of a nested run is not part of the answer, but its calls are shown.
     if (event.meta.parentRunId !== undefined && call === undefined) return
     switch (event.type) {
       case Event.MODEL_START:
@@ -76,7 +76,7 @@ export class RunRenderer {
         break
       case Event.MODEL_END:
         this.#terminal.waitFor(undefined)
-        // A text that was cut may be continued.
+        // A truncated text may be continued.
         if (event.finishReason !== 'length') this.#terminal.endAnswerLine()
         break
       case Event.TOOL_CALL_START:
@@ -101,7 +101,10 @@ export class RunRenderer {
     }
   }
 
-  /** Completes the answer on stdout: what was not streamed, such as a tool's result that is the answer, and the last line's end. */
+  /**
+   * Completes the answer on stdout with what was not streamed, such as a tool's result that is the answer, and with the end of the last
+   * line.
+   */
   finish(result: RunResult): void {
     this.#terminal.waitFor(undefined)
     if (this.#showAnswer && result.output.trim() !== this.#shownText.trim()) {
@@ -111,7 +114,7 @@ export class RunRenderer {
     this.#terminal.endAnswerLine()
   }
 
-  /** What is shown of the answer so far. */
+  /** The part of the answer that has been shown. */
   get #shownText(): string {
     return this.#showAnswer ? lastText(this.#view) : ''
   }
@@ -119,7 +122,7 @@ export class RunRenderer {
   /** The answer broke off. What is on the screen stays there. */
   #beginAgain(): void {
     this.#terminal.endAnswerLine()
-    this.#terminal.note(this.#terminal.paint('dim', 'The answer broke off, and begins again:'))
+    this.#terminal.note(this.#terminal.paint('dim', 'The answer broke off and starts again:'))
   }
 
   #startCall({ tool, args }: Extract<RunEvent, { type: 'TOOL_CALL_START' }>, call: CallView | undefined): void {
@@ -131,7 +134,7 @@ export class RunRenderer {
 
   #endCall({ tool, result, meta }: Extract<RunEvent, { type: 'TOOL_CALL_END' }>, call: CallView | undefined): void {
     const number = call && this.#running.get(call)
-    // With other calls still running, the arguments tell which of them has ended.
+    // If other calls are running, the arguments show which one has ended.
     const args = this.#running.size > 1 && typeof call?.args === 'object' ? this.#redactor.redactArguments(tool, call.args) : undefined
     const which = args === undefined ? '' : ` ${this.#terminal.paint('dim', shorten(this.#argumentsOf(args), 60))}`
     if (call !== undefined) this.#running.delete(call)
@@ -146,7 +149,7 @@ export class RunRenderer {
   }
 
   #rejectCall({ tool, args, error }: Extract<RunEvent, { type: 'TOOL_CALL_REJECTED' }>): void {
-    // Only to learn the secrets that the error may quote.
+    // Only collects the secrets that the error may quote.
     if (typeof args !== 'string') this.#redactor.redactArguments(tool, args)
     this.#note(`${this.#terminal.paint('red', `✗ ${this.#oneLine(tool, 64)}`)} not run · ${this.#oneLine(error, maxFailureLength)}`)
   }
@@ -164,7 +167,7 @@ export class RunRenderer {
   }
 }
 
-/** As MCP servers tell of it: a number, of how many, and a message. */
+/** Describes progress as reported by MCP servers: a number, a total, and a message. */
 function describeProgress(update: Json): string {
   if (!isJsonObject(update) || typeof update.progress !== 'number') return typeof update === 'string' ? update : JSON.stringify(update)
   const { progress, total, message } = update
@@ -172,17 +175,17 @@ function describeProgress(update: Json): string {
   return typeof message === 'string' ? `${count} ${message}` : count
 }
 
-/** What a run took: time, tokens, and dollars where they are known. */
+/** What a run took: time, tokens, and dollars if they are known. */
 export function describeSpending({ usage }: RunResult, milliseconds: number): string {
   const { inputTokens, outputTokens, costUsd } = usage
   const cost = costUsd === undefined ? '' : ` · $${costUsd.toFixed(costUsd < 0.01 ? 4 : 2)}`
   return `${formatDuration(milliseconds)} · ${inputTokens.toLocaleString('en-US')} tokens in, ${outputTokens.toLocaleString('en-US')} out${cost}`
 }
 
-/** Why a run ended without an answer, in one line; undefined when it answered. */
+/** Why a run ended without an answer, in one line; undefined if it answered. */
 export function describeEnding(result: RunResult): string | undefined {
   const ending = endingOf(result)
-  // Parts of it may be a provider's words.
+  // Parts of it may come from a provider.
   return ending === undefined ? undefined : withoutControls(redactText(ending))
 }
 

@@ -2,7 +2,7 @@ import { emojis } from '../../core/text/visible.ts'
 
 let emojiOrCharacter: RegExp | undefined
 
-/** `text` in rows of at most `columns` cells, so that they can be counted. Of a character that may take two, two are taken. */
+/** Splits `text` into rows of up to `columns` cells, so that they can be counted. A character of ambiguous width counts as two cells. */
 export function wrap(text: string, columns: number): string[] {
   emojiOrCharacter ??= new RegExp(`${emojis}|.`, 'gsv')
   const rows: string[] = []

@@ -12,7 +12,7 @@ import type { Asker } from './approvals/asker.ts'
 import { describeEnding, RunRenderer } from './render.ts'
 import { type CliIO, isOnTerminal, type Terminal } from './terminal.ts'
 
-/** Shows a run while it goes on, in the form that the options ask for: for a person, as one JSON object, or as lines of events. */
+/** Shows a running run in the form that the options ask for: for a person, as one JSON object, or as lines of events. */
 async function showRun(stream: RunStream, { tools }: PreparedAgent, flags: Flags, terminal: Terminal): Promise<RunResult> {
   if (flags.events) {
     const redactor = new EventRedactor(tools)
@@ -29,10 +29,10 @@ async function showRun(stream: RunStream, { tools }: PreparedAgent, flags: Flags
   return result
 }
 
-/** Who decides what a run waits for: nobody where `approve` is undefined. */
+/** Who decides what a run waits for; nobody if `approve` is undefined. */
 export interface People {
   approve: RunnerOptions['approve']
-  /** Undefined where nobody sits there. */
+  /** Undefined if nobody is at the terminal. */
   asker: Asker | undefined
 }
 
@@ -46,11 +46,11 @@ interface Showing {
   terminal: Terminal
   people: People
   signal: AbortSignal
-  /** Where the run is recorded. */
+  /** Records the run. */
   recorder?: RunOptions['recorder']
 }
 
-/** Shows a run to its end, over the questions it asks whoever sits there. */
+/** Shows a run to its end, including the questions it asks. */
 export async function showAll(runner: AgentRunner, begun: RunStream, showing: Showing): Promise<RunResult> {
   const { agent, flags, terminal } = showing
   let result = await showRun(begun, agent, flags, terminal)
@@ -64,8 +64,8 @@ export async function showAll(runner: AgentRunner, begun: RunStream, showing: Sh
 }
 
 /**
- * What is decided on a run that waits, by whoever sits there. Undefined where it doesn't wait, or nobody does. When the signal is aborted, all is
- * refused: the run ends then.
+ * Asks the person at the terminal to decide on a waiting run. Undefined if it doesn't wait, or if nobody is there. If the signal is
+ * aborted, everything is refused, which ends the run.
  */
 export async function decisionsOn(
   { stopReason, pending }: RunResult,
@@ -80,10 +80,10 @@ export async function decisionsOn(
   }
 }
 
-/** Said of a run that can't be decided any more. */
+/** Shown for a run that can't be decided any more. */
 export const nobodyDecided = 'nobody was here to decide: you are asked on a terminal, and --yes approves calls'
 
-/** Says why there is no answer, and what may help; of a run that waits in a journal, with which command it goes on. */
+/** Says why there is no answer, and what may help. For a run that waits in a journal, names the command that continues it. */
 export function explainEnding(result: RunResult, { choice }: PreparedAgent, terminal: Terminal, decide?: string): void {
   const ending = describeEnding(result)
   if (ending === undefined) return
@@ -93,12 +93,12 @@ export function explainEnding(result: RunResult, { choice }: PreparedAgent, term
       : ''
   terminal.note(terminal.paint(result.stopReason === 'stopped' ? 'dim' : 'yellow', `${ending}${helps}`))
   if (result.stopReason !== 'paused') return
-  // Left whole, to be copied.
+  // Not wrapped, so that it can be copied.
   if (decide !== undefined) terminal.row(terminal.paint('dim', `to decide: ${decide}`))
   else terminal.note(terminal.paint('dim', `${nobodyDecided}; --journal FILE keeps a run for later`))
 }
 
-/** An answer that goes into a file or a pipe as it comes can't be taken back. */
+/** An answer that is streamed to a file or pipe can't be taken back. */
 export function keepingWhole(
   { stdout }: Pick<CliIO, 'stdout'>,
   { json, events }: Pick<Flags, 'json' | 'events'>,

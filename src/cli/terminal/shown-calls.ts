@@ -5,25 +5,25 @@ import { type DiffLine, diffLines } from './line-diff.ts'
 import { plural } from './render.ts'
 import type { Terminal } from './terminal.ts'
 
-/** How many calls are kept, and how many lines of a result are shown. */
+/** Maximum number of stored calls, and of shown lines per result. */
 const mostCalls = 200
 const mostLines = 1_000
 
-/** A call of a chat. Its arguments are without secrets. */
+/** A call in a chat. Its arguments contain no secrets. */
 export interface ShownCall {
   tool: string
   args: JsonObject
-  /** How it ended, in a few words, and what the model was told; absent while it runs. */
+  /** How it ended, in a few words, and the text for the model. Absent while it runs. */
   ending?: string
   result?: string
 }
 
-/** The latest calls of a chat by their numbers, from 1. */
+/** The latest calls of a chat by number, from 1. */
 export class ShownCalls {
   readonly #calls = new Map<number, ShownCall>()
   #last = 0
 
-  /** Returns its number. */
+  /** Adds a call. Returns its number. */
   add(call: ShownCall): number {
     this.#calls.set(++this.#last, call)
     this.#calls.delete(this.#last - mostCalls)
@@ -35,7 +35,7 @@ export class ShownCalls {
     if (call !== undefined) this.#calls.set(number, { ...call, ending, result })
   }
 
-  /** Shows all of a call. `number` undefined: the last one. */
+  /** Shows a call completely; the last one if `number` is undefined. */
   show(number: number | undefined, terminal: Terminal): void {
     const call = this.#calls.get(number ?? this.#last)
     const from = this.#last > mostCalls ? `from ${this.#last - mostCalls + 1} ` : ''
@@ -69,7 +69,7 @@ function diffLineOf(text: string): DiffLine {
   return /^-(?!-- )/.test(text) ? { kind: 'removed', text: text.slice(1) } : { kind: 'same', text }
 }
 
-/** The names that tools which change files give to a text and what takes its place. */
+/** Argument names that editing tools use for a text and its replacement. */
 const editNames = [
   ['old_string', 'new_string'],
   ['oldText', 'newText'],
@@ -82,7 +82,7 @@ interface Edit {
   after: string
 }
 
-/** The changes a call makes to a text, where it says so by usual names, also in a list of `edits`; and its other arguments. */
+/** The edits in a call's arguments, if they have one of these names, also in a list of `edits`; and the other arguments. */
 function editsIn(args: JsonObject): { edits: Edit[]; others: JsonObject } {
   const { edits: list, ...fields } = args
   if (!Array.isArray(list)) return editIn(args)
@@ -91,7 +91,7 @@ function editsIn(args: JsonObject): { edits: Edit[]; others: JsonObject } {
   const isShown = listed.every(({ edits, others }) => edits.length > 0 && Object.keys(others).length === 0)
   return {
     edits: [...own.edits, ...listed.flatMap(({ edits }) => edits)],
-    // What else is in one of them must not be hidden.
+    // Other content of an edit must not be hidden.
     others: isShown ? own.others : { ...own.others, edits: list },
   }
 }

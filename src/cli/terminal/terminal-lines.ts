@@ -5,16 +5,16 @@ import { isEnter, type PressedKey } from './editor/keys.ts'
 import type { Lines } from './lines.ts'
 import { type CliIO, shorten, withoutControls } from './terminal.ts'
 
-/** Makes a terminal say where a paste begins and ends. https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h2-Bracketed-Paste-Mode */
+/** Makes a terminal mark the start and end of a paste. https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h2-Bracketed-Paste-Mode */
 const pasteMarksOn = '\x1b[?2004h'
 const pasteMarksOff = '\x1b[?2004l'
 
 /**
- * What somebody types on a terminal, edited behind a prompt on stderr, over several lines. Node's own `readline` edits one line alone, and
- * no package that is kept well and small does more. What is pasted is one text, whatever is in it: it is never sent by itself.
+ * Input on a terminal, edited at a prompt on stderr, over several lines. Node's own `readline` edits only a single line, and no small,
+ * maintained package does more. A paste is one text whatever it contains, and is never sent by itself.
  *
- * What is typed or pasted while nobody reads stands at the end of the screen, to be edited, and answers no question. A single press of Enter
- * makes it the next prompt; other Enters, as they come in a paste that is not marked, only begin lines.
+ * Text that is typed or pasted while nothing reads is shown at the end of the screen for editing, and answers no question. A single press
+ * of Enter makes it the next prompt. Further Enters, as in a paste that is not marked, only start new lines.
  */
 export class TerminalLines implements Lines {
   readonly interactive = true
@@ -27,20 +27,20 @@ export class TerminalLines implements Lines {
   readonly #hasPrompts: boolean
   #prompt: KeyedInput
   #isPrompting = false
-  /** What is asked, before the prompt. */
+  /** The current question, shown in place of the prompt. */
   #question: KeyedInput | undefined
   /** Prompts that wait for their turn. */
   #queue: TypedText[] = []
-  /** What has come of a paste; undefined: none is under way. */
+  /** The text of a paste so far; undefined if there is none. */
   #paste: string | undefined
-  /** Whether the keys that come now are one key alone, as somebody presses it: within a paste there are others beside it. */
+  /** Whether the current input is a single key press. In a paste, other keys arrive at the same time. */
   #isPressed = false
-  /** Whether they are several lines, as only a paste has them. */
+  /** Whether the current input has several lines, as only a paste does. */
   #isSeveralLines = false
   #isLeaving = false
-  /** What was on the screen when the process was stopped, until it goes on. */
+  /** The input on the screen when the process was stopped, until it continues. */
   #suspended: KeyedInput | undefined
-  /** Whether another program has the terminal. */
+  /** Whether another program uses the terminal. */
   #isLent = false
   #closed = false
 
@@ -71,7 +71,7 @@ export class TerminalLines implements Lines {
   }
 
   async ask(question: string, signal: AbortSignal, draft = ''): Promise<string> {
-    // Keys that were pressed before the question was there wait in the terminal: within two rounds of the event loop they have come.
+    // Keys that were pressed before the question appeared are still in the terminal; they arrive within two rounds of the event loop.
     await setImmediate()
     await setImmediate()
     signal.throwIfAborted()
@@ -84,7 +84,7 @@ export class TerminalLines implements Lines {
     const answer = await untilAborted(asked, signal)
     this.#endQuestion()
     signal.throwIfAborted()
-    // Ctrl-D is no answer.
+    // Ctrl-D is not an answer.
     return answer?.text ?? ''
   }
 
@@ -145,7 +145,7 @@ export class TerminalLines implements Lines {
     return this.#question ?? this.#prompt
   }
 
-  /** One that is read from later. What is typed in it is shown, where it can be shown below what is written. */
+  /** An input that is read later. Its text is shown if that is possible below other output. */
   #newPrompt(): KeyedInput {
     return new KeyedInput(this.#io, this.#options, this.#isShownEarly ? 'typed' : 'never')
   }
@@ -167,7 +167,7 @@ export class TerminalLines implements Lines {
     return typed
   }
 
-  /** The next prompt that waits for its turn, left on the screen as if it had been typed now. */
+  /** The next waiting prompt, shown as if it had just been typed. */
   #nextInQueue(): TypedText | undefined {
     const typed = this.#queue.shift()
     if (typed === undefined) return undefined
@@ -209,7 +209,7 @@ export class TerminalLines implements Lines {
 
   readonly #onKey = (text: string | undefined, key: PressedKey): void => {
     const isInterrupt = key.ctrl === true && key.name === 'c'
-    // Without this, a paste whose end never comes would take everything that is ever typed.
+    // Without this, a paste without an end would swallow all further input.
     if (isInterrupt && this.#isPressed) this.#paste = undefined
     if (key.name === 'paste-start') this.#paste = ''
     else if (key.name === 'paste-end') this.#endPaste()
@@ -238,7 +238,7 @@ export class TerminalLines implements Lines {
     else this.onLeave()
   }
 
-  /** What comes behind the line's end in the same piece is typed ahead already. */
+  /** Input after the line end in the same piece counts as typed ahead. */
   #endRead(): void {
     if (this.#question !== undefined) this.#endQuestion()
     else {
@@ -265,7 +265,7 @@ export class TerminalLines implements Lines {
     this.#input.paste(pasted)
   }
 
-  /** Also where another process stops this one: the signal that nobody can listen to follows when the terminal is as it was. */
+  /** Also handles a stop by another process: restores the terminal, then sends the signal that can't be caught. */
   readonly #suspend = (): void => {
     if (!this.#isLent) this.#makeWay()
     process.kill(process.pid, 'SIGSTOP')
@@ -273,8 +273,8 @@ export class TerminalLines implements Lines {
 
   readonly #onContinue = (): void => {
     if (this.#isLent) return
-    // Stopped by what nobody hears of, it has left the terminal as it was. The shell has changed that since, of which Node.js knows nothing:
-    // it would not set what it has set before.
+    // The process was stopped by a signal it can't handle, so the terminal was not restored. The shell has changed it since, but Node.js
+    // would not set a mode that it believes to be set.
     this.#makeWay()
     this.#takeTerminal()
     this.#suspended?.show()

@@ -8,7 +8,7 @@ import { MarkdownWriter } from './markdown/markdown-writer.ts'
 import type { Style } from './style.ts'
 import { wrapWords } from './wrap-words.ts'
 
-/** What a command sees of its process, so that it can also be run on streams of a caller's own. */
+/** A command's view of its process, so that it can also run with other streams. */
 export interface CliIO {
   readonly stdin: Readable & { isTTY?: boolean; setRawMode?(raw: boolean): unknown }
   readonly stdout: Writable & { isTTY?: boolean; columns?: number }
@@ -17,30 +17,30 @@ export interface CliIO {
   readonly cwd: string
 }
 
-/** Whether somebody sits there who can be asked. */
+/** Whether a person is at the terminal who can be asked. */
 export function isOnTerminal({ stdin, stderr }: Pick<CliIO, 'stdin' | 'stderr'>): boolean {
   return stdin.isTTY === true && stderr.isTTY === true
 }
 
-/** A prompt at the end of the screen. It makes room for what is written. */
+/** A prompt at the end of the screen, which makes room for output. */
 interface ShownPrompt {
   hide(): void
   show(): void
-  /** Draws it anew, below the rows that `above` returns: what still changes of what is written. */
+  /** Redraws the prompt below the rows of `above`, the output that may still change. */
   redraw(): void
   above: () => readonly string[]
 }
 
 const spinnerFrames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const statusDelayMs = 1_000
-/** On a screen that is narrower, notes are broken by the terminal. */
+/** Minimum width; on a narrower screen, the terminal itself breaks notes. */
 const narrowest = 19
 const frameMs = 100
 const eraseLine = '\r\x1b[K'
 
 /**
- * The two output streams as one screen: answers go to stdout, everything about them to stderr, one line at a time; on a terminal a
- * status line shows what is being waited for once that takes longer than a second. It is erased before anything else is written.
+ * Both output streams as one screen. Answers go to stdout; everything about them goes to stderr, line by line. On a terminal, a status line
+ * shows what the command is waiting for, once that takes longer than a second. It is erased before other output.
  */
 export class Terminal {
   readonly #io: CliIO
@@ -51,14 +51,14 @@ export class Terminal {
   #status: { text: string; since: number } | undefined
   #statusShown = false
   #timer: NodeJS.Timeout | undefined
-  /** Shows the Markdown of answers; undefined: they are written as they are. */
+  /** Renders the Markdown of answers; undefined if they are written unchanged. */
   #markdown: MarkdownWriter | undefined
-  /** What somebody is typing, at the end of the screen, also while an answer is written. */
+  /** The prompt at the end of the screen, even while an answer is being written. */
   #prompt: ShownPrompt | undefined
-  /** The row of the answer that is being written, above the prompt. */
+  /** The current row of the answer, above the prompt. */
   #tail = ''
 
-  /** Whether what is on the screen can be changed. */
+  /** Whether the screen can be changed. */
   readonly #canMove: boolean
 
   constructor(io: CliIO) {
@@ -72,13 +72,13 @@ export class Terminal {
     return this.#io
   }
 
-  /** What is written comes before this prompt from now on. */
+  /** Writes further output above this prompt. */
   attach(prompt: ShownPrompt): void {
     this.#prompt = prompt
     prompt.above = () => this.#rowsAbovePrompt()
   }
 
-  /** Shows the Markdown of answers from now on, where stdout takes colours. */
+  /** Renders the Markdown of answers from now on, if stdout supports colors. */
   renderMarkdown(): void {
     if (!this.#colourOut || this.#io.stdout.isTTY !== true) return
     const style = (styles: readonly Style[], text: string) => this.paint(styles, text, 'stdout')
@@ -88,35 +88,35 @@ export class Terminal {
   /** Writes a piece of the answer to stdout. */
   answer(text: string): void {
     if (text === '') return
-    // A model must not be able to steer the terminal of who reads its answer; a file or pipe gets the text as it is.
+    // A model must not control the terminal of its reader. A file or pipe gets the text unchanged.
     const shown = this.#io.stdout.isTTY ? readable(text) : text
     this.#write(this.#markdown === undefined ? shown : this.#markdown.push(shown))
   }
 
-  /** Ends the answer's line, if it has not ended by itself. */
+  /** Ends the line of the answer, if it has not ended. */
   endAnswerLine(): void {
     this.#write(this.#markdown?.end() ?? '')
     if (this.#midLine || this.#tail !== '') this.#write('\n')
   }
 
-  /** Writes one line to stderr, below whatever is on the screen. */
+  /** Writes a line to stderr, below everything on the screen. */
   note(line: string): void {
     const rows = this.#io.stderr.isTTY ? line.split('\n').flatMap((one) => wrapWords(one, Math.max(narrowest, this.columns))) : [line]
     for (const row of rows) this.row(row)
   }
 
-  /** Writes one line to stderr as it is, below whatever is on the screen. */
+  /** Writes a line to stderr without wrapping, below everything on the screen. */
   row(line: string): void {
     this.startLine()
     this.#abovePrompt(() => void this.#io.stderr.write(`${this.#io.stderr.isTTY ? steerless(line) : line}\n`))
   }
 
-  /** Cells of a row on the screen. */
+  /** The number of cells in a row. */
   get columns(): number {
     return Math.max(4, (this.#io.stderr.columns || 80) - 1)
   }
 
-  /** Makes what is written to stderr next begin a line of the screen. */
+  /** Makes sure that the next output to stderr starts a new line. */
   startLine(): void {
     this.#eraseStatus()
     if (this.#tail !== '') this.#grow('\n')
@@ -126,7 +126,7 @@ export class Terminal {
     }
   }
 
-  /** Writes one line of data to stdout: as it is, but on a terminal, which it can't steer. */
+  /** Writes a line of data to stdout: unchanged, except on a terminal, which it can't control. */
   print(line: string): void {
     this.#print(this.#io.stdout.isTTY ? readable(line) : line)
   }
@@ -137,21 +137,21 @@ export class Terminal {
     this.#io.stdout.write(`${line}\n`)
   }
 
-  /** Writes one line to stdout for a person to read: on a terminal, broken between words. */
+  /** Writes a line to stdout for a person. On a terminal, it is wrapped between words. */
   say(line: string): void {
     const { isTTY, columns = 80 } = this.#io.stdout
     const rows = isTTY ? line.split('\n').flatMap((one) => wrapWords(one, Math.max(narrowest, columns - 1))) : [line]
     for (const row of rows) this.#print(isTTY ? steerless(row) : row)
   }
 
-  /** Says what is being waited for from now on; undefined: nothing is. Shown on a terminal only. */
+  /** Sets what the command is waiting for; undefined for nothing. Only shown on a terminal. */
   waitFor(text: string | undefined): void {
     if (!this.#io.stderr.isTTY || !this.#canMove || this.#status?.text === text) return
     this.#eraseStatus()
     this.#setStatus(text, Date.now())
   }
 
-  /** Says more of what is being waited for; it has been waited for since `waitFor`. */
+  /** Updates the status without restarting its time. */
   progress(text: string): void {
     if (this.#io.stderr.isTTY && this.#canMove) this.#setStatus(text, this.#status?.since ?? Date.now())
   }
@@ -168,12 +168,12 @@ export class Terminal {
     }
   }
 
-  /** `text` in a colour, where stderr (or `of`) takes colours. */
+  /** Colors `text` if stderr (or `of`) supports colors. */
   paint(colour: Style | readonly Style[], text: string, of: 'stdout' | 'stderr' = 'stderr'): string {
     return (of === 'stderr' ? this.#colour : this.#colourOut) ? styleText([colour].flat(), text, { validateStream: false }) : text
   }
 
-  /** A line of a difference, as stderr shows it. */
+  /** Formats a line of a diff for stderr. */
   diffLine({ kind, text }: DiffLine): string {
     if (kind === 'removed') return this.paint('red', `- ${text}`)
     if (kind === 'added') return this.paint('green', `+ ${text}`)
@@ -190,7 +190,7 @@ export class Terminal {
     }
   }
 
-  /** Writes more of the answer above the prompt: rows that are whole for good, the last one with the prompt. */
+  /** Writes more of the answer above the prompt: complete rows permanently, the last one together with the prompt. */
   #grow(text: string): void {
     const rows = `${this.#tail}${text}`.split('\n').flatMap((line) => wrapWords(line, this.columns))
     this.#tail = rows.pop() ?? ''
@@ -222,7 +222,7 @@ export class Terminal {
     this.#io.stderr.write(`${eraseLine}${row}`)
   }
 
-  /** Undefined before it has been waited for long enough. */
+  /** Undefined until the wait has taken long enough. */
   #statusRow(): string | undefined {
     if (this.#status === undefined) return undefined
     const waitedMs = Date.now() - this.#status.since
@@ -238,7 +238,7 @@ export class Terminal {
   }
 }
 
-/** FORCE_COLOR wins over NO_COLOR, as in Node.js itself; see https://no-color.org and https://force-color.org. */
+/** FORCE_COLOR takes precedence over NO_COLOR, as in Node.js; see https://no-color.org and https://force-color.org. */
 function wantsColour(stream: { isTTY?: boolean }, env: CliIO['env']): boolean {
   const forced = env.FORCE_COLOR
   if (forced !== undefined) return forced !== '0' && forced !== 'false'
@@ -246,16 +246,16 @@ function wantsColour(stream: { isTTY?: boolean }, env: CliIO['env']): boolean {
   return stream.isTTY === true && env.TERM !== 'dumb'
 }
 
-/** `text` on one line, without control characters, and with those visible that change its direction. */
+/** Puts `text` on one line without control characters, and makes characters visible that change its direction. */
 export function withoutControls(text: string): string {
   return readable(text.replace(/\p{Cc}+/gu, ' '))
 }
 
-/** Colours and other looks of text, but for the one that hides it. */
+/** Colors and other styles, except the one that hides text. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they begin with it
 const look = /(\x1b\[(?:[0-79]|[1-9]\d|10\d)m)/
 
-/** `text` as a terminal may get it: nothing in it but its looks can steer the terminal. */
+/** Makes `text` safe for a terminal: it can't control it except by its styles. */
 function steerless(text: string): string {
   if (!/[\p{Cc}\u202A-\u202E\u2066-\u2069]/u.test(text)) return text
   return text
@@ -264,7 +264,7 @@ function steerless(text: string): string {
     .join('')
 }
 
-/** As much of `text` as has room in so many cells, the last of them `…` when something was cut. */
+/** Shortens `text` to a number of cells, ending with `…` if something was cut. */
 export function shorten(text: string, cells: number): string {
   if (text.length <= cells / 2 || cellsOf(text) <= cells) return text
   let shown = ''

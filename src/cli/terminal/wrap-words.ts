@@ -1,19 +1,19 @@
 import { charactersOf } from './editor/edited-text.ts'
 import { cellsOf } from './editor/layout.ts'
 
-/** What turns a style off again, by the code that turns it on: those of `Style`. */
+/** Codes that turn a style off, by the codes that turn it on: those of `Style`. */
 const offCodes: Readonly<Record<string, string>> = { 1: '22', 2: '22', 3: '23', 4: '24', 9: '29' }
-/** A name and what is said of it, below others. */
+/** A name and its description in two columns. */
 const twoColumns = /^( {2,}\S+(?: \S+)*) {2,}(?=\S)/
-/** How far in the further rows of a line stand, where there is little room. */
+/** Indent of continuation rows if there is little space. */
 const narrowHang = 4
-/** Where a word that is longer than a row is broken rather than elsewhere. */
+/** Preferred characters after which to break a word that is longer than a row. */
 const breaks = /[,;:/\\&?)}\]|]$/
 
 /**
- * One line in rows of at most `columns` cells, broken between words, the further ones as far in as its text begins. Its colours go on in the
- * next row. A word that is longer than a row is broken too; an address is left whole, so that it can be opened and copied, unless each row
- * has to be one of the screen (`exact`).
+ * Wraps a line into rows of up to `columns` cells, between words; continuation rows are indented to where its text starts. Its colors
+ * continue in the next row. A word longer than a row is broken too. An address is not, so that it can be opened and copied, unless each row
+ * must fit on the screen (`exact`).
  */
 export function wrapWords(
   line: string,
@@ -28,10 +28,10 @@ export function wrapWords(
   const styles: string[] = []
   let row = ''
   let cells = 0
-  /** Whether there is more than its indent in this row, and whether that is more than spaces. */
+  /** Whether the row has more than its indent, and whether that is more than spaces. */
   let [isBegun, hasWord] = [false, false]
   const next = (): void => {
-    // One of spaces alone, which leave no room for a word, is begun anew without them.
+    // A row with only spaces, which leave no room for a word, is restarted without them.
     if (hasWord) rows.push(`${row.trimEnd()}${styles.length === 0 ? '' : '\x1b[0m'}`)
     const spaces = rows.length === 0 ? '' : indent
     row = `${spaces}${styles.map((code) => `\x1b[${code}m`).join('')}`
@@ -68,7 +68,7 @@ export function wrapWords(
   return rows
 }
 
-/** How far in the further rows of a line stand: behind its indent and its mark, or below the second of two columns. */
+/** The indent of continuation rows: after the line's own indent and mark, or below its second column. */
 function hangOf(line: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with it
   const plain = line.replace(/\x1b\[\d+m/g, '')
@@ -84,7 +84,7 @@ function restyle(styles: string[], code: string): void {
   } else styles.push(code)
 }
 
-/** A long word in pieces: one of at most `first` cells, the others of at most `columns`. */
+/** Splits a long word into pieces: the first of up to `first` cells, the others of up to `columns`. */
 function partsOf(word: string, first: number, columns: number): string[] {
   const parts: string[] = []
   let part = ''
@@ -103,7 +103,7 @@ function partsOf(word: string, first: number, columns: number): string[] {
   return [...parts, part]
 }
 
-/** Behind the last character in the second half of a text at which it may well be broken; else its end. */
+/** The position after the last preferred break in the second half of a text, or its end. */
 function lastBreak(part: string): number {
   for (let at = part.length; at > part.length / 2; at--) if (breaks.test(part.slice(0, at))) return at
   return part.length

@@ -8,7 +8,7 @@ const calculate = async (expression: string) => (await callTool<Calculation>(too
 const refusal = async (expression: string) => (await errorOf(calculate(expression))).message
 
 describe('calculate', () => {
-  it('gives the expression back with its result', async () => {
+  it('returns the expression with its result', async () => {
     expect(await callTool(tool, { expression: ' 437 * 37 ' })).toEqual({ expression: ' 437 * 37 ', result: 16169 })
   })
 
@@ -42,7 +42,7 @@ describe('calculate', () => {
     ['-(10^20 + 1)', '-100000000000000000001'],
     ['25!', '15511210043330985984000000'],
     ['1000 * 1.05^10', '1628.89462677744140625'],
-  ])('gives a text where a number would lose digits: %s', async (expression, expected) => {
+  ])('returns a text if a number would lose digits: %s', async (expression, expected) => {
     expect(await calculate(expression)).toBe(expected)
   })
 
@@ -164,7 +164,7 @@ describe('calculate', () => {
     ['17 % 5(2)', '`a % b c` can be read in two ways'],
     ['', 'expression'],
     ['  ', 'Expected a number'],
-  ])('refuses %j in words', async (expression, words) => {
+  ])('refuses %j with a message', async (expression, words) => {
     expect(await refusal(expression)).toContain(words)
   })
 
@@ -216,18 +216,18 @@ describe('calculate', () => {
     '2 to 3',
     '# comment',
     "3'",
-  ])('refuses %j at once', async (expression) => {
+  ])('refuses %j immediately', async (expression) => {
     expect(await errorOf(calculate(expression))).toMatchObject({ code: 'invalid_arguments' })
   })
 
-  it('goes as deep as its length lets it', async () => {
+  it('handles the deepest nesting that its length limit allows', async () => {
     expect(await calculate(`${'-'.repeat(498)}1`)).toBe(1)
     expect(await calculate(`${'('.repeat(50)}1${')'.repeat(50)}`)).toBe(1)
     expect(await calculate(`1${'+1'.repeat(249)}`)).toBe(250)
     await expect(calculate(`1${'+1'.repeat(250)}`)).rejects.toThrow('expression')
   })
 
-  it('adds, subtracts and multiplies integers as BigInt does', async () => {
+  it('adds, subtracts and multiplies integers like BigInt', async () => {
     const integers = fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n })
     await fc.assert(
       fc.asyncProperty(integers, integers, integers, async (a, b, c) => {
@@ -236,22 +236,22 @@ describe('calculate', () => {
     )
   })
 
-  it('rounds what has no end to the nearest double', async () => {
+  it('rounds infinite decimals to the nearest double', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer(), fc.integer({ min: 1 }), async (a, b) => {
-        // Two integers that fit a double: JavaScript rounds their quotient once, and correctly.
+        // Two integers that fit in a double: JavaScript rounds their quotient once, and correctly.
         expect(Number(await calculate(`(${a}) / ${b}`))).toBe(a / b + 0)
       }),
     )
     await fc.assert(
       fc.asyncProperty(fc.double({ noNaN: true, noDefaultInfinity: true }), async (value) => {
-        // A double written out in full comes back as it was, however many digits it takes.
+        // A double written out in full is returned unchanged, however many digits that takes.
         expect(Number(await calculate(`(${value}) * 10^300 / 10^300`))).toBe(value + 0)
       }),
     )
   })
 
-  it('never throws anything but words, whatever it is given', async () => {
+  it('only throws errors with a message, whatever the input', async () => {
     const piece = fc.constantFrom(
       '1',
       '2.5',

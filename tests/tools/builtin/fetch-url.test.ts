@@ -37,7 +37,7 @@ const say =
   }
 
 describe('fetch_url', () => {
-  it('gives a text as it is', async () => {
+  it('returns a text unchanged', async () => {
     const { url, requests } = await serve(say('{"a": "ü"}', { 'content-type': 'application/json' }))
     expect(await fetchUrl({ url: `${url}/data?x=1` })).toEqual({
       url: `${url}/data?x=1`,
@@ -50,7 +50,7 @@ describe('fetch_url', () => {
     expect(requests[0]?.headers).toMatchObject({ 'user-agent': 'toolloop', connection: 'close' })
   })
 
-  it('gives the readable text of HTML, its title first', async () => {
+  it('returns the readable text of HTML, starting with the title', async () => {
     const html = '<title>News</title><script>no()</script><h1>Top</h1><p>One &amp; two</p>'
     const { url } = await serve(say(html, { 'content-type': 'text/html; charset=utf-8' }))
     expect(await fetchUrl({ url })).toMatchObject({ text: 'Title: News\n\n# Top\n\nOne & two', bytes: html.length })
@@ -58,7 +58,7 @@ describe('fetch_url', () => {
     expect(await fetchUrl({ url: untyped })).toMatchObject({ contentType: '', text: 'x' })
   })
 
-  it('gives an error page as a result with its status', async () => {
+  it('returns an error page with its status', async () => {
     const { url } = await serve((_, response) => response.writeHead(404, { 'content-type': 'text/plain' }).end('no such page'))
     expect(await fetchUrl({ url })).toMatchObject({ status: 404, text: 'no such page' })
   })
@@ -71,7 +71,7 @@ describe('fetch_url', () => {
     ['an XML declaration', 'application/xml', Buffer.from('<?xml version="1.0" encoding="iso-8859-1"?>gr\xfc\xdfe', 'latin1')],
     ['nothing, so UTF-8', 'text/plain', Buffer.from('grüße')],
     ['a name nobody knows, so UTF-8', 'text/plain; charset=klingon', Buffer.from('grüße')],
-  ])('reads the encoding named by %s', async (_, contentType, body) => {
+  ])('uses the encoding in %s', async (_, contentType, body) => {
     const { url } = await serve(say(body, { 'content-type': contentType }))
     expect((await fetchUrl({ url })).text).toMatch(/grüße$/)
   })
@@ -80,12 +80,12 @@ describe('fetch_url', () => {
     ['gzip', gzipSync('packed text')],
     ['br', brotliCompressSync('packed text')],
     ['deflate', deflateSync('packed text')],
-  ])('unpacks %s', async (encoding, body) => {
+  ])('decompresses %s', async (encoding, body) => {
     const { url } = await serve(say(body, { 'content-encoding': encoding }))
     expect(await fetchUrl({ url })).toMatchObject({ text: 'packed text', bytes: 11 })
   })
 
-  it('describes what is not text, without reading it', async () => {
+  it('describes a body that is not text without reading it', async () => {
     const { url } = await serve((_, response) => {
       response.writeHead(200, { 'content-type': 'image/png', 'content-length': 5_000_000_000 }).write('x')
     })
@@ -94,13 +94,13 @@ describe('fetch_url', () => {
     expect(await fetchUrl({ url: untyped })).toMatchObject({ text: '(not text: application/octet-stream, 3 bytes)', bytes: 3 })
   })
 
-  it('reads no more than `maxBytes`, and no half characters', async () => {
+  it('reads at most `maxBytes`, and no partial characters', async () => {
     const { url } = await serve(say('üüüü'))
     expect(await fetchUrl({ url, maxBytes: 5 })).toMatchObject({ text: 'üü', bytes: 5, truncated: true })
     expect(await fetchUrl({ url, maxBytes: 8 })).not.toHaveProperty('truncated')
   })
 
-  it('ends an endless body', async () => {
+  it('stops reading an endless body', async () => {
     let closed: Promise<unknown> = Promise.resolve()
     const { url } = await serve((_, response) => {
       closed = once(response, 'close')
@@ -117,13 +117,13 @@ describe('fetch_url', () => {
     await closed
   })
 
-  it('unpacks a bomb no further than `maxBytes`', async () => {
+  it('decompresses at most `maxBytes` of a zip bomb', async () => {
     const zeros = Buffer.alloc(1024 * 1024, 'a')
     const { url } = await serve((_, response) => {
       response.writeHead(200, { 'content-type': 'text/plain', 'content-encoding': 'gzip' })
       const packed = createGzip({ level: 9 })
       packed.pipe(response)
-      // 2 GB, if anyone went on reading.
+      // 2 GB if it were read to the end.
       let left = 2048
       const more = () => {
         while (left-- > 0 && !response.destroyed && packed.write(zeros));
@@ -149,7 +149,7 @@ describe('fetch_url', () => {
   })
 })
 
-describe('fetch_url and where it may go', () => {
+describe('fetch_url: address checks', () => {
   it.each([
     ['this machine', 'http://127.0.0.1/', 'http://localhost/', 'http://[::1]/', 'http://0.0.0.0/', 'http://127.1/'],
     ['this machine, written otherwise', 'http://2130706433/', 'http://0x7f000001/', 'http://0177.0.0.1/', 'http://①②⑦.0.0.1/', 'http://0/'],
@@ -185,7 +185,7 @@ describe('fetch_url and where it may go', () => {
     }
   })
 
-  it('refuses other schemes, credentials and what is no URL', async () => {
+  it('refuses other schemes, credentials and invalid URLs', async () => {
     for (const url of ['file:///etc/passwd', 'ftp://example.com/', 'data:text/plain,x', 'javascript:1', 'gopher://127.0.0.1:25/']) {
       expect((await errorOf(fetchUrl({ url }))).message).toBe(`Expected \`url\` to be an http or https URL, got ${JSON.stringify(url)}`)
     }
@@ -194,7 +194,7 @@ describe('fetch_url and where it may go', () => {
     expect((await errorOf(fetchUrl({ url: 'example.com' }))).message).toBe('Expected `url` to be an absolute URL, got "example.com"')
   })
 
-  it('refuses a name by the addresses it has, even if only one of them is private', async () => {
+  it('refuses a host name if any of its addresses is private', async () => {
     const { url, requests } = await serve(say('secret'))
     const { port } = new URL(url)
     for (const addresses of [['127.0.0.1'], ['93.184.216.34', '127.0.0.1'], ['169.254.169.254'], ['::ffff:10.0.0.1']]) {
@@ -206,10 +206,10 @@ describe('fetch_url and where it may go', () => {
     expect(requests).toEqual([])
   })
 
-  it('connects to the very addresses it has checked: a name is resolved once', async () => {
+  it('connects to the address that it has checked: a name is resolved once', async () => {
     const { url, requests } = await serve(say('hello'))
     const asked: string[] = []
-    // Harmless at the first question, not at the second: what a rebinding attack does.
+    // Harmless in the first answer, but not in the second, as in a rebinding attack.
     const resolveHost = async (host: string) => {
       asked.push(host)
       return [{ address: asked.length === 1 ? '127.0.0.1' : '169.254.169.254', family: 4 }]
@@ -221,7 +221,7 @@ describe('fetch_url and where it may go', () => {
     expect(await errorOf(fetchUrl({ url: `http://rebind.test:${port}/` }, { ...here, resolveHost }))).toMatchObject({ code: 'tool_denied' })
   })
 
-  it('follows redirects, also relative ones', async () => {
+  it('follows redirects, including relative ones', async () => {
     const { url, requests } = await serve((request, response) => {
       const next: Record<string, string> = { '/a': '/b?x=1', '/b?x=1': './c' }
       const location = next[request.url ?? '']
@@ -240,45 +240,45 @@ describe('fetch_url and where it may go', () => {
     ['file:///etc/passwd', 'invalid_arguments'],
     ['http://user:password@example.com/', 'invalid_arguments'],
     ['http://[bad', 'invalid_arguments'],
-  ])('checks where a redirect leads: %s', async (location, code) => {
+  ])('checks the target of a redirect: %s', async (location, code) => {
     const { url, requests } = await serve((_, response) => response.writeHead(302, { location }).end())
-    // Resolves `localhost` to an address that is not among the allowed ones.
+    // Resolves `localhost` to an address that is not allowed.
     const resolveHost = async () => [{ address: '127.0.0.2', family: 4 }]
     expect(await errorOf(fetchUrl({ url }, { ...here, resolveHost }))).toMatchObject({ code })
     expect(requests).toHaveLength(1)
   })
 
-  it('gives up on a redirect that goes round', async () => {
+  it('stops following a redirect loop', async () => {
     const { url, requests } = await serve((_, response) => response.writeHead(302, { location: '/' }).end())
     expect((await errorOf(fetchUrl({ url }))).message).toBe(`"${url}" was redirected more than 5 times`)
     expect(requests).toHaveLength(6)
   })
 
-  it('takes a redirect without a place as the answer', async () => {
+  it('returns a redirect without a location as the response', async () => {
     const { url } = await serve((_, response) => response.writeHead(304).end())
     expect(await fetchUrl({ url })).toMatchObject({ status: 304, text: '' })
   })
 })
 
-describe('fetch_url and time', () => {
+describe('fetch_url: time limits', () => {
   it.each([
     ['never answers', () => {}],
     [
       'never ends',
       (_: IncomingMessage, response: ServerResponse) => void response.writeHead(200, { 'content-type': 'text/plain' }).write('x'),
     ],
-  ])('ends a request to a server that %s', async (_, answer) => {
+  ])('stops a request to a server that %s', async (_, answer) => {
     const { url } = await serve(answer)
     const error = await errorOf(fetchUrl({ url }, { ...here, timeoutMs: 50 }))
     expect(error.message).toBe(`"${url}" was not fetched within 50 ms`)
   })
 
-  it('counts the time over all redirects', async () => {
+  it('applies the time limit to all redirects together', async () => {
     const { url } = await serve((_, response) => void setTimeout(() => response.writeHead(302, { location: '/' }).end(), 30))
     expect((await errorOf(fetchUrl({ url }, { ...here, timeoutMs: 70 }))).message).toContain('was not fetched within 70 ms')
   })
 
-  it('ends with the reason of its signal, at once, and leaves no socket, timer or listener', async () => {
+  it('rejects with the reason of its signal immediately, and leaves no socket, timer or listener', async () => {
     let arrived: () => void = () => {}
     const arrival = new Promise<void>((resolve) => (arrived = resolve))
     let closed: Promise<unknown> = Promise.resolve()
@@ -295,12 +295,12 @@ describe('fetch_url and time', () => {
     expect(await fetching).toBe(reason)
     await closed
     expect(getEventListeners(controller.signal, 'abort')).toEqual([])
-    // A timer of a test before this one may have run out meanwhile.
+    // A timer of an earlier test may have expired meanwhile.
     expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length).toBeLessThanOrEqual(before)
     expect(await errorOf(fetchUrl({ url }, here, AbortSignal.abort(reason)))).toBe(reason)
   })
 
-  it('leaves no listener on a signal that is not aborted', async () => {
+  it('removes its listener from a signal that is not aborted', async () => {
     const { url } = await serve(say('x'))
     const { signal } = new AbortController()
     await fetchUrl({ url }, here, signal)
@@ -308,7 +308,7 @@ describe('fetch_url and time', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
-  it('ends while a name is being looked up', async () => {
+  it('stops during a name lookup', async () => {
     const resolveHost = () => new Promise<never>(() => {})
     const controller = new AbortController()
     const reason = new Error('enough')
@@ -317,7 +317,7 @@ describe('fetch_url and time', () => {
     expect(await fetching).toBe(reason)
   })
 
-  it('says why a host can not be reached, without addresses', async () => {
+  it('says why a host can’t be reached, without addresses', async () => {
     const server = createTcpServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { textFinder } from '../../../src/tools/builtin/files/find-text.ts'
 
-/** Where `query` stands, all places, those that overlap as well. */
+/** All positions of `query`, including overlapping ones. */
 function placesOf(query: string, text: string, ignoreCase: boolean): number[] {
   const find = textFinder(query, ignoreCase)
   const places: number[] = []
@@ -13,7 +13,7 @@ function placesOf(query: string, text: string, ignoreCase: boolean): number[] {
 const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'A', 'é', 'É'), minLength: 1, maxLength: 80 })
 
 describe('textFinder', () => {
-  it('finds what the engine’s own search finds, short and long', () => {
+  it('finds what the engine’s own search finds, for short and long queries', () => {
     fc.assert(
       fc.property(letters, fc.array(letters, { maxLength: 8 }), (query, pieces) => {
         const text = pieces.join(query)
@@ -24,7 +24,7 @@ describe('textFinder', () => {
     )
   })
 
-  it('takes upper and lower case as the same where it is told to', () => {
+  it('ignores case on request', () => {
     fc.assert(
       fc.property(letters, fc.array(letters, { maxLength: 8 }), (query, pieces) => {
         const text = pieces.join(query)
@@ -42,7 +42,7 @@ describe('textFinder', () => {
     ['😀', '😀', [0]],
     ['\ud83d', '😀', [0]],
     ['я', 'ЯЯ', [0, 1]],
-  ])('knows %j in %j at %j', (query, text, places) => {
+  ])('finds %j in %j at %j', (query, text, places) => {
     expect(placesOf(query, text, true)).toEqual(places)
   })
 })

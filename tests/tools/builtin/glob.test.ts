@@ -34,7 +34,7 @@ describe('compileGlob', () => {
     expect(matches(pattern, path)).toBe(expected)
   })
 
-  it('matches hidden names only if the pattern spells the dot out', () => {
+  it('matches hidden names only if the pattern contains the dot', () => {
     expect(matches('*', '.env')).toBe(false)
     expect(matches('.env*', '.env.local')).toBe(true)
     expect(matches('**/*.yml', '.github/ci.yml')).toBe(false)
@@ -49,11 +49,11 @@ describe('compileGlob', () => {
     ['[a-', 'brackets and braces come in pairs'],
     ['a{b', 'brackets and braces come in pairs'],
     ['/', 'such as'],
-  ])('refuses %j in words', (pattern, words) => {
+  ])('refuses %j with a message', (pattern, words) => {
     expect(() => compileGlob(pattern)).toThrow(words)
   })
 
-  it('never turns a walk away from a folder below which something matches', () => {
+  it('never excludes a folder in which something matches', () => {
     const name = fc.constantFrom('a', 'b', '.a', 'a.b', 'ab')
     const piece = fc.oneof(
       name,

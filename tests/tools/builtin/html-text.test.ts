@@ -5,7 +5,7 @@ import { htmlToText } from '../../../src/tools/builtin/web/html-text.ts'
 const textOf = async (html: string) => (await htmlToText(html)).text
 
 describe('htmlToText', () => {
-  it('gives the title and the readable text of a page', async () => {
+  it('returns the title and the readable text of a page', async () => {
     const page = await htmlToText(`<!doctype html><html><head><title> News
       &amp; more </title><style>p { color: red }</style><script>if (a < b) document.write("<p>no</p>")</script></head>
       <body><!-- <p>hidden</p> --><h1>Top</h1><p>One   paragraph,<br>two <b>li</b>nes.</p>
@@ -14,7 +14,7 @@ describe('htmlToText', () => {
     expect(page.text).toBe('# Top\n\nOne paragraph,\ntwo lines.\n\n- first\n- second\n\na | b\n1 | 2')
   })
 
-  it('keeps white space where it means something', async () => {
+  it('keeps white space that is significant', async () => {
     expect(await textOf('<p>a</p><pre>if (x)\n    y()\n</pre><p>b  c</p>')).toBe('a\n\nif (x)\n    y()\n\nb c')
     expect(await textOf('<b>a</b> <i>b</i>')).toBe('a b')
     expect(await textOf('<b>a</b><i>b</i>')).toBe('ab')
@@ -47,11 +47,11 @@ describe('htmlToText', () => {
     ['</p></div>x', 'x'],
     ['<svg><title>no</title></svg>yes', 'yes'],
     ['', ''],
-  ])('makes the best of %j', async (html, expected) => {
+  ])('reads malformed HTML: %j', async (html, expected) => {
     expect(await textOf(html)).toBe(expected)
   })
 
-  it('never leaves a tag or throws, whatever it is given', async () => {
+  it('never throws or leaves a tag, whatever the input', async () => {
     const piece = fc.constantFrom(
       '<',
       '>',
@@ -82,21 +82,21 @@ describe('htmlToText', () => {
     )
   })
 
-  it('takes time in proportion to the page, also where a page is made to take more', async () => {
+  it('takes time linear in the page, even if the page is hostile', async () => {
     const size = 150_000
     for (const attack of ['<', '<!--', '<a "', '</script', '<script>', '&', '&#', ' ', '\t\n', '<pre> ', '<title>', '<p ="']) {
       expect((await htmlToText(attack.repeat(size))).text.length, attack).toBeLessThanOrEqual(attack.length * size)
     }
   })
 
-  it('reads a long text the same as a short one, wherever it is parted to let others in', async () => {
+  it('reads a long text like a short one, wherever it is split to yield', async () => {
     for (const piece of ['&#x20AC;', 'word ', 'a&eacute;b', '&notanentity ']) {
       const times = Math.ceil(200_000 / piece.length)
       expect(await textOf(piece.repeat(times))).toBe((await textOf(`${piece}|`)).slice(0, -1).repeat(times).trimEnd())
     }
   })
 
-  it('ends at once when nobody waits any more', async () => {
+  it('stops as soon as its signal is aborted', async () => {
     const controller = new AbortController()
     const reading = htmlToText('&amp;'.repeat(800_000), controller.signal)
     setImmediate(() => controller.abort(new Error('enough')))

@@ -6,7 +6,7 @@ import { parametersOf } from '../../../src/tools/schema/schema.ts'
 import { callTool, errorOf, makeTree } from './workbench.ts'
 
 describe('builtinTools', () => {
-  it('are six tools that only read, with schemas that compile and a word on every argument', () => {
+  it('returns six tools that only read, with valid schemas and a description of every argument', () => {
     const tools = builtinTools()
     expect(tools.map(({ name }) => name)).toEqual(['list_files', 'read_file', 'search_files', 'calculate', 'current_time', 'fetch_url'])
     expect(tools.every(({ effect }) => effect === 'read')).toBe(true)
@@ -19,7 +19,7 @@ describe('builtinTools', () => {
     }
   })
 
-  it('share the workspace, the clock and the rules they are given', async () => {
+  it('shares workspace, clock and rules among the tools', async () => {
     const workspace = makeTree({ 'a.txt': 'needle\n' })
     const tools = new ToolRegistry(builtinTools({ workspace, now: () => new Date('2026-02-03T04:05:06Z') }))
     const call = async (name: string, args: object) => {
@@ -34,7 +34,7 @@ describe('builtinTools', () => {
     expect(await errorOf(call('fetch_url', { url: 'http://127.0.0.1/' }))).toMatchObject({ code: 'tool_denied' })
   })
 
-  it('are refused for a workspace that is not there', () => {
+  it('throws if the workspace does not exist', () => {
     expect(() => builtinTools({ workspace: join(makeTree(), 'nothing') })).toThrow('Expected `workspace` to be a folder that exists')
   })
 })

@@ -9,7 +9,7 @@ const list = (workspace: string, args: object = {}, signal?: AbortSignal) => cal
 const paths = async (workspace: string, args: object = {}) => (await list(workspace, args)).files.map(({ path }) => path)
 
 describe('list_files', () => {
-  it('gives path, size and time of change, and totals', async () => {
+  it('returns path, size and time of the last change, and totals', async () => {
     const folder = makeTree({ 'src/a.ts': 'one\ntwo\n', 'b.md': 'text' })
     utimesSync(join(folder, 'b.md'), 1_700_000_000, 1_700_000_000)
     utimesSync(join(folder, 'src/a.ts'), 1_600_000_000, 1_600_000_000)
@@ -24,7 +24,7 @@ describe('list_files', () => {
     })
   })
 
-  it('gives paths relative to the workspace, matches the pattern below `path`', async () => {
+  it('returns paths relative to the workspace, and matches the pattern below `path`', async () => {
     const folder = makeTree({ 'src/a.ts': '', 'src/deep/b.ts': '', 'src/deep/c.js': '', 'd.ts': '' })
     expect(await paths(folder, { path: 'src', pattern: '*.ts' })).toEqual(['src/a.ts', 'src/deep/b.ts'])
     expect(await paths(folder, { path: 'src', pattern: 'deep/*' })).toEqual(['src/deep/b.ts', 'src/deep/c.js'])
@@ -46,7 +46,7 @@ describe('list_files', () => {
     expect(await paths(folder, { folders: true, pattern: 'deep' })).toEqual(['src/deep'])
   })
 
-  it('counts lines as `wc -l` does, and an unterminated last one; binary files have none', async () => {
+  it('counts lines like `wc -l` plus an unterminated last one; skips binary files', async () => {
     const long = `${'x'.repeat(70_000)}\n`.repeat(3)
     const folder = makeTree({
       'empty.txt': '',
@@ -72,7 +72,7 @@ describe('list_files', () => {
     expect(wc).toMatch(/2 ended\.txt\s+3 long\.txt/)
   })
 
-  it('sorts by each key, both ways, ties by name', async () => {
+  it('sorts by each key in both directions, and by name within ties', async () => {
     const folder = makeTree({ 'a.txt': '1\n2\n3\n', 'b.txt': '1', 'c.txt': '12', 'd.bin': Buffer.alloc(40) })
     const times: [string, number][] = [
       ['a.txt', 30],
@@ -85,13 +85,13 @@ describe('list_files', () => {
     expect(await paths(folder, { sort: 'size' })).toEqual(['b.txt', 'c.txt', 'a.txt', 'd.bin'])
     expect(await paths(folder, { sort: 'size', order: 'desc' })).toEqual(['d.bin', 'a.txt', 'c.txt', 'b.txt'])
     expect(await paths(folder, { sort: 'modified' })).toEqual(['b.txt', 'd.bin', 'c.txt', 'a.txt'])
-    // What has no lines comes last either way; asking for the order brings the counts.
+    // Files without lines come last in both directions. Sorting by lines counts them.
     expect(await paths(folder, { sort: 'lines' })).toEqual(['b.txt', 'c.txt', 'a.txt', 'd.bin'])
     const longest = await list(folder, { sort: 'lines', order: 'desc', limit: 1 })
     expect(longest).toMatchObject({ count: 4, totalLines: 5, truncated: true, files: [{ path: 'a.txt', lines: 3 }] })
   })
 
-  it('shows at most `limit` and counts all, with the right ones in front', async () => {
+  it('shows the first `limit` files in order, and counts all', async () => {
     const folder = makeTree(
       Object.fromEntries(Array.from({ length: 700 }, (_, index) => [`f${String(index).padStart(3, '0')}.txt`, 'x'.repeat(index)])),
     )
@@ -113,26 +113,26 @@ describe('list_files', () => {
     expect(await paths(folder)).toEqual(['outside.txt', 'src/a.ts'])
   })
 
-  it('counts a huge file without holding it', async () => {
+  it('counts the lines of a huge file without loading it', async () => {
     const folder = makeTree({ 'huge.bin': '' })
     truncateSync(join(folder, 'huge.bin'), 8 * 1024 ** 4)
     expect(await list(folder, { lines: true })).toMatchObject({ count: 1, totalBytes: 8 * 1024 ** 4, totalLines: 0 })
   })
 
-  it('says when it gave up', async () => {
+  it('says if it stopped early', async () => {
     const folder = makeTree({ 'a.txt': '', 'b.txt': '', 'c.txt': '' })
     const found = await callTool<FileList>(listFilesTool({ workspace: folder, maxEntries: 2 }), {})
     expect(found).toMatchObject({ count: 2, truncated: true, note: expect.stringContaining('too many files') })
   })
 
-  it('refuses a folder outside, one that is not there, and a pattern without meaning', async () => {
+  it('refuses a folder outside, a missing folder, and an invalid pattern', async () => {
     const folder = makeTree()
     expect((await errorOf(list(folder, { path: '..' }))).message).toContain('inside the workspace')
     expect((await errorOf(list(folder, { path: 'nothing' }))).message).toContain('does not exist')
     expect((await errorOf(list(folder, { pattern: '[a' }))).message).toContain('Expected `pattern`')
   })
 
-  it('ends with the reason of its signal', async () => {
+  it('rejects with the reason of its signal', async () => {
     const folder = makeTree({ 'a.txt': '' })
     const reason = new Error('enough')
     expect(await errorOf(list(folder, {}, AbortSignal.abort(reason)))).toBe(reason)

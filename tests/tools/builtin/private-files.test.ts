@@ -38,7 +38,7 @@ async function readThrough(workspace: Workspace, path: string): Promise<string> 
   }
 }
 
-describe('private files of a workspace', () => {
+describe('PrivateFiles', () => {
   it.each([
     '.env',
     '.ENV',
@@ -78,7 +78,7 @@ describe('private files of a workspace', () => {
     'data',
     'data/runs/run_2.json',
     'data/is-not-there',
-  ])('are not read by the path %j', async (path) => {
+  ])('refuses the path %j', async (path) => {
     const { folder, workspace } = makeProject()
     for (const given of [path, join(folder, path)]) {
       const error = await errorOf(readThrough(workspace, given))
@@ -88,7 +88,7 @@ describe('private files of a workspace', () => {
   })
 
   it.each(['.env', '.git/config', '.toolloop/runs/run_1.json', 'settings.yaml', 'data/runs/run_2.json'])(
-    'are not read by a link to %s',
+    'refuses a link to %s',
     async (path) => {
       const { folder, workspace } = makeProject()
       symlinkSync(join(folder, path), join(folder, 'link.txt'))
@@ -98,7 +98,7 @@ describe('private files of a workspace', () => {
     },
   )
 
-  it('are not read by a link to their folder, nor by one that was put in a file’s place', async () => {
+  it('refuses a link to their folder, and one that has replaced a file', async () => {
     const { folder, workspace } = makeProject()
     symlinkSync(join(folder, 'data'), join(folder, 'elsewhere'))
     expect(await errorOf(workspace.locate('elsewhere/runs/run_2.json'))).toMatchObject({ code: 'tool_denied' })
@@ -109,7 +109,7 @@ describe('private files of a workspace', () => {
     expect(await errorOf(workspace.open(place))).toMatchObject({ code: 'tool_denied' })
   })
 
-  it('are neither listed nor searched, whatever the pattern', async () => {
+  it('leaves private files out of lists and searches, whatever the pattern', async () => {
     const { folder, refused } = makeProject()
     const tools = builtinTools({ workspace: folder, refused })
     const calls = ['**', '.*', '.env*', '**/*.json', '.git/**', '**/.*/**'].flatMap(
@@ -126,7 +126,7 @@ describe('private files of a workspace', () => {
     }
   })
 
-  it('leave what only looks like them', async () => {
+  it('allows names that only look similar', async () => {
     const { workspace } = makeProject()
     for (const path of ['a.txt', '.env.example', '.gitignore', '.toolloop/skills/a/SKILL.md'])
       expect(await readThrough(workspace, path)).not.toBe(secret)

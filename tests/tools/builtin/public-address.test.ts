@@ -2,9 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { AddressRule, isPublicAddress } from '../../../src/tools/builtin/web/public-address.ts'
 
 describe('isPublicAddress', () => {
-  it.each(['93.184.216.34', '8.8.8.8', '2606:4700:4700::1111', '::ffff:8.8.8.8', '2a00:1450:4001:830::200e'])('%s is', (address) => {
-    expect(isPublicAddress(address)).toBe(true)
-  })
+  it.each(['93.184.216.34', '8.8.8.8', '2606:4700:4700::1111', '::ffff:8.8.8.8', '2a00:1450:4001:830::200e'])(
+    'is true for %s',
+    (address) => {
+      expect(isPublicAddress(address)).toBe(true)
+    },
+  )
 
   it.each([
     ['this machine', '127.0.0.1', '127.255.255.254', '0.0.0.0', '0.1.2.3', '::1', '::'],
@@ -23,13 +26,13 @@ describe('isPublicAddress', () => {
       '::ffff:0:127.0.0.1',
     ],
     ['no address', '', 'localhost', '1.2.3', '999.1.1.1', '0x7f.0.0.1.5'],
-  ])('what is of %s is not', (_, ...addresses) => {
+  ])('is false for addresses of %s', (_, ...addresses) => {
     expect(addresses.filter(isPublicAddress)).toEqual([])
   })
 })
 
 describe('AddressRule', () => {
-  it('allows public addresses, and those of the ranges it is given', () => {
+  it('allows public addresses, and those in the given ranges', () => {
     const rule = new AddressRule(['127.0.0.1/32', 'fd12::/16'])
     expect(['127.0.0.1', '::ffff:127.0.0.1', 'fd12::5', '8.8.8.8'].every((address) => rule.allows(address))).toBe(true)
     expect(['127.0.0.2', 'fd13::5', '169.254.169.254', '10.0.0.1', 'nothing'].some((address) => rule.allows(address))).toBe(false)
@@ -37,7 +40,7 @@ describe('AddressRule', () => {
     expect(new AddressRule(false).allows('127.0.0.1')).toBe(false)
   })
 
-  it('refuses what is no range', () => {
+  it('throws for an invalid range', () => {
     expect(() => new AddressRule(['localhost'])).toThrow('Expected `allowPrivateAddresses` to be true, false, or a list of ranges')
     expect(() => new AddressRule(['10.0.0.1'])).toThrow('got `"10.0.0.1"`')
   })

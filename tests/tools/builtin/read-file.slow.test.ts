@@ -7,7 +7,7 @@ import { callTool, makeTree } from './workbench.ts'
 const read = (workspace: string, args: object, signal?: AbortSignal) => callTool<FileText>(readFileTool({ workspace }), args, signal)
 
 describe('read_file', () => {
-  it('goes through a huge file without holding it', async () => {
+  it('reads a huge file without loading it', async () => {
     const folder = makeTree({ 'huge.txt': `first\n${'x'.repeat(9000)}\n` })
     const bytes = 200 * 1024 * 1024
     truncateSync(join(folder, 'huge.txt'), bytes)

@@ -8,7 +8,7 @@ import { addFiles, callTool, errorOf, makePipe, makeTree } from './workbench.ts'
 const read = (workspace: string, args: object, signal?: AbortSignal) => callTool<FileText>(readFileTool({ workspace }), args, signal)
 
 describe('read_file', () => {
-  it('reads a file as it is', async () => {
+  it('returns a file unchanged', async () => {
     const folder = makeTree({ 'src/a.txt': 'one\r\nzwei ü\n\nlast' })
     expect(await read(folder, { path: 'src/a.txt' })).toEqual({
       path: 'src/a.txt',
@@ -32,12 +32,12 @@ describe('read_file', () => {
     expect(await read(folder, { path: 'a.txt' })).toEqual({ path: 'a.txt', from: 1, to: 0, totalLines: 0, bytes: 0, text: '' })
   })
 
-  it('leaves the byte order mark out', async () => {
+  it('leaves out the byte order mark', async () => {
     const folder = makeTree({ 'a.txt': '\ufeffhello\n' })
     expect((await read(folder, { path: 'a.txt' })).text).toBe('hello\n')
   })
 
-  it('cuts a long file after a whole line, so that it can be gone on with', async () => {
+  it('cuts a long file after a whole line, so that the next call can continue', async () => {
     const folder = makeTree({ 'a.txt': '1234\n'.repeat(10) })
     const first = await read(folder, { path: 'a.txt', maxBytes: 12 })
     expect(first).toEqual({ path: 'a.txt', from: 1, to: 2, totalLines: 10, bytes: 50, text: '1234\n1234\n', truncated: true })
@@ -59,7 +59,7 @@ describe('read_file', () => {
     })
   })
 
-  it('gives back any text whole, however it is cut into lines', async () => {
+  it('returns any text completely, however it is split into calls', async () => {
     const folder = makeTree()
     const lines = fc.array(fc.oneof(fc.string(), fc.constant('x'.repeat(70_000))), { maxLength: 6 })
     const texts = fc
@@ -81,7 +81,7 @@ describe('read_file', () => {
     )
   })
 
-  it('refuses binary files, folders, pipes, and what is outside', async () => {
+  it('refuses binary files, folders, pipes, and paths outside', async () => {
     const folder = makeTree({ 'a.bin': Buffer.from([1, 2, 0, 3]), 'sub/b.txt': '' })
     makePipe(join(folder, 'pipe'))
     symlinkSync('/etc/passwd', join(folder, 'link'))
@@ -93,7 +93,7 @@ describe('read_file', () => {
     }
   })
 
-  it('says which lines there are', async () => {
+  it('says how many lines the file has', async () => {
     const folder = makeTree({ 'a.txt': 'a\nb\n' })
     expect((await errorOf(read(folder, { path: 'a.txt', from: 5 }))).message).toBe(
       'Expected `from` to be at most 2, the number of lines of "a.txt", got `5`',
@@ -105,7 +105,7 @@ describe('read_file', () => {
     await expect(read(folder, { path: 'a.txt', maxBytes: 2_000_000 })).rejects.toThrow('maxBytes')
   })
 
-  it('ends with the reason of its signal', async () => {
+  it('rejects with the reason of its signal', async () => {
     const folder = makeTree({ 'a.txt': 'x\n'.repeat(5_000_000) })
     const reason = new Error('enough')
     expect(await errorOf(read(folder, { path: 'a.txt' }, AbortSignal.abort(reason)))).toBe(reason)

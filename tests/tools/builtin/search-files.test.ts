@@ -11,7 +11,7 @@ const search = (workspace: string, args: object, signal?: AbortSignal) =>
   callTool<SearchResult>(searchFilesTool({ workspace }), args, signal)
 
 describe('search_files', () => {
-  it('finds lines by text, in order of files and lines', async () => {
+  it('finds lines by text, ordered by file and line', async () => {
     const folder = makeTree({ 'b.txt': 'no\nneedle one\r\nno\nneedle needle\n', 'a/c.txt': 'a needle', 'none.txt': 'hay\n' })
     expect(await search(folder, { query: 'needle' })).toEqual({
       query: 'needle',
@@ -29,7 +29,7 @@ describe('search_files', () => {
     expect(await search(folder, { query: 'nothing' })).toEqual({ query: 'nothing', count: 0, files: 0, matches: [] })
   })
 
-  it('takes text as text: what means something in a regular expression means itself', async () => {
+  it('treats a text query literally, even if it looks like a regular expression', async () => {
     const folder = makeTree({ 'a.txt': 'f(x) = a.b*[c]\nF(X)\nfxx = aXb\n' })
     expect((await search(folder, { query: 'f(x) = a.b*[c]' })).count).toBe(1)
     expect((await search(folder, { query: 'f(X)', ignoreCase: true })).matches.map(({ line }) => line)).toEqual([1, 2])
@@ -45,11 +45,11 @@ describe('search_files', () => {
     expect(await lines({ query: '(?i)LET' })).toEqual([2])
     // Refused in Unicode mode, and harmless.
     expect(await lines({ query: 'a\\-z|b \\= 2' })).toEqual([2])
-    // Every line there is, and no line that is not there.
+    // Every existing line, and no other.
     expect(await lines({ query: '^' })).toEqual([1, 2, 3, 4])
   })
 
-  it('shows lines before and after', async () => {
+  it('shows lines before and after a match', async () => {
     const folder = makeTree({ 'a.txt': '1\n2\nx3\n4\nx5\n6\n7' })
     expect((await search(folder, { query: 'x', context: 2 })).matches).toEqual([
       { path: 'a.txt', line: 3, text: 'x3', before: ['1', '2'], after: ['4', 'x5'] },
@@ -59,7 +59,7 @@ describe('search_files', () => {
     expect((await search(folder, { query: '7', context: 1 })).matches).toEqual([{ path: 'a.txt', line: 7, text: '7', before: ['6'] }])
   })
 
-  it('finds the same in a file of many blocks, with context across their borders', async () => {
+  it('finds the same lines in a file of many blocks, with context across blocks', async () => {
     const folder = makeTree()
     const count = 4000
     const marked = fc.uniqueArray(fc.integer({ min: 0, max: count - 1 }), { minLength: 1, maxLength: 20 })
@@ -98,7 +98,7 @@ describe('search_files', () => {
     )
   })
 
-  it('shows 500 characters of a long line, those around the match', async () => {
+  it('shows 500 characters of a long line, around the match', async () => {
     const folder = makeTree({ 'a.txt': `${'a'.repeat(900)}needle${'b'.repeat(900)}\n${'c'.repeat(600)}needle\nneedle${'d'.repeat(600)}\n` })
     const { matches } = await search(folder, { query: 'needle' })
     expect(matches.map(({ text }) => text.length)).toEqual([500, 500, 500])
@@ -141,14 +141,14 @@ describe('search_files', () => {
     expect(await errorOf(search(folder, { query: 'x', path: 'proc/self' }))).toMatchObject({ code: 'tool_denied' })
   })
 
-  it.runIf(process.platform === 'linux')('goes on past a file it can not read, and says so', async () => {
+  it.runIf(process.platform === 'linux')('continues after a file that it can’t read, and says so', async () => {
     const folder = makeTree({ 'a.txt': 'needle' })
-    // A name that is no UTF-8 comes back from the system mangled, and leads nowhere.
+    // A name that is not UTF-8 comes back from the system changed, and can’t be found.
     writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), Buffer.of(0xff)]), 'needle')
     expect(await search(folder, { query: 'needle' })).toMatchObject({ count: 1, note: '1 file(s) could not be read.' })
   })
 
-  it('refuses a regular expression that is none, and text of several lines, in words', async () => {
+  it('refuses an invalid regular expression, and a text of several lines, with a message', async () => {
     const folder = makeTree({ 'a.txt': '' })
     const error = await errorOf(search(folder, { query: 'f(', regex: true }))
     expect(error).toMatchObject({ code: 'invalid_arguments' })
@@ -157,18 +157,18 @@ describe('search_files', () => {
     await expect(search(folder, { query: '' })).rejects.toThrow('query')
   })
 
-  it('stops a regular expression that would run for days when its signal says so, and others go on meanwhile', async () => {
+  it('stops an endless regular expression when its signal is aborted, and does not block others', async () => {
     const folder = makeTree({ 'a.txt': `${'a'.repeat(40)}!\n`, 'b.txt': 'x\n' })
     const controller = new AbortController()
     const reason = new Error('enough')
     const searching = errorOf(search(folder, { query: '^(a+)+$', regex: true }, controller.signal))
-    // Another search, of many turns of the event loop, is done while the first one hangs.
+    // Another search, over many turns of the event loop, finishes while the first one hangs.
     expect(await search(folder, { query: 'x+', regex: true })).toMatchObject({ count: 1 })
     controller.abort(reason)
     expect(await searching).toBe(reason)
   })
 
-  it('stops a regular expression by itself after a while, and says which', async () => {
+  it('stops a slow regular expression after a time limit, and names it', async () => {
     const folder = makeTree({ 'a.txt': `${'a'.repeat(40)}!\n` })
     const tool = searchFilesTool({ workspace: folder, regexTimeoutMs: 100 })
     const error = await errorOf(callTool(tool, { query: '^(a+)+$', regex: true }))
@@ -192,12 +192,12 @@ describe('search_files', () => {
     while (threads.length < 3) await new Promise((resolve) => setImmediate(resolve))
     controller.abort(new Error('enough'))
     await searching
-    // What a thread that has ended says.
+    // The answer of a thread that has ended.
     expect(threads.map(({ threadId }) => threadId)).toEqual([-1, -1, -1])
     expect(getEventListeners(controller.signal, 'abort')).toEqual([])
   })
 
-  it('does not start with a signal that is aborted', async () => {
+  it('does not start if its signal is aborted', async () => {
     const folder = makeTree({ 'a.txt': 'x\n' })
     const reason = new Error('enough')
     expect(await errorOf(search(folder, { query: 'x', regex: true }, AbortSignal.abort(reason)))).toBe(reason)

@@ -19,14 +19,14 @@ async function walkThrough(folder: string, { path = '.', ...options }: Partial<W
   return paths
 }
 
-/** git, deaf to the settings of whoever runs the tests. */
+/** Runs git without the settings of the current user. */
 function git(folder: string, ...args: string[]): string {
   const env = { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1', GIT_CEILING_DIRECTORIES: tmpdir() }
   return execFileSync('git', args, { cwd: folder, env, encoding: 'utf8' })
 }
 
 describe('Walk', () => {
-  it('goes top down, files of a folder first, names in order', async () => {
+  it('walks top down, files of a folder first, with names in order', async () => {
     const folder = makeTree({ 'b.txt': '', 'a/z.txt': '', 'a/b/c.txt': '', 'c/x.txt': '', 'a.txt': '' })
     expect(await walkThrough(folder)).toEqual(['a.txt', 'b.txt', 'a/z.txt', 'a/b/c.txt', 'c/x.txt'])
     expect(await walkThrough(folder, { kind: 'folders' })).toEqual(['a', 'c', 'a/b'])
@@ -36,7 +36,7 @@ describe('Walk', () => {
     expect(await walkThrough(folder, { path: 'a/z.txt' })).toEqual(['a/z.txt'])
   })
 
-  it('leaves out hidden names unless the pattern spells them out, and .git and node_modules always', async () => {
+  it('leaves out hidden names that the pattern does not contain, and always .git and node_modules', async () => {
     const folder = makeTree({
       '.editorconfig': '',
       '.github/ci.yml': '',
@@ -52,7 +52,7 @@ describe('Walk', () => {
     expect(await walkThrough(folder, { pattern: '**/*.js' })).toEqual(['a.js'])
   })
 
-  it('leaves out what .gitignore files and info/exclude name, deeper files winning', async () => {
+  it('leaves out what .gitignore files and info/exclude name; deeper files take precedence', async () => {
     const folder = makeTree({
       '.gitignore': '*.log\n/build/\n!keep.log\ndocs/*.tmp\n',
       '.git/info/exclude': 'private.txt\n',
@@ -70,7 +70,7 @@ describe('Walk', () => {
     expect(await walkThrough(folder)).toEqual(['keep.log', 'docs/deep/a.tmp', 'src/build/in.js', 'sub/a.log'])
   })
 
-  it('minds the rules above the folder it starts in, up to the repository, also above the workspace', async () => {
+  it('applies rules above the start, up to the repository, even above the workspace', async () => {
     const folder = makeTree({
       '.gitignore': '*.log\n',
       'packages/app/a.log': '',
@@ -79,7 +79,7 @@ describe('Walk', () => {
       'packages/app/b.js': '',
     })
     expect(await walkThrough(folder, { path: 'packages/app' })).toEqual(['packages/app/a.js'])
-    // Without a repository there is no reason to look above the workspace.
+    // Without a repository, there is no reason to look above the workspace.
     expect(await walkThrough(join(folder, 'packages/app'))).toEqual(['a.js', 'a.log', 'b.js'])
     mkdirSync(join(folder, '.git'))
     expect(await walkThrough(join(folder, 'packages/app'))).toEqual(['a.js'])
@@ -92,7 +92,7 @@ describe('Walk', () => {
     expect(await walkThrough(folder, { path: 'dist/sub' })).toEqual(['dist/sub/b.js'])
   })
 
-  it('lets the rules of a repository end at one inside it', async () => {
+  it('does not apply the rules of a repository inside a nested one', async () => {
     const folder = makeTree({
       '.gitignore': '*.log\n',
       'a.log': '',
@@ -103,20 +103,20 @@ describe('Walk', () => {
     expect(await walkThrough(folder)).toEqual(['inner/a.log'])
   })
 
-  it('does not follow links, nor read rules through one', async () => {
+  it('does not follow links or read rules through one', async () => {
     const folder = makeTree({ 'in/a.txt': '', 'out/secret.txt': '', 'out/rules': '*' })
     symlinkSync(join(folder, 'out'), join(folder, 'in/folder'))
     symlinkSync(join(folder, 'out/secret.txt'), join(folder, 'in/file'))
     symlinkSync('.', join(folder, 'in/round'))
     symlinkSync(join(folder, 'out/rules'), join(folder, 'in/.gitignore'))
     expect(await walkThrough(join(folder, 'in'))).toEqual(['a.txt'])
-    // Nor wait for a pipe in the place of rules.
+    // Nor does it wait for a pipe in place of a rules file.
     rmSync(join(folder, 'in/.gitignore'))
     makePipe(join(folder, 'in/.gitignore'))
     expect(await walkThrough(join(folder, 'in'))).toEqual(['a.txt'])
   })
 
-  it('does not enter a folder that has been replaced by a link', async () => {
+  it('does not enter a folder that was replaced by a link', async () => {
     const folder = makeTree({ 'in/a.txt': '', 'in/sub/b.txt': '', 'out/secret.txt': '' })
     const workspace = new Workspace(join(folder, 'in'))
     const walk = new Walk(workspace, await workspace.locate('.'), { signal: new AbortController().signal })
@@ -129,7 +129,7 @@ describe('Walk', () => {
     expect(paths).toEqual(['a.txt'])
   })
 
-  it('gives up at a number of entries and says so', async () => {
+  it('stops at `maxEntries` and says so', async () => {
     const folder = makeTree(Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`f${index}.txt`, ''])))
     const workspace = new Workspace(folder)
     const walk = new Walk(workspace, await workspace.locate('.'), { maxEntries: 7, signal: new AbortController().signal })
@@ -140,7 +140,7 @@ describe('Walk', () => {
     expect(walk.gaps(2)).toBe('Stopped early: there are too many files here; give a narrower `path`. 2 file(s) could not be read.')
   })
 
-  it('ends with the reason of its signal', async () => {
+  it('rejects with the reason of its signal', async () => {
     const folder = makeTree({ 'a/1': '', 'b/2': '', 'c/3': '' })
     const controller = new AbortController()
     const workspace = new Workspace(folder)
@@ -160,7 +160,7 @@ describe('Walk', () => {
   })
 
   it('lists exactly what git does not ignore', async () => {
-    // Without `é`: git matches bytes, so that `?` is half of one.
+    // Without `é`: git matches bytes, so `?` matches half of it.
     const name = fc.constantFrom('a', 'b', 'ab', 'a.b', 'x[1]', 'a b', 'foo', 'A', '1', 'a*')
     const path = fc.array(name, { minLength: 1, maxLength: 4 }).map((names) => names.join('/'))
     const piece = fc.oneof(
@@ -183,9 +183,9 @@ describe('Walk', () => {
       fc.asyncProperty(files, rules, inFolder, fc.option(rules), async (paths, top, nested, exclude) => {
         const folder = mkdtempSync(join(tmpdir(), 'toolloop-gitignore-'))
         try {
-          // What makes a folder a repository, without a process to make it.
+          // What makes a folder a repository, without running git.
           addFiles(folder, { '.git/HEAD': 'ref: refs/heads/main\n', '.git/objects/info/x': '', '.git/refs/heads/.x': '' })
-          // A name may be wanted as a file and as a folder; what comes first has it.
+          // A name may be requested as a file and as a folder; the first one counts.
           const taken = paths.filter(
             (one) => !paths.some((other) => other !== one && (other.startsWith(`${one}/`) || one.startsWith(`${other}/`))),
           )
@@ -206,7 +206,7 @@ describe('Walk', () => {
     )
   })
 
-  it('lets others continue while there are very many rules, and minds the last of them', async () => {
+  it('yields to the event loop while it reads many rules, and applies the last one', async () => {
     const rules = Array.from({ length: 10_000 }, (_, n) => `*a*${n}`)
     const folder = makeTree({ '.gitignore': [...rules, '*.log'].join('\n'), 'aaaa.txt': '', 'b.txt': '', 'c.log': '', 'd.txt': '' })
     const { value, turns } = await turnsWhile(() => walkThrough(folder))
@@ -214,12 +214,12 @@ describe('Walk', () => {
     expect(turns).toBeGreaterThan(2)
   })
 
-  it('passes over a rule that is longer than any path', async () => {
+  it('ignores a rule that is longer than any path', async () => {
     const folder = makeTree({ '.gitignore': `${'*a'.repeat(3_000)}\n*.log`, [`${'a'.repeat(200)}`]: '', 'c.log': '' })
     expect(await walkThrough(folder)).toEqual(['a'.repeat(200)])
   })
 
-  it('reports a file of rules that is too large', async () => {
+  it('reports a rules file that is too large', async () => {
     const folder = makeTree({ '.gitignore': '*.txt\n'.repeat(30_000), 'a.txt': '' })
     const workspace = new Workspace(folder)
     const walk = new Walk(workspace, await workspace.locate('.'), { signal: new AbortController().signal })
@@ -227,7 +227,7 @@ describe('Walk', () => {
     expect(walk.gaps(0)).toBe('1 `.gitignore` file(s) larger than 128 KiB were not applied.')
   })
 
-  it('stops a glob that would take for ever, while others continue', async () => {
+  it('stops an endless glob without blocking others', async () => {
     const folder = makeTree({ ['a'.repeat(200)]: '', 'b.txt': '' })
     const walking = errorOf(walkThrough(folder, { pattern: `${'*a'.repeat(40)}b`, matchTimeoutMs: 300 }))
     expect(await walkThrough(folder, { pattern: '*.txt' })).toEqual(['b.txt'])
@@ -236,14 +236,14 @@ describe('Walk', () => {
     expect(error.message).toMatch(/^Expected `pattern` to be a simpler glob that takes less than 300 ms on the names of a folder, got "\*a/)
   })
 
-  it('stops ignore rules that would take for ever', async () => {
+  it('stops endless ignore rules', async () => {
     const folder = makeTree({ '.gitignore': `${'**/a/'.repeat(40)}b`, [`${'a/'.repeat(200)}c`]: '' })
     const error = await errorOf(walkThrough(folder, { matchTimeoutMs: 500 }))
     expect(error).toMatchObject({ code: 'tool_failed' })
     expect(error.message).toMatch(/^The rules in `\.gitignore` take longer than 500 ms on the names in "a\//)
   })
 
-  it('runs at most 16 threads, and the others after them', async () => {
+  it('runs at most 16 threads at once', async () => {
     const folder = makeTree({ 'a.txt': '', 'b.md': '' })
     let threads = 0
     let most = 0
@@ -258,7 +258,7 @@ describe('Walk', () => {
     expect(most).toBe(16)
   })
 
-  it('fails, and does not wait for ever, in a process that may not start threads', () => {
+  it('fails instead of hanging in a process that may not start threads', () => {
     const folder = makeTree({ 'a.txt': '' })
     const program = `
       const { listFilesTool } = await import(process.argv[1])

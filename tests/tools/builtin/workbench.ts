@@ -7,7 +7,7 @@ import { defaultLogger } from '../../../src/core/logger.ts'
 import { compileSchema, parametersOf } from '../../../src/tools/schema/schema.ts'
 import type { AnyTool, ToolContext } from '../../../src/tools/tool.ts'
 
-/** A folder of its own for one test, with these files; removed when the test is over. */
+/** A folder with these files for one test, removed when the test is over. */
 export function makeTree(files: Record<string, string | Buffer> = {}): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'toolloop-builtin-')))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -22,12 +22,12 @@ export function addFiles(folder: string, files: Record<string, string | Buffer>)
   }
 }
 
-/** A named pipe, which a careless reader waits on for ever. */
+/** A named pipe, which blocks a careless reader forever. */
 export function makePipe(path: string): void {
   execFileSync('sh', ['-c', 'mkfifo "$0"', path])
 }
 
-/** Calls a tool as a run does: arguments are held against its schema first. Rejects with what the tool throws. */
+/** Calls a tool like a run: validates its arguments first. Rejects with what the tool throws. */
 export async function callTool<Result>(tool: AnyTool, args: object, signal: AbortSignal = new AbortController().signal): Promise<Result> {
   const problems = compileSchema(parametersOf(tool), tool.name)(args)
   if (problems.length > 0) throw new TypeError(problems.join('; '))
@@ -45,7 +45,7 @@ export async function callTool<Result>(tool: AnyTool, args: object, signal: Abor
   return (await tool.execute?.(args as never, ctx as ToolContext<never>)) as Result
 }
 
-/** What a call rejects with; fails when it does not. */
+/** The error that a call rejects with. Fails if it does not reject. */
 export async function errorOf(call: Promise<unknown>): Promise<Error> {
   const outcome = await call.then(
     (value) => ({ value }),

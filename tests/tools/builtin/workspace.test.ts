@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { Workspace } from '../../../src/tools/builtin/files/workspace.ts'
 import { errorOf, makePipe, makeTree } from './workbench.ts'
 
-/** A workspace beside a folder it must not be left for. */
+/** A workspace next to a folder that must stay inaccessible. */
 function makeNeighbours(): { root: string; inside: string; outside: string; workspace: Workspace } {
   const root = makeTree({ 'inside/a.txt': 'a', 'inside/sub/b.txt': 'b', 'outside/secret.txt': 'secret', 'inside-too/c.txt': 'c' })
   const inside = join(root, 'inside')
@@ -34,7 +34,7 @@ describe('Workspace', () => {
     expect((await workspace.locate(path)).path).toBe(expected)
   })
 
-  it('understands absolute paths inside it, also spelled through a link to it', async () => {
+  it('accepts absolute paths inside it, including those through a link to it', async () => {
     const { root, inside } = makeNeighbours()
     symlinkSync(inside, join(root, 'link'))
     const workspace = new Workspace(join(root, 'link'))
@@ -52,14 +52,14 @@ describe('Workspace', () => {
     '/',
     '/proc/self/environ',
     '../outside/is-not-there.txt',
-  ])('refuses %j, which is outside, without a word about what is there', async (path) => {
+  ])('refuses %j, which is outside, without revealing what exists there', async (path) => {
     const { workspace } = makeNeighbours()
     const error = await errorOf(workspace.locate(path))
     expect(error).toMatchObject({ code: 'tool_denied' })
     expect(error.message).toBe(`Expected a path inside the workspace, got ${JSON.stringify(path)}, which is outside it`)
   })
 
-  it('says of a link that leads out the same whether or not there is something behind it', async () => {
+  it('reports a link to the outside the same way whether or not its target exists', async () => {
     const { inside, outside, workspace } = makeNeighbours()
     symlinkSync(join(outside, 'secret.txt'), join(inside, 'there'))
     symlinkSync(join(outside, 'none.txt'), join(inside, 'gone'))
@@ -75,7 +75,7 @@ describe('Workspace', () => {
       expect((await errorOf(workspace.locate(path))).message).toContain('does not exist in the workspace')
   })
 
-  it('refuses symbolic links that lead out, to files, to folders and through folders', async () => {
+  it('refuses symbolic links to the outside: to files, to folders and through folders', async () => {
     const { inside, outside, workspace } = makeNeighbours()
     symlinkSync(join(outside, 'secret.txt'), join(inside, 'file-link'))
     symlinkSync(outside, join(inside, 'folder-link'))
@@ -93,7 +93,7 @@ describe('Workspace', () => {
     expect(await readThrough(workspace, 'link')).toBe('b')
   })
 
-  it('refuses a link put in the place of a file after it was found', async () => {
+  it('refuses a link that replaces a file after it was found', async () => {
     const { inside, outside, workspace } = makeNeighbours()
     const place = await workspace.locate('a.txt')
     renameSync(join(inside, 'a.txt'), join(inside, 'old.txt'))
@@ -101,7 +101,7 @@ describe('Workspace', () => {
     expect((await errorOf(workspace.open(place))).message).toContain('"a.txt"')
   })
 
-  it('refuses a link put in the place of a folder above a file after it was found', async () => {
+  it('refuses a link that replaces a folder above a file after it was found', async () => {
     const { inside, outside, workspace } = makeNeighbours()
     writeFileSync(join(outside, 'b.txt'), 'secret')
     const place = await workspace.locate('sub/b.txt')
@@ -118,7 +118,7 @@ describe('Workspace', () => {
     try {
       expect((await errorOf(workspace.locate('pipe'))).message).toBe('Expected a regular file or a folder, got "pipe", which is a pipe')
       expect((await errorOf(workspace.locate('socket'))).message).toContain('which is a socket')
-      // Also when it was a file a moment ago.
+      // Even if it was a file a moment ago.
       await errorOf(workspace.open({ path: 'pipe', real: join(inside, 'pipe') }))
       await errorOf(workspace.open({ path: 'socket', real: join(inside, 'socket') }))
     } finally {
@@ -138,7 +138,7 @@ describe('Workspace', () => {
     await errorOf(workspace.locate('..\\outside\\secret.txt'))
   })
 
-  it('says what is wrong with a path in its own words, without the folders of this machine', async () => {
+  it('words path errors itself, without the folders of this machine', async () => {
     const { inside, root, workspace } = makeNeighbours()
     mkdirSync(join(inside, 'deep'))
     symlinkSync('loop', join(inside, 'loop'))
@@ -153,7 +153,7 @@ describe('Workspace', () => {
     expect((await errorOf(workspace.open(await workspace.locate('deep')))).message).toContain('Expected a file, got the folder "deep"')
   })
 
-  it('is refused at once when it is not a folder', () => {
+  it('throws if the workspace is not a folder', () => {
     const root = makeTree({ 'file.txt': '' })
     expect(() => new Workspace(join(root, 'nothing'))).toThrow('Expected `workspace` to be a folder that exists')
     expect(() => new Workspace(join(root, 'file.txt'))).toThrow('Expected `workspace` to be a folder')

@@ -6,7 +6,7 @@ import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { listed, Watch } from './open-tools.ts'
 import { heldList, startSessionServer } from './session-server.ts'
 
-it('E2.7 a request does not wait for ever for a server that is slow to list its tools', { timeout: 60_000 }, async () => {
+it('E2.7 a request does not wait forever for a server that lists its tools slowly', { timeout: 60_000 }, async () => {
   await using server = await startSessionServer([listed('change')])
   const list = heldList()
   server.call = async (name, own) => {

@@ -72,39 +72,42 @@ function changing(server: SessionServer): SessionServer['call'] {
   }
 }
 
-describe.each(servers)('the tools of %s', (what, start) => {
+describe.each(servers)('McpTools of %s', (what, start) => {
   const change = what === 'a program' ? 'become' : 'change'
 
-  it.each(['without a journal', 'with a journal'])('E2.7 that change in a call count from the next request of the run, %s', async (how) => {
-    await using started = await start()
-    await using tools = await connectMcpServers({ s: { ...started.server, prefix: '' } }, { logger: recordingLogger().logger })
-    const journal = how === 'with a journal' ? { journal: sqliteJournal({ file: join(folder, `${randomUUID()}.sqlite`) }) } : {}
-    const model = scriptedModel([
-      { toolCalls: [{ name: change, args: started.arguments ?? {} }] },
-      {
-        toolCalls: [
-          { name: 'old', args: {} },
-          { name: 'echo', args: {} },
-        ],
-      },
-      'done',
-    ])
-    const runner = new AgentRunner({ model, tools, ...journal, logger: recordingLogger().logger })
-    const { output, toolCalls } = await runner.run('go')
-    await journal.journal?.close()
-    expect(output).toBe('done')
-    const offered = model.requests.map((request) => request.tools?.map(({ function: { name } }) => name))
-    expect(offered).toEqual([
-      [change, 'old'],
-      [change, 'echo'],
-      [change, 'echo'],
-    ])
-    expect(toolCalls[1]).toMatchObject({ outcome: 'rejected', content: `Tool not found: old. Available tools: ${change}, echo.` })
-    expect(toolCalls[2]).toMatchObject({ outcome: 'ok' })
-  })
+  it.each(['without a journal', 'with a journal'])(
+    'E2.7 shows tools that a call changed to the next request of the run, %s',
+    async (how) => {
+      await using started = await start()
+      await using tools = await connectMcpServers({ s: { ...started.server, prefix: '' } }, { logger: recordingLogger().logger })
+      const journal = how === 'with a journal' ? { journal: sqliteJournal({ file: join(folder, `${randomUUID()}.sqlite`) }) } : {}
+      const model = scriptedModel([
+        { toolCalls: [{ name: change, args: started.arguments ?? {} }] },
+        {
+          toolCalls: [
+            { name: 'old', args: {} },
+            { name: 'echo', args: {} },
+          ],
+        },
+        'done',
+      ])
+      const runner = new AgentRunner({ model, tools, ...journal, logger: recordingLogger().logger })
+      const { output, toolCalls } = await runner.run('go')
+      await journal.journal?.close()
+      expect(output).toBe('done')
+      const offered = model.requests.map((request) => request.tools?.map(({ function: { name } }) => name))
+      expect(offered).toEqual([
+        [change, 'old'],
+        [change, 'echo'],
+        [change, 'echo'],
+      ])
+      expect(toolCalls[1]).toMatchObject({ outcome: 'rejected', content: `Tool not found: old. Available tools: ${change}, echo.` })
+      expect(toolCalls[2]).toMatchObject({ outcome: 'ok' })
+    },
+  )
 })
 
-it('E2.7 a call that fails, and changes the tools, has them listed before the next request', async () => {
+it('E2.7 lists tools again before the next request if a failed call changed them', async () => {
   await using server = await startSessionServer(namesOf(before))
   const change = changing(server)
   server.call = async (...call) => ({ ...(await change(...call)), isError: true })
@@ -114,7 +117,7 @@ it('E2.7 a call that fails, and changes the tools, has them listed before the ne
   expect(model.requests[1]?.tools?.map(({ function: { name } }) => name)).toEqual(after)
 })
 
-it('E2.7 a list that changes outside of calls is there before the next request, too, in any set of tools', async () => {
+it('E2.7 waits for a list that changes outside of calls, in any tool set', async () => {
   await using server = await startSessionServer(namesOf(before))
   const list = heldList()
   await using mcp = await connectMcpServers({ s: { url: server.url, prefix: '', fetch: list.fetch } }, { logger: recordingLogger().logger })

@@ -9,7 +9,7 @@ import { callTool } from './open-tools.ts'
 const revisions = ['2025-11-25', '2026-07-28'] as const
 const picture = Buffer.from('a picture').toString('base64')
 
-/** A library whose shelves the test fills, and what it was asked. */
+/** A library whose shelves the test fills, with a record of the requests. */
 function library({ ttlMs }: { ttlMs?: number } = {}) {
   const asked: string[] = []
   const shelf = { count: 250 }
@@ -66,14 +66,14 @@ const contentOf = async (tools: McpTools, name: string, args: object = {}) => {
   return end.outcome === 'question' ? undefined : end.content
 }
 
-describe.each(revisions)('what a server has besides tools (%s)', (revision) => {
-  it('is not offered unless that is asked for', async () => {
+describe.each(revisions)('resources and prompts of a server (%s)', (revision) => {
+  it('are only offered if configured', async () => {
     await using tools = await library().open(revision)
     expect(tools.names()).toEqual(['lib__find'])
     expect(await tools.instructions()).toBe('')
   })
 
-  it('is listed in parts, searched and read by the model: texts, and pictures as such', async () => {
+  it('are listed in pages, searched and read by the model, as texts and pictures', async () => {
     await using tools = await library().open(revision, { resources: 'all' })
     expect(tools.names()).toEqual(['lib__find', 'lib__list_resources', 'lib__read_resource'])
     const first = JSON.parse(String(await contentOf(tools, 'lib__list_resources')))
@@ -87,7 +87,7 @@ describe.each(revisions)('what a server has besides tools (%s)', (revision) => {
     ])
   })
 
-  it('is read by its links alone, by the run that was given them', async () => {
+  it('are read by link, by the run that received the link', async () => {
     await using tools = await library().open(revision, { resources: 'links', prefix: '' })
     expect(tools.names()).toEqual(['find', 'read_resource'])
     const read = (uri: string) => ({ toolCalls: [{ name: 'read_resource', args: { uri } }] })
@@ -104,12 +104,12 @@ describe.each(revisions)('what a server has besides tools (%s)', (revision) => {
     expect(await run(read('book://one'))).toEqual([expect.stringMatching(/No result in this conversation/)])
   })
 
-  describe.each(['in a journal', 'in the state of a paused run'])('P1.13 links are kept %s', (where) => {
+  describe.each(['in a journal', 'in the state of a paused run'])('P1.13 links are stored %s', (where) => {
     const kept = new MemoryRuns()
     const ask = defineTool({ name: 'ask', description: 'asks', approval: true, execute: () => 'yes' })
     const turn = (name: string, args: JsonObject = {}) => ({ toolCalls: [{ name, args }] })
     const turns = [turn('find'), turn('ask'), turn('read_resource', { uri: 'book://one' }), turn('read_resource', { uri: 'book://2' })]
-    /** As a process that has just been started has it. */
+    /** The state of a process that has just started. */
     const runnerOf = (tools: McpTools, isNested: boolean) => {
       const journal = where === 'in a journal' ? { journal: memoryJournal(kept) } : {}
       const { logger } = recordingLogger()
@@ -126,7 +126,7 @@ describe.each(revisions)('what a server has besides tools (%s)', (revision) => {
     }
     const turnOf = (messages: readonly { role: string }[]) => messages.filter(({ role }) => role === 'assistant').length
 
-    it.each([false, true])('for the process that continues it; inside a call: %s', async (isNested) => {
+    it.each([false, true])('for the process that continues the run; inside a call: %s', async (isNested) => {
       const runId = `${revision} ${isNested}`
       await using first = await library().open(revision, { resources: 'links', prefix: '' })
       const paused = await runnerOf(first, isNested).run('Go.', { runId })
@@ -144,7 +144,7 @@ describe.each(revisions)('what a server has besides tools (%s)', (revision) => {
     })
   })
 
-  it('are prompts for the model, and for an application to begin a run with', async () => {
+  it('provide prompts for the model, and for an application to start a run with', async () => {
     await using tools = await library().open(revision, { prompts: true })
     const { prompts } = JSON.parse(String(await contentOf(tools, 'lib__list_prompts')))
     expect(prompts).toEqual([{ name: 'review', description: 'Reviews a book.', arguments: [{ name: 'book', required: true }] }])
@@ -161,7 +161,7 @@ describe.each(revisions)('what a server has besides tools (%s)', (revision) => {
     await expect(tools.prompt('other', 'review')).rejects.toMatchObject({ code: 'invalid_option' })
   })
 
-  it('stands in the instructions where that is asked for', async () => {
+  it('appear in the instructions if configured', async () => {
     const instructions = { prompts: ['review'], resources: ['book://rules'] }
     await using tools = await library().open(revision, { instructions })
     expect(await tools.instructions()).toBe('# lib\n\nWhisper.\n\nreview: any\n\nGladly.\n\nbook://rules:\nThe text of book://rules')
@@ -170,7 +170,7 @@ describe.each(revisions)('what a server has besides tools (%s)', (revision) => {
   })
 })
 
-describe('a server that answers with something else', () => {
+describe('a server with invalid resources', () => {
   const open = (contents: object[], resources: object[], options: McpServerOptions = {}) => {
     const result = (method: string) =>
       method === 'resources/read' ? { contents } : { resources, nextCursor: resources.length > 0 ? crypto.randomUUID() : undefined }
@@ -184,7 +184,7 @@ describe('a server that answers with something else', () => {
     return connectMcpServers({ odd: server }, { logger: recordingLogger().logger })
   }
 
-  it('is told apart: what is no resource is left out or refused, lists have an end', async () => {
+  it('has invalid items left out or refused, and lists limited', async () => {
     await using tools = await open([{ uri: 'a://b', blob: 'not base64!' }], [{ uri: 7 }, { uri: 'a://b' }, { uri: 'x'.repeat(9_000) }])
     await expect(tools.readResource('odd', 'a://b')).rejects.toThrow(/something other than a resource/)
     await expect(tools.resources('odd')).rejects.toThrow(/more than 100 pages/)
@@ -204,8 +204,8 @@ describe('a server that answers with something else', () => {
   })
 })
 
-describe('what was listed and read', () => {
-  it('is used again for as long as the server says, and no longer', async () => {
+describe('cached lists and texts', () => {
+  it('are used for as long as the server says, and no longer', async () => {
     const kept = library({ ttlMs: 60_000 })
     await using tools = await kept.open('2026-07-28')
     for (let n = 0; n < 2; n++) {
@@ -222,7 +222,7 @@ describe('what was listed and read', () => {
     expect(stale.asked).toHaveLength(8)
   })
 
-  it('is asked for anew once the server has told of a change', async () => {
+  it('are requested again once the server has reported a change', async () => {
     const { open, shelf, notify } = library({ ttlMs: 60_000 })
     await using tools = await open('2026-07-28')
     expect(await tools.resources('lib')).toHaveLength(250)

@@ -8,7 +8,7 @@ import { connectMcpServers, type McpServer, type McpTools } from '../../../src/t
 import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { callText, callTool, Watch } from './open-tools.ts'
 
-// The protocol's own server for trying out clients.
+// The protocol's reference server for testing clients.
 const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
 
 async function freePort(): Promise<number> {
@@ -26,7 +26,7 @@ async function startHttp(given?: number): Promise<{ url: string; port: number; c
   return { url: `http://127.0.0.1:${port}/mcp`, port, child }
 }
 
-it('E2.1 the server "everything" is restarted: the next call opens a new session', async () => {
+it('E2.1 restarting the server "everything" opens a new session for the next call', async () => {
   const { url, port, child } = await startHttp()
   await using tools = await connectMcpServers({ every: { url } }, { logger: recordingLogger().logger })
   expect(await callText(tools, 'every__echo', { message: 'before' })).toBe('Echo: before')
@@ -66,7 +66,7 @@ describe.concurrent.each(['stdio', 'http'])('the server "everything" over %s', (
     expect(records.filter(({ level }) => level === 'warn')).toEqual([])
   })
 
-  it('calls them: text, data, a picture, resources', async () => {
+  it('returns texts, data, pictures and resources', async () => {
     expect(await callText(tools, 'every__echo', { message: 'grüße' })).toBe('Echo: grüße')
     expect(await callText(tools, 'every__get-sum', { a: 2, b: 40 })).toMatch(/42/)
     const weather = await callTool(tools, 'every__get-structured-content', { location: 'Chicago' })
@@ -77,7 +77,7 @@ describe.concurrent.each(['stdio', 'http'])('the server "everything" over %s', (
     expect(await callText(tools, 'every__get-resource-links', { count: 2 })).toMatch(/demo:\/\/resource/)
   })
 
-  it('H13 arguments that don’t fit are refused before the server is asked', async () => {
+  it('H13 is not asked if the arguments are invalid', async () => {
     expect(await callTool(tools, 'every__get-sum', { a: 'two' })).toMatchObject({
       outcome: 'rejected',
       code: 'invalid_arguments',
@@ -85,7 +85,7 @@ describe.concurrent.each(['stdio', 'http'])('the server "everything" over %s', (
     })
   })
 
-  it('passes progress on, and ends a long operation', async () => {
+  it('reports progress, and finishes a long operation', async () => {
     const seen: unknown[] = []
     const watch = new Watch()
     const onProgress = (update: unknown) => {
@@ -105,8 +105,8 @@ describe.concurrent.each(['stdio', 'http'])('the server "everything" over %s', (
   })
 })
 
-describe('a server that speaks only the protocol without a handshake', () => {
-  it('is understood, its calls answered and its list followed', async () => {
+describe('a server that only supports the protocol without a handshake', () => {
+  it('is understood: its calls are answered and its list is followed', async () => {
     const watch = new Watch()
     const args = [fileURLToPath(new URL('newer-server.ts', import.meta.url))]
     await using tools = await connectMcpServers({ newer: { command: process.execPath, args } }, { onChange: watch.changed })
@@ -134,7 +134,7 @@ describe('a server that speaks only the protocol without a handshake', () => {
     expect(await aborted.promise).toBe('aborted')
   })
 
-  it('is followed over HTTP as well, also when the stream that tells of changes breaks', async () => {
+  it('is followed over HTTP even if the stream of changes breaks', async () => {
     let count = 1
     const handler = createMcpHandler(
       () => {
@@ -159,7 +159,7 @@ describe('a server that speaks only the protocol without a handshake', () => {
     const options = { logger: recordingLogger().logger, onChange: watch.changed }
     await using tools = await connectMcpServers({ newer: { url: 'http://localhost/mcp', fetch } }, options)
     expect(tools.size).toBe(1)
-    // Nobody tells of this one.
+    // Nothing announces this change.
     count = 2
     streams[0]?.abort()
     await watch.until(() => tools.size === 2)

@@ -22,8 +22,8 @@ async function start(then = '', env: NodeJS.ProcessEnv = process.env) {
 const areGone = (pids: readonly number[]) =>
   vi.waitFor(() => expect(pids.map(isRunning)).toEqual(pids.map(() => false)), { timeout: 10_000 })
 
-describe.skipIf(process.platform === 'win32')('E2.8 a server over stdio that never ends by itself', () => {
-  it('E2.8 ends with a program that is ended by a signal, which it has no listeners for', async () => {
+describe.skipIf(process.platform === 'win32')('E2.8 a stdio server that never ends by itself', () => {
+  it('E2.8 ends with a program that a signal ends, without listeners', async () => {
     const ends = (['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGKILL'] as const).map(async (signal) => {
       const { child, pids, listeners } = await start()
       expect([pids.map(isRunning), listeners]).toEqual([
@@ -38,7 +38,7 @@ describe.skipIf(process.platform === 'win32')('E2.8 a server over stdio that nev
     await Promise.all(ends)
   })
 
-  it('E2.8 ends with a program that exits, or crashes', async () => {
+  it('E2.8 ends with a program that exits or crashes', async () => {
     const ends = Object.entries({ exit: 0, crash: 1 }).map(async ([then, code]) => {
       const { child, pids } = await start(then)
       if (child.exitCode === null) await once(child, 'exit')

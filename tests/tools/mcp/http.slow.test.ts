@@ -7,11 +7,11 @@ import { callText, listed, Watch } from './open-tools.ts'
 const events = (response: Parameters<Answer>[0]) => response.writeHead(200, { 'content-type': 'text/event-stream' })
 const event = (message: object) => `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`
 
-/** What the odd server's tools do, by name. */
+/** The odd server's tools, by name. */
 const answers: Record<string, Answer> = {
   echo: (response, { message: { id, params } }) =>
     json(response, { jsonrpc: '2.0', id, result: result(JSON.stringify(params?.arguments)) }),
-  /** Keeps its client busy without end, and never answers. */
+  /** Keeps its client busy endlessly, and never answers. */
   pings: (response) => {
     events(response)
     const flood = Array.from({ length: 1_000 }, (_, n) => event({ id: `p${n}`, method: 'ping' })).join('')
@@ -23,13 +23,13 @@ const tools = Object.keys(answers).map((name) => listed(name))
 const startServer = () => startOddHttpServer(tools, (response, request) => answers[request.message.params?.name ?? '']?.(response, request))
 
 describe('an MCP server over HTTP', () => {
-  it('that floods its client with requests is left at once', async () => {
+  it('is disconnected immediately if it floods its client with requests', async () => {
     await using server = await startServer()
     const { logger } = recordingLogger()
     const watch = new Watch()
     await using open = await connectMcpServers({ odd: { url: server.url } }, { logger, onChange: watch.changed })
     expect(await callText(open, 'odd__pings')).toMatch(/it asked more than 100 things at once/)
-    // The answers to those before it, and what came in the same piece.
+    // The answers to earlier requests, and what arrived in the same piece.
     expect(server.requests.length).toBeLessThan(500)
     await watch.until(() => open.servers()[0]?.state === 'ready')
     expect(await callText(open, 'odd__echo')).toBe('{}')

@@ -8,13 +8,13 @@ import { callText, callTool, listed, Watch } from './open-tools.ts'
 const events = (response: Parameters<Answer>[0]) => response.writeHead(200, { 'content-type': 'text/event-stream' })
 const event = (message: object) => `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`
 
-/** As gateways and proxies send it. */
+/** A page as gateways and proxies send it. */
 function sendPage(response: ServerResponse, status: number, title: string): void {
   response.writeHead(status, { 'content-type': 'text/html' })
   response.end(`<html>\r\n<head><title>${title}</title></head>\r\n<body>\r\n<center><h1>${title}</h1></center>\r\n</body>\r\n</html>\r\n`)
 }
 
-/** What the odd server's tools do, by name. */
+/** The odd server's tools, by name. */
 const answers: Record<string, Answer> = {
   echo: (response, { message: { id, params } }) =>
     json(response, { jsonrpc: '2.0', id, result: result(JSON.stringify(params?.arguments)) }),
@@ -30,18 +30,18 @@ const answers: Record<string, Answer> = {
   error: (response) => void response.writeHead(503).end('busy'),
   gateway: (response) => sendPage(response, 502, 'Bad Gateway'),
   forbidden: (response) => sendPage(response, 403, 'Attention Required! | Cloudflare'),
-  /** A tool that hands on what it was sent itself. */
+  /** A tool that returns what it was sent. */
   quotes: (response, { message: { id } }) => {
     const text = 'HTTP 502: <!doctype html><html><head><title>Bad Gateway</title></head><body>x</body></html>'
     events(response).end(event({ id, result: { content: [{ type: 'text', text }], isError: true } }))
   },
-  /** An error whose words never end. */
+  /** An error response that never ends. */
   'endless-error': (response) => {
     response.writeHead(500)
     const write = (): void => void response.write('x'.repeat(100_000), (error) => error ?? write())
     write()
   },
-  /** More than one message may have, but none of them has; each ends in a chunk of its own. */
+  /** More bytes in total than one message may have, but not in any single message; each ends in its own chunk. */
   'many-events': async (response, { message: { id } }) => {
     const data = 'x'.repeat(1_000_000)
     events(response)
@@ -63,7 +63,7 @@ const tools = Object.keys(answers).map((name) => listed(name))
 const startServer = () => startOddHttpServer(tools, (response, request) => answers[request.message.params?.name ?? '']?.(response, request))
 
 describe.concurrent('an MCP server over HTTP', () => {
-  it('that says in a call that its list has changed is asked for it, though the call is over by then', async () => {
+  it('is asked for its list again if it reports a change during a call, even after that call', async () => {
     const own = [listed('become')]
     await using server = await startOddHttpServer(own, (response, { message: { id } }) => {
       own.push(listed('new'))
@@ -75,7 +75,7 @@ describe.concurrent('an MCP server over HTTP', () => {
     await watch.until(() => open.size === 2)
   })
 
-  it('is sent the headers, also those that change, and told when its session is over', async () => {
+  it('receives headers, including changing ones, and the end of its session', async () => {
     await using server = await startServer()
     let turn = 0
     const headers = () => ({ authorization: `Bearer turn-${++turn}` })
@@ -104,7 +104,7 @@ describe.concurrent('an MCP server over HTTP', () => {
     ['quotes', /^HTTP 502: an HTML page titled "Bad Gateway"$/],
     ['endless-error', /answered with HTTP status 500\. It is being restarted/],
     ['away', /answered with HTTP status 307/],
-  ])('E2.9 whose answer is broken (%s): the call fails at once and in words', async (name, words) => {
+  ])('E2.9 with a broken response (%s) makes the call fail immediately, with a message', async (name, words) => {
     await using server = await startServer()
     await using open = await connectMcpServers({ odd: { url: server.url } }, { logger: recordingLogger().logger })
     expect(await callText(open, `odd__${name}`)).toMatch(words)
@@ -116,7 +116,7 @@ describe.concurrent('an MCP server over HTTP', () => {
     expect(await callText(open, 'odd__many-events')).toBe('after all')
   })
 
-  it('may be given any time to start, and no more than that, however much it lists', async () => {
+  it('has a configurable start timeout, however much it lists', async () => {
     const properties = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`key${at}`, { type: 'string' }]))
     const many = Array.from({ length: 40 }, (_, at) => listed(`t${at}`, { inputSchema: { type: 'object', properties } }))
     await using server = await startOddHttpServer(many, () => {})
@@ -127,7 +127,7 @@ describe.concurrent('an MCP server over HTTP', () => {
     for (const startTimeoutMs of [2 ** 31, Number.POSITIVE_INFINITY]) await (await open(startTimeoutMs, small.url)).close()
   })
 
-  it('a call that is over holds no connection, however long the server would', async () => {
+  it('gets its connection back from a call that is over', async () => {
     await using server = await startServer()
     await using open = await connectMcpServers({ odd: { url: server.url } }, { logger: recordingLogger().logger })
     expect(await callText(open, 'odd__stays-open')).toBe('done')
@@ -139,7 +139,7 @@ describe.concurrent('an MCP server over HTTP', () => {
     await vi.waitFor(() => expect(server.open.size).toBe(0))
   })
 
-  it('that has forgotten the session, or was away, is connected to again', async () => {
+  it('is connected to again after it has forgotten the session or was down', async () => {
     const watch = new Watch()
     await using server = await startServer()
     const options = { logger: recordingLogger().logger, onChange: watch.changed }
@@ -168,7 +168,7 @@ describe.concurrent('an MCP server over HTTP', () => {
       /could not be started: it wants to be signed in to: give it `auth` \(it says: an HTML page titled "Sign in"\)$/,
     ],
     ['is none', (response) => void response.setHeader('content-type', 'text/html').end('<h1>Hello</h1>'), /Unexpected content type/],
-  ])('E2.9 that %s: connecting fails, and leaves no connection', async (what, handshake, words) => {
+  ])('E2.9 that %s fails to connect, and leaves no connection', async (what, handshake, words) => {
     await using server = await startOddHttpServer([], () => {}, handshake)
     const url = `${server.url}?key=secret-in-address`
     const startTimeoutMs = what === 'never answers' ? 200 : 15_000

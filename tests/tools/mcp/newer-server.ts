@@ -1,4 +1,4 @@
-/** An MCP server that takes nothing but the protocol of 2026-07-28, which has no handshake. */
+/** An MCP server that only supports the protocol of 2026-07-28, which has no handshake. */
 import { Server } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 

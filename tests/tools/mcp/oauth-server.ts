@@ -5,25 +5,25 @@ import { closeServer } from '../../close-server.ts'
 
 export interface OAuthServer extends AsyncDisposable {
   url: string
-  /** How often each path was asked for, of requests that were not refused. */
+  /** How often each path was requested, without refused requests. */
   count(path: string): number
-  /** Takes the access tokens back that there are: they have to be renewed. */
+  /** Revokes the current access tokens, so that they have to be renewed. */
   expire(): void
-  /** The tokens that were given out. */
+  /** The issued tokens. */
   tokens: string[]
-  /** Stands in place of what the server says of itself. */
+  /** Replaces the server's metadata. */
   metadata: Record<string, unknown>
-  /** Stands in place of what is said of the resource. */
+  /** Replaces the resource's metadata. */
   resource: Record<string, unknown>
-  /** Called when tokens are asked for; nothing happens to them before it calls `go`. */
+  /** Called when tokens are requested; the request waits until it calls `go`. */
   atToken: (go: () => void, response: ServerResponse) => void
-  /** Changes the query with which a browser is sent back. */
+  /** Changes the query of the redirect. */
   sendBack: (query: URLSearchParams) => void
 }
 
 /**
- * An MCP server with one tool, and the authorization server that it names: it asks for PKCE, and gives a refresh token once, after which all that
- * came of it are void, as RFC 9700 recommends.
+ * An MCP server with one tool, and its authorization server, which requires PKCE. A refresh token is valid once; using it again revokes all
+ * tokens issued with it, as RFC 9700 recommends.
  */
 export async function startOAuthServer(): Promise<OAuthServer> {
   const counts = new Map<string, number>()

@@ -15,7 +15,7 @@ import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { startOAuthServer } from './oauth-server.ts'
 import { callText } from './open-tools.ts'
 
-/** The browser of somebody who agrees to everything. */
+/** The browser of a user who agrees to everything. */
 async function agree({ url }: McpAuthorization): Promise<string> {
   const { headers } = await fetch(url, { redirect: 'manual' })
   return headers.get('location') ?? ''
@@ -28,26 +28,26 @@ function memory(): McpTokenStore & { kept: Map<string, string> } {
 
 const open = (url: string, auth: McpAuth, logger = recordingLogger().logger) => connectMcpServers({ wiki: { url, auth } }, { logger })
 
-describe('an MCP server that wants to be signed in to', () => {
-  it('is signed in to once, and then with what was kept, renewed as often as it has to be: also when many calls are refused at once', async () => {
+describe('an MCP server that requires a sign-in', () => {
+  it('signs in once, and then renews stored tokens as needed, even if many calls are refused at once', async () => {
     await using server = await startOAuthServer()
     const store = memory()
     const authorize = vi.fn(agree)
     await using tools = await open(server.url, { store, authorize })
     expect(await callText(tools, 'wiki__echo', { a: 1 })).toBe('{"a":1}')
     expect(authorize).toHaveBeenCalledOnce()
-    // What is kept is enough for another process where nobody can be asked.
+    // The stored tokens are enough for another process in which nobody can be asked.
     await using later = await open(server.url, { store })
     server.expire()
     const calls = await Promise.all(Array.from({ length: 5 }, (_, n) => callText(later, 'wiki__echo', { n })))
     expect(calls).toEqual([0, 1, 2, 3, 4].map((n) => `{"n":${n}}`))
-    // A code, and one renewal: a second one would have voided all there is.
+    // A code and one renewal: a second renewal would have revoked all tokens.
     expect(server.count('/token')).toBe(2)
     expect(server.count('/register')).toBe(1)
     expect(authorize).toHaveBeenCalledOnce()
   })
 
-  it('has tokens for each account and each client', async () => {
+  it('stores tokens per account and client', async () => {
     await using server = await startOAuthServer()
     const store = memory()
     const authorize = vi.fn(agree)
@@ -64,7 +64,7 @@ describe('an MCP server that wants to be signed in to', () => {
     await expect(open(server.url, { store, clientId: 'first' })).rejects.toThrow(/Somebody has to sign in/)
   })
 
-  it('where nobody can be asked, says what to do', async () => {
+  it('says what to do if nobody can be asked', async () => {
     await using server = await startOAuthServer()
     await expect(open(server.url, { store: memory() })).rejects.toThrow(
       /Somebody has to sign in to the MCP server `wiki`: toolloop mcp login wiki/,
@@ -87,7 +87,7 @@ describe('an MCP server that wants to be signed in to', () => {
       },
       /was refused \(access_denied\)\.$/,
     ],
-  ])('and sends the browser back with %s, gets no code of ours', async (_, sendBack, words) => {
+  ])('gets no code of ours if it redirects the browser with %s', async (_, sendBack, words) => {
     await using server = await startOAuthServer()
     server.sendBack = sendBack
     const failure = await open(server.url, { store: memory(), authorize: agree }).catch((error: unknown) => error)
@@ -95,13 +95,13 @@ describe('an MCP server that wants to be signed in to', () => {
     expect(server.count('/token')).toBe(0)
   })
 
-  it('no token stands in a log, an error or a result, whatever the server quotes', async () => {
+  it('never appears with a token in a log, an error or a result, whatever it quotes', async () => {
     await using server = await startOAuthServer()
     const store = memory()
     const { logger, records } = recordingLogger()
     const warnings = vi.spyOn(console, 'warn').mockImplementation(() => {})
     await using tools = await open(server.url, { store, authorize: agree }, logger)
-    // Somebody else has renewed it: the server takes neither any more, and says so.
+    // Another process has renewed it: the server accepts neither any more, and says so.
     const [key = ''] = store.kept.keys()
     store.kept.set(key, (store.kept.get(key) ?? '').replace(/refresh-[0-9a-f-]+/, 'refresh-of-somebody-else'))
     server.tokens.push('refresh-of-somebody-else')
@@ -114,14 +114,14 @@ describe('an MCP server that wants to be signed in to', () => {
     expect(server.count('/token')).toBeGreaterThan(1)
   })
 
-  it('a client secret goes to no other authorization server than the one it is for', async () => {
+  it('sends a client secret only to the authorization server it belongs to', async () => {
     await using server = await startOAuthServer()
     const auth = { store: memory(), clientId: 'app', clientSecret: 'secret-of-the-app', issuer: 'https://login.example' }
     await expect(open(server.url, { ...auth, authorize: agree })).rejects.toThrow(/login\.example/)
     expect(server.count('/token')).toBe(0)
   })
 
-  it('nobody is sent to another authorization server than the one in the options, and nothing registered there', async () => {
+  it('does not sign in or register at another authorization server than the configured one', async () => {
     await using server = await startOAuthServer()
     const authorize = vi.fn(agree)
     await expect(open(server.url, { store: memory(), issuer: 'https://login.example', authorize })).rejects.toThrow(/login\.example/)
@@ -129,7 +129,7 @@ describe('an MCP server that wants to be signed in to', () => {
   })
 })
 
-it('tokens are kept in files for their owner alone', async () => {
+it('stores tokens in files that only their owner can read', async () => {
   const folder = join(await tempFolder(), 'home', 'tokens')
   const store = mcpTokenFiles(folder)
   expect(await store.load('a')).toBeUndefined()
@@ -150,12 +150,12 @@ it.each([
   ['https://mcp.example.com/mcp', 'http://login.example.com/', /Expected the server to name an https address/],
   ['http://127.0.0.1:1/mcp', 'http://login.example.com/', /Expected the server to name an https address/],
   ['https://mcp.example.com/mcp', 'file:///etc/passwd', /Expected the server to name an https address/],
-])('%s can not have %s fetched to sign in at', async (server, address, words) => {
+])('%s can’t make %s be fetched to sign in', async (server, address, words) => {
   const fetch = guardedFetch(new URL(server), undefined, new AbortController().signal)
   await expect(fetch(address)).rejects.toThrow(words)
 })
 
-it('a redirect of an authorization server is not followed', async () => {
+it('does not follow redirects of an authorization server', async () => {
   await using server = await startOAuthServer()
   const fetch = guardedFetch(new URL(server.url), undefined, new AbortController().signal)
   const query = `?redirect_uri=${encodeURIComponent(server.url)}`
@@ -163,19 +163,19 @@ it('a redirect of an authorization server is not followed', async () => {
   expect(server.count('/mcp')).toBe(0)
 })
 
-describe('a browser on this machine', () => {
+describe('openLoopbackSignIn', () => {
   const authorization = (state: string, signal = new AbortController().signal): McpAuthorization => ({
     server: 'wiki',
     url: new URL(`https://login.example.com/authorize?state=${state}`),
     signal,
   })
 
-  it('is heard when it comes back from where it was sent; another page that knocks is not', async () => {
+  it('accepts the browser it has sent, and refuses other pages', async () => {
     const shown: URL[] = []
     await using loopback = await openLoopbackSignIn({ show: ({ url }) => void shown.push(url) })
     const back = loopback.authorize(authorization('mine'))
     const knock = (query: string, path = loopback.redirectUrl) => fetch(`${path}?${query}`)
-    // No address at all, as a request may name it.
+    // Not an address at all, as a request may contain.
     expect((await fetch(`${new URL(loopback.redirectUrl).origin}//`)).status).toBe(404)
     expect((await knock('state=theirs&code=1')).status).toBe(404)
     expect((await knock('state=mine&code=1', String(loopback.redirectUrl).replace('callback', 'else'))).status).toBe(404)
@@ -187,7 +187,7 @@ describe('a browser on this machine', () => {
     expect((await knock('state=mine&code=3')).status).toBe(404)
   })
 
-  it('that never comes back is not waited for for ever, and only this machine is listened to', async () => {
+  it('stops waiting for a browser that never returns, and only listens on this machine', async () => {
     await using loopback = await openLoopbackSignIn({ show: () => {}, timeoutMs: 20 })
     await expect(loopback.authorize(authorization('mine'))).rejects.toThrow('Nobody signed in within 20 ms.')
     const aborted = AbortSignal.abort(new Error('gone'))
@@ -198,8 +198,8 @@ describe('a browser on this machine', () => {
   })
 })
 
-describe('E2.5 what the SDK writes to the console while it signs in', () => {
-  it('E2.5 goes to the logger, and what others write meanwhile to the console', async () => {
+describe('E2.5 console output of the SDK during a sign-in', () => {
+  it('E2.5 goes to the logger, and other output to the console', async () => {
     await using server = await startOAuthServer()
     const store = memory()
     const { logger, records } = recordingLogger()
@@ -214,7 +214,7 @@ describe('E2.5 what the SDK writes to the console while it signs in', () => {
       console.warn('[store] loading')
       return load(key)
     }
-    // The gateway in front of the authorization server fails, and then the token is refused.
+    // The gateway of the authorization server fails, and then the token is refused.
     server.expire()
     server.atToken = (_go, response) => response.writeHead(502, { 'content-type': 'text/html' }).end(page)
     await callText(tools, 'wiki__echo')

@@ -21,16 +21,16 @@ export interface OddHttpServer extends AsyncDisposable {
   requests: HttpRequest[]
   /** Responses that have not ended. */
   open: ReadonlySet<ServerResponse>
-  /** What the session is called; one that is changed has forgotten those before. */
+  /** The id of the session. Changing it makes the server forget the previous one. */
   session: string
   /** Answers a `GET`. Default: 405, there is no such stream. */
   stream: Answer
-  /** Drops all connections and takes no more; `start` takes them again. */
+  /** Drops all connections and refuses new ones; `start` accepts them again. */
   stop(): Promise<void>
   start(): Promise<void>
 }
 
-/** An MCP server over streamable HTTP, written by hand so that it can also break the protocol. */
+/** An MCP server over streamable HTTP, written by hand so that it can break the protocol. */
 export async function startOddHttpServer(tools: object[], answer: Answer, handshake?: Answer): Promise<OddHttpServer> {
   const open = new Set<ServerResponse>()
   const requests: HttpRequest[] = []

@@ -1,19 +1,16 @@
-/**
- * An MCP server written by hand, as a program: it speaks the protocol's lines itself, so that it can also break them. What it does is its first
- * argument as JSON.
- */
+/** An MCP server written by hand, as a program, so that it can break the protocol. Its first argument, as JSON, says what it does. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
 export interface Oddity {
   tools?: object[]
-  /** Instead of starting up as it should. */
+  /** Replaces the normal start. */
   start?: 'silent' | 'exit' | keyof typeof floods | 'no-tools-list' | 'endless-list' | 'many-tools'
   /** Printed before the first message. */
   greeting?: string
-  /** Lives on when its input ends and when it is asked to end, and so does a child of its own that holds its pipes. */
+  /** Ignores the end of its input and requests to end, as does a child that holds its pipes. */
   stubborn?: boolean
-  /** Says each time its tools are listed that they have changed. */
+  /** Reports a change each time its tools are listed. */
   restless?: boolean
   /** Printed to standard error at the start. */
   stderr?: string
@@ -36,7 +33,7 @@ const floods = {
   values: '{"a":[],'.repeat(10_000),
 }
 const flood = Object.entries(floods).find(([name]) => name === oddity.start)?.[1]
-// A command line can't be as long as that.
+// Longer than a command line may be.
 let tools = (oddity.tools ?? []).map((tool) => (Object(tool).name === 'huge' ? { ...tool, description: 'x'.repeat(300_000) } : tool))
 const grownFrom = tools.length
 const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, { type: 'string' }]))
@@ -73,7 +70,7 @@ const calls: Record<string, Call> = {
     const messages = [report(1), report(2), { jsonrpc: '2.0', id, result: text('done') }]
     print(messages.map((message) => `${JSON.stringify(message)}\n`).join(''))
   },
-  /** The answer is the last thing it does. */
+  /** Ends right after the answer. */
   parting: (id) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, result: text('farewell') })}\n`, () => process.exit(0)),
   release: (id, { key = '' }) => {
     answer(pending.get(String(key)), text('late'))
@@ -98,12 +95,12 @@ const calls: Record<string, Call> = {
     send({ method: 'notifications/tools/list_changed' })
     answer(id, text('changed'))
   },
-  /** Keeps its client busy without end, and never answers. */
+  /** Keeps its client busy endlessly, and never answers. */
   notices: () => pour('{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}\n'.repeat(1_000)),
   unknown: () => pour('{"jsonrpc":"2.0","method":"notifications/nothing"}\n'.repeat(1_000)),
   pings: () => pour(Array.from({ length: 1_000 }, (_, n) => `{"jsonrpc":"2.0","id":"p${n}","method":"ping"}\n`).join('')),
   answers: () => pour('{"jsonrpc":"2.0","id":4711,"result":{}}\n'.repeat(1_000)),
-  /** As many requests as a lively server may have, and then the answer. */
+  /** As many requests as a busy server may send, and then the answer. */
   lively: (id) => {
     for (let n = 0; n < 50; n++) send({ id: `l${n}`, method: 'ping' })
     answer(id, text('done'))
@@ -114,13 +111,13 @@ const calls: Record<string, Call> = {
   /** Exactly these characters; `ID` is that of the call. */
   raw: (id, { head = '', unit = '', count = 0, tail = '' }) =>
     print(`${head}${String(unit).repeat(Number(count))}${tail}`.replaceAll('ID', String(id))),
-  /** Asks for what a client may give, and tells what it is answered. */
+  /** Requests everything a client may provide, and returns the answers. */
   asks: (id) => {
     const methods = ['sampling/createMessage', 'roots/list', 'elicitation/create', 'nothing', '__proto__']
     for (const method of methods) send({ id: `${asking}${method}`, method, params: { messages: [], maxTokens: 1, message: 'x' } })
     asked = { id, answers: [], open: methods.length }
   },
-  /** Whatever the test wants to be answered. */
+  /** The answer that the test wants. */
   any: (id, { result }) => answer(id, result as object),
 }
 
@@ -130,7 +127,7 @@ function answerRequest(id: number, method: string | undefined, params: NonNullab
   } else if (method === 'tools/list') {
     lists++
     if (oddity.restless) send({ method: 'notifications/tools/list_changed' })
-    // One a page.
+    // One per page.
     const at = Number(params.cursor ?? 0)
     if (oddity.start === 'endless-list') answer(id, { tools: [], nextCursor: String(at + 1) })
     else if (oddity.start === 'many-tools') answer(id, { tools: Array(3_000).fill(1) })

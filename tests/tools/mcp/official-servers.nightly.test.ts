@@ -30,7 +30,7 @@ const resultOf = async (tools: Tools, name: string, args: object = {}): Promise<
   return (end.outcome === 'ok' ? end.value : {}) as JsonObject
 }
 
-/** A run that calls one tool; its model answers what the server asks. */
+/** A run that calls one tool; its model answers the server's requests. */
 function runOf(tools: Tools, name: string, args: JsonObject = {}, options: object = {}) {
   const model = scriptedModel(({ messages }) => {
     if (messages.every(({ content }) => content !== 'Go.')) return 'the words of the model'
@@ -41,7 +41,7 @@ function runOf(tools: Tools, name: string, args: JsonObject = {}, options: objec
 const contentOf = ({ toolCalls: [call] }: Pick<RunResult, 'toolCalls'>) => JSON.stringify(call?.content)
 
 describe.skipIf(!areThere)('the official servers (skipped without `npm ci --prefix .ci/conformance`)', () => {
-  it('everything: pictures, links, resources, prompts, and its own words', async () => {
+  it('everything: returns pictures, links, resources, prompts, and instructions', async () => {
     await using tools = await open('everything', { resources: 'all', prompts: true, instructions: true })
     expect(await resultOf(tools, 'get-tiny-image')).toMatchObject({
       content: expect.arrayContaining([expect.objectContaining({ type: 'image' })]),
@@ -60,7 +60,7 @@ describe.skipIf(!areThere)('the official servers (skipped without `npm ci --pref
     expect((await tools.instructions()).length).toBeGreaterThan(100)
   })
 
-  it('everything: a link of a result is read by the run that was given it', async () => {
+  it('everything: lets the run read a link that it received', async () => {
     await using tools = await open('everything', { resources: 'links' })
     const model = scriptedModel(({ messages }) => {
       const last = messages.at(-1)
@@ -75,7 +75,7 @@ describe.skipIf(!areThere)('the official servers (skipped without `npm ci --pref
     ])
   })
 
-  it('everything: asks people, and the model', async () => {
+  it('everything: asks people and the model', async () => {
     await using tools = await open('everything', { sampling: true })
     const asking = runOf(tools, 'trigger-elicitation-request')
     const paused = await asking.run('Go.')
@@ -88,7 +88,7 @@ describe.skipIf(!areThere)('the official servers (skipped without `npm ci --pref
     expect(sampled.toolCalls[0]).toMatchObject({ outcome: 'ok', nested: { usage: { totalTokens: expect.any(Number) } } })
   })
 
-  it('everything: research as a task, which asks in between', async () => {
+  it('everything: runs research as a task that asks a question', async () => {
     await using tools = await open('everything')
     const runner = runOf(tools, 'simulate-research-query', { topic: 'python', ambiguous: true }, { journal: memoryJournal() })
     const paused = await runner.run('Go.', { runId: 'research' })
@@ -101,7 +101,7 @@ describe.skipIf(!areThere)('the official servers (skipped without `npm ci --pref
     expect(contentOf(result)).toMatch(/Research Report/)
   })
 
-  it('filesystem: folders, texts, pictures, structured results; nothing outside of its folder', async () => {
+  it('filesystem: returns folders, texts, pictures and structured results; nothing outside of its folder', async () => {
     await inFolder(async (folder) => {
       writeFileSync(join(folder, 'note.txt'), 'Buy milk.')
       const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
@@ -122,7 +122,7 @@ describe.skipIf(!areThere)('the official servers (skipped without `npm ci --pref
     })
   })
 
-  it('memory: remembers over its own end', async () => {
+  it('memory: remembers across restarts', async () => {
     await inFolder(async (folder) => {
       const file = join(folder, 'memory.json')
       const options = { env: { MEMORY_FILE_PATH: file } }

@@ -9,10 +9,10 @@ import type { Oddity } from './odd-server.ts'
 
 const program = fileURLToPath(new URL('odd-server.ts', import.meta.url))
 
-/** Compiled once, not for each of the many servers that are started. */
+/** Compiled once, not for each of the many servers. */
 const compiled = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '' }
 
-/** A server that is odd in this way, started as a program. */
+/** An odd server, started as a program. */
 export function odd(oddity: Oddity, options: McpServerOptions & Pick<McpCommand, 'env' | 'cwd'> = {}): McpCommand {
   return { command: process.execPath, args: [program, JSON.stringify(oddity)], ...options, env: { ...compiled, ...options.env } }
 }
@@ -28,7 +28,7 @@ export interface CallOptions {
   onProgress?: (update: Json) => void
 }
 
-/** One call of a tool, as a run makes it. */
+/** Makes one call like a run. */
 export async function callTool(tools: ToolSet, name: string, args: object = {}, options: CallOptions = {}): Promise<ToolCallEnd> {
   const call = { id: 'call_1', type: 'function' as const, function: { name, arguments: JSON.stringify(args) } }
   const { end } = await new ToolRunner(tools).run(call, {
@@ -45,13 +45,13 @@ export async function callTool(tools: ToolSet, name: string, args: object = {}, 
   return end
 }
 
-/** The text of a call's result, whatever became of it. */
+/** The text of a call's result, however it ended. */
 export async function callText(tools: ToolSet, name: string, args: object = {}, options: CallOptions = {}): Promise<string> {
   const end = await callTool(tools, name, args, options)
   return end.outcome === 'question' ? 'question' : JSON.stringify(end.content).replace(/^"|"$/g, '').replaceAll('\\"', '"')
 }
 
-/** Waits until `holds`, asked whenever `changed` is called. */
+/** Waits until `holds` returns true. Checks it whenever `changed` is called. */
 export class Watch {
   #waiting: { holds: () => boolean; resolve: () => void }[] = []
   readonly changed = (): void => {
@@ -65,7 +65,7 @@ export class Watch {
   }
 }
 
-/** Whether there is such a process that still does something: one that has ended may wait to be asked how. */
+/** Whether a process is running. One that has ended may still be waiting for its parent. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0)

@@ -1,4 +1,4 @@
-/** An MCP server, as a program, of either revision: its work tells of progress and goes on until it is cancelled. */
+/** An MCP server, as a program, of either revision, whose work reports progress and continues until it is cancelled. */
 import { Server } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 

@@ -31,8 +31,8 @@ function address(protocolVersion: '2025-11-25' | '2026-07-28'): { server: McpSer
   return { server: { url: 'http://localhost/mcp', fetch, prefix: '', protocolVersion }, ended: ended.promise }
 }
 
-describe.each(['2025-11-25', '2026-07-28'] as const)('a call on its way (%s)', (protocolVersion) => {
-  /** A run that is aborted when it has seen all progress, or whose call times out. */
+describe.each(['2025-11-25', '2026-07-28'] as const)('a call in flight (%s)', (protocolVersion) => {
+  /** A run that is aborted once it has seen all progress, or whose call times out. */
   const run = async (server: McpServer, how: 'abort' | 'timeout') => {
     const tools = await connectMcpServers({ slow: server }, { logger: recordingLogger().logger })
     const model = scriptedModel([{ toolCalls: [{ name: 'work', args: {} }] }, 'Done.'])
@@ -47,7 +47,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('a call on its way (%s)', (
     return { tools, seen, outcome: toolCalls[0]?.outcome }
   }
 
-  it.each(['abort', 'timeout'] as const)('of a program tells of its progress, and of its end by %s the server is told', async (how) => {
+  it.each(['abort', 'timeout'] as const)('reports progress of a program, and tells the server about its end by %s', async (how) => {
     const env = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '' }
     const { tools, seen, outcome } = await run({ command: process.execPath, args: [program], env, prefix: '', protocolVersion }, how)
     await using _open = tools
@@ -56,7 +56,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('a call on its way (%s)', (
     await expect.poll(() => callText(tools, 'ended')).toBe('cancelled')
   })
 
-  it('over HTTP tells of its progress, and ends with the run', async () => {
+  it('reports progress over HTTP, and ends with the run', async () => {
     const { server, ended } = address(protocolVersion)
     const { tools, seen, outcome } = await run(server, 'abort')
     await using _open = tools

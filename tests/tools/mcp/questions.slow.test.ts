@@ -27,8 +27,8 @@ const resultOf = ({ toolCalls }: RunResult): unknown => {
   return outcome === 'ok' ? JSON.parse(String(content)) : content
 }
 
-describe('a server that asks something while it holds a call open', () => {
-  it('pauses the run with its question, and goes on with the same call once that is answered; defaults stand for what is left out', async () => {
+describe('a server that asks a question while it holds a call open', () => {
+  it('pauses the run, which continues with the same call once answered; missing fields get their defaults', async () => {
     await using tools = await openAsking()
     const runner = runnerOf(tools, 'paint')
     const paused = await runner.run('Go.')
@@ -42,7 +42,7 @@ describe('a server that asks something while it holds a call open', () => {
     expect(resultOf(result)).toEqual([{ action: 'accept', content: { colour: 'blue', amount: 3 } }])
   })
 
-  it('is not told what does not fit its form: whoever answers is asked again, and told why', async () => {
+  it('does not receive an invalid form: whoever answers is asked again, with the reason', async () => {
     await using tools = await openAsking()
     const runner = runnerOf(tools, 'paint')
     const first = await runner.run('Go.')
@@ -53,7 +53,7 @@ describe('a server that asks something while it holds a call open', () => {
     ])
   })
 
-  it('asks nobody where several calls are open and it does not say for which: it might be another caller', async () => {
+  it('asks nobody if several calls are open and the question may belong to another caller', async () => {
     await using tools = await openAsking()
     const [mine, theirs] = [runnerOf(tools, 'paint'), runnerOf(tools, 'paint')]
     const paused = await mine.run('Go.')
@@ -61,7 +61,7 @@ describe('a server that asks something while it holds a call open', () => {
     expect(resultOf(await mine.resume(paused.state, answered(paused, { colour: 'blue' })))).toMatchObject([{ action: 'accept' }])
   })
 
-  it('is understood where several calls of one run are open: it asks for the one that does not end', async () => {
+  it('asks for the call that does not end, if several calls of one run are open', async () => {
     await using tools = await openAsking()
     const runner = runnerOf(tools, 'dry', 'paint')
     const paused = await runner.run('Go.')
@@ -83,7 +83,7 @@ describe('a server that asks something while it holds a call open', () => {
     expect(toolCalls.map(({ content }) => JSON.parse(String(content)))).toEqual([accepted, accepted, []])
   })
 
-  it('may ask several times, be refused, and send people to a page', async () => {
+  it('may ask several times, be refused, and send people to a web page', async () => {
     await using tools = await openAsking()
     const twice = runnerOf(tools, 'paint-twice')
     const first = await twice.run('Go.')
@@ -98,7 +98,7 @@ describe('a server that asks something while it holds a call open', () => {
     expect(resultOf(await visit.resume(asked.state, answered(asked, { action: 'accept' })))).toEqual([{ action: 'accept' }])
   })
 
-  it('has forgotten its call in another process: it is made again with the answer if it may be, and else nobody guesses', async () => {
+  it('has forgotten its call in another process: it is repeated with the answer if that is safe, and never guessed', async () => {
     const paused = await (async () => {
       await using tools = await openAsking()
       return await runnerOf(tools, 'paint').run('Go.')
@@ -112,14 +112,14 @@ describe('a server that asks something while it holds a call open', () => {
     expect(await resume({})).toMatch(/has stopped waiting for it\. Whether the call took effect is not known/)
   })
 
-  it('is told at once that nobody can be asked, where that is so', async () => {
+  it('is told immediately if nobody can be asked', async () => {
     await using tools = await openAsking({ questions: false })
     expect(await callTool(tools, 'paint')).toMatchObject({ outcome: 'failed', content: expect.stringMatching(/elicitation/i) })
   })
 })
 
-describe('a server that asks by answering a call with a question (2026-07-28)', () => {
-  /** Its calls, as it was sent them. */
+describe('a server that answers a call with a question (2026-07-28)', () => {
+  /** Its calls, as received. */
   const sent: unknown[] = []
   const { fetch } = createMcpHandler(
     () => {
@@ -156,7 +156,7 @@ describe('a server that asks by answering a call with a question (2026-07-28)', 
     return connectMcpServers({ later: server }, { logger: recordingLogger().logger })
   }
 
-  it('is answered days later in another process, and given back what it gave', async () => {
+  it('is answered days later by another process, with its own state', async () => {
     const paused = await (async () => {
       await using tools = await openLater()
       return await runnerOf(tools, 'confirm').run('Go.')
@@ -170,7 +170,7 @@ describe('a server that asks by answering a call with a question (2026-07-28)', 
     expect(sent.at(-1)).toMatchObject(['confirm', {}, 'secret of the server'])
   })
 
-  it('may have a call made again without asking anything; a model of ours it is not given', async () => {
+  it('may have a call repeated without a question, but does not get a model', async () => {
     await using tools = await openLater()
     expect(await callTool(tools, 'wait')).toMatchObject({ outcome: 'ok', content: '"ready"' })
     expect(await callTool(tools, 'model')).toMatchObject({ outcome: 'failed' })

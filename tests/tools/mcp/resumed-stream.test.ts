@@ -8,36 +8,39 @@ type Response = Parameters<Answer>[0]
 
 const events = (response: Response) => response.writeHead(200, { 'content-type': 'text/event-stream' })
 const event = (id: string, message: object) => `id: ${id}\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`
-/** An id and nothing else: from here the stream can be resumed, at once. */
+/** Only an id, from which the stream can be resumed immediately. */
 const first = (id: string) => `retry: 1\nid: ${id}\ndata: \n\n`
 
-/** What breaks a resumed stream before it has said anything. */
+/** Breaks a resumed stream before its first event. */
 const breaks: [string, (response: Response) => void][] = [
   ['ends at once', (response) => void events(response).end()],
   ['is cut off', (response) => void events(response).write(': here\n\n', () => response.destroy())],
   ['is cut off in an event', (response) => void events(response).write('id: e2\ndata: {"jso', () => response.destroy())],
 ]
 
-describe.concurrent('a stream that is resumed', () => {
-  it.each(breaks)('E2.6 and %s, before its first event, resumes at the same event: a call gets its answer', async (_how, breakOff) => {
-    const resumed: unknown[] = []
-    let asked: number | undefined
-    await using server = await startOddHttpServer([listed('a')], (response, { message: { id } }) => {
-      asked = id
-      events(response).write(first('e1'), () => response.destroy())
-    })
-    server.stream = (response, { headers }) => {
-      if (headers['last-event-id'] === undefined) return void response.writeHead(405).end()
-      resumed.push(headers['last-event-id'])
-      if (resumed.length < 4) breakOff(response)
-      else events(response).end(event('e2', { id: asked, result: result('after all') }))
-    }
-    await using tools = await connectMcpServers({ odd: { url: server.url, prefix: '' } }, { logger: recordingLogger().logger })
-    expect(await callText(tools, 'a')).toBe('after all')
-    expect(resumed).toEqual(['e1', 'e1', 'e1', 'e1'])
-  })
+describe.concurrent('a resumed stream', () => {
+  it.each(breaks)(
+    'E2.6 and %s, before its first event, resumes at the same event, and the call gets its answer',
+    async (_how, breakOff) => {
+      const resumed: unknown[] = []
+      let asked: number | undefined
+      await using server = await startOddHttpServer([listed('a')], (response, { message: { id } }) => {
+        asked = id
+        events(response).write(first('e1'), () => response.destroy())
+      })
+      server.stream = (response, { headers }) => {
+        if (headers['last-event-id'] === undefined) return void response.writeHead(405).end()
+        resumed.push(headers['last-event-id'])
+        if (resumed.length < 4) breakOff(response)
+        else events(response).end(event('e2', { id: asked, result: result('after all') }))
+      }
+      await using tools = await connectMcpServers({ odd: { url: server.url, prefix: '' } }, { logger: recordingLogger().logger })
+      expect(await callText(tools, 'a')).toBe('after all')
+      expect(resumed).toEqual(['e1', 'e1', 'e1', 'e1'])
+    },
+  )
 
-  it.each(breaks)('E2.6 and %s, misses nothing that the server says on its own account', async (_how, breakOff) => {
+  it.each(breaks)('E2.6 and %s, misses nothing that the server sends by itself', async (_how, breakOff) => {
     const own = [listed('a')]
     const resumed: unknown[] = []
     await using server = await startOddHttpServer(own, () => {})

@@ -1,4 +1,4 @@
-/** An MCP server, as a program, that asks the model in the middle of its calls: it holds a call open until it has an answer. */
+/** An MCP server, as a program, that asks the model during its calls, and holds a call open until it has an answer. */
 import { Server } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 

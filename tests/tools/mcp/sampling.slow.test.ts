@@ -21,7 +21,7 @@ const openProgram = ({ env: own, ...options }: McpServerOptions & { env?: Record
   return connectMcpServers({ poet: { command: process.execPath, args, env, prefix: '', ...options } }, { logger: logger() })
 }
 
-/** A server of 2026-07-28, which asks the model in place of a result. */
+/** A server of 2026-07-28, which returns requests to the model in place of a result. */
 const { fetch: handle } = createMcpHandler(
   () => {
     const server = new Server({ name: 'poet', version: '1' }, { capabilities: { tools: {} } })
@@ -47,7 +47,7 @@ const openAddress = (options: McpServerOptions) => {
   return connectMcpServers({ poet: { url: 'http://localhost/mcp', fetch, prefix: '', ...options } }, { logger: logger() })
 }
 
-/** A run that calls one tool, whose model answers the server's questions too. */
+/** A run that calls one tool, whose model answers the server's requests too. */
 function runOf(tools: McpTools, name: string, options: object = {}) {
   const asked: ModelRequest[] = []
   const model = scriptedModel((request) => {
@@ -61,7 +61,7 @@ function runOf(tools: McpTools, name: string, options: object = {}) {
   return { runner, asked }
 }
 
-it('a server may ask the model where several calls of one run are open, and not where they are of several runs (2025-11-25)', async () => {
+it('a server may ask the model if all open calls belong to one run, but not otherwise (2025-11-25)', async () => {
   await using tools = await openProgram({ sampling: true })
   const toolCalls = [{ name: 'listen' }, { name: 'ask' }]
   const model = scriptedModel(({ messages: [first, ...rest] }) => {
@@ -85,8 +85,8 @@ it('a server may ask the model where several calls of one run are open, and not 
 describe.each([
   ['2025-11-25', openProgram],
   ['2026-07-28', openAddress],
-] as const)('what a server asks the model in the middle of a call (%s)', (_revision, open) => {
-  it('is refused unless that is allowed', async () => {
+] as const)('a server’s request to the model during a call (%s)', (_revision, open) => {
+  it('is refused unless allowed', async () => {
     await using tools = await open({})
     const { runner, asked } = runOf(tools, 'ask')
     const { toolCalls } = await runner.run('Go.')
@@ -94,7 +94,7 @@ describe.each([
     expect(asked).toEqual([])
   })
 
-  it('is answered by the run’s model, within limits, and is part of what the call has used', async () => {
+  it('is answered by the run’s model, within limits, and counts as usage of the call', async () => {
     await using tools = await open({ sampling: { maxTokens: 30 } })
     const { runner, asked } = runOf(tools, 'ask')
     const { toolCalls, usage } = await runner.run('Go.')
@@ -116,7 +116,7 @@ describe.each([
     expect(asked[0]?.tools ?? []).toEqual([])
   })
 
-  it('is bounded in number, and ends with the run’s limits', async () => {
+  it('is limited in number, and ends with the run’s limits', async () => {
     await using tools = await open({ sampling: { maxRequests: 3 } })
     const often = runOf(tools, 'ask-often')
     const { toolCalls } = await often.runner.run('Go.')
@@ -131,14 +131,14 @@ describe.each([
     expect(poor.asked.length).toBeLessThanOrEqual(2)
   })
 
-  it('is refused where no run has made the call', async () => {
+  it('is refused outside of a run', async () => {
     await using tools = await open({ sampling: true })
     expect(await callTool(tools, 'ask')).toMatchObject({ outcome: 'failed', content: expect.stringMatching(/no run with a model/) })
   })
 })
 
 describe('an answer of the model', () => {
-  it('that fails is one of those that a server may ask for: it is paid for too', async () => {
+  it('counts against the server’s limit even if it fails, because it costs as well', async () => {
     await using tools = await openProgram({ sampling: { maxRequests: 3 } })
     let asked = 0
     const model = scriptedModel(({ messages }) => {
@@ -152,7 +152,7 @@ describe('an answer of the model', () => {
     expect(asked).toBe(3)
   })
 
-  it('is not asked for again when a person’s answer has the call made once more', async () => {
+  it('is not requested again if a person’s answer makes the call run again', async () => {
     await using tools = await openAddress({ sampling: true })
     const { runner, asked } = runOf(tools, 'ask-both')
     const paused = await runner.run('Go.')
@@ -168,7 +168,7 @@ describe('an answer of the model', () => {
     expect([asked.length, again.asked.length]).toEqual([1, 0])
   })
 
-  it('is read from the journal when a call that may be repeated is made again after a crash', async () => {
+  it('is read from the journal if a repeatable call runs again after a crash', async () => {
     const kept = new MemoryRuns()
     const journal = memoryJournal(kept)
     const effects = { 'ask-slowly': 'idempotent' } as const
@@ -176,7 +176,7 @@ describe('an answer of the model', () => {
     const first = runOf(tools, 'ask-slowly', { journal })
     const answered = new Promise((resolve) => first.runner.on(Event.TOOL_PROGRESS, resolve))
     const crashed = first.runner.run('Go.', { runId: 'r1' }).catch(() => {})
-    // The server tells of progress when it has its answer, and goes no further.
+    // The server reports progress once it has its answer, and stops there.
     await answered
     await journal.close()
     await crashed

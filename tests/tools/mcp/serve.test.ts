@@ -44,8 +44,8 @@ async function serve(tools: AnyTool[], options: ServeMcpOptions & { era?: 'legac
 
 const never = defineTool({ name: 'never', description: 'Ends only when told to.', execute: () => new Promise(() => {}) })
 
-describe.each(['legacy', 'modern'] as const)('tools served to a client of the %s protocol', (era) => {
-  it('are listed with what they do, and called', async () => {
+describe.each(['legacy', 'modern'] as const)('serveMcp to a client of the %s protocol', (era) => {
+  it('lists tools with their effects, and calls them', async () => {
     const write = defineTool({ name: 'write', description: 'Writes.', execute: () => undefined })
     await using open = await serve([add, write], { era })
     const { tools } = await open.client.listTools()
@@ -65,7 +65,7 @@ describe.each(['legacy', 'modern'] as const)('tools served to a client of the %s
     expect(open.client.getServerVersion()).toMatchObject({ name: 'toolloop' })
   })
 
-  it('run so many at once, and one that has to be alone is', async () => {
+  it('limits parallel calls, and runs exclusive ones alone', async () => {
     const log: string[] = []
     const gates = new Map<string, PromiseWithResolvers<void>>()
     const started = async (id: string) => {
@@ -94,7 +94,7 @@ describe.each(['legacy', 'modern'] as const)('tools served to a client of the %s
     await expect(serveMcp(new ToolRegistry([]), { toolConcurrency: 0 })).rejects.toThrow('Expected `toolConcurrency` to be an integer')
   })
 
-  it('one with a Standard Schema is listed with its JSON Schema, and held to it', async () => {
+  it('lists a tool with a Standard Schema with its JSON Schema, and validates its arguments', async () => {
     const greet: AnyTool = {
       name: 'greet',
       description: 'Greets.',
@@ -108,7 +108,7 @@ describe.each(['legacy', 'modern'] as const)('tools served to a client of the %s
     expect(await open.client.callTool({ name: 'greet', arguments: { name: 7 } })).toMatchObject({ isError: true })
   })
 
-  it('progress and cancellation pass through', async () => {
+  it('forwards progress and cancellation', async () => {
     const aborted = Promise.withResolvers<unknown>()
     const slow = defineTool({
       name: 'slow',
@@ -136,7 +136,7 @@ describe.each(['legacy', 'modern'] as const)('tools served to a client of the %s
     expect(await aborted.promise).toBe('aborted')
   })
 
-  it('a change of the tools is told', async () => {
+  it('announces changed tools', async () => {
     await using open = await serve([add], { era })
     open.registry.register(never)
     open.service.toolsChanged()
@@ -146,8 +146,8 @@ describe.each(['legacy', 'modern'] as const)('tools served to a client of the %s
   })
 })
 
-describe('tools served over MCP', () => {
-  it('H13 what goes wrong is told in our words, as a result', async () => {
+describe('serveMcp', () => {
+  it('H13 returns errors as results, in our own words', async () => {
     const throws = defineTool({
       name: 'throws',
       description: 'Throws.',
@@ -171,7 +171,7 @@ describe('tools served over MCP', () => {
     await expect(text('sub')).rejects.toThrow(/Tool not found: sub\. Available tools: add, throws, asks, never\./)
   })
 
-  it('those that need an approval, and those the caller runs, are neither listed nor run', async () => {
+  it('neither lists nor runs tools that need approval or that the caller runs', async () => {
     let runs = 0
     const execute = () => runs++
     const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute })
@@ -185,7 +185,7 @@ describe('tools served over MCP', () => {
     expect(runs).toBe(0)
   })
 
-  it('parts of a result keep their kind', async () => {
+  it('keeps the kinds of a result’s parts', async () => {
     const data = Buffer.from('bytes').toString('base64')
     const content = [
       { type: 'text', text: 'see' },
@@ -207,7 +207,7 @@ describe('tools served over MCP', () => {
     ])
   })
 
-  it('the service ends with its input, with its signal, and when it is closed', async () => {
+  it('ends with its input, with its signal, and when it is closed', async () => {
     await using first = await serve([add])
     first.input.end()
     await first.service.closed
@@ -218,14 +218,14 @@ describe('tools served over MCP', () => {
     const third = await serve([add])
     await third.service.close()
     await third.service.closed
-    // A client that never says a word.
+    // A client that never sends anything.
     const input = new PassThrough()
     const silent = await serveMcp(new ToolRegistry([add]), { input, output: new PassThrough() })
     input.end()
     await silent.closed
   })
 
-  it('what is no message does no harm', async () => {
+  it('ignores input that is not a message', async () => {
     await using open = await serve([add])
     open.input.write('what?\n{"jsonrpc":"2.0"}\n[]\n\n')
     expect((await open.client.callTool({ name: 'add', arguments: { a: 1, b: 1 } })).isError).toBeFalsy()

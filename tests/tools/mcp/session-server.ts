@@ -8,20 +8,20 @@ export interface SessionServer extends AsyncDisposable {
   ran: string[]
   /** How many sessions were opened. */
   opened: number
-  /** Methods of the messages that came with an unknown session, or `GET` and `DELETE`. */
+  /** Methods of the messages that arrived with an unknown session, and `GET` and `DELETE`. */
   refused: string[]
   tools: object[]
   /** What its tools do. Default: they return their names. */
   call(name: string, server: Server, report: Report): CallToolResult | Promise<CallToolResult>
-  /** Forgets all sessions, as a restart does. `streams`: what becomes of their open streams, default `'end'`. */
+  /** Forgets all sessions, like a restart. `streams` says what happens to their open streams, default `'end'`. */
   forget(streams?: 'end' | 'stay'): Promise<void>
   current(): Server | undefined
 }
 
-/** Tells the client of the call's progress. */
+/** Reports the call's progress to the client. */
 type Report = (progress: number) => Promise<void>
 
-/** The answer to a message whose session is not known. */
+/** The answer to a message with an unknown session. */
 export type Refusal = (message: { id?: unknown; method?: string }) => Response | undefined
 
 const notFound: Refusal = () =>
@@ -86,7 +86,7 @@ export async function startSessionServer(tools: object[], refusal: Refusal = not
   return odd
 }
 
-/** A `fetch` that holds the second request for a list of tools until it is freed. */
+/** A `fetch` that blocks the second request for a list of tools until it is released. */
 export function heldList(): { fetch: typeof fetch; asked: Promise<void>; free(): void } {
   const asked = Promise.withResolvers<void>()
   const free = Promise.withResolvers<void>()

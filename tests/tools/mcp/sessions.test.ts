@@ -21,7 +21,7 @@ const text =
   () =>
     new Response(words, { status })
 
-/** What servers answer to a session that they don't know. */
+/** Responses of servers to an unknown session. */
 const refusals: [string, Refusal][] = [
   ['the TypeScript SDK', rpc(404, 'Session not found', -32_001)],
   ['the TypeScript SDK, a transport that was never initialized', rpc(400, 'Bad Request: Server not initialized')],
@@ -38,7 +38,7 @@ const refusals: [string, Refusal][] = [
 ]
 
 describe.concurrent('an MCP server that has forgotten the session', () => {
-  it.each(refusals)('E2.1 gets a new one, and the call is made again: refused as by %s', async (_who, refusal) => {
+  it.each(refusals)('E2.1 gets a new session, and the call is repeated: refused as by %s', async (_who, refusal) => {
     await using server = await startSessionServer([listed('a')], refusal)
     await using tools = await connect(server)
     await server.forget()
@@ -49,20 +49,17 @@ describe.concurrent('an MCP server that has forgotten the session', () => {
     expect(tools.servers()).toEqual([{ name: 'kept', state: 'ready' }])
   })
 
-  it.each(refusals.slice(0, 3))(
-    'E2.1 gets one new session for calls that are made at once, each made again once: %s',
-    async (_who, refusal) => {
-      await using server = await startSessionServer([listed('a')], refusal)
-      await using tools = await connect(server)
-      await server.forget()
-      const calls = Array.from({ length: 12 }, () => callText(tools, 'a'))
-      expect(new Set(await Promise.all(calls))).toEqual(new Set(['a']))
-      expect(server.ran).toHaveLength(12)
-      expect(server.opened).toBe(2)
-    },
-  )
+  it.each(refusals.slice(0, 3))('E2.1 gets one new session for simultaneous calls, each repeated once: %s', async (_who, refusal) => {
+    await using server = await startSessionServer([listed('a')], refusal)
+    await using tools = await connect(server)
+    await server.forget()
+    const calls = Array.from({ length: 12 }, () => callText(tools, 'a'))
+    expect(new Set(await Promise.all(calls))).toEqual(new Set(['a']))
+    expect(server.ran).toHaveLength(12)
+    expect(server.opened).toBe(2)
+  })
 
-  it('E2.1 lists its tools and resources again, which may be others', async () => {
+  it('E2.1 lists its tools and resources again, because they may have changed', async () => {
     await using server = await startSessionServer([listed('a')])
     await using tools = await connect(server)
     expect(await tools.resources('kept')).toMatchObject([{ name: 'session 1' }])
@@ -72,12 +69,12 @@ describe.concurrent('an MCP server that has forgotten the session', () => {
     expect(tools.names()).toEqual(['a', 'b'])
     expect(await tools.resources('kept')).toMatchObject([{ name: 'session 2' }])
     await server.forget()
-    // What is no call of a tool is asked again as well.
+    // Requests that are not calls of tools are repeated as well.
     expect(await tools.prompts('kept').catch(String)).toMatch(/Method not found/)
     expect(server.opened).toBe(3)
   })
 
-  it('E2.1 is told of changes in the new session', async () => {
+  it('E2.1 reports changes in the new session', async () => {
     await using server = await startSessionServer([listed('a')])
     await using tools = await connect(server)
     await server.forget()
@@ -87,7 +84,7 @@ describe.concurrent('an MCP server that has forgotten the session', () => {
     await tools.watch.until(() => tools.size === 2)
   })
 
-  it('E2.1 is not asked again if its tool has changed: the call was meant for another', async () => {
+  it('E2.1 does not get the call again if its tool has changed', async () => {
     await using server = await startSessionServer([listed('a')])
     await using tools = await connect(server)
     await server.forget()
@@ -101,7 +98,7 @@ describe.concurrent('an MCP server that has forgotten the session', () => {
   it.each([
     ['404', text(404, '')],
     ['400', rpc(400, 'Bad Request: No valid session ID provided')],
-  ])('E2.1 again and again (%s): a call gets one new session, and then fails', async (_status, refusal) => {
+  ])('E2.1 repeatedly (%s): a call gets one new session, and then fails', async (_status, refusal) => {
     await using server = await startSessionServer([listed('a')], refusal)
     await using tools = await connectMcpServers(
       {
@@ -122,7 +119,7 @@ describe.concurrent('an MCP server that has forgotten the session', () => {
     expect(tools.servers()).toMatchObject([{ state: 'down' }])
   })
 
-  it('E2.1 can’t be reached any more: the call fails and says so', async () => {
+  it('E2.1 and can’t be reached any more makes the call fail and say so', async () => {
     await using server = await startSessionServer([listed('a')])
     let isOpen = true
     const own = (url: string | URL, init?: RequestInit) =>
@@ -134,7 +131,7 @@ describe.concurrent('an MCP server that has forgotten the session', () => {
     expect(server.ran).toEqual([])
   })
 
-  it('E2.1 leaves a call in the old session that has not ended alone', async () => {
+  it('E2.1 keeps an unfinished call in the old session', async () => {
     const slow = Promise.withResolvers<void>()
     const started = Promise.withResolvers<void>()
     await using server = await startSessionServer([listed('slow'), listed('a')])
@@ -155,7 +152,7 @@ describe.concurrent('an MCP server that has forgotten the session', () => {
     expect(server.ran).toEqual(['slow', 'a'])
   })
 
-  it('E2.1 ends with the call that waits for its new session', async () => {
+  it('E2.1 stops waiting for its new session when the call ends', async () => {
     await using server = await startSessionServer([listed('a')])
     const asked = Promise.withResolvers<void>()
     let handshakes = 0
@@ -180,7 +177,7 @@ describe.concurrent('an MCP server that has forgotten the session', () => {
 })
 
 describe.concurrent('an MCP server that refuses a call itself', () => {
-  /** Refuses calls of its tool when it has run; the session is there. `alsoPings`: whatever is behind it fails for all requests. */
+  /** Refuses calls of its tool after it has run; the session exists. `alsoPings`: a service behind it fails for all requests. */
   const ofItsOwn =
     (server: SessionServer, words: string, status: number, alsoPings = false) =>
     (url: string | URL, init?: RequestInit) => {
@@ -195,7 +192,7 @@ describe.concurrent('an MCP server that refuses a call itself', () => {
     [400, 'Session not found: 17'],
     [404, '{"detail":"Customer 17 not found"}'],
     [500, 'the database session is closed'],
-  ])('E2.1 keeps its session, and the call is not made again: %i %s', async (status, words) => {
+  ])('E2.1 keeps its session, and the call is not repeated: %i %s', async (status, words) => {
     await using server = await startSessionServer([listed('a')])
     const fetch = ofItsOwn(server, words, status)
     await using tools = await connectMcpServers({ kept: { url: server.url, prefix: '', fetch } }, { logger: recordingLogger().logger })
@@ -207,7 +204,7 @@ describe.concurrent('an MCP server that refuses a call itself', () => {
   it.each([
     [500, 'the database session is closed'],
     [400, 'Bad Request: missing field; no session cookie for the shop'],
-  ])('E2.1 does not make a call again that may have run, if a ping is refused in the same words: %i %s', async (status, words) => {
+  ])('E2.1 does not get a call again that may have run, if a ping is refused in the same words: %i %s', async (status, words) => {
     await using server = await startSessionServer([listed('a')])
     const fetch = ofItsOwn(server, words, status, true)
     await using tools = await connectMcpServers({ kept: { url: server.url, prefix: '', fetch } }, { logger: recordingLogger().logger })
@@ -218,7 +215,7 @@ describe.concurrent('an MCP server that refuses a call itself', () => {
   it.each([
     ['unsafe', /HTTP status 400\. Whether the call took effect is not known\./, []],
     ['idempotent', /^a$/, ['a']],
-  ] as const)('E2.1 and everything else, in words that say nothing: a new session; a call that is %s', async (effect, told, ran) => {
+  ] as const)('E2.1 and everything else with unclear errors gets a new session; a call that is %s', async (effect, told, ran) => {
     await using server = await startSessionServer([listed('a')], text(400, 'Bad Request'))
     await using tools = await connect(server, { effects: { a: effect } })
     await server.forget()

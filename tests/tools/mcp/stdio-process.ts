@@ -1,8 +1,8 @@
 import { connectMcpServers } from '../../../src/tools/mcp/index.ts'
 import { callText, listed, odd } from './open-tools.ts'
 
-// A program with a stdio server that never ends by itself, and that has a child of its own. Prints the process ids of both, and how many listeners
-// for signals there are; then does what its argument says, or waits.
+// A program with a stdio server that never ends by itself and has a child process. Prints the ids of both processes and the number of
+// signal listeners; then does what its argument says, or waits.
 
 const tools = await connectMcpServers({ odd: odd({ tools: [listed('pid'), listed('child')], stubborn: true }) })
 const signals = ['SIGHUP', 'SIGINT', 'SIGTERM']
@@ -10,7 +10,7 @@ const pids = [await callText(tools, 'odd__pid'), await callText(tools, 'odd__chi
 const listeners = signals.map((signal) => process.listenerCount(signal))
 const then = process.argv[2]
 if (then === 'keep') {
-  // The program's own way to take a signal.
+  // The program's own signal handler.
   process.once('SIGTERM', async () => {
     console.log(JSON.stringify({ after: await callText(tools, 'odd__pid') }))
     await tools.close()

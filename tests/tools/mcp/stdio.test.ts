@@ -7,7 +7,7 @@ import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { callText, callTool, isRunning, listed, odd, Watch } from './open-tools.ts'
 
 describe.concurrent('an MCP server over stdio', () => {
-  it('its tools are found on all pages, prefixed, with legal unique names that don’t depend on their order', async () => {
+  it('lists tools of all pages with a prefix and legal unique names that don’t depend on their order', async () => {
     const names = ['echo', 'get.weather', 'get weather', 'get_weather', '天气', 'x'.repeat(80)]
     const open = async (order: string[]) => {
       await using tools = await connectMcpServers({ odd: odd({ tools: order.map((name) => listed(name)) }) })
@@ -23,7 +23,7 @@ describe.concurrent('an MCP server over stdio', () => {
     expect(found[5]).toBe(reversed[0])
   })
 
-  it('a tool that can’t be used is left out with a warning; the others stay', async () => {
+  it('leaves out an unusable tool with a warning, and keeps the others', async () => {
     const { logger, records } = recordingLogger()
     const deep = JSON.parse(`${'{"not":'.repeat(2_000)}true${'}'.repeat(2_000)}`)
     const unusable = [
@@ -44,7 +44,7 @@ describe.concurrent('an MCP server over stdio', () => {
     expect(await callText(tools, 'odd__echo', { a: 1 })).toBe('{"a":1}')
   })
 
-  it('E3.3 E3.5 a tool whose schema can be read in only one way is mended, with a warning; a format is not asserted', async () => {
+  it('E3.3 E3.5 repairs a schema that can be read in only one way, with a warning, and does not assert a format', async () => {
     const { logger, records } = recordingLogger()
     const id = { type: 'string', format: 'uuid' }
     const page = { type: 'integer', minimum: 0, exclusiveMinimum: true }
@@ -76,7 +76,7 @@ describe.concurrent('an MCP server over stdio', () => {
     ])
   })
 
-  it('gives the program only the safe part of the environment, and what was set for it', async () => {
+  it('gets only the safe part of the environment, and the configured variables', async () => {
     process.env.MCP_TEST_SECRET_OF_HOST = 'host-secret'
     await using tools = await connectMcpServers({ odd: odd({ tools: [listed('env')] }, { env: { OWN: 'given' }, cwd: '/' }) })
     const seen: Record<string, string> = JSON.parse(await callText(tools, 'odd__env'))
@@ -85,7 +85,7 @@ describe.concurrent('an MCP server over stdio', () => {
     expect(Object.keys(seen).filter((name) => !allowed.includes(name))).toEqual([])
   })
 
-  it('H16 secrets of the environment and the server’s words reach the log only redacted', async () => {
+  it('H16 has the secrets of its environment and output redacted in the log', async () => {
     const { logger, records } = recordingLogger()
     const env = { SERVICE_TOKEN: 'very-secret-value-1' }
     const server = odd({ tools: [listed('echo')], stderr: 'started with very-secret-value-1' }, { env })
@@ -96,7 +96,7 @@ describe.concurrent('an MCP server over stdio', () => {
     expect(JSON.stringify(records)).not.toContain('very-secret')
   })
 
-  it('results: data for the app, text for the model; pictures, sound and resources as parts', async () => {
+  it('returns data for the app and text for the model; pictures, sound and resources as parts', async () => {
     await using tools = await connectMcpServers({ odd: odd({ tools: [listed('any')] }) })
     const result = async (value: object) => callTool(tools, 'odd__any', { result: value })
     expect(await result({ content: [], structuredContent: { a: [1] } })).toMatchObject({
@@ -131,7 +131,7 @@ describe.concurrent('an MCP server over stdio', () => {
     })
   })
 
-  it('of very many parts of a result the first are kept, also of pictures', async () => {
+  it('has the first of very many parts of a result kept, including pictures', async () => {
     await using tools = await connectMcpServers({ odd: odd({ tools: [listed('any')] }) })
     for (const part of [
       { type: 'text', text: 'x' },
@@ -144,7 +144,7 @@ describe.concurrent('an MCP server over stdio', () => {
     }
   })
 
-  it('whatever it asks of its client, nothing is given that is not allowed: no model, no folders, no words of a user', async () => {
+  it('gets no model, folders or user input unless that is allowed', async () => {
     await using tools = await connectMcpServers({ odd: { ...odd({ tools: [listed('asks')] }), questions: false } })
     expect(await callText(tools, 'odd__asks')).toBe(
       '__proto__: -32601,elicitation/create: -32601,nothing: -32601,roots/list: -32601,sampling/createMessage: -32601',
@@ -175,7 +175,7 @@ describe.concurrent('an MCP server over stdio', () => {
     ['prototypes', { head: answerOf('{"content":[],"structuredContent":{"__proto__":{"polluted":1}}}') }, /^\{\}$/],
     ['two answers', { head: answerOf('{"content":[{"type":"text","text":"first"}]}'), tail: answerOf('{"content":[]}') }, /^first$/],
     ['bytes that are no text', { head: answerOf('{"content":[{"type":"text","text":"\ud800"}]}') }, /^\ufffd+$/],
-  ])('answers with %s: that call fails or is understood, in words, and nothing else breaks', async (_what, raw, words) => {
+  ])('answers with %s: only that call fails or is understood, with a message', async (_what, raw, words) => {
     const { logger } = recordingLogger()
     const watch = new Watch()
     await using tools = await connectMcpServers(
@@ -188,18 +188,18 @@ describe.concurrent('an MCP server over stdio', () => {
     expect(await callText(tools, 'odd__echo', { a: 1 })).toBe('{"a":1}')
   })
 
-  it('a failed call, a refused one and a nonsensical answer are failures in words; the next call works', async () => {
+  it('returns failed, refused and invalid calls as failures with a message; the next call works', async () => {
     await using tools = await connectMcpServers({
       odd: odd({ tools: ['fails', 'refuse', 'nonsense', 'echo'].map((name) => listed(name)) }),
     })
-    // This machine's folder is not for the model.
+    // The model must not see this machine's folder.
     expect(await callTool(tools, 'odd__fails')).toMatchObject({ outcome: 'failed', content: 'failed in .', code: 'tool_failed' })
     expect(await callText(tools, 'odd__refuse')).toMatch(/^The MCP server `odd` refused the call: .*no such thing/)
     expect(await callText(tools, 'odd__nonsense')).toBe('The MCP server `odd` answered with something other than a tool result.')
     expect(await callTool(tools, 'odd__echo')).toMatchObject({ outcome: 'ok' })
   })
 
-  it('progress reaches the caller; time limit and cancellation reach the server; a late answer is dropped', async () => {
+  it('reports progress to the caller, receives time limit and cancellation, and has a late answer dropped', async () => {
     const { logger, records } = recordingLogger()
     const server = odd({ tools: ['hang', 'release', 'cancelled'].map((name) => listed(name)) })
     await using tools = await connectMcpServers({ odd: server }, { logger })
@@ -219,7 +219,7 @@ describe.concurrent('an MCP server over stdio', () => {
     expect(records.filter(({ level }) => level === 'warn')).toEqual([])
   })
 
-  it('progress that comes together with the answer, and an answer that is the last thing a server says, are not lost', async () => {
+  it('loses neither progress that arrives with the answer, nor an answer that is its last output', async () => {
     const { logger } = recordingLogger()
     await using tools = await connectMcpServers({ odd: odd({ tools: [listed('hasty'), listed('parting')] }) }, { logger })
     const progress: unknown[] = []
@@ -228,7 +228,7 @@ describe.concurrent('an MCP server over stdio', () => {
     expect(await callText(tools, 'odd__parting')).toBe('farewell')
   })
 
-  it('follows the server’s list as it changes', async () => {
+  it('has changes of its list followed', async () => {
     const watch = new Watch()
     await using tools = await connectMcpServers({ odd: odd({ tools: [listed('become')] }) }, { onChange: watch.changed })
     const specs = tools.getAllSpecs()
@@ -243,17 +243,17 @@ describe.concurrent('an MCP server over stdio', () => {
     await watch.until(() => tools.size === 0)
   })
 
-  it('a server that says without end that its list has changed is asked only now and then', async () => {
+  it('is listed only occasionally if it endlessly reports changes', async () => {
     const { logger } = recordingLogger()
     await using tools = await connectMcpServers({ odd: odd({ tools: [listed('lists'), listed('echo')], restless: true }) }, { logger })
     const start = performance.now()
     for (let turn = 0; turn < 50; turn++) await callText(tools, 'odd__echo')
     const lists = Number(await callText(tools, 'odd__lists'))
-    // Four a second, of two pages each; one while it was started, one at once, one that has just begun.
+    // Four a second, of two pages each: one at the start, one immediately, one that has just begun.
     expect(lists / 2).toBeLessThanOrEqual((performance.now() - start) / 250 + 3)
   })
 
-  it('dies in the middle of a call: the call fails in words, its tools say that it is down, and it is started again', async () => {
+  it('dies during a call: the call fails with a message, its tools say that it is down, and it is restarted', async () => {
     const watch = new Watch()
     const { logger } = recordingLogger()
     const server = odd({ tools: ['die', 'pid'].map((name) => listed(name)) })
@@ -271,7 +271,7 @@ describe.concurrent('an MCP server over stdio', () => {
     expect(await callText(tools, 'odd__pid')).not.toBe(first)
   })
 
-  it('ends with the process, also with one that forgets to close it', async () => {
+  it('ends with the process, even if that forgets to close it', async () => {
     const server = JSON.stringify(odd({ tools: [listed('pid'), listed('child')], stubborn: true }))
     const script = `
       const { connectMcpServers } = await import(${JSON.stringify(new URL('../../../src/tools/mcp/index.ts', import.meta.url))})
@@ -296,9 +296,9 @@ describe.concurrent('an MCP server over stdio', () => {
     ['sends a message of very many values', { start: 'values' }, /a message of more than 50000 values/],
     ['lists its tools on pages without end', { start: 'endless-list' }, /its list of tools has more than 100 pages/],
     ['lists very many tools', { start: 'many-tools' }, /it lists more than 2000 tools/],
-  ] as const)('that %s is given up, and is gone', async (_what, oddity, problem) => {
+  ] as const)('that %s is abandoned, and ends', async (_what, oddity, problem) => {
     const { logger } = recordingLogger()
-    // Only what is silent is to run into the limit.
+    // Only a silent server must run into the limit.
     const startTimeoutMs = oddity.start === 'silent' || oddity.start === 'no-tools-list' ? 300 : 15_000
     const opening = connectMcpServers({ odd: odd(oddity, { startTimeoutMs }) }, { logger })
     const error = await opening.catch((reason: unknown) => reason)
@@ -306,7 +306,7 @@ describe.concurrent('an MCP server over stdio', () => {
     expect(error).toMatchObject({ code: 'mcp_server_failed' })
   })
 
-  it('that can’t be started at all says so, and the others are ended', async () => {
+  it('that can’t be started says so, and the others are ended', async () => {
     const { logger } = recordingLogger()
     const servers = { good: odd({ tools: [listed('pid')] }), bad: { command: 'no-such-program' } }
     await expect(connectMcpServers(servers, { logger })).rejects.toMatchObject({
@@ -333,7 +333,7 @@ describe.concurrent('an MCP server over stdio', () => {
     expect(await callText(tools, 'odd__echo')).toBe('{}')
   })
 
-  it('starting is given up when the caller aborts', async () => {
+  it('stops starting when the caller aborts', async () => {
     const controller = new AbortController()
     const opening = connectMcpServers({ odd: odd({ start: 'silent' }) }, { signal: controller.signal })
     setImmediate(() => controller.abort(new Error('enough')))

@@ -10,7 +10,7 @@ const text = (said: string) => ({ type: 'text', text: said })
 const image = { type: 'image', data: 'AAAA', mimeType: 'image/png' }
 const rows = { rows: [{ id: 1, name: 'Ada' }], next: null }
 
-/** What the tool `a` comes to if its server answers with this result. */
+/** The result of the tool `a` if its server answers with this. */
 async function callFor(result: object) {
   await using server = await startOddHttpServer([listed('a')], (response, { message: { id } }) =>
     json(response, { jsonrpc: '2.0', id, result }),
@@ -65,7 +65,7 @@ describe.concurrent('a result with `structuredContent`', () => {
       ],
       { width: 1 },
     ],
-  ])('E2.3 beside %s is told to the model', async (_what, result, content, structured) => {
+  ])('E2.3 is shown to the model in addition to %s', async (_what, result, content, structured) => {
     expect(await callFor(result)).toMatchObject({ outcome: 'ok', content, value: { structured } })
   })
 
@@ -84,7 +84,7 @@ describe.concurrent('a result with `structuredContent`', () => {
     ['a list that is the data', [text('[1,2]')], [1, 2]],
     ['a text, and is empty', [text('Done.')], {}],
     ['a text, and is null', [text('Done.')], null],
-  ])('E2.3 is not told twice beside %s', async (_what, content, structuredContent) => {
+  ])('E2.3 is not repeated next to %s', async (_what, content, structuredContent) => {
     const told = content.map((part) => (part as { text: string }).text).join('\n')
     expect(await callFor({ content, structuredContent })).toMatchObject({ outcome: 'ok', content: told })
   })

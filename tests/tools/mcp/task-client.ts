@@ -1,6 +1,6 @@
 /**
- * A run whose one call becomes a task, with its record in a file: started, or taken up. `inside`: the run is inside a call of another. Its arguments:
- * what to do, the server's address, the file, where.
+ * A run whose only call becomes a task, recorded in a file: started, or resumed. `inside`: the run is nested in a call of another run. Its
+ * arguments: what to do, the server's address, the file, where.
  */
 import { AgentRunner, asTool } from '../../../src/index.ts'
 import { sqliteJournal } from '../../../src/journals/sqlite/index.ts'

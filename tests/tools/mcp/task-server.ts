@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { closeServer } from '../../close-server.ts'
 import { Watch } from './open-tools.ts'
 
-/** A task as the server keeps it. */
+/** A task as the server stores it. */
 interface KeptTask {
   id: string
   status: string
@@ -22,21 +22,24 @@ interface Sent {
   headers: Record<string, unknown>
 }
 
-/** An MCP server over HTTP that keeps the tasks its calls become, of either revision, and lives longer than its clients. Moved on by the test. */
+/**
+ * An MCP server over HTTP that stores the tasks its calls become, of either revision, and outlives its clients. The test controls its
+ * progress.
+ */
 export class TaskServer implements AsyncDisposable {
   readonly tasks = new Map<string, KeptTask>()
-  /** All requests but those for lists. */
+  /** All requests except those for lists. */
   readonly sent: Sent[] = []
-  /** Answers to what it has asked on its own account. */
+  /** Answers to its own requests. */
   readonly answers: unknown[] = []
   readonly watch = new Watch()
-  /** For all requests about tasks: as if it were overloaded. */
+  /** Fails all requests about tasks, as if it were overloaded. */
   isBroken = false
-  /** For all requests about tasks: they are taken, and never answered. */
+  /** Accepts all requests about tasks, and never answers them. */
   isSilent = false
-  /** Knows no session, until it is greeted anew. */
+  /** Knows no session until the next handshake. */
   hasForgotten = false
-  /** What a call is asked before it becomes a task, by the server's names (2026-07-28). */
+  /** The questions of a call before it becomes a task, by the server's names (2026-07-28). */
   asksFirst: Record<string, object> | undefined
   readonly #revision: '2025-11-25' | '2026-07-28'
   readonly #taskSupport: string
@@ -66,7 +69,7 @@ export class TaskServer implements AsyncDisposable {
     return this.sent.filter((one) => one.method === method).length
   }
 
-  /** Waits until that many such requests have come. */
+  /** Waits until that many such requests have arrived. */
   until(method: string, count = 1): Promise<void> {
     return this.watch.until(() => this.count(method) >= count)
   }
@@ -82,7 +85,7 @@ export class TaskServer implements AsyncDisposable {
     this.change(id, { status: 'completed', result: { content: [{ type: 'text', text }] } })
   }
 
-  /** Tells of a task's progress, on the request for its result (2025-11-25). */
+  /** Reports a task's progress during the request for its result (2025-11-25). */
   progressOn(id: string, progress: number): void {
     const { _meta: meta } = this.sent.find(({ method }) => method === 'tools/call')?.params ?? {}
     const { progressToken } = meta as { progressToken: string }
@@ -90,7 +93,7 @@ export class TaskServer implements AsyncDisposable {
     this.tasks.get(id)?.waiting?.response.write(`data: ${JSON.stringify(message)}\n\n`)
   }
 
-  /** Asks on the request for the task's result (2025-11-25). */
+  /** Asks during the request for the task's result (2025-11-25). */
   askOn(id: string, request: object): void {
     const { response } = this.tasks.get(id)?.waiting ?? {}
     const _meta = { 'io.modelcontextprotocol/related-task': { taskId: id } }

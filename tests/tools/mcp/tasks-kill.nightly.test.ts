@@ -12,7 +12,7 @@ const program = fileURLToPath(new URL('task-client.ts', import.meta.url))
 const revisions = ['2025-11-25', '2026-07-28'] as const
 
 it.each(revisions.flatMap((revision) => [[revision, ''] as const, [revision, 'inside'] as const]))(
-  'P1.13 a task outlives the processes that wait for it: killed again and again, they wait for the same one, and the call is made once (%s %s)',
+  'P1.13 a task outlives its waiting processes: killed repeatedly, they wait for the same one, and the call is made once (%s %s)',
   async (revision, where) => {
     await inFolder(async (folder) => {
       await using server = await new TaskServer(revision).start()

@@ -26,7 +26,7 @@ const elicitation = { method: 'elicitation/create', params: form }
 describe.each(['2025-11-25', '2026-07-28'] as const)('a call that becomes a task (%s)', (revision) => {
   const start = (taskSupport?: string) => new TaskServer(revision, taskSupport).start()
 
-  it('is asked for until it has ended, longer than a call may take, and over requests that fail', async () => {
+  it('is polled until it has ended, beyond the call’s time limit, and across failed requests', async () => {
     await using server = await start()
     await using tools = await open(server)
     const seen: unknown[] = []
@@ -45,7 +45,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('a call that becomes a task
     if (revision === '2026-07-28') expect(headers).toMatchObject({ 'mcp-method': 'tasks/get', 'mcp-name': 'task-1' })
   })
 
-  it('is waited for by another process after a crash, and not made again, though its tool is unsafe', async () => {
+  it('is awaited by another process after a crash, and not repeated, though its tool is unsafe', async () => {
     await using server = await start()
     const kept = new MemoryRuns()
     const journal = memoryJournal(kept)
@@ -70,7 +70,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('a call that becomes a task
     expect([server.count('tools/call'), server.count('tasks/cancel')]).toEqual([1, 0])
   })
 
-  it('is cancelled when the run is, or its time is over', async () => {
+  it('is cancelled when the run is, or when its time is over', async () => {
     await using server = await start()
     await using tools = await open(server, { tasks: { timeoutMs: 300 } })
     const controller = new AbortController()
@@ -84,7 +84,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('a call that becomes a task
     expect(server.sent.filter(({ method }) => method === 'tasks/cancel').map(({ params }) => params.taskId)).toEqual(['task-1', 'task-2'])
   })
 
-  it('is cancelled when the run is, also while it asks something', async () => {
+  it('is cancelled when the run is, even while it asks something', async () => {
     await using server = await start()
     await using tools = await open(server, { sampling: true })
     const controller = new AbortController()
@@ -107,7 +107,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('a call that becomes a task
     await server.until('tasks/cancel')
   })
 
-  it('may fail, be cancelled or forgotten, and expire: the model is told so', async () => {
+  it('may fail, be cancelled or forgotten, and expire; the model is told', async () => {
     await using server = await start()
     await using tools = await open(server)
     const end = async (change: (id: string) => void) => {
@@ -135,7 +135,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('a call that becomes a task
     })
   })
 
-  it('may ask people something, and the model, and is answered once', async () => {
+  it('may ask people and the model, and is answered once', async () => {
     await using server = await start()
     await using tools = await open(server, { sampling: true })
     const model = scriptedModel(({ messages }) => {
@@ -197,7 +197,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('a call that becomes a task
     expect(server.count('tools/call')).toBe(1)
   })
 
-  it('is none where that is switched off', async () => {
+  it('does not happen if tasks are disabled', async () => {
     await using server = await start('optional')
     await using tools = await open(server, { tasks: false })
     const end = await callTool(tools, 'work')
@@ -206,7 +206,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('a call that becomes a task
   })
 })
 
-it('a task tells of its progress by the token of its call, whichever connection it is asked for over (2025-11-25)', async () => {
+it('a task reports progress by the token of its call, whichever connection polls it (2025-11-25)', async () => {
   await using server = await new TaskServer('2025-11-25').start()
   await using tools = await open(server)
   const seen: unknown[] = []
@@ -229,8 +229,8 @@ it('a task tells of its progress by the token of its call, whichever connection 
   expect(server.count('tools/call')).toBe(1)
 })
 
-describe('a tool whose calls may be tasks or not (2025-11-25)', () => {
-  it('is called as a task where a journal keeps its id, and else at once', async () => {
+describe('a tool whose calls may be tasks (2025-11-25)', () => {
+  it('is called as a task if a journal stores its id, and otherwise directly', async () => {
     await using server = await new TaskServer('2025-11-25', 'optional').start()
     await using tools = await open(server)
     expect(callOf(await runnerOf(tools).run('Go.'))).toEqual(['ok', 'at once'])
@@ -247,7 +247,7 @@ describe('a task of 2026-07-28', () => {
   it.each([
     ['people', { count: elicitation }],
     ['people and the model', { count: elicitation, rhyme: sampling }],
-  ])('is not started twice where the process dies after its call was made again with the answers of %s', async (_, asksFirst) => {
+  ])('is not started twice if the process dies after its call was repeated with the answers of %s', async (_, asksFirst) => {
     await using server = await start()
     server.asksFirst = asksFirst
     const kept = new MemoryRuns()
@@ -277,7 +277,7 @@ describe('a task of 2026-07-28', () => {
     expect([server.tasks.size, server.count('tools/call')]).toEqual([1, 2])
   })
 
-  it('is gone on with where the process dies while the task is told an answer', async () => {
+  it('is continued if the process dies while the task receives an answer', async () => {
     await using server = await start()
     const kept = new MemoryRuns()
     const journal = memoryJournal(kept)
@@ -306,7 +306,7 @@ describe('a task of 2026-07-28', () => {
     expect(server.count('tools/call')).toBe(1)
   })
 
-  it('is told an answer over requests that fail', async () => {
+  it('receives an answer across failed requests', async () => {
     await using server = await start()
     await using tools = await open(server)
     const runner = runnerOf(tools)
@@ -323,7 +323,7 @@ describe('a task of 2026-07-28', () => {
     expect(callOf(await resumed)).toEqual(['ok', 'finished'])
   })
 
-  it('gives links to read, as any result does', async () => {
+  it('returns links that can be read, like any result', async () => {
     await using server = await start()
     await using tools = await open(server, { resources: 'links' })
     const read = { name: 'read_resource', args: { uri: 'note:1' } }
@@ -335,7 +335,7 @@ describe('a task of 2026-07-28', () => {
     expect((await run).toolCalls.map(({ content }) => content)).toEqual(['Note: note:1', 'note:1:\nwhat is there'])
   })
 
-  it('is asked for no more often, and expires, where it wants to know something and does not say what', async () => {
+  it('is not polled more often, and expires, if it asks without saying what', async () => {
     await using server = await start()
     await using tools = await open(server)
     const call = callTool(tools, 'work')

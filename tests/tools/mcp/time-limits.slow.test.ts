@@ -8,7 +8,7 @@ import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { listed } from './open-tools.ts'
 import { startSessionServer } from './session-server.ts'
 
-/** How a call ends whose server tells of progress every 50 ms, for so long, in a run that gives a call 500 ms. */
+/** How a call ends whose server reports progress every 50 ms for a while, in a run with a call limit of 500 ms. */
 async function callThatTakes(milliseconds: number, options: McpServerOptions = {}) {
   await using server = await startSessionServer([listed('a')])
   server.call = async (name, _server, report) => {
@@ -25,17 +25,17 @@ async function callThatTakes(milliseconds: number, options: McpServerOptions = {
   return toolCalls[0]
 }
 
-it('E2.2 a call that tells of progress may take longer than its time limit', async () => {
+it('E2.2 a call with progress may take longer than its time limit', async () => {
   expect(await callThatTakes(1_500)).toMatchObject({ outcome: 'ok', content: 'a' })
 })
 
-it('E2.2 a call that tells of progress for ever ends at `maxToolTimeoutMs`', async () => {
+it('E2.2 a call with endless progress ends at `maxToolTimeoutMs`', async () => {
   const call = await callThatTakes(20_000, { maxToolTimeoutMs: 1_000 })
   expect(call).toMatchObject({ outcome: 'timeout', content: expect.stringMatching(/^Tool `a` timed out after 1\d{3} ms\./) })
   expect(call?.durationMs).toBeLessThan(5_000)
 })
 
-it('E2.2 a long operation of the server "everything", a program, outlives its time limit by its progress', async () => {
+it('E2.2 progress extends a long operation of the server "everything", a program', async () => {
   const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
   const every = { command: process.execPath, args: [program, 'stdio'], timeouts: { 'trigger-long-running-operation': 600 } }
   await using tools = await connectMcpServers({ every }, { logger: recordingLogger().logger })

@@ -10,7 +10,7 @@ import { type SessionServer, startSessionServer } from './session-server.ts'
 const connect = (server: SessionServer, options: McpServerOptions = {}) =>
   connectMcpServers({ s: { url: server.url, prefix: '', ...options } }, { logger: recordingLogger().logger })
 
-/** The time limits that a call sets anew while its server tells three times of its progress. */
+/** The time limits that a call sets while its server reports progress three times. */
 async function limitsOf(timeoutMs: number | undefined, options: McpServerOptions = {}): Promise<number[]> {
   await using server = await startSessionServer([listed('a')])
   server.call = async (name, _server, report) => {
@@ -29,8 +29,8 @@ async function limitsOf(timeoutMs: number | undefined, options: McpServerOptions
   return limits
 }
 
-describe.concurrent('the time limit of a call of an MCP tool', () => {
-  it('E2.2 begins again with each notification of progress', async () => {
+describe.concurrent('the time limit of an MCP tool’s call', () => {
+  it('E2.2 restarts with each notification of progress', async () => {
     expect(await limitsOf(90_000)).toEqual([90_000, 90_000, 90_000])
     expect(await limitsOf(undefined)).toEqual([])
   })
@@ -43,7 +43,7 @@ describe.concurrent('the time limit of a call of an MCP tool', () => {
     expect(hour).toBeLessThanOrEqual(3_599_999)
   })
 
-  it('E2.2 is not made shorter by a smaller `maxToolTimeoutMs`', async () => {
+  it('E2.2 is not reduced by a smaller `maxToolTimeoutMs`', async () => {
     const limits = await limitsOf(90_000, { maxToolTimeoutMs: 1 })
     for (const limit of limits) expect(limit).toBeGreaterThan(60_000)
     expect(limits).toHaveLength(3)
@@ -66,7 +66,7 @@ describe.concurrent('the time limit of a call of an MCP tool', () => {
     })
   })
 
-  it('E2.2 runs out in silence: what the model is told has the time it took', async () => {
+  it('E2.2 expires without progress; the model sees the time that passed', async () => {
     await using server = await startSessionServer([listed('a')])
     server.call = async (_name, _server, report) => {
       await report(1)
@@ -85,7 +85,7 @@ describe.concurrent('the time limit of a call of an MCP tool', () => {
     ['timeouts', { timeouts: { a: '5' } }, /`servers.s.timeouts.a` to be a number of milliseconds > 0, got `"5"`/],
     ['timeouts of nothing', { timeouts: { a: null } }, /`servers.s.timeouts.a` to be a number of milliseconds > 0, got `null`/],
     ['timeouts as a number', { timeouts: 5 }, /`servers.s.timeouts` to be a mapping of names to milliseconds, got `5`/],
-  ])('E2.2 that can’t be meant is refused: %s', async (_what, options, message) => {
+  ])('E2.2 is refused if it is invalid: %s', async (_what, options, message) => {
     await expect(connectMcpServers({ s: { url: 'http://127.0.0.1:1', ...(options as McpServerOptions) } })).rejects.toThrow(message)
   })
 })

@@ -13,7 +13,7 @@ const program = fileURLToPath(new URL('token-process.ts', import.meta.url))
 
 const open = (url: string, auth: McpAuth) => connectMcpServers({ wiki: { url, auth } }, { logger: recordingLogger().logger })
 
-/** Somebody signs in, so that processes find tokens in the store. */
+/** Signs in, so that processes find tokens in the store. */
 async function signIn({ url }: OAuthServer, store: McpTokenStore): Promise<void> {
   const authorize: McpAuth['authorize'] = async (asked) => (await fetch(asked.url, { redirect: 'manual' })).headers.get('location') ?? ''
   await using _tools = await open(url, { store, authorize })
@@ -21,7 +21,7 @@ async function signIn({ url }: OAuthServer, store: McpTokenStore): Promise<void>
 
 interface TokenProcess {
   child: ChildProcess
-  /** Has it make its call, and resolves with the result. */
+  /** Makes the process call, and resolves with the result. */
   call(): Promise<string>
 }
 
@@ -53,7 +53,7 @@ function nextTokenRequest(server: OAuthServer): Promise<() => void> {
   })
 }
 
-describe('E2.4 tokens that several processes use', () => {
+describe('E2.4 tokens shared by several processes', () => {
   it('E2.4 are renewed by one of them, and nobody is signed out', async () => {
     await using server = await startOAuthServer()
     const folder = await tempFolder()
@@ -66,13 +66,13 @@ describe('E2.4 tokens that several processes use', () => {
     expect(server.count('/token')).toBe(2)
   })
 
-  it('E2.4 are renewed by another process if the one that was renewing them is killed', async () => {
+  it('E2.4 are renewed by another process if the renewing one is killed', async () => {
     await using server = await startOAuthServer()
     const folder = await tempFolder()
     await signIn(server, mcpTokenFiles(folder))
     const [first, second] = await Promise.all([startProcess(server.url, folder), startProcess(server.url, folder)])
     server.expire()
-    // It has the lock, and dies with it.
+    // It holds the lock, and dies with it.
     const asked = nextTokenRequest(server)
     first.child.stdin?.write('call\n')
     await asked
@@ -82,7 +82,7 @@ describe('E2.4 tokens that several processes use', () => {
     expect(server.count('/token')).toBe(3)
   })
 
-  it('E2.4 wait for each other in one process if the store has no lock, and in its lock if it has one', async () => {
+  it('E2.4 are renewed in turn within a process without a lock, and in the store’s lock if it has one', async () => {
     for (const locks of [undefined, [] as string[]]) {
       await using server = await startOAuthServer()
       const store = memory()
@@ -95,14 +95,14 @@ describe('E2.4 tokens that several processes use', () => {
         }
       }
       await signIn(server, store)
-      // Nothing but the store is shared.
+      // Only the store is shared.
       await using ann = await open(server.url, { store })
       await using bob = await open(server.url, { store })
       server.expire()
       const results = await Promise.all([ann, bob].map((tools, n) => callText(tools, 'wiki__echo', { n })))
       expect(results).toEqual(['{"n":0}', '{"n":1}'])
       expect(server.count('/token')).toBe(2)
-      // To be sent to sign in, for the code, and once for each of the two.
+      // One sign-in, one for the code, and one for each of the two.
       if (locks !== undefined) expect([locks.length, new Set(locks).size]).toEqual([4, 1])
     }
   })
@@ -117,7 +117,7 @@ describe('E2.4 tokens that several processes use', () => {
       /failed: no lock today/,
     ],
     ['does not run its work', async () => {}, /Expected `store\.lock` to be a function that runs `work`/],
-  ])('E2.4 a lock that %s fails the call, and nothing is renewed without it', async (_, lock, words) => {
+  ])('E2.4 are not renewed without a lock that %s; the call fails', async (_, lock, words) => {
     await using server = await startOAuthServer()
     const store = memory()
     await signIn(server, store)
@@ -127,7 +127,7 @@ describe('E2.4 tokens that several processes use', () => {
     expect(server.count('/token')).toBe(1)
   })
 
-  it('E2.4 a renewal that is under way when the tools are closed is still saved', async () => {
+  it('E2.4 are still saved if the tools are closed during a renewal', async () => {
     await using server = await startOAuthServer()
     const store = memory()
     await signIn(server, store)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connectMcpServers, mcpTokenFiles } from '../../../src/tools/mcp/index.ts'
 import { callText } from './open-tools.ts'
 
-// Started with an address and a folder of tokens: connects, says `ready`, and makes a call when its input says anything.
+// Started with an address and a folder of tokens: connects, prints `ready`, and makes a call for each line of input.
 
 const [url = '', folder = ''] = process.argv.slice(2)
 const tools = await connectMcpServers({ wiki: { url, auth: { store: mcpTokenFiles(folder) } } })

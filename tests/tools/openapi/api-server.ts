@@ -15,7 +15,7 @@ export interface Reply {
   body?: string | Buffer
 }
 
-/** An API that answers everything with what `reply` says, and keeps what it was sent. */
+/** An API that answers everything with `reply`, and records its requests. */
 export async function startApi(reply: (request: SeenRequest) => Reply = () => ({ body: '{}' })) {
   const seen: SeenRequest[] = []
   const server = createServer((request, response) => {

@@ -3,8 +3,8 @@ import { redactText } from '../../../src/core/redaction/redact.ts'
 import { SecretTexts } from '../../../src/core/redaction/secret-texts.ts'
 import { withoutBeginning } from '../../../src/tools/openapi/send-operation.ts'
 
-describe('a secret a server writes back', () => {
-  it('is looked for in time that grows with the answer alone', () => {
+describe('a secret that a server echoes', () => {
+  it('is searched for in time linear in the response', () => {
     const secrets = new SecretTexts(['/a'.repeat(60), 'a'.repeat(2_000)])
     for (const piece of ['\\', '/a', 'a', '&#x0', '%', '\\u00']) {
       const text = piece.repeat(2_000_000 / piece.length)

@@ -11,11 +11,11 @@ import { documentOf, type Reply, startApi } from './api-server.ts'
 
 const secret = 'k/é&"<\\😀-9'
 const json = (text: string) => JSON.stringify(text)
-/** Every character as `write` has it. */
+/** Writes every character with `write`. */
 const written = (write: (unit: string) => string) => secret.split('').map(write).join('')
 const hex = (unit: string, digits: number) => unit.charCodeAt(0).toString(16).padStart(digits, '0')
 
-/** A server's ways to write the secret it was sent, in a body that is JSON or is not. */
+/** A server's ways to write the secret it received, in a body that is JSON or not. */
 const echoes: [string, string][] = [
   ['as it is', `"${secret}"`],
   ['as JSON', json(secret)],
@@ -47,8 +47,8 @@ async function answered(reply: Reply, maxResponseBytes?: number): Promise<string
 
 const cleanCut = (text: string, secrets: string[]) => redactTokens(withoutBeginning(text, new SecretTexts(secrets)), secrets)
 
-describe('a secret a server writes back', () => {
-  it.each(echoes)('%s: no model reads it, whatever the answer is', async (_how, body) => {
+describe('a secret that a server echoes', () => {
+  it.each(echoes)('%s: is never shown to a model, whatever the response', async (_how, body) => {
     const found = redactTokens(body, [secret])
     expect(found).toContain('[redacted]')
     expect(found.length).toBeLessThan(body.length)
@@ -62,7 +62,7 @@ describe('a secret a server writes back', () => {
     }
   })
 
-  it('of an answer that is cut off, the beginning of a secret is left out as well', async () => {
+  it('is left out even if only its beginning fits in a truncated response', async () => {
     for (let kept = 1; kept < secret.length; kept++) {
       const bytes = Buffer.from(`${'x'.repeat(1_000)}${secret.slice(0, kept).toWellFormed()}`)
       const content = await answered(
@@ -73,33 +73,33 @@ describe('a secret a server writes back', () => {
     }
   })
 
-  it.each(echoes)('%s: cut off anywhere, nothing of it is left, and all that is before it', (_how, body) => {
+  it.each(echoes)('%s: truncated anywhere, nothing of it is left, and everything before it is', (_how, body) => {
     const secrets = [secret, 'another']
     const start = body.search(/k(?!ey)|\\u|&#/)
     const before = `${'x'.repeat(10)}${body.slice(0, start)}`
     for (let kept = start; kept <= body.length; kept++) {
       const text = `${'x'.repeat(10)}${body.slice(0, kept)}`
-      // A backslash may begin another one. What is there as a whole may have more to come: `&#45` and its `;`.
+      // A backslash may start another one. A complete one may continue: `&#45` and its `;`.
       const whole = redactTokens(text, secrets).replace(/\\+$/, '')
       expect(whole.includes('[redacted]') ? [before, whole] : [before]).toContain(cleanCut(text, secrets))
     }
     expect(cleanCut(`${body}.`, secrets)).toContain('[redacted]')
   })
 
-  it('of an answer that is cut off nothing is lost but what may be the beginning of one', () => {
+  it('loses nothing of a truncated response except its possible beginning', () => {
     const key = 'sk-0123456789abcdefghijklmnopqrstu'
     const text = 'an answer as short as this one, with a key of the usual length'
     expect(cleanCut(text, [key])).toBe(text)
     expect(cleanCut(`${text} sk-01`, [key])).toBe(`${text} `)
     expect(cleanCut(`${text} ${key} swor`, [key, 'swordfish'])).toBe(`${text} [redacted] `)
-    // One that ends as it begins, and is there as a whole.
+    // One whose end looks like its beginning, and which is complete.
     expect(cleanCut('x abcab', ['abcab'])).toBe('x ')
     expect(cleanCut('x abcabc', ['abcab'])).toBe('x ')
     expect(cleanCut('x a\\\\\\', ['a\\'])).not.toContain('a')
   })
 })
 
-it('a schema that would take long to compile holds nobody up: its operation is left out, and the log says why', async () => {
+it('leaves out an operation whose schema is slow to compile without blocking others, and logs why', async () => {
   const fields = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`p${at}`, { type: 'string' }]))
   const components = { schemas: { Part: { type: 'object', properties: fields } } }
   const schema = { allOf: Array(500).fill({ $ref: '#/components/schemas/Part' }) }
@@ -109,7 +109,7 @@ it('a schema that would take long to compile holds nobody up: its operation is l
   const document = documentOf({ '/big': operation('big', schema), '/x': operation('small', { type: 'object' }) }, { components })
   const { logger, records } = recordingLogger()
   let least = Number.POSITIVE_INFINITY
-  // What runs for the first time takes longer.
+  // Code that runs for the first time is slower.
   for (let tries = 0; tries < 4 && least >= 50; tries++) {
     const { value: tools, stallMs } = await longestStall(() => openApiTools(document, { logger }))
     expect(tools.map(({ name }) => name)).toEqual(['small'])
@@ -119,7 +119,7 @@ it('a schema that would take long to compile holds nobody up: its operation is l
   expect(least).toBeLessThan(50)
 })
 
-describe('a path that leads out of the API', () => {
+describe('a path that leaves the API', () => {
   it.each([
     '/../admin',
     '/../../admin',
@@ -139,7 +139,7 @@ describe('a path that leads out of the API', () => {
     expect(records).toMatchObject([{ fields: { operation: 'out', reason: expect.stringContaining('to stay below') } }])
   })
 
-  it('arguments can’t make one of a path that stays below', async () => {
+  it('can’t be created by arguments', async () => {
     await using api = await startApi()
     const parameters = ['a', 'b'].map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
     const document = documentOf({ '/{a}{b}/x': { get: { operationId: 'op', parameters } } })

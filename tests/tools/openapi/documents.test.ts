@@ -52,8 +52,8 @@ async function read(source: string | object, options: OpenApiOptions = {}) {
   return { tools, names: tools.map(({ name }) => name), warnings: records.filter(({ level }) => level === 'warn') }
 }
 
-describe('an OpenAPI document', () => {
-  it('becomes tools: names, descriptions, effects, one schema of everything that is asked for', async () => {
+describe('openApiTools', () => {
+  it('returns names, descriptions, effects, and one schema with all arguments', async () => {
     const { tools, names, warnings } = await read(yaml)
     expect(names).toEqual(['list_pets', 'addPet', 'setPet', 'delete_pets_id_'])
     expect(tools.map(({ effect }) => effect)).toEqual(['read', 'unsafe', 'idempotent', 'idempotent'])
@@ -91,13 +91,13 @@ describe('an OpenAPI document', () => {
         },
       },
     })
-    // The operation's own parameter, not its path's.
+    // The operation's own parameter replaces that of its path.
     expect(tools[2]?.parameters).toMatchObject({ properties: { id: { type: 'string' } }, required: ['id'] })
     expect(warnings).toMatchObject([{ fields: { operation: 'upload', reason: expect.stringMatching(/got image\/png/) } }])
     expect(new ToolRegistry(tools).size).toBe(4)
   })
 
-  it('is taken as an object, as JSON and as a file too', async () => {
+  it('accepts an object, JSON and a file', async () => {
     const { names } = await read(yaml)
     const object = documentOf({ '/x': { get: { operationId: 'x' } } })
     const before = structuredClone(object)
@@ -109,7 +109,7 @@ describe('an OpenAPI document', () => {
     expect((await read(join(folder, 'api.yaml'))).names).toEqual(names)
   })
 
-  it('can be used in part: by operation, tag and method; with a prefix and approvals', async () => {
+  it('filters by operation, tag and method; adds a prefix and approvals', async () => {
     const names = async (options: OpenApiOptions) => (await read(yaml, options)).names
     expect(await names({ operations: ['addPet', 'delete /pets/{id}'] })).toEqual(['addPet', 'delete_pets_id_'])
     expect(await names({ tags: ['write'], methods: ['post', 'get'] })).toEqual(['addPet'])
@@ -122,7 +122,7 @@ describe('an OpenAPI document', () => {
     await expect(read(yaml, { tags: ['none'] })).rejects.toThrow(/operations that are wanted, got none of its/)
   })
 
-  it('an argument of a name that comes twice keeps apart from the other, always in the same way', async () => {
+  it('keeps arguments with the same name apart, always in the same way', async () => {
     const parameters = ['cookie', 'header', 'query'].map((place) => ({ name: 'id', in: place, schema: { type: 'string' } }))
     const schema = { type: 'object', properties: { id: {}, query_id: {} } }
     const requestBody = { required: true, content: { 'application/json': { schema } } }
@@ -138,7 +138,7 @@ describe('an OpenAPI document', () => {
     ['file:///etc/passwd', /Expected only references within the OpenAPI document/],
     ['#/components/schemas/None', /leads nowhere/],
     ['#/components/schemas/Loop', /leads in a circle/],
-  ])('a reference to %s is not followed: that operation is left out', async (reference, reason) => {
+  ])('does not follow a reference to %s: that operation is left out', async (reference, reason) => {
     await using api = await startApi()
     const $ref = reference.replace('PORT', new URL(api.url).port)
     const asParameter = { get: { operationId: 'a', parameters: [{ $ref }] } }
@@ -173,11 +173,11 @@ describe('an OpenAPI document', () => {
     ],
     ['with a password in the address', documentOf({ '/x': { get: {} } }), { baseURL: 'http://a:b@c' }, /without a user name or password/],
     ['with a path without its parameter', documentOf({ '/x/{id}': { get: {} } }), {}, /got none/],
-  ])('a document %s is refused', async (_what, source, options, message) => {
+  ])('refuses a document %s', async (_what, source, options, message) => {
     await expect(read(source, options)).rejects.toMatchObject({ code: 'invalid_option', message: expect.stringMatching(message) })
   })
 
-  it('does not lead requests into private networks, unless its user does', async () => {
+  it('refuses private networks unless the user allows them', async () => {
     await using api = await startApi()
     const document = documentOf({ '/x': { get: { operationId: 'x' } } }, { servers: [{ url: api.url }] })
     const text = async (options: OpenApiOptions) => callText(new ToolRegistry((await read(document, options)).tools), 'x')
@@ -187,7 +187,7 @@ describe('an OpenAPI document', () => {
     expect(await text({ baseURL: api.url })).toBe('{}')
   })
 
-  it('E3.3 E3.5 operations with schemas that can be read in only one way are mended, with a warning; a format is not asserted', async () => {
+  it('E3.3 E3.5 repairs schemas that can be read in only one way, with a warning, and does not assert a format', async () => {
     const operation = (schema: object) => ({
       post: { operationId: 'save', requestBody: { required: true, content: { 'application/json': { schema } } } },
     })
@@ -214,7 +214,7 @@ describe('an OpenAPI document', () => {
     )
   })
 
-  it('of very many operations keeps nobody else from their turn', async () => {
+  it('yields to the event loop during a document with very many operations', async () => {
     const parameters = Array.from({ length: 100 }, (_, at) => ({ name: `p${at}`, in: 'query', schema: { type: 'string' } }))
     const many = Array.from({ length: 60 }, (_, at) => [`/x${at}`, { get: { operationId: `x${at}`, parameters } }])
     const unusable = { get: { parameters: [{ name: 'p', in: 'query', schema: { $ref: '#/components/none' } }] } }
@@ -230,7 +230,7 @@ describe('an OpenAPI document', () => {
     expect(turns).toEqual([0, 1])
   })
 
-  it('warns of operations whose credentials are not given', async () => {
+  it('warns of operations whose credentials are missing', async () => {
     const document = documentOf({ '/x': { get: { operationId: 'x', security: [{ key: [] }] } } })
     expect((await read(document)).warnings).toMatchObject([{ fields: { operation: 'x', security: [['key']] } }])
     expect((await read(document, { headers: { 'x-key': 'given' } })).warnings).toEqual([])

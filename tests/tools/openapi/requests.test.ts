@@ -16,7 +16,7 @@ interface Sending {
   reply?: (request: SeenRequest) => Reply
 }
 
-/** Calls one operation; gives what was sent and what came of it. */
+/** Calls one operation. Returns the request and the result. */
 async function send({ parameters = [], requestBody, args, path = '/x', method = 'get', options, more, reply }: Sending) {
   await using api = await startApi(reply)
   const operation = { operationId: 'op', parameters, ...(requestBody === undefined ? {} : { requestBody }) }
@@ -31,7 +31,7 @@ async function send({ parameters = [], requestBody, args, path = '/x', method = 
 const array = { type: 'array', items: { type: 'string' } }
 const object = { type: 'object' }
 
-describe('where arguments go', () => {
+describe('arguments of a request', () => {
   it.each([
     ['form, one value', { schema: {} }, 'a b&c', 'p=a%20b%26c'],
     ['form, exploded, as is the default', { schema: array }, ['a', 'b&c'], 'p=a&p=b%26c'],
@@ -52,7 +52,7 @@ describe('where arguments go', () => {
     ['JSON', { content: { 'application/json': { schema: object } } }, { a: [1] }, 'p=%7B%22a%22%3A%5B1%5D%7D'],
     ['reserved characters that are allowed', { schema: {}, allowReserved: true }, 'a/b?c&d=e#f', 'p=a/b?c%26d%3De%23f'],
     ['null and lone surrogates', { schema: array }, ['\ud800', 'ü'], 'p=%EF%BF%BD&p=%C3%BC'],
-  ])('the query: %s', async (_what, parameter, value, query) => {
+  ])('go into the query: %s', async (_what, parameter, value, query) => {
     const { url } = await send({ parameters: [{ name: 'p', in: 'query', ...parameter }], args: { p: value } })
     expect(url).toBe(query === '' ? '/base/x' : `/base/x?${query}`)
   })
@@ -67,19 +67,19 @@ describe('where arguments go', () => {
     ['matrix object', { style: 'matrix', explode: true, schema: object }, { a: 1 }, '/base/x/;a=1'],
     ['simple object, exploded', { explode: true, schema: object }, { a: 1, b: 2 }, '/base/x/a=1,b=2'],
     ['dots within', {}, 'a..b', '/base/x/a..b'],
-  ])('the path: %s', async (_what, parameter, value, url) => {
+  ])('go into the path: %s', async (_what, parameter, value, url) => {
     expect(
       await send({ path: '/x/{p}', parameters: [{ name: 'p', in: 'path', required: true, ...parameter }], args: { p: value } }),
     ).toMatchObject({ url })
   })
 
-  it.each(['', '.', '..'])('the path: %j would make it another one and is refused', async (value) => {
+  it.each(['', '.', '..'])('are refused if they would change the path: %j', async (value) => {
     const { seen, end } = await send({ path: '/x/{p}/y', parameters: [{ name: 'p', in: 'path' }], args: { p: value } })
     expect(seen).toBeUndefined()
     expect(end).toMatchObject({ outcome: 'failed', content: `Expected \`p\` to be a path segment, got ${JSON.stringify(value)}` })
   })
 
-  it('headers and cookies; those of the connection are not the model’s', async () => {
+  it('go into headers and cookies, except headers of the connection', async () => {
     const parameters = [
       { name: 'X-List', in: 'header', schema: array },
       { name: 'Authorization', in: 'header', schema: {} },
@@ -95,7 +95,7 @@ describe('where arguments go', () => {
     expect(injected.end).toMatchObject({ outcome: 'failed', content: expect.stringMatching(/Invalid character in header/) })
   })
 
-  it('bodies: properties one by one, whole, as a form, as text, or none', async () => {
+  it('go into the body: property by property, whole, as a form, as text, or not at all', async () => {
     const of = (schema: object, mediaType = 'application/json', required = true) => ({ required, content: { [mediaType]: { schema } } })
     const plain = { type: 'object', properties: { id: { type: 'integer' }, tags: array }, required: ['id'] }
     const post = { method: 'post', path: '/x/{id}', parameters: [{ name: 'id', in: 'path', schema: {} }] }
@@ -123,7 +123,7 @@ describe('where arguments go', () => {
     expect(empty.seen?.body).toBe('{}')
   })
 
-  it('H14 parameters called like what every object has are sent only when they are given', async () => {
+  it('H14 are sent only if given, even with names that every object has', async () => {
     const names = ['constructor', '__proto__', 'toString']
     const parameters = names.map((name) => ({ name, in: 'query', schema: {} }))
     expect((await send({ parameters, args: {} })).url).toBe('/base/x')
@@ -131,10 +131,10 @@ describe('where arguments go', () => {
   })
 })
 
-describe('what comes back', () => {
+describe('the result of a request', () => {
   const get = (reply: Reply, options: OpenApiOptions = {}) => send({ args: {}, options, reply: () => reply })
 
-  it('JSON is a value, long integers whole; the rest is text', async () => {
+  it('is a value if it is JSON, with long integers whole, and a text otherwise', async () => {
     const body = '{"id": 12345678901234567890, "small": 5, "half": 0.5}'
     expect((await get({ body })).end).toMatchObject({
       outcome: 'ok',
@@ -149,7 +149,7 @@ describe('what comes back', () => {
     expect((await get(binary)).content).toBe('(not text: image/png, 4 bytes)')
   })
 
-  it('H22 a response that is too long is cut while it is read, and says so', async () => {
+  it('H22 is truncated while it is read if it is too long, and says so', async () => {
     const { end } = await get({ body: JSON.stringify('x'.repeat(1_000_000)) }, { maxResponseBytes: 1_000 })
     expect(end).toMatchObject({
       outcome: 'ok',
@@ -159,7 +159,7 @@ describe('what comes back', () => {
     expect(JSON.stringify(end).length).toBeLessThan(4_000)
   })
 
-  it('E2.9 another status is a failure, with what the server said; redirects are not followed', async () => {
+  it('E2.9 is a failure for another status, with the server’s text; redirects are not followed', async () => {
     expect((await get({ status: 404, body: '{"error":"no pet 7"}' })).end).toMatchObject({
       outcome: 'failed',
       content: 'HTTP 404 Not Found.\n{"error":"no pet 7"}',
@@ -175,7 +175,7 @@ describe('what comes back', () => {
     expect(away.content).toBe('HTTP 302 Found. It points to http://127.0.0.1:9/else, which is not followed.')
   })
 
-  it('H28 H30 the time limit and cancellation of a call end its request', async () => {
+  it('H28 H30 ends with the call’s time limit or cancellation', async () => {
     const gone: Promise<void>[] = []
     const { createServer } = await import('node:http')
     const server = createServer((request) => void gone.push(new Promise((resolve) => request.on('close', resolve))))
@@ -207,7 +207,7 @@ describe('credentials', () => {
   const more = (...security: object[]) => ({ components: { securitySchemes: schemes }, security })
   const env = { A_KEY: 'very secret/1', USER_PASS: 'me:pass-word', EMPTY: '' }
 
-  it('are taken from the environment by security scheme', async () => {
+  it('are read from the environment by security scheme', async () => {
     const all = { head: 'A_KEY', search: 'A_KEY', jar: 'A_KEY', basic: 'USER_PASS' }
     const { seen } = await send({ args: {}, more: more({ head: [], search: [], jar: [], basic: [] }), options: { auth: all, env } })
     expect(seen).toMatchObject({
@@ -222,7 +222,7 @@ describe('credentials', () => {
     expect(token?.headers.authorization).toBe('Bearer very secret/1')
   })
 
-  it('are those of the first alternative that can be met, and sent only where they are asked for', async () => {
+  it('are those of the first available alternative, and sent only if required', async () => {
     const alternatives = more({ head: [], bearer: [] }, {}, { search: [] })
     const { seen } = await send({ args: {}, more: alternatives, options: { auth: { head: 'A_KEY', search: 'A_KEY' }, env } })
     expect(seen?.url).toBe('/base/x?key=very%20secret%2F1')
@@ -231,13 +231,13 @@ describe('credentials', () => {
     expect(none.seen?.headers).not.toHaveProperty('x-key')
   })
 
-  it('that are not set make the call fail, naming the variable', async () => {
+  it('make the call fail if they are not set, naming the variable', async () => {
     const { seen, content } = await send({ args: {}, more: more({ head: [] }), options: { auth: { head: 'EMPTY' }, env } })
     expect(seen).toBeUndefined()
     expect(content).toBe('The credentials for this service are not set up: the environment variable EMPTY is empty.')
   })
 
-  it('H16 appear in no result and no error, even if the server sends them back', async () => {
+  it('H16 appear in no result and no error, even if the server echoes them', async () => {
     const options = { auth: { search: 'A_KEY', basic: 'USER_PASS' }, env }
     const secured = more({ search: [], basic: [] })
     const echo = ({ url, headers }: SeenRequest) => JSON.stringify({ url, auth: headers.authorization, raw: 'very secret/1' })
@@ -247,7 +247,7 @@ describe('credentials', () => {
       expect(content).not.toMatch(/very|secret|bWU6cGFzcy13b3Jk/)
     }
     const document = documentOf({ '/x': { get: { operationId: 'op', parameters: [{ name: 'q', in: 'query', schema: {} }] } } }, secured)
-    // Nobody listens there, and no other test can: it takes more rights.
+    // Nobody listens on this port, and no other test can, because that needs privileges.
     const tools = new ToolRegistry(await openApiTools(document, { ...options, baseURL: 'http://127.0.0.1:2' }))
     // So long that the address is shown only in part.
     for (let length = 100; length < 200; length++) {
@@ -257,7 +257,7 @@ describe('credentials', () => {
     }
   })
 
-  it('for a scheme the document doesn’t have, or a kind that can’t be met, are refused at once', async () => {
+  it('are refused immediately for an unknown scheme or an unsupported kind', async () => {
     const document = documentOf({ '/x': { get: {} } }, { components: { securitySchemes: { tls: { type: 'mutualTLS' } } } })
     await expect(openApiTools(document, { auth: { other: 'A' } })).rejects.toThrow(
       /security schemes of the document \(`tls`\), got `other`/,

@@ -11,10 +11,10 @@ import { longestStall } from './longest-stall.ts'
 
 const isolation = await findIsolation()
 const secret = `secret-${process.pid}`
-/** The one process of its kind on this machine: found again by its arguments. */
+/** A process that is unique on this machine, to find it by its arguments. */
 const leftBehind = `86400.${process.pid}`
 
-/** Which file a script goes to, which decides what runs it; and for a thread and for a process a script that does what it should. */
+/** The file name of a script, which decides what runs it, and a harmless script each for a thread and a process. */
 const sandboxes = {
   vm: { file: 'attack.mjs', harmless: 'export default () => "fine"', answer: { value: 'fine' } },
   shell: { file: 'attack.sh', harmless: 'echo fine', answer: { stdout: 'fine\n' } },
@@ -23,14 +23,14 @@ const sandboxes = {
 } as const
 type Sandbox = keyof typeof sandboxes
 
-/** What came of it: an end, or words. */
+/** How it ended, or its error. */
 type Outcome = ScriptEnd | string
 
 interface Attack {
   scripts: Partial<Record<Sandbox, string>>
-  /** Throws if it did harm. */
+  /** Throws if the script did harm. */
   check(outcome: Outcome, sandbox: Sandbox): void | Promise<void>
-  /** It goes on until it is stopped, so it is given little time. */
+  /** Runs until it is stopped, so it gets little time. */
   endless?: true
 }
 
@@ -167,7 +167,7 @@ const attacks: Record<string, Attack> = {
   'starting programs': {
     scripts: {
       vm: inVm('return (await import("node:child_process")).execSync("id").toString()'),
-      // It may start what it sees, and that is as shut in as itself.
+      // It may start the programs it sees, which are just as isolated.
       shell: 'unshare -Ur id; mount -t tmpfs none /tmp; kill -9 -1; chroot / id',
     },
     check: failed(/can't be imported|not permitted|unshare failed|ended by the system/),
@@ -310,9 +310,9 @@ describe('attacks', () => {
     folder = await mkdtemp(join(tmpdir(), 'toolloop-attacks-'))
     await mkdir(join(folder, 'skill'))
     await writeFile(join(folder, 'beside.json'), '"secret"')
-    // As installed Skills are: readable by all.
+    // Readable by everyone, like installed Skills.
     for (const path of [folder, join(folder, 'skill')]) await chmod(path, 0o755)
-    // What is loaded with the first call of all is not what is measured.
+    // The first call of all loads code, which is not what is measured.
     for (const executor of [patient, strict]) await run(executor, 'vm', sandboxes.vm.harmless)
     if (isolation.available) await run(patient, 'shell', sandboxes.shell.harmless)
   })
@@ -327,13 +327,13 @@ describe('attacks', () => {
   if (!isolation.available) console.warn(`SKIPPED: attacks on processes, since none can be shut in here: ${isolation.why}`)
 
   it.each(isolation.available ? rows : rows.filter(([sandbox]) => sandbox === 'vm'))(
-    '%s: %s does no harm, holds nobody up, and the next script runs',
+    '%s: %s does no harm, blocks nobody, and the next script runs',
     async (sandbox, name) => {
       const attack = attacks[name]
       const script = attack?.scripts[sandbox]
       if (attack === undefined || script === undefined) throw new Error(`no attack ${name}`)
       const executor = attack.endless ? strict : patient
-      // A collection of what other tests have left in this process holds it up as well, but not every time.
+      // Garbage collection for other tests may also block the process, but not every time.
       let stallMs = Number.POSITIVE_INFINITY
       for (let attempt = 1; attempt <= 3 && stallMs >= 50; attempt++) {
         const attacked = await longestStall(() => run(executor, sandbox, script))
@@ -342,7 +342,7 @@ describe('attacks', () => {
       }
       expect(stallMs).toBeLessThan(50)
       expect((await readdir(join(folder, 'skill'))).filter((file) => file === 'written')).toEqual([])
-      // The same thread, or the quickest kind of process.
+      // The same thread, or the fastest kind of process.
       const [next, { harmless, answer }] = sandbox === 'vm' ? [executor, sandboxes.vm] : [patient, sandboxes.shell]
       expect(await run(next, sandbox === 'vm' ? 'vm' : 'shell', harmless)).toMatchObject(answer)
     },

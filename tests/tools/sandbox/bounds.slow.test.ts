@@ -13,7 +13,7 @@ const isolation = await findIsolation()
 const signal = new AbortController().signal
 
 describe('a script in the VM', () => {
-  it('is found to be one in a time that grows with its length only', async () => {
+  it('is recognized in time linear in its length', async () => {
     const padding = `${'\n'.repeat(200_000)}${'export {\n'.repeat(50_000)}`
     const folder = await tempFolder({
       'a.js': `const text = \`${padding}\`\nexport{main as default}\nfunction main() { return text.length }`,
@@ -22,7 +22,7 @@ describe('a script in the VM', () => {
     expect(await executor.run({ folder, script: 'a.js', args: {}, signal })).toMatchObject({ value: padding.length })
   })
 
-  it('neither takes nor is answered a text that could end the process', async () => {
+  it('can neither receive nor return a text that could end the process', async () => {
     const folder = await tempFolder({
       'ask.mjs': 'export default (args, host) => host.call("long").catch(({ message }) => message)',
       'name.mjs': 'export default (args, host) => host.call("x".repeat(300)).catch(({ message }) => message)',
@@ -43,7 +43,7 @@ describe('a script in the VM', () => {
     expect(await executor.run({ folder, script: 'print.mjs', args: {}, signal })).toEqual({ stdout: `${'x'.repeat(1_000)}\n`, stderr: '' })
   })
 
-  it('gets the whole of a result that a model would see a part of', async () => {
+  it('gets the complete result of which a model would see a part', async () => {
     const folder = await tempFolder({
       'big/SKILL.md': '---\nname: big\ndescription: d\nmetadata: { toolloop-tools: tools.yaml }\n---\nx',
       'big/tools.yaml': 'tools: [{ name: measure, description: d, script: measure.mjs, calls: [rows] }]',
@@ -55,7 +55,7 @@ describe('a script in the VM', () => {
     expect(await dispatcher.dispatch('measure')).toEqual({ success: true, result: 2_000_000 })
   })
 
-  it('whose TypeScript breaks what reads it leaves nothing broken for the next', async () => {
+  it('leaves nothing broken for the next one if its TypeScript crashes the parser', async () => {
     const folder = await tempFolder({
       'deep.ts': `export default () => 1\nlet x = ${'('.repeat(300_000)}`,
       'fine.ts': 'export default (args: object): number => 2',
@@ -65,7 +65,7 @@ describe('a script in the VM', () => {
     expect(await executor.run({ folder, script: 'fine.ts', args: {}, signal })).toMatchObject({ value: 2 })
   })
 
-  it('reads JSON as it is', async () => {
+  it('reads JSON unchanged', async () => {
     const folder = await tempFolder({
       'a.mjs': 'import data from "./data.json"; export default () => [Object.keys(data), data.x === undefined]',
       'data.json': '{ "__proto__": { "x": 1 } }',
@@ -74,7 +74,7 @@ describe('a script in the VM', () => {
     expect(await executor.run({ folder, script: 'a.mjs', args: {}, signal })).toMatchObject({ value: [['__proto__'], true] })
   })
 
-  it('that waits for its turn is told when the sandbox is closed, however many wait', async () => {
+  it('is told that the sandbox is closed while it waits, however many wait', async () => {
     const folder = await tempFolder({ 'a.mjs': 'export default (args, host) => host.call("wait")' })
     const executor = new SkillsSandboxExecutor({ threads: 1 })
     const called = Promise.withResolvers<void>()
@@ -90,7 +90,7 @@ describe('a script in the VM', () => {
 })
 
 describe.skipIf(!isolation.available)('a script in a process', () => {
-  it('that can’t be given its arguments is not run, and why is said', async () => {
+  it('is not run if it can’t get its arguments, and says why', async () => {
     const folder = await tempFolder({ 'a.sh': 'echo ran' })
     await using executor = new SkillsSandboxExecutor()
     const run = (args: string[]) => executor.run({ folder, script: 'a.sh', args, signal })
@@ -100,7 +100,7 @@ describe.skipIf(!isolation.available)('a script in a process', () => {
     )
   })
 
-  it.skipIf(process.getuid?.() !== 0)('can read its folder, also one that only root can', async () => {
+  it.skipIf(process.getuid?.() !== 0)('can read its folder, even one that only root can read', async () => {
     const folder = await tempFolder({ 'a.sh': 'cat "$SKILL_DIR/data/text"', 'data/text': 'read' })
     await using executor = new SkillsSandboxExecutor()
     const run = () => executor.run({ folder, script: 'a.sh', args: [], signal })
@@ -113,7 +113,7 @@ describe.skipIf(!isolation.available)('a script in a process', () => {
   })
 
   it.each(['#!/bin/sh -eu', '#!/usr/bin/env -S bash -e', '#!/usr/bin/sh'])(
-    'without an ending is run by what its first line says: %s',
+    'without an extension runs by its first line: %s',
     async (line) => {
       const folder = await tempFolder({ run: `${line}\necho ran` })
       await using executor = new SkillsSandboxExecutor()
@@ -121,7 +121,7 @@ describe.skipIf(!isolation.available)('a script in a process', () => {
     },
   )
 
-  it('is not started in a sandbox that is closed, or being closed', async () => {
+  it('does not start in a closed or closing sandbox', async () => {
     const folder = await tempFolder({ 'a.sh': 'sleep 100' })
     const executor = new SkillsSandboxExecutor()
     const run = () => executor.run({ folder, script: 'a.sh', args: [], signal })
@@ -134,7 +134,7 @@ describe.skipIf(!isolation.available)('a script in a process', () => {
   })
 })
 
-it('variables for scripts can be handed over as they are, or are refused', () => {
+it('gets its variables unchanged, or they are refused', () => {
   expect(() => new SkillsSandboxExecutor({ env: { A: 'x\0--bind\0/\0/host' } })).toThrow('`env`')
   expect(() => new SkillsSandboxExecutor({ env: { 'A=B': 'x' } })).toThrow('`env`')
 })

@@ -23,13 +23,13 @@ async function commandLines(): Promise<string[]> {
   return Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')))
 }
 
-/** Whether a process runs that has this argument. */
+/** Whether a process with this argument is running. */
 const isRunning = async (argument: string) => (await commandLines()).some((line) => line.split('\0').includes(argument))
 
 afterEach(() => void vi.useRealTimers())
 
 describe('SkillsSandboxExecutor', () => {
-  it('S1-24 S1-25 a Skill’s VM is killed when its time is over, the result is a timeout error, and the loop goes on', async () => {
+  it('S1-24 S1-25 kills a Skill’s VM at its time limit, returns a timeout error, and the loop continues', async () => {
     const folder = await tempFolder({
       'spin/SKILL.md': '---\nname: spin\ndescription: d\nmetadata: { toolloop-tools: tools.yaml }\n---\nx',
       'spin/tools.yaml':
@@ -37,7 +37,7 @@ describe('SkillsSandboxExecutor', () => {
       'spin/spin.mjs': 'export default () => { for (;;); }',
       'spin/quick.mjs': 'export default () => "quick"',
     })
-    // One thread: while the first script spins in it, no other can run.
+    // A single thread: while the first script spins in it, no other can run.
     await using skills = await loadSkills({ paths: [folder], project: false, user: false, sandbox: { threads: 1 } })
     const { logger } = recordingLogger()
     const tools = new ToolDispatcher([{ kind: 'skill', tools: skills }], { logger })
@@ -52,7 +52,7 @@ describe('SkillsSandboxExecutor', () => {
     expect(result.toolCalls[0]?.content).toBe('Tool `spin` timed out after 150 ms. It may have taken effect.')
   })
 
-  it.skipIf(!isolation.available)('S1-24 a Skill’s process is killed with all it started when its time is over', async () => {
+  it.skipIf(!isolation.available)('S1-24 kills a Skill’s process with everything it started at its time limit', async () => {
     const mark = `86401.${process.pid}`
     const folder = await tempFolder({
       'spin/SKILL.md': '---\nname: spin\ndescription: d\n---\nx',
@@ -60,7 +60,7 @@ describe('SkillsSandboxExecutor', () => {
     })
     await using skills = await loadSkills({ paths: [folder], project: false, user: false })
     const tools = new ToolDispatcher([{ kind: 'skill', tools: skills }], { logger: recordingLogger().logger })
-    // However long it takes to start: its time is over when it runs.
+    // However long it takes to start, its time is over while it runs.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const running = tools.dispatch('spin')
     while (!(await isRunning(mark))) await turnEventLoop(1)
@@ -70,7 +70,7 @@ describe('SkillsSandboxExecutor', () => {
     await expect.poll(() => isRunning(mark), { interval: 5, timeout: 10_000 }).toBe(false)
   })
 
-  it.skipIf(!isolation.available)('an abort ends a process at once, and a closed sandbox what still runs', async () => {
+  it.skipIf(!isolation.available)('kills a process on abort, and all running ones when closed', async () => {
     const mark = `86402.${process.pid}`
     const folder = await tempFolder({ 'wait.sh': `sleep ${mark}` })
     await using executor = new SkillsSandboxExecutor()
@@ -85,7 +85,7 @@ describe('SkillsSandboxExecutor', () => {
     await expect.poll(() => isRunning(mark), { interval: 5, timeout: 10_000 }).toBe(false)
   })
 
-  it.skipIf(!isolation.available)('nothing of a process is left, whenever on its way it is aborted', async () => {
+  it.skipIf(!isolation.available)('leaves nothing of a process, whenever it is aborted', async () => {
     const mark = `86403.${process.pid}`
     const folder = await tempFolder({ 'wait.sh': 'sleep $1' })
     await using executor = new SkillsSandboxExecutor()
@@ -101,7 +101,7 @@ describe('SkillsSandboxExecutor', () => {
     await expect.poll(() => isRunning(mark), { interval: 5, timeout: 10_000 }).toBe(false)
   })
 
-  it('more scripts than threads wait for their turn; one that is aborted while it waits leaves the others theirs', async () => {
+  it('queues scripts beyond the number of threads; an aborted one leaves the queue', async () => {
     const folder = await tempFolder({ 'a.mjs': 'export default async (n, host) => [n, await host.call("wait")]' })
     await using executor = new SkillsSandboxExecutor({ threads: 1 })
     const gate = Promise.withResolvers<string>()
@@ -119,7 +119,7 @@ describe('SkillsSandboxExecutor', () => {
     ])
   })
 
-  it('an answer that comes when its script has ended is not taken for one to the next', async () => {
+  it('does not pass a late answer to the next script', async () => {
     const folder = await tempFolder({
       'early.mjs': 'export default (args, host) => { host.call("late"); return "gone" }',
       'next.mjs': 'export default (args, host) => host.call("mine")',
@@ -141,7 +141,7 @@ describe('SkillsSandboxExecutor', () => {
     expect(await next).toMatchObject({ value: 'mine' })
   })
 
-  it('calls of the host are bounded in number, and end with the script', async () => {
+  it('limits calls of the host, and ends them with the script', async () => {
     const folder = await tempFolder({
       'many.mjs':
         'export default async (args, host) => { let n = 0; try { for (;;) { await host.call("x"); n++ } } catch (e) { return [n, e.message] } }',
@@ -159,7 +159,7 @@ describe('SkillsSandboxExecutor', () => {
     expect((await seen.promise).aborted).toBe(true)
   })
 
-  it('a warm call takes no thread to start and no engine to compile, and a script leaves nothing for the next', async () => {
+  it('starts no thread and compiles no engine for a warm call, and a script leaves nothing for the next', async () => {
     const folder = await tempFolder({
       'a.mjs': 'globalThis.n = (globalThis.n ?? 0) + 1\nArray.prototype.extra = 1\nexport default () => globalThis.n',
     })
@@ -169,7 +169,7 @@ describe('SkillsSandboxExecutor', () => {
     for (let i = 0; i < 3; i++) expect(await run()).toMatchObject({ value: 1 })
   })
 
-  it('a warm thread does not keep the process from ending', async () => {
+  it('lets the process end despite a warm thread', async () => {
     const folder = await tempFolder({ 'a.mjs': 'export default () => 1' })
     const source = new URL('../../../src/tools/skills/index.ts', import.meta.url).href
     const script = `import { SkillsSandboxExecutor } from ${JSON.stringify(source)}
@@ -179,7 +179,7 @@ describe('SkillsSandboxExecutor', () => {
     expect(stdout).toContain('value: 1')
   })
 
-  it.skipIf(!isolation.available)('files that the host was left with are closed to a process', async () => {
+  it.skipIf(!isolation.available)('closes the host’s inherited files for a process', async () => {
     const folder = await tempFolder({ 'a.sh': 'ls /proc/self/fd | tr "\\n" " "' })
     const source = new URL('../../../src/tools/skills/index.ts', import.meta.url).href
     const script = `import { readdirSync } from 'node:fs'
@@ -191,11 +191,11 @@ describe('SkillsSandboxExecutor', () => {
     const child = spawn(process.execPath, ['--no-warnings', '--input-type=module', '-e', script], { stdio })
     if (child.stdout === null) throw new Error('no pipe')
     const stdout = await text(child.stdout)
-    // Three is the one that `ls` reads them from.
+    // Descriptor 3 is the one that `ls` reads them from.
     expect(JSON.parse(stdout)).toEqual([true, '0 1 2 3 '])
   })
 
-  it('TypeScript is JavaScript with types; what is more than that is refused in words', async () => {
+  it('runs TypeScript that is JavaScript with types, and refuses anything else with a message', async () => {
     const folder = await tempFolder({
       'a.ts':
         "import { twice } from './lib/b.mts'\nimport data from './data.json'\nexport default (n: number[]): number => twice(data.n as number)",
@@ -210,7 +210,7 @@ describe('SkillsSandboxExecutor', () => {
   })
 
   it.skipIf(!isolation.available || process.getuid?.() !== 0)(
-    'a folder that only root can enter is copied for the process, and the copy removed',
+    'copies a folder that only root can enter, and removes the copy',
     async () => {
       const folder = await tempFolder({ 'a.sh': 'cat data.txt', 'data.txt': 'mine' })
       await chmod(folder, 0o700)
@@ -222,7 +222,7 @@ describe('SkillsSandboxExecutor', () => {
   )
 
   it.skipIf(!isolation.available || process.getuid?.() !== 0)(
-    'X9 a script of Node.js runs if only root can enter the folder of Node.js, and sees it as an ordinary file',
+    'X9 runs a Node.js script if only root can enter the folder of Node.js; the script sees an ordinary file',
     async () => {
       const folder = await tempFolder({
         'a.cjs': "console.log(process.execPath, require('node:fs').statSync(process.execPath).mode.toString(8))",
@@ -242,7 +242,7 @@ describe('SkillsSandboxExecutor', () => {
   )
 
   it.skipIf(!isolation.available || process.getuid?.() !== 0)(
-    'X9 a `readable` file or a workspace that only root can read is named in the error',
+    'X9 names a `readable` file or workspace that only root can read in the error',
     async () => {
       const folder = await tempFolder({ 'a.sh': 'true' })
       const closed = await tempFolder({ data: '' })
@@ -257,7 +257,7 @@ describe('SkillsSandboxExecutor', () => {
     },
   )
 
-  it('says what there is', async () => {
+  it('reports what is available', async () => {
     const report = await SkillsSandboxExecutor.available()
     expect(report.vm.available).toBe(true)
     expect(report.process.available).toBe(isolation.available)

@@ -27,7 +27,7 @@ async function run(folder: string, options: SandboxOptions = {}, script = 'a.sh'
   }
 }
 
-/** What a script in `folder` prints that an ordinary user starts; the folder is given to that user alone. */
+/** What a script in `folder` prints if an ordinary user starts it; the folder belongs to that user alone. */
 async function runAsUser(folder: string): Promise<string> {
   for (const path of ['', ...(await readdir(folder, { recursive: true }))]) {
     await chown(join(folder, path), user, user)
@@ -44,31 +44,31 @@ async function runAsUser(folder: string): Promise<string> {
 }
 
 const openFiles = (): number => readdirSync('/proc/self/fd').length
-/** All that tells of mounts and of open files. */
+/** Everything that reveals mounts and open files. */
 const lookAround =
   'cat /proc/*/mountinfo /proc/*/mounts /proc/*/mountstats; ls -l /proc/*/fd /proc/*/cwd /proc/*/exe; cat /proc/*/maps; pwd -P'
 
 describe.skipIf(!isolation.available)(
-  `the folder of a process that is shut in${isolation.available ? '' : ` — SKIPPED: ${isolation.why}`}`,
+  `the folder of an isolated process${isolation.available ? '' : ` — SKIPPED: ${isolation.why}`}`,
   () => {
     const tellsNothing = (seen: string, folder: string) => {
       expect(seen).toContain('/skill')
       for (const part of folder.split('/').filter((part) => part !== '' && part !== 'tmp')) expect(seen).not.toContain(part)
     }
 
-    it('can’t be told where on the machine it lies', async () => {
+    it('does not reveal its location on the machine', async () => {
       const folder = await tempFolder({ 'a.sh': lookAround })
       tellsNothing(await run(folder), folder)
     })
 
-    it.skipIf(!isRoot || !isSeenByAll)('can’t be told where it lies where an ordinary user starts it', async () => {
+    it.skipIf(!isRoot || !isSeenByAll)('does not reveal its location if an ordinary user starts the script', async () => {
       const folder = await tempFolder({ 'a.sh': `cat deep/er/text; ${lookAround}`, 'deep/er/text': 'within' })
       const seen = await runAsUser(folder)
       expect(seen).toContain('within')
       tellsNothing(seen, folder)
     })
 
-    it('has all files as they are, programs and links among them, and nobody changes them', async () => {
+    it('contains all files unchanged, including programs and links, and can’t be changed', async () => {
       const binary = Buffer.from(Array.from({ length: 100_000 }, (_, index) => (index * 7 + (index >> 8)) & 0xff))
       const script = `stat -c '%A %n' . bin data/deep bin/tool data/deep/text; bin/tool; cat inner data/deep/up | head -c 3
       readlink inner dangling outer; cat outer 2>&1; cat beside/secret 2>&1; sha256sum < data/binary
@@ -108,7 +108,7 @@ name ü'`
       ])
     })
 
-    it('is not copied when it has very many files or bytes, and is shown all the same', async () => {
+    it('is not copied if it has very many files or bytes, but still shown', async () => {
       const many = await tempFolder(Object.fromEntries(Array.from({ length: 600 }, (_, index) => [`files/${index}`, `${index}`])))
       const large = await tempFolder({ data: '' })
       await truncate(join(large, 'data'), 1 << 30)
@@ -146,7 +146,7 @@ name ü'`
       expect(openFiles()).toBeLessThanOrEqual(before)
     })
 
-    it('holds no more than its copy may, where a file grows while it is copied', async () => {
+    it('stays within the size of its copy if a file grows during copying', async () => {
       const folder = await tempFolder({ grows: '' })
       const copy = await FolderCopy.open(folder)
       onTestFinished(() => copy?.close())
@@ -166,8 +166,8 @@ name ü'`
   },
 )
 
-describe.skipIf(!isLinux)('a folder that is opened to be copied', () => {
-  it('is not left through a link that is put in the place of a folder or a file while it is read', async () => {
+describe.skipIf(!isLinux)('FolderCopy.open', () => {
+  it('does not follow a link that replaces a folder or file while it reads', async () => {
     const files = (content: string) => Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`sub/${index}`, content]))
     const outside = await tempFolder({ ...files('secret'), file: 'secret' })
     const folder = await tempFolder({ ...files('own'), file: 'own' })
@@ -207,7 +207,7 @@ describe.skipIf(!isLinux)('a folder that is opened to be copied', () => {
     expect(openFiles()).toBeLessThanOrEqual(before)
   })
 
-  it('is refused when it is not the folder that its path names, but one that a link leads to', async () => {
+  it('refuses a folder that was reached through a link', async () => {
     const folder = await tempFolder({ 'sub/deep/file': '' })
     await symlink('sub', join(folder, 'link'))
     for (const path of ['link', 'link/deep'])

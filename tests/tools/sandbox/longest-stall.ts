@@ -1,8 +1,8 @@
 import { atReferencePace, threadCpuMs } from '../../reference-pace.ts'
 
 /**
- * The longest that this thread's event loop was blocked, in milliseconds of the thread's own CPU time at the pace of the reference machine:
- * other load on the machine doesn't count.
+ * The longest time that this thread's event loop was blocked, in milliseconds of the thread's own CPU time at the pace of the reference
+ * machine. Other load on the machine does not count.
  */
 export async function longestStall<T>(work: () => Promise<T>): Promise<{ value: T; stallMs: number }> {
   let [last, longest] = [threadCpuMs(), 0]

@@ -15,7 +15,7 @@ import { tempFolder } from '../../cli/temp-folder.ts'
 const isolation = await findIsolation()
 const hasPython = findProgram('python3', inside.path) !== undefined
 const isRoot = process.getuid?.() === 0
-/** What another user can start: this checkout, and the program that runs it. */
+/** What another user can start: this checkout, and the Node.js that runs it. */
 const isSeenByAll = [import.meta.dirname, dirname(process.execPath)].every(isOpenToAll)
 const executors: SkillsSandboxExecutor[] = []
 const column = process.arch === 'arm64' ? 1 : 0
@@ -38,13 +38,13 @@ const runScript = async (script: string, source: string, options: SandboxOptions
   run(await folderWith({ [script]: source }), script, options, args)
 
 const manyFiles = 'cd /dev/shm; for i in $(seq 2000); do (cd /tmp && touch $(seq -f "$i.%g" 900)); touch $(seq -f "$i.%g" 900); done'
-/** That there is a filter, how many, and that it denies. */
+/** Whether there is a filter, how many there are, and that they deny calls. */
 const ownState = 'echo $(grep -oP "Seccomp(_filters)?:\\s*\\K\\d" /proc/self/status); unshare -m true 2>&1 || true'
 function makePipe(path: string): void {
   execFileSync(findProgram('mkfifo') ?? '', ['-m', '666', path])
 }
 
-/** Python's way to any call of the system: what it was told, or the error's name. */
+/** Makes any system call from Python. Returns its result or the name of its error. */
 const pythonCall = `import ctypes, errno, json, socket, sys
 libc = ctypes.CDLL(None, use_errno=True)
 def call(number, *args):
@@ -56,13 +56,13 @@ def opens(*args):
   except OSError as error: return errno.errorcode[error.errno]
 `
 
-describe.skipIf(!isolation.available)(`a process that is shut in${isolation.available ? '' : ` — SKIPPED: ${isolation.why}`}`, () => {
-  it('X8 can’t read how the kernel was made and started', async () => {
+describe.skipIf(!isolation.available)(`an isolated process${isolation.available ? '' : ` — SKIPPED: ${isolation.why}`}`, () => {
+  it('X8 can’t read how the kernel was built and started', async () => {
     const source = 'for f in cmdline config.gz kallsyms modules version; do cat /proc/$f 2>/dev/null | head -c 10; done; echo end'
     expect((await runScript('a.sh', source)).trim()).toBe('end')
   })
 
-  it.skipIf(!hasPython)('can make none of the calls that lead to keys, other processes, mounts and memory nobody counts', async () => {
+  it.skipIf(!hasPython)('can’t make calls that give access to keys, other processes, mounts or uncounted memory', async () => {
     const calls = Object.values(deniedCalls).flatMap((group) =>
       Object.entries(group).flatMap(([name, numbers]) => (numbers[column] === undefined ? [] : [[name, numbers[column]] as const])),
     )
@@ -71,7 +71,7 @@ describe.skipIf(!isolation.available)(`a process that is shut in${isolation.avai
     expect(told).toEqual(Object.fromEntries(calls.map(([name]) => [name, 'EPERM'])))
   })
 
-  it.skipIf(!hasPython)('finds no keyring, no namespace, no memory outside of its own, no terminal', async () => {
+  it.skipIf(!hasPython)('finds no keyring, namespace, foreign memory or terminal', async () => {
     const source = `${pythonCall}import os
 keyctl, memfd, shmget, unshare, clone, ioctl = json.loads(sys.argv[1])
 print(json.dumps([call(keyctl, 0, 2**64 - 3), call(memfd, 0, 0), call(shmget, 0, 1 << 28, 0o1600), call(unshare, 0x10000000),
@@ -82,7 +82,7 @@ print(json.dumps([call(keyctl, 0, 2**64 - 3), call(memfd, 0, 0), call(shmget, 0,
   })
 
   it.skipIf(!hasPython)(
-    'opens sockets of unix, TCP, UDP and routing alone, and with a folder of the host none that have a name',
+    'can only open sockets for unix, TCP, UDP and routing, and none with a name if it sees a folder of the host',
     async () => {
       const source = `${pythonCall}import os
 pair = lambda kind: socket.socketpair(socket.AF_UNIX, kind)
@@ -101,7 +101,7 @@ print(json.dumps([[opens(f, socket.SOCK_DGRAM) for f in families], opens(socket.
     },
   )
 
-  it('still has what scripts for Node.js, Python and bash need', async () => {
+  it('has what scripts for Node.js, Python and bash need', async () => {
     const node = `const { execSync } = require('child_process')
       const { createServer } = require('http')
       const { networkInterfaces } = require('os')
@@ -125,15 +125,15 @@ print(asyncio.run(main()), subprocess.run(['echo', 'child'], capture_output=True
     expect(told).toEqual(['lo child heard\n', 'sub\nthrough\npiped\n', hasPython ? "[2, 4]\nthread\n0 b'child\\n'\n" : undefined])
   })
 
-  it('is stopped when it makes very many files in memory, which have no size to be bounded', async () => {
+  it('is stopped if it creates very many files in memory, whose size can’t be limited', async () => {
     await expect(runScript('a.sh', manyFiles, { limits: { memoryBytes: 64 << 20 } })).rejects.toThrow(
       'The script made more than 16384 files in /tmp and /dev/shm and was stopped.',
     )
-    // As many as there may be are no reason to end it.
+    // The maximum number alone does not end it.
     expect(await runScript('b.sh', 'cd /tmp; touch $(seq 4000); ls | wc -l', { limits: { memoryBytes: 64 << 20 } })).toBe('4000\n')
   })
 
-  it.skipIf(!hasPython)('reaches no server through a socket in a folder it is shown', async () => {
+  it.skipIf(!hasPython)('reaches no server through a socket in a folder it sees', async () => {
     const workspace = await folderWith({})
     const heard: string[] = []
     const server = createServer((socket) => void socket.on('data', (data) => heard.push(String(data))).on('error', () => {}))
@@ -150,7 +150,7 @@ except OSError as error: print(errno.errorcode[error.errno])`
     expect(heard).toEqual([])
   })
 
-  it('is not run where a pipe or a socket in its folders leads to somebody outside', async () => {
+  it('does not run if its folders contain a pipe or a socket to the outside', async () => {
     const [skill, workspace] = [await folderWith({ 'a.sh': 'echo ran' }), await folderWith({ 'deep/er/text': '' })]
     expect(await run(skill, 'a.sh', { workspace })).toBe('ran\n')
     makePipe(join(workspace, 'deep/er/pipe'))
@@ -170,7 +170,7 @@ except OSError as error: print(errno.errorcode[error.errno])`
     await expect(run(other, 'a.sh')).rejects.toThrow('"socket" is a pipe or a socket')
   })
 
-  it('is not run where a folder can be entered and not listed: a pipe in it could be opened by its name', async () => {
+  it('does not run if a folder can be entered but not listed, because a pipe in it could be opened by name', async () => {
     const program = `import { chmodSync, mkdirSync } from 'node:fs'
       import { execFileSync } from 'node:child_process'
       import { refuseWaysOut } from ${JSON.stringify(new URL('../../../src/tools/sandbox/process/host-folders.ts', import.meta.url).href)}
@@ -196,7 +196,7 @@ except OSError as error: print(errno.errorcode[error.errno])`
     expect(open).toMatch(/^tool_denied: The script was not run: "sub\/pipe" is a pipe or a socket/)
   })
 
-  it('leaves no pipe and no socket in a workspace it may change', async () => {
+  it('leaves no pipe and no socket in a writable workspace', async () => {
     const workspace = await folderWith({})
     await chmod(workspace, 0o777)
     const source = 'mkfifo /workspace/pipe; mknod /workspace/other p; mkfifo /tmp/pipe; echo x > /workspace/text; ls /workspace'
@@ -204,7 +204,7 @@ except OSError as error: print(errno.errorcode[error.errno])`
     expect(await readdir(workspace)).toEqual(['text'])
   })
 
-  it.skipIf(!isRoot)('gets a copy of a folder that only root can read, which no other user can read either', async () => {
+  it.skipIf(!isRoot)('gets a copy of a folder that only root can read, unreadable for other users', async () => {
     const folder = await folderWith({
       'a.sh': 'cat data/text; stat -c %a . data data/text a.sh; touch x || chmod 777 . || true',
       'data/text': 'mine',
@@ -214,8 +214,8 @@ except OSError as error: print(errno.errorcode[error.errno])`
     expect(await run(folder, 'a.sh')).toBe('mine755\n755\n444\n444\n')
   })
 
-  /** Everything else here is done by whoever runs the tests. */
-  it.skipIf(!isRoot || !isSeenByAll)('is shut in alike where an ordinary user starts it', async () => {
+  /** All other tests run as the current user. */
+  it.skipIf(!isRoot || !isSeenByAll)('is isolated just as well if an ordinary user starts it', async () => {
     const user = 12_345
     const folder = await folderWith({ 'data/own': 'own', 'a.sh': `cat data/own; echo; ${ownState}`, 'files.sh': manyFiles })
     for (const path of ['data/own', 'data', 'a.sh', 'files.sh', '']) {
@@ -237,7 +237,7 @@ except OSError as error: print(errno.errorcode[error.errno])`
   })
 
   it.skipIf(!hasPython || findDelegatedCgroup() === undefined)(
-    'has so much memory in all, with its files, where groups may be made',
+    'has a total memory limit, including its files, if control groups are available',
     async () => {
       const source = `import os, sys, time
 for _ in range(int(sys.argv[1])):
@@ -258,14 +258,14 @@ print('fitted')`
     },
   )
 
-  it('is not told where the program of this process lies, unless that runs it', async () => {
+  it('does not learn where Node.js is, unless that runs it', async () => {
     const mounts = await runScript('a.sh', 'cat /proc/self/mountinfo')
     expect(mounts).not.toContain('/run/node')
     expect(mounts).toContain('/skill')
   })
 })
 
-/** What a program that is started by `command` is told of the sandbox, and what its script came to. */
+/** What a program started by `command` sees of the sandbox, and the result of its script. */
 async function toldIn(command: string, ...args: string[]): Promise<[unknown, string]> {
   const folder = await folderWith({ 'files.sh': manyFiles })
   const program = `import { SkillsSandboxExecutor } from ${JSON.stringify(new URL('../../../src/tools/skills/index.ts', import.meta.url).href)}
@@ -277,28 +277,28 @@ async function toldIn(command: string, ...args: string[]): Promise<[unknown, str
   return JSON.parse(stdout)
 }
 
-describe.skipIf(!isRoot || !isSeenByAll || !isolation.available)('where a sandbox can’t be looked into', () => {
-  it('a process is refused beforehand, and why is said', async () => {
+describe.skipIf(!isRoot || !isSeenByAll || !isolation.available)('a machine on which sandboxes can’t be inspected', () => {
+  it('refuses processes in advance, and says why', async () => {
     const [found, told] = await toldIn('setpriv', '--bounding-set=-sys_ptrace')
     expect(found).toMatchObject({ available: false, why: expect.stringMatching(/can't be counted here: .* CAP_SYS_PTRACE/) })
     expect(told).toMatch(/^The script was not run: .*can't be counted here/)
   })
 
-  it('an ordinary user, whose own processes are never hidden, has the sandbox and its bounds', async () => {
+  it('provides the sandbox and its limits to an ordinary user, whose processes are never hidden', async () => {
     const hidden = 'mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid 12345 --regid 12345 --clear-groups "$@"'
     const [found, told] = await toldIn('unshare', '--mount', 'sh', '-c', hidden, 'sh')
     expect(found).toMatchObject({ available: true })
     expect(told).toBe('The script made more than 16384 files in /tmp and /dev/shm and was stopped.')
   })
 
-  it('nobody waits for a sandbox that never starts', async () => {
-    // Processes have other numbers there than /proc says.
+  it('does not wait for a sandbox that never starts', async () => {
+    // Processes have other numbers there than in /proc.
     const [found] = await toldIn('unshare', '--pid', '--fork', '--kill-child')
     expect(found).toMatchObject({ available: false, why: expect.stringContaining('bubblewrap does not work here') })
   })
 })
 
-it('a watch that sees no files, or no process, tells so', async () => {
+it('reports a watch that sees no files or no process', async () => {
   const gone = 2 ** 22 + 1
   const told = [process.pid, gone].map(
     (pid) =>
@@ -310,7 +310,7 @@ it('a watch that sees no files, or no process, tells so', async () => {
   expect(await Promise.all(told)).toEqual(Array(2).fill('The script was stopped: the files it makes can not be counted here.'))
 })
 
-it('a process is refused where there is no filter for the machine, and why is said', async () => {
+it('refuses processes if there is no filter for the architecture, and says why', async () => {
   const folder = await folderWith({ 'a.sh': 'echo ran' })
   const program = `import { SkillsSandboxExecutor } from ${JSON.stringify(new URL('../../../src/tools/skills/index.ts', import.meta.url).href)}
     Object.defineProperties(process, { arch: { value: 'riscv64' }, platform: { value: 'linux' } })
@@ -322,7 +322,7 @@ it('a process is refused where there is no filter for the machine, and why is sa
   )
 })
 
-it('a link says nothing about what is outside of a Skill’s folder, in the VM too', async () => {
+it('reveals nothing outside of a Skill’s folder through a link, in the VM either', async () => {
   const folder = await folderWith({
     'a.mjs': 'export default ([path]) => import(path).then(() => "loaded", ({ message }) => message)',
     'in.mjs': 'export {}',

@@ -7,7 +7,7 @@ type Arch = keyof typeof archs
 
 const [allow, eperm, enosys, kill] = [0x7fff_0000, 0x0005_0001, 0x0005_0026, 0x8000_0000]
 
-/** What a kernel does with the program: classic BPF, as much of it as seccomp takes. */
+/** Interprets the program like a kernel: the part of classic BPF that seccomp accepts. */
 function decide(program: Buffer, { nr, arch, args = [] }: { nr: number; arch: number; args?: readonly (number | bigint)[] }): number {
   const data = Buffer.alloc(64)
   data.writeUInt32LE(nr >>> 0, 0)
@@ -28,13 +28,13 @@ function decide(program: Buffer, { nr, arch, args = [] }: { nr: number; arch: nu
   throw new Error('the program ran past its end')
 }
 
-describe.each(Object.keys(archs) as Arch[])('the filter of system calls for %s', (name) => {
+describe.each(Object.keys(archs) as Arch[])('seccompFilter for %s', (name) => {
   const { audit: arch, column } = archs[name]
   const alone = seccompFilter(name, { hostFolders: false })
   const sharing = seccompFilter(name, { hostFolders: true })
   const checked = (call: keyof typeof checkedCalls, ...args: (number | bigint)[]) => ({ nr: checkedCalls[call][column], arch, args })
 
-  it('is one that a kernel takes: of whole instructions, not too many, and no jump leads past its end', () => {
+  it('is valid for a kernel: whole instructions, not too many, and no jump past the end', () => {
     for (const program of [alone, sharing]) {
       const count = program.length / 8
       expect(Number.isInteger(count) && count <= 4_096).toBe(true)
@@ -46,7 +46,7 @@ describe.each(Object.keys(archs) as Arch[])('the filter of system calls for %s',
     }
   })
 
-  it('denies every call of its table whatever the arguments, and what makes names where folders of the host are seen', () => {
+  it('denies every call in its table whatever the arguments, and calls that create names if folders of the host are visible', () => {
     for (const [call, numbers] of Object.values(deniedCalls).flatMap((group) => Object.entries(group))) {
       const nr = numbers[column]
       if (nr === undefined) continue
@@ -61,7 +61,7 @@ describe.each(Object.keys(archs) as Arch[])('the filter of system calls for %s',
     }
   })
 
-  it('allows all others it knows, and says of newer ones that they are not there', () => {
+  it('allows all other known calls, and reports newer ones as not implemented', () => {
     const known = new Set(
       [...Object.values(deniedCalls), namingCalls, checkedCalls].flatMap((group) => Object.values(group).map((numbers) => numbers[column])),
     )
@@ -69,14 +69,14 @@ describe.each(Object.keys(archs) as Arch[])('the filter of system calls for %s',
     for (const nr of [463, 467, 500, 10_000, 0x3fff_ffff]) expect(decide(sharing, { nr, arch })).toBe(enosys)
   })
 
-  it('ends a process that calls by the numbers of another architecture', () => {
+  it('ends a process that uses the numbers of another architecture', () => {
     for (const other of [0x4000_0003, 0x4000_0028, 0, ...Object.values(archs).flatMap(({ audit }) => (audit === arch ? [] : [audit]))])
       for (const nr of [0, 1, 39, 250]) expect(decide(alone, { nr, arch: other })).toBe(kill)
-    // x32 is of the same architecture: numbers with a bit set.
+    // x32 is part of the same architecture: its numbers have a bit set.
     for (const nr of [0x4000_0000, 0x4000_00fa, 0x4000_0200, -1]) expect(decide(alone, { nr, arch })).toBe(name === 'x64' ? kill : enosys)
   })
 
-  it('lets processes and threads be made, but no namespaces', () => {
+  it('allows processes and threads, but no namespaces', () => {
     const [vfork, thread] = [0x4111, 0x3d_0f00]
     for (const flags of [17, vfork, thread]) expect(decide(alone, checked('clone', flags))).toBe(allow)
     for (const flag of [0x2_0000, 0x200_0000, 0x400_0000, 0x800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000]) {
@@ -86,7 +86,7 @@ describe.each(Object.keys(archs) as Arch[])('the filter of system calls for %s',
     expect(decide(alone, checked('clone3', 0x7fff_0000_0000n, 88))).toBe(enosys)
   })
 
-  it('puts no words into terminals, however the upper half of the request is filled', () => {
+  it('blocks input to terminals, whatever the upper half of the request', () => {
     for (const request of [0x5412, 0x541c, 0x5423]) {
       expect(decide(alone, checked('ioctl', 0, request))).toBe(eperm)
       expect(decide(alone, checked('ioctl', 0, BigInt(request) | 0x1_0000_0000n))).toBe(eperm)
@@ -94,7 +94,7 @@ describe.each(Object.keys(archs) as Arch[])('the filter of system calls for %s',
     for (const request of [0x5401, 0x5413]) expect(decide(alone, checked('ioctl', 0, request))).toBe(allow)
   })
 
-  it('opens sockets of unix, TCP, UDP and routing alone; where folders of the host are seen, none that could meet another', () => {
+  it('allows sockets for unix, TCP, UDP and routing; none that could reach others if folders of the host are visible', () => {
     const [unix, inet, inet6, netlink] = [1, 2, 10, 16]
     for (const program of [alone, sharing]) {
       for (const family of [inet, inet6])
@@ -112,12 +112,12 @@ describe.each(Object.keys(archs) as Arch[])('the filter of system calls for %s',
     expect(decide(sharing, checked('socket', unix, 1, 0))).toBe(eperm)
     const [stream, datagram, sequenced, flags] = [1, 2, 5, 0x8_0800]
     for (const type of [stream, sequenced]) expect(decide(sharing, checked('socketpair', unix, type | flags, 0))).toBe(allow)
-    // It could be connected anew, to a name.
+    // It could be connected to a name later.
     expect(decide(sharing, checked('socketpair', unix, datagram | flags, 0))).toBe(eperm)
     expect(decide(alone, checked('socketpair', unix, datagram | flags, 0))).toBe(allow)
   })
 })
 
-it('there is no filter for other architectures', () => {
+it('does not exist for other architectures', () => {
   expect(['x64', 'arm64', 'ia32', 'riscv64', 'constructor'].map(isFiltered)).toEqual([true, true, false, false, false])
 })

@@ -10,7 +10,7 @@ const signal = new AbortController().signal
 const mebibyteOfArrays = '[[],'.concat('[],'.repeat(349_000), '[]]')
 const rows = Array.from({ length: 40_000 }, (_, id) => ({ id, name: `name ${id}`, tags: ['a', 'b'] }))
 
-/** Calls the host with the same arguments many times at once; tells how many of them went well, and what was said of the others. */
+/** Calls the host many times at once with the same arguments. Reports how many succeeded, and the errors of the others. */
 const callMany = (args: string, times: number) => `export default async (given, host) => {
   const args = ${args}
   const all = await Promise.allSettled(Array.from({ length: ${times} }, () => host.call('tool', args)))
@@ -20,7 +20,7 @@ const callMany = (args: string, times: number) => `export default async (given, 
 const tooMany = 'The arguments of a call may hold at most 10000 values, nested 512 levels deep.'
 const tooMuch = 'The arguments of all calls may have at most 4194304 characters of JSON.'
 
-describe('texts of the VM hold nobody up', () => {
+describe('texts of the VM do not block others', () => {
   const executor = new SkillsSandboxExecutor({ threads: 2, limits: { timeoutMs: 15_000 } })
   afterAll(() => executor.close())
 
@@ -39,7 +39,7 @@ describe('texts of the VM hold nobody up', () => {
     const folder = await tempFolder({ 'a.mjs': source, 'warm.mjs': 'export default (args, host) => host.call("x")' })
     await executor.run({ folder, script: 'warm.mjs', args: [], signal, call: async () => 1 })
     let stallMs = Number.POSITIVE_INFINITY
-    // A collection of what other tests have left in this process holds it up as well, but not every time.
+    // Garbage collection for other tests may also block the process, but not every time.
     for (let attempt = 1; attempt <= 3 && stallMs >= 50; attempt++) {
       const attacked = await longestStall(() => executor.run({ folder, script: 'a.mjs', args: [], signal, call }))
       if (value !== undefined) expect(JSON.stringify(attacked.value.value) === JSON.stringify(value)).toBe(true)
@@ -48,7 +48,7 @@ describe('texts of the VM hold nobody up', () => {
     expect(stallMs).toBeLessThan(50)
   })
 
-  it('nor does the text a model is given of such a result', async () => {
+  it('nor does the text of such a result for a model', async () => {
     const folder = await tempFolder({
       'big/SKILL.md': '---\nname: big\ndescription: d\nmetadata: { toolloop-tools: tools.yaml }\n---\nx',
       'big/tools.yaml': 'tools: [{ name: arrays, description: d, script: arrays.mjs }]',

@@ -14,8 +14,8 @@ const load = async (files: Record<string, string>, name = 'my-skill') =>
     'project',
   )
 
-// Skills of a project are read before anybody trusts them: none may keep the process busy.
-describe('a Skill that nobody trusts yet can’t hold up who looks at it', () => {
+// Skills of a project are read before they are trusted, so none may keep the process busy.
+describe('an untrusted Skill does not block its reader', () => {
   it.each<[string, string]>([
     ['with as many keys as fit', Array.from({ length: 100_000 }, (_, at) => `k${at}:`).join('\n')],
     ['with a quote at each character', '"'.repeat(500_000)],
@@ -50,7 +50,7 @@ describe('a Skill that nobody trusts yet can’t hold up who looks at it', () =>
     const entry = { description: 'd', script: 'a.sh', parameters: { type: 'object', ...more } }
     const tools = more === undefined ? `a: [${'!x a,'.repeat(12_000)}\n` : JSON.stringify({ tools: [entry] })
     let least = Number.POSITIVE_INFINITY
-    // What runs for the first time takes longer.
+    // Code that runs for the first time is slower.
     for (let tries = 0; tries < 4 && least >= 50; tries++) {
       const { value, stallMs } = await longestStall(() => load({ 'SKILL.md': frontmatter, 'tools.yaml': tools, 'a.sh': '' }))
       expect(value.skill?.tools).toEqual([])
@@ -60,7 +60,7 @@ describe('a Skill that nobody trusts yet can’t hold up who looks at it', () =>
     expect(least).toBeLessThan(50)
   })
 
-  it('with links that lead round and round', async () => {
+  it('with circular links', async () => {
     const folder = await tempFolder({ 'SKILL.md': plain, 'b/inside.txt': 'x' })
     await mkdir(join(folder, 'a'))
     for (let at = 0; at < 100; at++) await symlink('.', join(folder, 'a', `l${at}`))
@@ -69,7 +69,7 @@ describe('a Skill that nobody trusts yet can’t hold up who looks at it', () =>
   })
 })
 
-it('files outside of a Skill are not listed, though a link leads to them', async () => {
+it('does not list files outside of a Skill, even if a link leads to them', async () => {
   const elsewhere = await tempFolder({ 'secret.txt': 'x' })
   const folder = await tempFolder({ 'SKILL.md': plain, 'own.txt': 'x' })
   await symlink(elsewhere, join(folder, 'out'))
@@ -78,7 +78,7 @@ it('files outside of a Skill are not listed, though a link leads to them', async
   expect(await listFiles(folder)).toEqual(['again.txt', 'own.txt'])
 })
 
-it('a Skill without a name is not called after a folder whose name no text can carry', async () => {
+it('does not name a Skill after a folder whose name can’t be written in a text', async () => {
   const { skill, problems } = await load({ 'SKILL.md': '---\ndescription: d\n---\nx' }, 'a"><b')
   expect(skill).toBeUndefined()
   expect(problems).toMatchObject([
@@ -89,12 +89,12 @@ it('a Skill without a name is not called after a folder whose name no text can c
   ])
 })
 
-it('a name is that of its folder however its letters are put together', async () => {
+it('compares a name with that of its folder in any Unicode normalization', async () => {
   const { problems } = await load({ 'SKILL.md': '---\nname: café\ndescription: d\n---\nx' }, 'cafe\u0301')
   expect(problems).toEqual([])
 })
 
-it.skipIf(process.getuid?.() === 0)('a folder that can’t be read is a problem, not a crash', async () => {
+it.skipIf(process.getuid?.() === 0)('reports a folder that can’t be read as a problem', async () => {
   const folder = await tempFolder({ 'SKILL.md': plain })
   await chmod(folder, 0o111)
   expect(await loadSkill(folder, 'configured')).toMatchObject({ problems: [{ severity: 'error', message: /EACCES/ }] })
@@ -102,6 +102,6 @@ it.skipIf(process.getuid?.() === 0)('a folder that can’t be read is a problem,
   await writeFile(join(folder, 'SKILL.md'), plain)
 })
 
-it('H14 an argument that was not given is not one that every object has', () => {
+it('H14 ignores arguments that every object inherits', () => {
   expect(toCommandLine({ a: 1 }, ['constructor', 'a'])).toEqual(['1'])
 })

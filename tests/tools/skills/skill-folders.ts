@@ -1,6 +1,6 @@
 import { tempFolder } from '../../cli/temp-folder.ts'
 
-/** A Skill as others publish them: instructions, a guide and scripts with command lines of their own. */
+/** A Skill as others publish them: instructions, a guide and scripts with their own command lines. */
 export const csvTools: Record<string, string> = {
   'csv-tools/SKILL.md': `---
 name: csv-tools

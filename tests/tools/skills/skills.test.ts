@@ -26,7 +26,7 @@ async function dispatcher(folder: string, options: SkillsOptions = {}) {
 }
 
 describe('Skills', () => {
-  it('a Skill as others publish them loads as it is', async () => {
+  it('loads a Skill as others publish them', async () => {
     const skills = await load(await skillFolders(csvTools, geometry))
     expect(skills.problems).toEqual([])
     expect(skills.skills.map(({ name, scripts, tools }) => [name, scripts.length, tools.map((tool) => tool.name)])).toEqual([
@@ -44,7 +44,7 @@ describe('Skills', () => {
     expect(skills.getAllSpecs()).toBe(skills.getAllSpecs())
   })
 
-  it('tells a model of little at first, and of more when it asks', async () => {
+  it('shows a model little at first, and more on request', async () => {
     const folder = await skillFolders(csvTools)
     const skills = await load(folder)
     expect(skills.catalogue()).toContain('<name>csv-tools</name>\n    <description>Counts and sums columns of CSV files.')
@@ -62,7 +62,7 @@ describe('Skills', () => {
     expect((await load(await tempFolder({ 'x/y.md': '' }))).catalogue()).toBe('')
   })
 
-  it('what is read lies in the Skill’s folder, wherever a path or a link leads', async () => {
+  it('only reads files in the Skill’s folder, wherever a path or link leads', async () => {
     const folder = await skillFolders(csvTools, { 'secret.txt': 'secret' })
     await symlink('../../secret.txt', join(folder, 'csv-tools/assets/link.txt'))
     await symlink('../../secret.txt', join(folder, 'csv-tools/scripts/link.sh'))
@@ -81,7 +81,7 @@ describe('Skills', () => {
     })
   })
 
-  it('S1-19 the name of a Skill goes to the sandbox that runs Skills', async () => {
+  it('S1-19 routes the name of a Skill’s tool to the sandbox for Skills', async () => {
     const tools = await dispatcher(await skillFolders(geometry))
     expect(tools.sourceOf('geometry')).toBe('skill')
     const points = [
@@ -93,7 +93,7 @@ describe('Skills', () => {
     expect(await tools.dispatch('circle_area', { radius: 'wide' })).toMatchObject({ success: false, error: /`radius`.*number/ })
   })
 
-  it('S1-19 so does that of a Skill that declares no tool: its main script runs, or its instructions are given', async () => {
+  it('S1-19 routes the name of a Skill without tools too: its main script runs, or its instructions are returned', async () => {
     const skill = (name: string) => `---\nname: ${name}\ndescription: d\n---\nDo it.`
     const tools = await dispatcher(
       await tempFolder({
@@ -111,7 +111,7 @@ describe('Skills', () => {
     expect(await tools.dispatch('none', { any: 'thing' })).toMatchObject({ success: true, result: /Do it\./ })
   })
 
-  it('S1-20 a built-in tool wins over a Skill of its name, whether that is told of or not', async () => {
+  it('S1-20 prefers a built-in tool to a Skill of the same name, whether the model sees that or not', async () => {
     const { logger, records } = recordingLogger()
     const skill = (name: string) => `---\nname: ${name}\ndescription: d\n---\nDo it.`
     const skills = await load(
@@ -129,7 +129,7 @@ describe('Skills', () => {
     expect(records.map(({ fields }) => fields)).toEqual([{ tool: 'calculate', used: 'builtin', ignored: 'skill' }])
   })
 
-  it('is used by a run: catalogue in the instructions, the dispatcher as its tools', async () => {
+  it('works in a run: catalogue in the instructions, the dispatcher as its tools', async () => {
     const skills = await load(await skillFolders(geometry))
     const model = scriptedModel([
       { toolCalls: [{ name: 'activate_skill', args: { name: 'geometry' } }] },
@@ -153,7 +153,7 @@ describe('Skills', () => {
     )
   })
 
-  it('reload shows runs that go on what is new', async () => {
+  it('shows changes to runs in progress after reload', async () => {
     const folder = await skillFolders(geometry)
     const skills = await load(folder)
     const before = skills.getAllSpecs()
@@ -164,7 +164,7 @@ describe('Skills', () => {
     expect(skills.hidden()).toEqual(['late'])
   })
 
-  it('scripts call tools of the host, those that both sides have named', async () => {
+  it('lets scripts call the host’s tools that both sides have named', async () => {
     const folder = await tempFolder({
       's/SKILL.md': '---\nname: s\ndescription: d\nmetadata: { toolloop-tools: t.json }\n---\nDo it.',
       's/t.json': JSON.stringify({ tools: [{ description: 'asks', script: 'scripts/a.js', calls: ['double', 'other'] }] }),
@@ -189,10 +189,10 @@ describe('Skills', () => {
   })
 })
 
-describe('where Skills are found', () => {
+describe('Skill folders', () => {
   const skill = (name: string, text: string) => `---\nname: ${name}\ndescription: ${text}\n---\nDo it.`
 
-  it('in the project and the home folder; a project’s own are not trusted until allowed', async () => {
+  it('are found in the project and the home folder; a project’s own are not trusted until allowed', async () => {
     const project = await tempFolder({
       '.agents/skills/build/SKILL.md': skill('build', 'of the project'),
       '.toolloop/skills/ship/SKILL.md': skill('ship', 'of the project'),
@@ -217,7 +217,7 @@ describe('where Skills are found', () => {
     expect((await loadSkills({ project: user, user, sandbox })).skills).toHaveLength(1)
   })
 
-  it('a link that leads back does no harm, and a path without Skills is told', async () => {
+  it('may contain a circular link, and a path without Skills is reported', async () => {
     const folder = await skillFolders(geometry)
     await symlink(folder, join(folder, 'loop'))
     expect((await load(folder)).skills).toHaveLength(1)
@@ -228,7 +228,7 @@ describe('where Skills are found', () => {
   })
 })
 
-describe('what is wrong with a Skill is told in words that say what to do', () => {
+describe('problems of a Skill', () => {
   const problemsOf = async (file: string, more: Record<string, string> = {}) => {
     const folder = await tempFolder({ 'my-skill/SKILL.md': file, ...more })
     const { skill, problems } = await loadSkill(join(folder, 'my-skill'), 'configured')
@@ -305,7 +305,7 @@ describe('what is wrong with a Skill is told in words that say what to do', () =
     ['a tab', 'description: Use when:\n\talways', 'Use when: always'],
     ['CRLF', 'description: Use when: it\r\n  rains: a lot', 'Use when: it rains: a lot'],
     ['the same field twice', 'description: one\ndescription: two', 'one'],
-  ])('E2.10 a description with %s is read, with a warning', async (_what, frontmatter, description) => {
+  ])('E2.10 include a description with %s, which is still read', async (_what, frontmatter, description) => {
     const folder = await tempFolder({
       'my-skill/SKILL.md': `---\nname: my-skill\n${frontmatter}\nlicense: MIT\nmetadata:\n  author: me\n---\nx`,
     })
@@ -314,14 +314,14 @@ describe('what is wrong with a Skill is told in words that say what to do', () =
     expect(problems).toMatchObject([{ severity: 'warning', message: expect.stringContaining('Put quotes around') }])
   })
 
-  it('E2.10 fields below a field are read as they are written, and lists stay lists', async () => {
+  it('E2.10 do not prevent reading nested fields as written, with lists as lists', async () => {
     const yaml = 'description: Use: it\nmetadata:\n  author: *me*: you\n  version: 1.0\nallowed-tools: [Read, Bash]\nname: "my-skill"'
     const folder = await tempFolder({ 'my-skill/SKILL.md': `---\n${yaml}\n---\nx` })
     const { skill } = await loadSkill(join(folder, 'my-skill'), 'configured')
     expect(skill).toMatchObject({ name: 'my-skill', metadata: { author: '*me*: you', version: '1.0' }, allowedTools: ['Read', 'Bash'] })
   })
 
-  it('E2.10 aliases are not followed in what is not YAML', async () => {
+  it('E2.10 do not make aliases resolve in what is not YAML', async () => {
     const yaml = 'description: Use: *a\nname: my-skill\nlicense: *a\nbomb: &a [x]\n__proto__: { polluted: true }'
     const folder = await tempFolder({ 'my-skill/SKILL.md': `---\n${yaml}\n---\nx` })
     const { skill } = await loadSkill(join(folder, 'my-skill'), 'configured')
@@ -360,14 +360,14 @@ describe('what is wrong with a Skill is told in words that say what to do', () =
     expect(found).toHaveLength(2)
   })
 
-  it('tools that are outside of the Skill or not there', async () => {
+  it('include tools that are outside of the Skill or missing', async () => {
     const file = (path: string) => `---\nname: my-skill\ndescription: x\nmetadata: { toolloop-tools: ${path} }\n---\nx`
     expect(await problemsOf(file('nope.yaml'))).toMatchObject(['my-skill', /`metadata.toolloop-tools` to name a file of the Skill/])
     expect(await problemsOf(file('../other.yaml'), { 'other.yaml': 'tools: []' })).toMatchObject(['my-skill', /outside/])
   })
 })
 
-describe.skipIf(!isolation.available)(`scripts of others, as processes${isolation.available ? '' : ` — SKIPPED: ${isolation.why}`}`, () => {
+describe.skipIf(!isolation.available)(`scripts of Skills as processes${isolation.available ? '' : ` — SKIPPED: ${isolation.why}`}`, () => {
   it('run with arguments, input and the Skill’s own files; failures say why', async () => {
     const tools = await dispatcher(await skillFolders(csvTools))
     const run = (script: string, args: string[], stdin?: string) =>
@@ -386,7 +386,7 @@ describe.skipIf(!isolation.available)(`scripts of others, as processes${isolatio
     expect(await run('assets/sample.csv', [])).toMatchObject({ success: false, error: /Expected a script in JavaScript/ })
   })
 
-  it('declared with typed arguments: as flags, or as JSON', async () => {
+  it('can be declared with typed arguments: as flags, or as JSON', async () => {
     const folder = await skillFolders(csvTools, {
       'csv-tools/tools.yaml': `tools:
   - name: total
@@ -412,7 +412,7 @@ describe.skipIf(!isolation.available)(`scripts of others, as processes${isolatio
     expect(await tools.dispatch('total', { column: 'price' })).toMatchObject({ success: false, error: /`file`/ })
   })
 
-  it('see a workspace, read-only unless said otherwise', async () => {
+  it('see a workspace, read-only by default', async () => {
     const [folder, workspace] = [await skillFolders(csvTools), await tempFolder({ 'mine.csv': 'item,price\na,40\n' })]
     await chmod(workspace, 0o777)
     const write = 'import os\nprint(os.getcwd())\nopen("out.txt", "w").write("written")\n'
@@ -431,11 +431,11 @@ describe.skipIf(!isolation.available)(`scripts of others, as processes${isolatio
   })
 })
 
-it('a script that needs a process is refused where none can be shut in, with what to do; or runs unprotected where that is allowed', async () => {
-  // A machine without bubblewrap: a PATH that has none. What has been found out is kept for the process, so this is another one.
+it('are refused if processes can’t be isolated, with advice; or run unprotected if that is allowed', async () => {
+  // A machine without bubblewrap: its PATH has none. The check is cached per process, so this is another process.
   const odd = {
     'csv-tools/scripts/endless.cjs': 'for (;;);',
-    // What it leaves behind has a group of its own, and holds its pipes.
+    // A process it leaves behind has its own group, and holds its pipes.
     'csv-tools/scripts/leaves.cjs': `
       require('node:child_process').spawn('/bin/sleep', ['30'], { detached: true, stdio: 'inherit' }).unref()
       console.log('has left')`,
@@ -469,14 +469,14 @@ it('a script that needs a process is refused where none can be shut in, with wha
   expect(left).toBe('has left')
 })
 
-it('`skill.md` will do, and is told of', async () => {
+it('may be named `skill.md`, with a warning', async () => {
   const folder = await tempFolder({ 'low/skill.md': '---\nname: low\ndescription: d\n---\nx' })
   const { skills, problems } = await load(folder)
   expect(skills.map(({ name }) => name)).toEqual(['low'])
   expect(problems).toMatchObject([{ severity: 'warning', message: /rename it/ }])
 })
 
-it('a Skill that others keep from this process is a problem, not a crash', async () => {
+it('a Skill that this process may not read is reported as a problem', async () => {
   const folder = await skillFolders(geometry)
   await cp(join(folder, 'geometry'), join(folder, 'copy'), { recursive: true })
   await writeFile(join(folder, 'copy/SKILL.md'), Buffer.alloc(1_048_577))

@@ -32,7 +32,7 @@ export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<n
     )
     opened.push(tools)
     const count = `${tools.size} ${tools.size === 1 ? 'tool' : 'tools'}`
-    terminal.print(store.isSaved() ? `Signed in to ${name}, which has ${count}.` : `${name} wants no sign-in; it has ${count}.`)
+    terminal.print(store.isSaved() ? `Signed in to ${name}, which has ${count}.` : `${name} needs no sign-in; it has ${count}.`)
     return interrupts.exitCode ?? EXIT_OK
   } finally {
     // Not `await using`, which Node.js 22 doesn't know.
@@ -41,7 +41,7 @@ export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<n
   }
 }
 
-/** The store, as if nothing were in it before something is saved: a sign-in that fails leaves what there was. */
+/** The store without what is saved so far, so that a failed sign-in does not change it. */
 function anew(store: McpTokenStore): McpTokenStore & { isSaved(): boolean } {
   let isSaved = false
   return {

@@ -5,7 +5,7 @@ import type { Flags } from '../../flags.ts'
 import { serverNamed, tokenFolder } from '../../setup/mcp-servers.ts'
 import { type CliIO, Terminal } from '../../terminal/terminal.ts'
 
-/** Longer than a renewal takes. */
+/** How long to wait for another process that renews the tokens, in milliseconds. */
 const lockTimeoutMs = 60_000
 
 /** `toolloop mcp logout`: removes what a sign-in to an MCP server has stored on this machine. Resolves with the exit code. */
@@ -13,7 +13,7 @@ export async function mcpLogout(name: string, flags: Flags, io: CliIO): Promise<
   const { url, auth = {} } = await serverNamed(name, flags, io)
   const kept = new KeptCredentials(auth.store ?? mcpTokenFiles(tokenFolder(io)), new URL(url), auth)
   let had = false
-  // Not while another process renews them: it would save them again.
+  // Waits for a renewal by another process, which would save the tokens again.
   await kept.exclusively(AbortSignal.timeout(lockTimeoutMs), async () => {
     had = await kept.forget()
   })

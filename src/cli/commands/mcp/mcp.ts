@@ -13,8 +13,8 @@ import { Interrupts } from '../../terminal/interrupts.ts'
 import { type CliIO, Terminal } from '../../terminal/terminal.ts'
 
 /**
- * `toolloop mcp`: serves the tools over standard input and output until the client goes, or with `--http` over HTTP until SIGINT or SIGTERM.
- * Resolves with the exit code.
+ * `toolloop mcp`: serves the tools over standard input and output until the client disconnects, or with `--http` over HTTP until SIGINT or
+ * SIGTERM. Resolves with the exit code.
  */
 export async function mcp(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
@@ -22,14 +22,14 @@ export async function mcp(flags: Flags, io: CliIO): Promise<number> {
   const { console: before } = globalThis
   try {
     if (!flags.http && (flags.host ?? flags.port) !== undefined)
-      throw new ToolloopError('invalid_option', 'Expected `--host` and `--port` to stand beside `--http`')
-    // Standard output is the protocol's; what tools print would break it.
+      throw new ToolloopError('invalid_option', 'Expected `--host` and `--port` to be used with `--http`')
+    // Standard output belongs to the protocol; output of tools would break it.
     globalThis.console = new Console(io.stderr, io.stderr)
     const logger = createCliLogger(terminal, flags)
     const { dispatcher, skills } = await openToolSources(flags, terminal, logger)
     const refused = dispatcher.list().filter(({ approval }) => approval !== undefined && approval !== false)
     if (refused.length > 0 && !flags.quiet) {
-      terminal.note(`not served, since nobody can be asked for approval: ${refused.map(({ name }) => name).join(', ')}`)
+      terminal.note(`not served, because nobody can approve calls: ${refused.map(({ name }) => name).join(', ')}`)
     }
     const serving = { flags, terminal, interrupts, logger, skills }
     await (flags.http ? serveHttp(dispatcher, serving) : serveStdio(dispatcher, serving))
@@ -57,7 +57,7 @@ async function serveStdio(tools: ToolDispatcher, { flags, terminal: { io }, inte
     output: io.stdout,
     signal,
     logger,
-    // Whoever has started this process can read its standard error as well.
+    // The client has started this process, so it can read standard error as well.
     logToClient: true,
     ...offered,
     toolTimeoutMs: inMilliseconds(flags.timeout),
@@ -65,7 +65,7 @@ async function serveStdio(tools: ToolDispatcher, { flags, terminal: { io }, inte
   await service.closed
 }
 
-/** The service, with nothing but `/mcp`: its tokens, limits and checks. */
+/** Starts the service with only `/mcp`: its tokens, limits and checks apply. */
 async function serveHttp(tools: ToolDispatcher, { flags, terminal, interrupts, logger, ...offered }: Serving): Promise<void> {
   const { createService, listen } = await import('../../../service/index.ts')
   const { env, cwd } = terminal.io

@@ -8,7 +8,7 @@ import type { Terminal } from '../terminal.ts'
 import type { Asker } from './asker.ts'
 import { asJson, rowsOf } from './shown-arguments.ts'
 
-/** With whom pending items are decided. */
+/** What is needed to ask a person about pending items. */
 export interface Deciding {
   terminal: Terminal
   asker: Asker
@@ -16,7 +16,7 @@ export interface Deciding {
   signal: AbortSignal
 }
 
-/** Asks about everything that a run waits for, one item after the other. Rejects when the signal is aborted. */
+/** Asks about everything that a run waits for, one item after another. Rejects if the signal is aborted. */
 export async function decideItems(items: readonly PendingItem[], deciding: Deciding): Promise<Decision[]> {
   const decisions: Decision[] = []
   for (const item of items) {
@@ -71,7 +71,7 @@ async function answerQuestion({ tool, about, schema }: PendingItem, { terminal, 
 
 const refusedField = Symbol('refused')
 
-/** Undefined for a field that is left out, or has its default. */
+/** Asks for one field. Undefined if it is left out, or has its default. */
 async function askField(
   name: string,
   field: JsonObject,
@@ -97,7 +97,7 @@ async function askField(
   }
 }
 
-/** What somebody has typed as a value of a field; undefined where it is none. */
+/** Reads typed text as the value of a field; undefined if it is invalid. */
 function typedValue(text: string, type: Json | undefined, choices: readonly Json[] | undefined): Json | undefined {
   const typed = text.trim()
   if (choices !== undefined) {

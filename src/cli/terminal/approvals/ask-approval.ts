@@ -10,18 +10,18 @@ import type { Ask, Asker } from './asker.ts'
 import { editArguments } from './edit-arguments.ts'
 import { asJson, rowsOf } from './shown-arguments.ts'
 
-/** What may stand around a call on the line that asks for it. */
+/** Cells for other text on the line that asks about a call. */
 const questionCells = 60
-/** Rows of a screen that are not for a page of arguments: the question, and where the cursor goes behind it. */
+/** Rows of a screen that are not available for arguments: the question, and the row of the cursor below it. */
 const otherRows = 3
 const choices = '[y/N/edit/always/never, or why not] '
 const neverReason = 'The user never allows this tool here.'
 
-/** Asks about the calls of a run that need an approval, and remembers what was said of tools for good. */
+/** Asks about the calls of a run that need approval, and remembers the answers `always` and `never`. */
 class Approvals {
   readonly #terminal: Terminal
   readonly #asker: Asker
-  /** Tools whose calls are decided from now on, unseen. */
+  /** Tools whose calls are decided without asking. */
   readonly #settled = new Map<string, ApprovalDecision>()
 
   constructor(terminal: Terminal, asker: Asker) {
@@ -33,7 +33,7 @@ class Approvals {
     const { tool, signal } = request
     const settled = this.#settled.get(tool)
     if (settled !== undefined) return settled
-    // What the model said comes first: it is on its way to the screen while the call is being prepared.
+    // Lets the model's text appear first: it is still being written while the call is prepared.
     await setImmediate()
     this.#terminal.waitFor(undefined)
     this.#terminal.startLine()
@@ -57,7 +57,7 @@ class Approvals {
     }
   }
 
-  /** Whether the whole call can stand on the line that asks for it. */
+  /** Whether the whole call fits on the line that asks about it. */
   #fits(tool: string, args: JsonObject): boolean {
     const short = visible(asJson(args))
     return short.length + tool.length + questionCells <= (this.#terminal.io.stderr.columns ?? 80) && !isReordered(short)
@@ -67,7 +67,7 @@ class Approvals {
     return this.#fits(tool, args) ? `run ${tool} ${visible(asJson(args))}?` : `run ${tool}?`
   }
 
-  /** Shows a call that needs more than the line that asks for it. Resolves with an answer that is a refusal. */
+  /** Shows a call that does not fit on that line. Resolves with an answer if it is a refusal. */
   async #show(tool: string, args: JsonObject, signal: AbortSignal): Promise<string | undefined> {
     if (this.#fits(tool, args)) return undefined
     this.#terminal.note(this.#terminal.paint('yellow', `${tool} is called with:`))
@@ -88,7 +88,7 @@ class Approvals {
     return showInPages(lines, size, this.#terminal, (question) => this.#asker.ask(`${this.#terminal.paint('yellow', question)} `, signal))
   }
 
-  /** Undefined where nothing was changed. */
+  /** Undefined if nothing was changed. */
   async #edit({ tool, signal }: ApprovalRequest, args: JsonObject): Promise<JsonObject | undefined> {
     try {
       return await editArguments(tool, args, { terminal: this.#terminal, asker: this.#asker, signal })
@@ -101,8 +101,8 @@ class Approvals {
 }
 
 /**
- * How calls that need an approval are decided: all granted with `--yes`; on a terminal whoever sits there is asked, one call after the
- * other, and sees every character of the arguments that the call will run with; otherwise undefined, so that the run ends paused.
+ * Decides calls that need approval. With `--yes`, all are approved. On a terminal, the person there is asked about one call after another,
+ * and sees every character of the arguments. Otherwise undefined, so that the run ends paused.
  */
 export function createApprove(terminal: Terminal, yes: boolean | undefined, asker: Asker): RunnerOptions['approve'] {
   if (yes) return () => true
@@ -116,7 +116,7 @@ export function createApprove(terminal: Terminal, yes: boolean | undefined, aske
   }
 }
 
-/** Shows all lines, a screenful at a time, before they can be approved. Resolves with an answer that is neither Enter nor yes. */
+/** Shows all lines before they can be approved, one screenful at a time. Resolves with an answer that is neither Enter nor yes. */
 async function showInPages(
   lines: readonly string[],
   size: number,
@@ -129,7 +129,7 @@ async function showInPages(
     shown += page.length
     if (shown >= lines.length) return undefined
     const answer = await ask(`${plural(lines.length - shown, 'more line')} of arguments: Enter shows them, or why not:`)
-    // A yes to arguments that were not shown yet doesn't count.
+    // A yes does not count while there are arguments that were not shown.
     if (!/^\s*(y(es)?)?\s*$/i.test(answer)) return answer
   }
 }

@@ -1,13 +1,13 @@
 import type { AnyTool } from '../../../tools/tool.ts'
 
-/** Asks one question; resolves with the answer. `draft` stands there to be edited. Rejects when `signal` is aborted. */
+/** Asks a question. Resolves with the answer. `draft` is shown for editing. Rejects if `signal` is aborted. */
 export type Ask = (question: string, signal: AbortSignal, draft?: string) => Promise<string>
 
-/** Whoever sits at the terminal. */
+/** Asks the person at the terminal. */
 export interface Asker {
   ask: Ask
-  /** Lets another program have the terminal while `work` goes on. */
+  /** Lets another program use the terminal during `work`. */
   lend<T>(work: () => Promise<T>): Promise<T>
-  /** The tools whose calls are decided on. */
+  /** The tools whose calls are decided. */
   tools: readonly AnyTool[]
 }

@@ -11,8 +11,8 @@ import type { Terminal } from '../terminal.ts'
 import type { Asker } from './asker.ts'
 
 /**
- * Has a call's arguments edited, in the program of VISUAL or EDITOR, else at a prompt, until they fit the tool. Undefined when they are left
- * empty: then nothing has changed.
+ * Lets a person edit a call's arguments, in the program of VISUAL or EDITOR or at a prompt, until they are valid. Undefined if the input is
+ * empty, which means no change.
  */
 export async function editArguments(
   tool: string,
@@ -45,13 +45,13 @@ async function readEdited(text: string, name: string, { tools }: Asker): Promise
   return prepared?.ok === false ? { problem: prepared.problem.message } : { args }
 }
 
-/** Rejects where the program can't be run, or fails. */
+/** Edits a text in a program. Rejects if the program can't be run, or fails. */
 async function editIn(editor: string, text: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'toolloop-'))
   try {
     const file = join(folder, 'arguments.json')
     await writeFile(file, `${text}\n`, { mode: 0o600 })
-    // As git does it: the variable may have options of the program in it.
+    // Like git: the variable may contain options of the program.
     const child =
       process.platform === 'win32'
         ? spawn(`${editor} "${file}"`, { stdio: 'inherit', shell: true })

@@ -2,14 +2,14 @@ import { isJsonObject, type Json } from '../../../core/messages.ts'
 import { visible } from '../../../core/text/visible.ts'
 import { wrap } from '../rows.ts'
 
-/** What stands before each line of a text of several lines, and before the rest of a line that is longer than the screen. */
+/** Marks each line of a text with several lines, and each continuation of a line longer than the screen. */
 const lineBar = '│'
 const restBar = '┊'
 const shownTab = '⇥   '
 
 /**
- * JSON in rows of at most `columns` cells, indented. A text of several lines stands below its name as it is, each line behind a bar, so that
- * code is read as code. No value can look like another: a bar in any other place is written as its code.
+ * Formats JSON in indented rows of up to `columns` cells. A text with several lines is shown below its name, each line behind a bar, so
+ * that code reads like code. No value can imitate another: a bar elsewhere is shown as its code.
  */
 export function rowsOf(value: Json, columns: number): string[] {
   return [...rowsIn(value, '', '', '', columns)]
@@ -47,7 +47,7 @@ function unlikeBars(text: string): string {
   return text.replace(/[│┊⇥]/g, (found) => `‹U+${found.charCodeAt(0).toString(16).toUpperCase()}›`)
 }
 
-/** JSON on one line. Numbers that JSON has no word for would be shown as `null`, or as another number. */
+/** JSON on one line. Shows numbers that JSON can't represent, instead of `null` or another number. */
 export function asJson(value: Json): string {
   const asItIs = (_key: string, item: unknown) =>
     typeof item === 'number' && (!Number.isFinite(item) || Object.is(item, -0)) ? `‹${Object.is(item, -0) ? '-0' : item}›` : item

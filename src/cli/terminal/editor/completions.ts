@@ -1,18 +1,18 @@
 import { type Dirent, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 
-/** What may stand at the cursor: words that take the place of the text from `from` on. */
+/** Completions at the cursor: words that replace the text from `from` on. */
 interface Completions {
   from: number
   words: string[]
 }
 
-/** `text` is what stands before the cursor. */
+/** `text` is the text before the cursor. */
 export type Complete = (text: string) => Completions
 
 const mostEntries = 10_000
 
-/** Commands at the beginning, and paths behind an `@`, from `folder`. */
+/** Completes commands at the start, and paths after an `@`, relative to `folder`. */
 export function completeIn(folder: string, commands: readonly string[]): Complete {
   return (text) => {
     if (/^\/\S*$/.test(text)) return { from: 0, words: commands.filter((one) => one.startsWith(text)) }
@@ -21,7 +21,7 @@ export function completeIn(folder: string, commands: readonly string[]): Complet
     const slash = path.lastIndexOf('/') + 1
     const quote = text.endsWith(`"${path}`) ? 1 : 0
     const named = entriesOf(resolve(folder, path.slice(0, slash))).filter(
-      // Hidden ones for who asks for them.
+      // Hidden files only if their dot was typed.
       ({ name }) => name.startsWith(path.slice(slash)) && (path[slash] === '.' || !name.startsWith('.')),
     )
     const words = named.map((entry) => pathWord(`${path.slice(0, slash)}${entry.name}`, entry.isDirectory()))
@@ -29,7 +29,7 @@ export function completeIn(folder: string, commands: readonly string[]): Complet
   }
 }
 
-/** A file's reference as `references` of a prompt reads it. */
+/** A reference to a file, as prompts contain them. */
 function pathWord(path: string, isFolder: boolean): string {
   if (!/\s/.test(path)) return `@${path}${isFolder ? '/' : ''}`
   return `@"${path}${isFolder ? '/' : '"'}`
@@ -46,7 +46,7 @@ function entriesOf(folder: string): Dirent[] {
   }
 }
 
-/** What all of the words begin with. */
+/** The common prefix of all words. */
 export function commonBeginning(words: readonly string[]): string {
   const [first = ''] = words
   let length = first.length

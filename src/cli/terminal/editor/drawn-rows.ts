@@ -4,10 +4,10 @@ import { cellsOf, type Layout, type Place } from './layout.ts'
 
 const eraseBelow = '\x1b[J'
 
-/** Rows at the end of a screen that change in place. Only what differs from what is there is written, so that nothing flickers. */
+/** Rows at the end of a screen that change in place. Writes only what differs, so that nothing flickers. */
 export class DrawnRows {
   readonly #screen: Writable
-  /** On a terminal that can't move its cursor, what changes is written once more below. */
+  /** On a terminal that can't move its cursor, changes are written again below. */
   readonly #canMove: boolean
   #rows: readonly string[] = []
   #cursor: Place = { row: 0, column: 0 }
@@ -42,7 +42,7 @@ export class DrawnRows {
     if (text !== '') this.#screen.write(text)
   }
 
-  /** Takes them off the screen. */
+  /** Removes the rows from the screen. */
   erase(): void {
     if (this.#rows.length === 0) return
     this.#screen.write(this.#canMove ? `${this.#moveTo({ row: 0, column: 0 })}${eraseBelow}` : '\r\n')
@@ -50,7 +50,7 @@ export class DrawnRows {
     this.#cursor = { row: 0, column: 0 }
   }
 
-  /** Leaves them on the screen, with the cursor on the line below. */
+  /** Leaves the rows on the screen, with the cursor on the line below. */
   finish(): void {
     const row = Math.max(0, this.#rows.length - 1)
     this.#screen.write(`${this.#canMove ? this.#moveTo({ row, column: cellsOf(this.#rows[row] ?? '') }) : ''}\r\n`)
@@ -58,7 +58,7 @@ export class DrawnRows {
     this.#cursor = { row: 0, column: 0 }
   }
 
-  /** A screen that has become narrower has broken what is on it into more rows. */
+  /** Adjusts to a narrower screen, which has wrapped its content into more rows. */
   resized(columns: number): void {
     const broken = (cells: number) => Math.floor(Math.max(0, cells - 1) / columns)
     const above = this.#rows.slice(0, this.#cursor.row).reduce((rows, row) => rows + broken(cellsOf(row)), 0)
@@ -80,7 +80,7 @@ export class DrawnRows {
   }
 }
 
-/** With colours in it a row is written anew, unless there is only more of it. */
+/** The common prefix of two rows. A row with colors is rewritten, unless text was only appended. */
 function commonStart(old: string, row: string): string {
   if (row.startsWith(old) && /[\x20-\x7em]$/.test(old)) return old
   if (old.includes('\x1b') || row.includes('\x1b')) return ''

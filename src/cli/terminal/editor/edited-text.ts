@@ -1,39 +1,39 @@
-/** How far before or behind the cursor one character, as a person sees it, is looked for. */
+/** How far around the cursor to search for the boundaries of a visible character. */
 const longestCharacter = 64
 
 let segmenter: Intl.Segmenter | undefined
 
-/** `text` in characters as a person sees them. */
+/** Splits `text` into characters as people see them. */
 export function charactersOf(text: string): string[] {
-  // Made when it is first needed: it takes a while.
+  // Created on first use, because that takes a while.
   segmenter ??= new Intl.Segmenter()
   return Array.from(segmenter.segment(text), ({ segment }) => segment)
 }
 
 type Move = 'left' | 'right' | 'wordLeft' | 'wordRight' | 'lineStart' | 'lineEnd'
 
-/** How many changes can be undone, and how much text is kept for it. */
+/** Limits for undo: the number of changes, and the amount of text. */
 const mostChanges = 200
 const longestKept = 20_000_000
-/** How far back the beginning of a word is looked for. */
+/** How far back to search for the start of a word. */
 const longestWord = 10_000
 
-/** A text that is being typed, and where the cursor is in it. */
+/** A text that is being typed, with its cursor. */
 export class EditedText {
   #text = ''
   #at = 0
-  /** What it was before each change, the newest last. */
+  /** The text before each change, the newest last. */
   #earlier: { text: string; at: number }[] = []
-  /** Where the characters end that were typed one after another: they are undone together. */
+  /** The end of characters typed one after another, which are undone together; -1 if there are none. */
   #typedTo = -1
-  /** What was deleted last by more than a character. */
+  /** The last deleted text of more than one character. */
   #cut = ''
 
   get text(): string {
     return this.#text
   }
 
-  /** How many UTF-16 code units stand before the cursor. */
+  /** Number of UTF-16 code units before the cursor. */
   get at(): number {
     return this.#at
   }
@@ -50,7 +50,7 @@ export class EditedText {
     this.#typedTo = isCharacter ? this.#at : -1
   }
 
-  /** Takes the last change back. */
+  /** Undoes the last change. */
   undo(): void {
     const before = this.#earlier.pop()
     if (before !== undefined) this.set(before.text, before.at)
@@ -68,7 +68,7 @@ export class EditedText {
     this.#at = this.#target(how)
   }
 
-  /** Moves up a line. Returns whether there was one; the same of `moveDown`. */
+  /** Moves up a line. Returns false if there is none; `moveDown` works the same way. */
   moveUp(): boolean {
     const start = this.#target('lineStart')
     if (start === 0) return false
@@ -85,13 +85,13 @@ export class EditedText {
     return true
   }
 
-  /** Where the line from `from` to `to` has as many characters before it as the cursor has in its line, which begins at `start`. */
+  /** The position in the line from `from` to `to` in the same column as the cursor, whose line starts at `start`. */
   #sameColumn(from: number, to: number, start: number): number {
     const column = charactersOf(this.#text.slice(start, this.#at)).length
     return from + charactersOf(this.#text.slice(from, to)).slice(0, column).join('').length
   }
 
-  /** Deletes from the cursor to where `how` would move it. */
+  /** Deletes from the cursor to the position that `how` would move it to. */
   delete(how: Move): void {
     const target = this.#target(how)
     const [from, to] = [Math.min(target, this.#at), Math.max(target, this.#at)]
@@ -102,7 +102,7 @@ export class EditedText {
     this.set(this.#text.slice(0, from) + this.#text.slice(to), from)
   }
 
-  /** Inserts what was deleted last. */
+  /** Inserts the last deleted text. */
   paste(): void {
     this.insert(this.#cut)
   }

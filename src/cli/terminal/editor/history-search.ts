@@ -1,10 +1,10 @@
 import { charactersOf } from './edited-text.ts'
 
-/** A search backwards through earlier texts, the newest first. */
+/** A backward search through earlier texts, starting with the newest. */
 export class HistorySearch {
   #query = ''
   readonly #texts: readonly string[]
-  /** The position of what is found; the number of texts before anything is. */
+  /** The position of the match; the number of texts if there is none yet. */
   #at: number
 
   constructor(texts: readonly string[]) {
@@ -30,7 +30,7 @@ export class HistorySearch {
     this.#find(this.#texts.length - 1)
   }
 
-  /** To the next older one; stays where there is none. */
+  /** Moves to the next older match, if there is one. */
   older(): void {
     const { found } = this
     const before = this.#at

@@ -12,30 +12,30 @@ const mostShownWords = 12
 
 export interface KeyedInputOptions {
   prompt: string
-  /** What Up and Down go through, and Ctrl-R searches. */
+  /** Texts for Up, Down and Ctrl-R. */
   history?: PromptHistory
   complete?: Complete
-  /** What further keys do, by their names: `ctrl-o`. */
+  /** Actions of further keys by name, such as `ctrl-o`. */
   keys?: Readonly<Record<string, () => void>>
-  /** Rows above it that change, such as what is being waited for. */
+  /** Changing rows above the input, for example the current status. */
   above?: () => readonly string[]
 }
 
 type Action = (input: KeyedInput) => void
 
-/** A text as it was typed. */
+/** A text with information about its input. */
 export interface TypedText {
   text: string
-  /** What of it was pasted, in pieces. */
+  /** The pasted pieces of the text. */
   pasted: readonly string[]
 }
 
-/** When an input is on the screen: always, once something is typed (until it is opened), or never until then. */
+/** When an input is visible: always, once something is typed (until it is opened), or never (until then). */
 type Shown = 'always' | 'typed' | 'never'
 
-/** One text that somebody types at a prompt, from its first key to Enter. */
+/** One text that a person types at a prompt, from the first key to Enter. */
 export class KeyedInput {
-  /** The text; undefined where there is none: its signal was aborted, or the input is at its end. */
+  /** Resolves with the text; with undefined if the signal was aborted or the input has ended. */
   readonly ended: Promise<TypedText | undefined>
   readonly #io: CliIO
   readonly #options: KeyedInputOptions
@@ -45,13 +45,13 @@ export class KeyedInput {
   readonly #resolve: (text: TypedText | undefined) => void
   #shown: Shown
   #pasted: string[] = []
-  /** What could be meant by the word at the cursor: shown below, until the next key. */
+  /** Possible completions of the word at the cursor, shown below until the next key. */
   #words: readonly string[] = []
   #search: HistorySearch | undefined
-  /** How far back in the history the shown text is from; 0: it is the one that is typed. */
+  /** How far back in the history the current text is; 0 means the typed one. */
   #back = 0
   #draft = ''
-  /** How many have hidden it, and not shown it again. */
+  /** How many callers have hidden the input without showing it again. */
   #hidden = 0
   #isOver = false
 
@@ -76,13 +76,13 @@ export class KeyedInput {
     this.#draw()
   }
 
-  /** Shows it always from now on. */
+  /** Makes the input visible from now on. */
   open(): void {
     this.#shown = 'always'
     this.begin({ text: this.text, pasted: this.#pasted })
   }
 
-  /** Ends it, with what it is on the screen. */
+  /** Ends the input and leaves it on the screen. */
   end(text: string | undefined): void {
     if (this.#isOver) return
     this.#words = []
@@ -93,7 +93,7 @@ export class KeyedInput {
     this.#resolve(text === undefined ? undefined : { text, pasted: this.#pasted })
   }
 
-  /** Returns what has been typed, which is no more here. */
+  /** Returns the typed text and clears the input. */
   take(): TypedText {
     const taken = { text: this.text, pasted: this.#pasted }
     this.clear()
@@ -141,7 +141,7 @@ export class KeyedInput {
     this.insert(text)
   }
 
-  /** Returns whether a search was under way, which has been given up. */
+  /** Ends a search. Returns whether there was one. */
   cancelSearch(): boolean {
     if (this.#search === undefined) return false
     this.#search = undefined
@@ -149,7 +149,9 @@ export class KeyedInput {
     return true
   }
 
-  /** Returns whether Enter ends the text, which is what a search has found then. Behind a backslash it begins a line. */
+  /**
+   * Handles Enter. Returns whether it ends the text; during a search, the text is the match. After a backslash, Enter starts a new line.
+   */
   finishes(): boolean {
     const found = this.#search?.found
     this.#search = undefined
@@ -159,7 +161,7 @@ export class KeyedInput {
     return isEnd
   }
 
-  /** Returns whether this key has ended the text. */
+  /** Handles a key. Returns whether it has ended the text. */
   press(text: string | undefined, key: PressedKey): boolean {
     this.#words = []
     const name = nameOf(key)
@@ -184,7 +186,7 @@ export class KeyedInput {
     change(this.#edited)
   }
 
-  /** Up in the text, or to an earlier one. */
+  /** Moves up in the text, or to an earlier one. */
   goUp(): void {
     if (!this.#edited.moveUp()) this.#recall(this.#back + 1)
   }
@@ -218,7 +220,7 @@ export class KeyedInput {
     return Math.max(2, this.#io.stderr.columns || 80)
   }
 
-  /** A backslash at the end of a line continues it: Enter begins a new one then. */
+  /** Handles a backslash at the end of a line: Enter then starts a new line. */
   #continuesLine(): boolean {
     const { text, at } = this.#edited
     if (text[at - 1] !== '\\' || (text.length > at && text[at] !== '\n')) return false
@@ -235,7 +237,7 @@ export class KeyedInput {
     this.#edited.set(back === 0 ? this.#draft : (prompts.at(-back) ?? ''))
   }
 
-  /** Returns whether the key was for the search. Others end it, and are for what it has found. */
+  /** Returns whether the search handles the key. Other keys end the search and apply to its match. */
   #pressInSearch(search: HistorySearch, name: string, text: string | undefined): boolean {
     if (name === 'ctrl-r') search.older()
     else if (name === 'backspace' || name === 'ctrl-h') search.erase()
@@ -244,7 +246,7 @@ export class KeyedInput {
     else {
       if (search.found !== undefined) this.#edited.set(search.found)
       this.#search = undefined
-      // Escape only ends it.
+      // Escape only ends the search.
       return name === 'meta-escape' || name === 'escape'
     }
     return true
@@ -260,7 +262,7 @@ export class KeyedInput {
     this.#rows.draw(withinRows({ rows: [...above, ...(own?.rows ?? [])], cursor: { row, column } }, this.#height))
   }
 
-  /** The prompt and what is typed behind it, in at most so many rows. */
+  /** The prompt and the text after it, in up to `most` rows. */
   #ownRows(most: number): Layout {
     const width = this.#columns - 1
     if (this.#search !== undefined) {
@@ -284,7 +286,7 @@ export class KeyedInput {
     return Math.max(1, (this.#io.stderr.rows || 24) - 1)
   }
 
-  /** Leaves the text where it was typed; of one that is higher than the screen, its beginning. */
+  /** Leaves the text on the screen; only its beginning if it is higher than the screen. */
   #leave(): void {
     const { rows } = this.#layout.of(this.text, this.text.length, this.#columns - 1)
     const most = Math.max(1, this.#height - 1)
@@ -321,7 +323,7 @@ const actions: Readonly<Record<string, Action>> = {
   'ctrl-y': (input) => input.edit((edited) => edited.paste()),
   'ctrl-l': (input) => input.clearScreen(),
   tab: (input) => input.complete(),
-  // Ctrl-J, Alt-Enter; Shift-Enter where a terminal tells it apart.
+  // Ctrl-J and Alt-Enter; Shift-Enter if the terminal distinguishes it.
   enter: (input) => input.insert('\n'),
   'meta-return': (input) => input.insert('\n'),
   'meta-enter': (input) => input.insert('\n'),

@@ -4,12 +4,12 @@ import { charactersOf } from './edited-text.ts'
 
 const plain = /^[\x20-\x7e]*$/
 const noWidth = /^[\p{Mn}\p{Me}\p{Cf}]+$/u
-/** https://www.unicode.org/reports/tr11: wide and full-width characters, and what is shown as an emoji. */
+/** Wide and full-width characters and emoji: https://www.unicode.org/reports/tr11 */
 const wide =
   /^[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|^\p{Emoji_Presentation}|\uFE0F/u
 const tab = '    '
 
-/** How many cells of a screen a text takes; its colours take none. */
+/** The number of cells a text takes on the screen. Colors take none. */
 export function cellsOf(text: string): number {
   if (plain.test(text)) return text.length
   const shown = stripVTControlCharacters(text)
@@ -29,18 +29,18 @@ export interface Place {
   column: number
 }
 
-/** A text as rows of a screen, and where in them the cursor is. */
+/** A text as rows on the screen, and the cursor's position in them. */
 export interface Layout {
   rows: string[]
   cursor: Place
 }
 
-/** Rows of lines that were laid out before, by the line, at one width. */
+/** Cached rows by line, for one width. */
 export type KnownRows = Map<string, readonly string[]>
 
 /**
- * `text` in rows of at most `columns` cells: the first behind `prompt`, the others as far in where that is short. A character that a screen
- * would not show is made visible. `known` is left with the rows of this text: when more of a long one is typed, only one line is laid out.
+ * Lays out `text` in rows of up to `columns` cells: the first one after `prompt`, the others indented like it if it is short. Makes
+ * invisible characters visible. Fills `known` with the rows of this text, so that typing in a long text lays out only one line.
  */
 export function layOut(text: string, at: number, prompt: string, columns: number, known: KnownRows = new Map()): Layout {
   const promptCells = cellsOf(prompt)
@@ -93,7 +93,7 @@ function layOutLine(
   return { rows: [...rows, row], cursor }
 }
 
-/** As many rows as a screen has, with that of the cursor. */
+/** As many rows as fit on the screen, including that of the cursor. */
 export function withinRows({ rows, cursor }: Layout, most: number): Layout {
   if (rows.length <= most) return { rows, cursor }
   const first = Math.min(Math.max(0, cursor.row - most + 1), rows.length - most)

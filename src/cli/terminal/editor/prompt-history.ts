@@ -4,19 +4,19 @@ import { replaceFile } from '../../../core/files/replace-file.ts'
 import { redactText } from '../../../core/redaction/redact.ts'
 import type { CliIO } from '../terminal.ts'
 
-/** How many prompts are kept, and how long one may be. */
+/** Maximum number of prompts, and maximum length of one. */
 const mostPrompts = 1_000
 const longestPrompt = 16_384
-/** A file that is longer is not this program's. */
+/** A longer file was not written by this program. */
 const longestFile = 4 * mostPrompts * longestPrompt
 
 /**
- * The prompts of all chats of a user, the oldest first, in a file that is for its owner alone. A prompt that begins with a space, or has
- * something that looks like a key in it, is remembered until the chat ends, and not written.
+ * The prompts of all chats of a user, oldest first, in a file that only the owner can read. A prompt that starts with a space, or contains
+ * something that looks like a key, is only remembered until the chat ends.
  */
 export class PromptHistory {
   readonly prompts: string[]
-  /** Undefined: nothing is written. */
+  /** Undefined if nothing is written. */
   #file: string | undefined
   readonly #onProblem: (error: unknown) => void
 
@@ -26,13 +26,13 @@ export class PromptHistory {
     this.#onProblem = onProblem
   }
 
-  /** Resolves when it is written. Never rejects: `onProblem` is told once, and nothing more is written. */
+  /** Adds a prompt. Resolves when it is written. Never rejects: on an error, calls `onProblem` once and stops writing. */
   async add(prompt: string): Promise<void> {
     if (prompt.trim() === '' || prompt === this.prompts.at(-1)) return
     this.prompts.push(prompt)
     if (this.#file === undefined || /^\s/.test(prompt) || prompt.length > longestPrompt || redactText(prompt) !== prompt) return
     try {
-      // One write, so that two chats at once don't mix their lines.
+      // A single write, so that the lines of two chats don't mix.
       await appendFile(this.#file, `${JSON.stringify(prompt)}\n`, { mode: 0o600 })
     } catch (error) {
       this.#file = undefined
@@ -42,18 +42,19 @@ export class PromptHistory {
 }
 
 /**
- * The history in the file of `TOOLLOOP_HISTORY`, else in `toolloop/history` of `XDG_STATE_HOME`, else in `~/.toolloop/history`; with an empty
- * `TOOLLOOP_HISTORY`, or nowhere to keep it, one that is not written. The file is cut to its newest prompts. Never rejects: `onProblem` is told.
+ * Opens the history in the file of `TOOLLOOP_HISTORY`, or `toolloop/history` in `XDG_STATE_HOME`, or `~/.toolloop/history`. If
+ * `TOOLLOOP_HISTORY` is empty, or no place is known, the history is not written. Truncates the file to its newest prompts. Never rejects:
+ * calls `onProblem` instead.
  */
 export async function openPromptHistory({ env }: Pick<CliIO, 'env'>, onProblem: (error: unknown) => void): Promise<PromptHistory> {
   const file = fileOf(env)
   if (file === undefined) return new PromptHistory()
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-    // Made for its owner alone, and checked to be writable, before anything is in it.
+    // Created for its owner alone, and checked to be writable, before it contains anything.
     const handle = await open(file, 'a', 0o600)
     const stats = await handle.stat()
-    // `/dev/null` stays as it is for everybody else.
+    // `/dev/null` must stay accessible to everyone.
     if (stats.isFile() && (stats.mode & 0o077) !== 0) await handle.chmod(0o600)
     await handle.close()
     if (!stats.isFile()) return new PromptHistory()
@@ -74,7 +75,7 @@ function fileOf({ TOOLLOOP_HISTORY: named, XDG_STATE_HOME: state, HOME: home }: 
   return home ? join(home, '.toolloop', 'history') : undefined
 }
 
-/** A line that was cut by a crash is passed over. */
+/** Skips a line that was cut by a crash. */
 function readPrompt(line: string): string[] {
   try {
     const prompt: unknown = JSON.parse(line)

@@ -1,12 +1,12 @@
 import { wrapWords } from '../wrap-words.ts'
 import { cellsOf, type KnownRows, type Layout, layOut } from './layout.ts'
 
-/** What a terminal needs beside the prompt, so that there is room to type. */
+/** Cells needed beside the prompt for typing. */
 const roomToType = 20
-/** Cells of a prompt that leaves room on any screen. */
+/** Length of a prompt that fits on any screen. */
 const shortPrompt = 4
 
-/** A prompt and what is typed behind it. A prompt that leaves no room to type stands on rows of its own. */
+/** Lays out a prompt and the text after it. A prompt that leaves no space to type gets its own rows. */
 export class PromptLayout {
   readonly #prompt: string
   readonly #known: KnownRows = new Map()

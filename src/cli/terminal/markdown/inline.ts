@@ -1,12 +1,12 @@
 import type { Style } from '../style.ts'
 
-/** A piece of text in one look. */
+/** A piece of text in one style. */
 export interface Span {
   text: string
   styles: readonly Style[]
 }
 
-/** How far behind its beginning the end of an emphasis, a code or a link is looked for: what is further is text. */
+/** How far ahead to search for the end of an emphasis, a code span or a link. Without an end, it is plain text. */
 const longestSpan = 2_000
 
 interface Found {
@@ -14,10 +14,10 @@ interface Found {
   length: number
 }
 
-/** `'wait'`: more text decides. Undefined: it is text. */
+/** `'wait'` means that more text is needed to decide. Undefined means plain text. */
 type Reading = Found | 'wait' | undefined
 
-/** A text at a place in it: `isWhole` where no more of its line comes. */
+/** A position in a text. `isWhole`: the line is complete. */
 interface Reader {
   text: string
   at: number
@@ -27,8 +27,8 @@ interface Reader {
 }
 
 /**
- * The spans of a line as far as they are certain, and how much of `text` they are. `before` is the character before the text; `isWhole`: no
- * more of the line comes, so that all of it is certain.
+ * The spans of a line as far as they are certain, and how much of `text` they cover. `before` is the character before the text. `isWhole`:
+ * the line is complete, so that everything is certain.
  */
 export function readInline(text: string, before: string, isWhole: boolean, styles: readonly Style[] = []): Found {
   const spans: Span[] = []
@@ -77,7 +77,7 @@ function readCode(rest: string, mayGrow: boolean, { styles }: Reader): Reading {
   const marks = /^`+/.exec(rest)?.[0] ?? ''
   if (marks.length === rest.length) return mayGrow ? 'wait' : asText(rest, styles)
   const end = new RegExp(`(?<!\`)${marks}(?!\`)`).exec(rest.slice(marks.length))
-  // One more backtick would make it another end.
+  // Another backtick would change the end.
   if (end === null || marks.length + end.index + marks.length === rest.length) {
     if (mayGrow) return 'wait'
     if (end === null) return asText(marks, styles)
@@ -94,7 +94,7 @@ function readLink(rest: string, mayGrow: boolean, { styles }: Reader): Reading {
     return mayGrow && mayBeOne ? 'wait' : undefined
   }
   const { spans } = readInline(label, '', true, [...styles, 'underline'])
-  // The address is shown: a text must not hide where it leads.
+  // Shows the address, because the text of a link must not hide its target.
   const address: Span[] = url === '' || url === label ? [] : [{ text: ` (${url})`, styles: [...styles, 'dim'] }]
   return { spans: [...spans, ...address], length: whole.length }
 }
@@ -107,7 +107,7 @@ function readAddress(rest: string, mayGrow: boolean, { styles }: Reader): Readin
 
 const looks: Readonly<Record<string, Style>> = { '**': 'bold', __: 'bold', '*': 'italic', _: 'italic', '~~': 'strikethrough' }
 
-/** What the end of an emphasis is not followed by. */
+/** Characters that must not follow the end of an emphasis. */
 const notBehind: Readonly<Record<string, string>> = { '*': '(?!\\*)', '~': '(?!~)', _: '(?![\\p{L}\\p{N}_])' }
 
 function readEmphasis(rest: string, mayGrow: boolean, { before, styles }: Reader): Reading {

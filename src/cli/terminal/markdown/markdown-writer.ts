@@ -2,11 +2,11 @@ import type { Style } from '../style.ts'
 import { readInline, type Span } from './inline.ts'
 import { layOutTable, looksLikeTable } from './table.ts'
 
-/** The beginning of a line that may yet become any kind of line. It matches a text in one way only, so that none takes exponential time. */
+/** The start of a line that may still become any kind of line. Matches a text in one way only, so that it never takes exponential time. */
 const undecided = /^(?:[#>*+\-`~_=\s\d]|(?<=\d)[.)])*(?:\[[ xX]?\]?\s*)?$|^\s*\||^ {0,3}(?:```|~~~)/
 const fence = /^ {0,3}(`{3,}|~{3,}(?!~))([^`]*)$/
 const longestRule = 60
-/** A longer beginning is looked at again only when it has grown by a quarter. */
+/** A longer start is checked again only after it has grown by a quarter. */
 const longestLookedAt = 256
 
 interface Screen {
@@ -15,18 +15,18 @@ interface Screen {
 }
 
 /**
- * Markdown as a terminal shows it, while it is being written: each line appears as it comes, but for what more text decides (the end of an
- * emphasis) and for tables, which are shown when they are whole. Nothing that was shown is changed any more, so nothing flickers.
+ * Renders Markdown on a terminal while it is being written. A line appears as it arrives, except for parts that depend on later text (the
+ * end of an emphasis) and tables, which appear when they are complete. Never changes what was shown, so nothing flickers.
  */
 export class MarkdownWriter {
   readonly #screen: Screen
-  /** What of the line that is being written is not shown yet. */
+  /** The part of the current line that is not shown yet. */
   #line = ''
-  /** How long that has to be to be looked at again. */
+  /** The length at which that part is checked again. */
   #lookFrom = 0
-  /** How the rest of that line looks, once its beginning is shown. */
+  /** The style of the rest of the line, once its start is shown. */
   #begun: { styles: readonly Style[]; before: string } | undefined
-  /** The marks that end the code that is being written, and whether it is a difference. */
+  /** The marks that end the current code block, and whether it is a diff. */
   #code: { marks: string; isDiff: boolean } | undefined
   #table: string[] = []
 
@@ -34,7 +34,7 @@ export class MarkdownWriter {
     this.#screen = screen
   }
 
-  /** What is to be written for a further piece. It has no control characters but line ends and tabs. */
+  /** Returns what to write for another piece, which must not contain control characters except line ends and tabs. */
   push(piece: string): string {
     const lines = piece.split('\n')
     lines[0] = `${this.#line}${lines[0] ?? ''}`
@@ -43,7 +43,7 @@ export class MarkdownWriter {
     return `${lines.map((line) => this.#endLine(line)).join('')}${this.#partOfLine()}`
   }
 
-  /** What is left to be written at the end of a text; the line has not ended with it. */
+  /** Returns the rest at the end of a text whose last line has no line end. */
   end(): string {
     const line = this.#line
     this.#line = ''
@@ -72,7 +72,7 @@ export class MarkdownWriter {
     return `${table}${shown}${this.#rest(rest)}\n`
   }
 
-  /** What of the unfinished line is certain. */
+  /** The certain part of the unfinished line. */
   #partOfLine(): string {
     if (this.#code !== undefined || this.#line === '' || this.#line.length < this.#lookFrom) return ''
     let shown = ''
@@ -93,7 +93,7 @@ export class MarkdownWriter {
     return `${shown}${this.#written(spans)}`
   }
 
-  /** The beginning of a line, as it is shown, and what is behind it. */
+  /** The start of a line as shown, and the rest. */
   #begin(line: string): { shown: string; rest: string } {
     const [whole = '', indent = '', quote, heading, bullet, box, number] =
       /^(\s*)(?:((?:> ?)+)|(#{1,6})\s+(?=\S)|([-*+])\s+(?=\S)(\[[ xX]\]\s+)?|(\d+[.)])\s+(?=\S))?/.exec(line) ?? []
@@ -109,7 +109,7 @@ export class MarkdownWriter {
     return { shown: `${indent}${mark}`, rest: line.slice(whole.length) }
   }
 
-  /** The rest of a line that has begun, and is at its end. */
+  /** The rest of a started line, at its end. */
   #rest(line: string): string {
     const { styles, before } = this.#begun ?? { styles: [], before: '' }
     this.#begun = undefined

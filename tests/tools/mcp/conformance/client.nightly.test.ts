@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('../../../..', import.meta.url))
 const suite = join(root, '.ci/conformance/node_modules', '@modelcontextprotocol', 'conformance', 'dist', 'index.js')
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
-/** It runs all scenarios at once, in a process each. */
+/** The suite runs all scenarios at once, in one process each. */
 const scenarioMs = 150_000
 
 describe.skipIf(!existsSync(suite))('the MCP client (skipped without `npm ci --prefix .ci/conformance`)', () => {
@@ -17,7 +17,7 @@ describe.skipIf(!existsSync(suite))('the MCP client (skipped without `npm ci --p
   afterAll(() => rmSync(results, { recursive: true, force: true }))
 
   it.each(['2025-11-25', '2026-07-28'])(
-    'passes all that the revision %s requires of clients; of what it does not, no more fails than is listed, and no less',
+    'passes everything that the revision %s requires of clients; exactly the listed scenarios fail',
     async (revision) => {
       const command = `"${process.execPath}" "${here('client.ts')}"`
       const list = here('expected-client-failures.yaml')

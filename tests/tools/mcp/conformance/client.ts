@@ -3,8 +3,8 @@ import { scriptedModel } from '../../../../src/testing/index.ts'
 import { connectMcpServers, type McpAuth, type McpAuthorization, type McpTokenStore, type McpUrl } from '../../../../src/tools/mcp/index.ts'
 
 /**
- * The client that the conformance suite tests: an application of the public API, which calls the tools of one scenario's server with a run for
- * each. What it is to do besides stands in the variables that the suite sets.
+ * The client that the conformance suite tests: an application of the public API that calls the tools of one scenario's server, with one run
+ * per call. The suite says in environment variables what else to do.
  */
 const [url = ''] = process.argv.slice(2)
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? ''
@@ -21,11 +21,11 @@ await using tools = await connectMcpServers({ server })
 
 const calls = context.toolCalls ?? tools.list().map((tool) => ({ name: tool.name, arguments: argumentsFor(tool) }))
 for (const { name, arguments: given } of calls) {
-  // The suite writes null for an argument that is left out, which its own schemas don't allow.
+  // The suite writes null for a missing argument, which its own schemas don't allow.
   const args = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
   const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name, args }] }, 'Done.']), tools })
   let result = await runner.run('Go.')
-  // Forms are filled in with their defaults: with nothing.
+  // Forms are filled in with their defaults.
   while (result.stopReason === 'paused') {
     const decisions = result.pending.map((item) => ({ ...item, answer: {} }))
     result = await runner.resume(result.state, { decisions })
@@ -33,7 +33,7 @@ for (const { name, arguments: given } of calls) {
   for (const { tool, outcome, content } of result.toolCalls) console.log(tool, outcome, content)
 }
 
-/** Values of the right type for what is required. */
+/** Values of the right type for required fields. */
 function argumentsFor({ name, parameters }: AnyTool): JsonObject {
   if (name === 'json_schema_echo') return { schema: tools.get('json_schema_2020_12_tool')?.parameters as JsonObject }
   const { required = [], properties = {} } = parameters as { required?: string[]; properties?: Record<string, { type?: string }> }
@@ -56,7 +56,7 @@ function authFor(name: string): McpAuth {
   return { ...client, store, clientMetadataUrl, redirectUrl: 'http://localhost:3000/callback', authorize: signIn }
 }
 
-/** The browser of somebody who agrees to everything. */
+/** The browser of a user who agrees to everything. */
 async function signIn({ url: page }: McpAuthorization): Promise<string> {
   const { headers } = await fetch(page, { redirect: 'manual' })
   return headers.get('location') ?? ''

@@ -18,7 +18,7 @@ interface Server {
   url?: string
 }
 
-/** The servers of an example, with this checkout and this service in place of what is installed. */
+/** The servers of an example, using this checkout and this service instead of an installed package. */
 function serversIn(example: string, url: string): Record<string, Server> {
   const text = readFileSync(join(root, 'tests/examples', example), 'utf8')
   const { mcpServers, servers } = JSON.parse(text.replaceAll(/\$\{[\w:-]+\}/g, token))
@@ -32,7 +32,7 @@ function serversIn(example: string, url: string): Record<string, Server> {
 }
 
 it.skipIf(!existsSync(inspector)).each(['claude-code.mcp.json', 'vs-code.mcp.json'])(
-  'the official Inspector lists and calls what is served, configured as in %s',
+  'the official Inspector lists and calls the served tools, configured as in %s',
   { timeout: 300_000 },
   async (example) => {
     const skill = '---\nname: greeting\ndescription: How to greet.\n---\nSay Moin.\n'

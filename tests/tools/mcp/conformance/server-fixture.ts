@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { askClientModel, askClientRoots } from '../../../../src/tools/mcp/index.ts'
 import { type AnyTool, ask, askAll, defineTool, type JsonSchema, type Question } from '../../../../src/tools/tool.ts'
 
-/** 1 × 1 pixel, and a WAV file without a sample. */
+/** A picture of 1 × 1 pixel, and an empty WAV file. */
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const wav = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQAAAAA='
 
@@ -11,7 +11,7 @@ const text = (name: string, said: string): AnyTool => defineTool({ name, descrip
 const parts = (name: string, content: readonly object[]): AnyTool =>
   defineTool({ name, description: 'Returns content.', execute: () => content, toContent: (value) => value as never })
 
-/** Asks once, and tells of the answer. */
+/** Asks once and returns the answer. */
 const asks = (name: string, message: string, schema: JsonSchema, told: (answer: never) => string, key?: string): AnyTool =>
   defineTool({
     name,
@@ -28,7 +28,7 @@ const asJson = (answer: unknown) => `Elicitation completed: action=accept, conte
 const image = { type: 'image', data: png, mediaType: 'image/png' }
 const file = { type: 'file', data: Buffer.from('{"test":"data"}').toString('base64'), mediaType: 'application/json', name: 'data.json' }
 
-/** The tools that the suite calls by name, as far as tools are all it takes. */
+/** The tools that the suite calls by name, as far as it needs only tools. */
 export const conformanceTools: readonly AnyTool[] = [
   text('test_simple_text', 'This is a simple text response for testing.'),
   parts('test_image_content', [image]),
@@ -66,7 +66,7 @@ export const conformanceTools: readonly AnyTool[] = [
       },
       allOf: [{ anyOf: [{ required: ['phone'] }, { required: ['email'] }] }],
       if: { properties: { contactMethod: { const: 'phone' } }, required: ['contactMethod'] },
-      // As a text: an object with `then` looks like a promise.
+      // As a text, because an object with `then` looks like a promise.
       ...JSON.parse('{ "then": { "required": ["phone"] } }'),
       else: { required: ['email'] },
       additionalProperties: false,
@@ -163,13 +163,13 @@ export const conformanceTools: readonly AnyTool[] = [
   }),
 ]
 
-/** By which the suite has what is offered change. */
+/** Lets the suite change what is offered. */
 export const changingTools = (change: () => Promise<void>): AnyTool[] =>
   ['test_trigger_tool_change', 'test_trigger_prompt_change'].map((name) =>
     defineTool({ name, description: 'Changes what is offered.', execute: change }),
   )
 
-/** What is no tool: resources, prompts and completions, by the SDK's own means. */
+/** Resources, prompts and completions, registered through the SDK. */
 export function extendServer(server: McpServer): void {
   server.server.registerCapabilities({ resources: { subscribe: true } })
   for (const method of ['resources/subscribe', 'resources/unsubscribe'] as const) server.server.setRequestHandler(method, () => ({}))

@@ -14,11 +14,11 @@ const suite = join(root, '.ci/conformance/node_modules/@modelcontextprotocol/con
 
 /** The suite of the protocol's authors. Its exit code is 1 if any scenario fails that the revision requires of a server. */
 it.skipIf(!existsSync(suite)).each(['2025-11-25', '2026-07-28'])(
-  'the service is a server as the conformance suite has it, revision %s',
+  'the service passes the conformance suite for servers, revision %s',
   { timeout: 300_000 },
   async (revision) => {
     const { file, write } = await configFile('service: { mcp: true }\n')
-    // What is offered changes with the configuration.
+    // The offer changes with the configuration.
     const change = () => write(`service: { mcp: { instructions: "${randomUUID()}" } }\n`)
     const { url } = await startService({
       configFile: file,
