@@ -7,7 +7,7 @@ import type { JsonObject } from '../../src/core/messages.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { fakeIO } from './fake-io.ts'
 
-/** Somebody who gives these answers, or one of them to every question. */
+/** A person who gives these answers in turn, or the same one to every question. */
 function askerOf(asked: string[], answers: string[] | string, tools: AnyTool[] = []): Asker {
   const ask = async (question: string) => {
     asked.push(question)
@@ -16,7 +16,7 @@ function askerOf(asked: string[], answers: string[] | string, tools: AnyTool[] =
   return { tools, ask, lend: (work) => work() }
 }
 
-/** Has a call decided on by these answers, and returns the decision with everything that was on the screen and what was asked. */
+/** Has a call decided with these answers. Returns the decision, everything on the screen, and the questions. */
 async function decide(args: JsonObject, answers: string[] | string, { columns = 80, rows = 24 } = {}) {
   const io = fakeIO({ tty: true, env: { NO_COLOR: '1' } })
   Object.assign(io.stderr, { columns, rows })
@@ -26,7 +26,7 @@ async function decide(args: JsonObject, answers: string[] | string, { columns = 
   return { decision: await approve?.(request), asked, screen: io.err() }
 }
 
-/** What a screen says of a call's arguments, read back. */
+/** The arguments of a call, parsed from the screen. */
 function read({ screen, asked }: { screen: string; asked: string[] }): unknown {
   const [, short = ''] = /^run send (\{.*\})\? \[y\/N\/edit\/always\/never, or why not\] $/.exec(asked.at(-1) ?? '') ?? []
   const json =
@@ -43,10 +43,10 @@ function read({ screen, asked }: { screen: string; asked: string[] }): unknown {
 
 const seen = (text: string) => text.replace(/‹U\+(\w+)›/g, (_mark, code) => String.fromCodePoint(Number.parseInt(code, 16)))
 
-/** JSON of the rows: a text of several lines stands behind bars. */
+/** JSON of the rows: lines of a text are behind bars. */
 function joined(rows: readonly string[]): string {
   let json = ''
-  // What a mark stands for can only be told once its rows are joined.
+  // The meaning of a mark is only clear once its rows are joined.
   let plain = ''
   let block: string[] | undefined
   for (const [at, row] of [...rows, undefined].entries()) {
@@ -65,8 +65,8 @@ function joined(rows: readonly string[]): string {
   return json + seen(plain)
 }
 
-describe('a call that is to be approved on a terminal', () => {
-  it('is shown to the last character, whatever its arguments are', async () => {
+describe('createApprove on a terminal', () => {
+  it('shows a call to the last character, whatever its arguments', async () => {
     const text = fc.string({
       unit: fc.oneof(
         fc.constantFrom('\n', '\t', '│', '┊', '⇥', '\u202e', '\u200b', '\x7f', '\x9b', '\u2028', 'א', '❤️', '👩‍💻', '好', '"', '\\'),
@@ -91,7 +91,7 @@ describe('a call that is to be approved on a terminal', () => {
         const shown = await decide(wanted, 'y', size)
         expect(shown.decision).toBe(true)
         expect(read(shown)).toEqual(wanted)
-        // Nothing on the screen is unseen, but what emoji are made of.
+        // Everything on the screen is visible, except the parts of emoji.
         expect(`${shown.screen}${shown.asked.join('')}`.replace(/\p{RGI_Emoji}/gv, '').replaceAll('\n', '')).not.toMatch(
           /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u,
         )
@@ -100,12 +100,12 @@ describe('a call that is to be approved on a terminal', () => {
     )
   })
 
-  it('has its secrets shown: nobody can approve what is hidden', async () => {
+  it('shows secrets, because nobody can approve what is hidden', async () => {
     const { asked } = await decide({ token: 'sk-abcdefghijklmnopqrstuvwxyz', password: 'p' }, ['y'], { columns: 140 })
     expect(asked).toEqual(['run send {"token":"sk-abcdefghijklmnopqrstuvwxyz","password":"p"}? [y/N/edit/always/never, or why not] '])
   })
 
-  it('has a page for each screen, and a yes counts behind the last alone', async () => {
+  it('shows page after page, and only accepts a yes after the last one', async () => {
     const args = { lines: Array.from({ length: 60 }, (_, at) => at) }
     const more = (left: number) => `${left} more lines of arguments: Enter shows them, or why not: `
     const approved = await decide(args, ['y', '', 'yes', 'y'])
@@ -117,23 +117,23 @@ describe('a call that is to be approved on a terminal', () => {
     expect(refused.screen).not.toContain('59')
   })
 
-  it('has one value a line where letters run from right to left: they would change the order of what is beside them', async () => {
+  it('shows one value per line if letters run from right to left, because they would reorder what is beside them', async () => {
     const { screen } = await decide({ amounts: ['א', 12, 34] }, ['y'])
     expect(screen).toContain('\n    "א",\n    12,\n    34\n')
   })
 
-  it('shows numbers as they are, where JSON has no word for them', async () => {
+  it('shows numbers that JSON can’t represent', async () => {
     expect((await decide({ a: Number.POSITIVE_INFINITY, b: -0 }, ['y'], { columns: 100 })).asked[0]).toContain(
       '{"a":"‹Infinity›","b":"‹-0›"}',
     )
   })
 
-  it('has code as code', async () => {
+  it('shows code as code', async () => {
     const { screen } = await decide({ path: 'a.ts', text: 'if (a) {\n\tb()\n}' }, ['y'])
     expect(screen).toContain('{\n  "path": "a.ts",\n  "text": ‹3 lines›\n│if (a) {\n│⇥   b()\n│}\n}\n')
   })
 
-  it('and all further calls of that tool are decided alike, once somebody says always or never; not those of others', async () => {
+  it('decides all further calls of a tool, and of no other, after an answer of always or never', async () => {
     const asked: string[] = []
     const approve = createApprove(new Terminal(fakeIO({ tty: true })), false, askerOf(asked, ['always', 'never', 'no']))
     const { signal } = new AbortController()
@@ -145,7 +145,7 @@ describe('a call that is to be approved on a terminal', () => {
     expect(asked).toHaveLength(3)
   })
 
-  it('runs with the arguments that somebody has written in place of the model’s, once they fit its tool, and what was changed is shown', async () => {
+  it('runs a call with edited arguments once they are valid, and shows what was changed', async () => {
     const parameters = { type: 'object', properties: { euros: { type: 'number' } }, required: ['euros'], additionalProperties: false }
     const pay = defineTool({ name: 'pay', description: '', parameters, approval: true, execute: () => 'paid' })
     const io = fakeIO({ tty: true, env: { NO_COLOR: '1' } })
@@ -161,7 +161,7 @@ describe('a call that is to be approved on a terminal', () => {
     expect(asked.at(-1)).toMatch(/^run pay \{"euros":20\}\?/)
   })
 
-  it('is edited in the program of EDITOR; one that fails leaves it as it was', async () => {
+  it('edits arguments in the program of EDITOR; one that fails changes nothing', async () => {
     const edited = async (EDITOR: string, answers: string[]) => {
       const io = fakeIO({ tty: true, env: { NO_COLOR: '1', EDITOR } })
       const approve = createApprove(new Terminal(io), false, askerOf([], answers))

@@ -6,8 +6,8 @@ import { tempFolder } from './temp-folder.ts'
 
 const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
 
-describe('files that a prompt names', () => {
-  it('stand behind it, texts as text and pictures as pictures', async () => {
+describe('attachFiles', () => {
+  it('puts texts after the prompt, and pictures beside it', async () => {
     const folder = await tempFolder({ 'src/a.ts': 'const a = 1\n', 'my notes.md': 'Notes.' })
     await writeFile(join(folder, 'dot.png'), png)
     const { message, attached, missing } = await attachFiles('Compare @src/a.ts, @"my notes.md" and @dot.png.', folder)
@@ -24,24 +24,24 @@ describe('files that a prompt names', () => {
     expect([attached, missing]).toEqual([['src/a.ts (12 B)', 'my notes.md (6 B)', 'dot.png (70 B)'], []])
   })
 
-  it('that are not there stay text', async () => {
+  it('keeps references to missing files as text', async () => {
     const { message, missing } = await attachFiles('Upgrade @types/node, mail bob@example.com', await tempFolder())
     expect(message).toEqual({ role: 'user', content: 'Upgrade @types/node, mail bob@example.com' })
     expect(missing).toEqual(['@types/node'])
   })
 
-  it('are not looked for in what was pasted, unless they are there and can be attached', async () => {
+  it('ignores references in pasted text, unless the file exists and can be attached', async () => {
     const folder = await tempFolder({ 'a.ts': 'const a = 1\n', '.env': 'KEY=1' })
     const pasted = '@Component\nnpm i @types/node @.env ../@up @../outside\nmail @bob, see @a.ts'
     const { message, attached, missing } = await attachFiles(`${pasted}\nWhy?`, folder, [pasted])
     expect([attached, missing]).toEqual([['a.ts (12 B)'], []])
     expect(message).toEqual({ role: 'user', content: `${pasted}\nWhy?\n\n<file path="a.ts">\nconst a = 1\n\n</file>` })
-    // What is typed beside it is a reference all the same.
+    // A typed reference next to it still counts.
     expect((await attachFiles(`${pasted} @bob,`, folder, [pasted])).missing).toEqual(['@bob'])
     await expect(attachFiles(`${pasted} @.env`, folder, [pasted])).rejects.toThrow(/secrets/)
   })
 
-  it('are refused outside of the workspace, also behind a link; where they hold secrets, are folders, too large or no text', async () => {
+  it('refuses files outside of the workspace, also through a link; secrets, folders, files that are too large or not text', async () => {
     const outer = await tempFolder({ 'secret.txt': 'secret' })
     const folder = join(outer, 'work')
     await mkdir(join(folder, 'src'), { recursive: true })

@@ -12,11 +12,11 @@ async function provider(options: MockProviderOptions) {
   return { mock, args: ['chat', '--no-builtin-tools', '-m', 'custom/mock-model', '--base-url', mock.baseURL] }
 }
 
-describe('a conversation with a name', () => {
+describe('a named conversation', () => {
   const messagesOf = (mock: MockProvider) =>
     mock.requests.map(({ body }) => (body.messages as { content: string }[]).map(({ content }) => content))
 
-  it('goes on after its process has ended, also with another command; /reset forgets it for good', async () => {
+  it('continues after its process has ended, also with another command; /reset deletes it', async () => {
     const { mock, args } = await provider({ script: ['Hello Ann.', 'You are Ann.', 'Ann.', 'Who?'] })
     const cwd = await tempFolder()
     const [, ...model] = args
@@ -24,7 +24,7 @@ describe('a conversation with a name', () => {
     await say('I am Ann.')
     expect(await say('Who am I?\n/history')).toMatchObject({
       stdout: 'You are Ann.\n',
-      stderr: expect.stringMatching(/plans: goes on after 2 messages(.*\n)+ {2}user: I am Ann\./),
+      stderr: expect.stringMatching(/plans: continues after 2 messages(.*\n)+ {2}user: I am Ann\./),
     })
     await runCli(['run', ...model, '--session', 'plans', 'My name?'], { cwd })
     expect((await say('/reset\nAnd now?')).stderr).toContain('forgot 6 messages')

@@ -18,14 +18,14 @@ async function provider(options: MockProviderOptions) {
   return { mock, args: ['chat', '--no-builtin-tools', '-m', 'custom/mock-model', '--base-url', mock.baseURL] }
 }
 
-/** Runs a command in this process, with this input. */
+/** Runs a command in this process with this input. */
 async function piped(args: string[], cwd: string, input = '') {
   const io = fakeIO({ cwd })
   io.stdin.end(input)
   return { code: await runCommand(args, io), stdout: io.out(), stderr: io.err() }
 }
 
-/** Resolves when stdout and stderr together hold `text` `times` times. */
+/** Resolves when stdout and stderr together contain `text` `times` times. */
 async function shows(io: FakeIO, text: string, times = 1): Promise<void> {
   await expect.poll(() => `${io.out()}${io.err()}`.split(text).length - 1, { timeout: 10_000, interval: 5 }).toBeGreaterThanOrEqual(times)
 }
@@ -36,8 +36,8 @@ async function displays(io: FakeIO, text: string): Promise<void> {
   await expect.poll(shown, { timeout: 10_000, interval: 5 }).toContain(text)
 }
 
-describe('toolloop chat over a pipe', () => {
-  it('answers one prompt a line, and remembers what was said', async () => {
+describe('toolloop chat with piped input', () => {
+  it('answers one prompt per line, and remembers the conversation', async () => {
     const { mock, args } = await provider({ script: ['Hello Ann.', 'You are Ann.'] })
     const { code, stdout, stderr } = await runCli(args, { cwd: await tempFolder(), input: 'I am Ann.\n\nWho am I?' })
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'Hello Ann.\nYou are Ann.\n' })
@@ -49,7 +49,7 @@ describe('toolloop chat over a pipe', () => {
     ])
   })
 
-  it('goes on after a run that failed, and ends with its code', async () => {
+  it('continues after a failed run, and exits with its code', async () => {
     const { mock, args } = await provider({ script: ['Back again.'], faults: [{ status: 401 }] })
     const io = fakeIO({ cwd: await tempFolder() })
     io.stdin.end('One\nTwo\n')
@@ -60,11 +60,11 @@ describe('toolloop chat over a pipe', () => {
   })
 })
 
-describe('a conversation with a name', () => {
+describe('a named conversation', () => {
   const messagesOf = (mock: MockProvider) =>
     mock.requests.map(({ body }) => (body.messages as { content: string }[]).map(({ content }) => content))
 
-  it('is gone on with by --resume: the one that changed last; /sessions lists all', async () => {
+  it('is continued by --resume, the latest first; /sessions lists all', async () => {
     const { mock, args } = await provider({ script: ['One.', 'Two.', 'Three.'] })
     const cwd = await tempFolder()
     const say = async (more: string[], input: string) => {
@@ -76,13 +76,13 @@ describe('a conversation with a name', () => {
     await say(['--session', 'a'], 'first')
     await say(['--session', 'b'], 'second')
     const resumed = await say(['--resume'], 'third\n/sessions')
-    expect(resumed.err).toContain('b: goes on after 2 messages')
+    expect(resumed.err).toContain('b: continues after 2 messages')
     expect(resumed.err).toMatch(/ {2}b {2}\S+ \S+ {2}4 messages\n {2}a {2}\S+ \S+ {2}2 messages\n$/)
     expect(messagesOf(mock).at(-1)).toEqual(['second', 'Two.', 'third'])
     expect((await say(['--resume', '--session', 'a'], '')).code).toBe(2)
   })
 
-  it('goes on over a pipe when a call needs an approval that nobody can give: it is not run, and every prompt is answered', async () => {
+  it('continues if a call needs an approval that nobody can give: the call does not run, and every prompt is answered', async () => {
     const tools = "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => 'wiped' }"
     const wipe = { toolCalls: [{ name: 'wipe', arguments: {} }] }
     const { mock, args } = await provider({ script: [wipe, 'Two.', wipe, 'Four.'] })
@@ -97,7 +97,7 @@ describe('a conversation with a name', () => {
     expect(JSON.stringify(mock.requests)).not.toContain('wiped')
   })
 
-  it('sends nothing while a run of a journal waits in it, and says how to decide; `runs decide` goes on with both', async () => {
+  it('sends nothing while a run of a journal waits in it, and says how to decide; `runs decide` continues both', async () => {
     const tools = "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => 'wiped' }"
     const wipe = { toolCalls: [{ name: 'wipe', arguments: {} }] }
     const { mock, args } = await provider({ script: [wipe, 'Wiped.', 'Yes.', wipe] })
@@ -124,8 +124,8 @@ describe('a conversation with a name', () => {
   })
 })
 
-describe('a call of a chat', () => {
-  it('has a number, and is shown whole by it', async () => {
+describe('a call in a chat', () => {
+  it('has a number, under which it is shown completely', async () => {
     const tools = "export const t = { name: 'look', description: '', parameters: {}, execute: () => 'one\\ntwo' }"
     const { args } = await provider({ script: [{ toolCalls: [{ name: 'look', arguments: { text: `a\nb${'c'.repeat(200)}` } }] }, 'Seen.'] })
     const io = fakeIO({ cwd: await tempFolder({ 't.mjs': tools }) })
@@ -189,7 +189,7 @@ describe('toolloop chat on a terminal', () => {
   let ended: Promise<number> | undefined
   afterEach(() => ended)
 
-  it('H30 Ctrl-C ends the answer being given; twice at the prompt it ends the chat', async () => {
+  it('H30 Ctrl-C stops the current answer; pressed twice at the prompt, it ends the chat', async () => {
     const { mock, args } = await provider({ script: [{ text: 'Thinking about', hang: true }, 'Here I am.'] })
     const io = fakeIO({ tty: true, cwd: await tempFolder(), env: { NO_COLOR: '1' } })
     ended = runCommand(args, io)
@@ -201,7 +201,7 @@ describe('toolloop chat on a terminal', () => {
     io.stdin.write('Two\r')
     await shows(io, 'Here I am.')
     await mock.waitForEnd(2)
-    // What was said before it was stopped is a part of the conversation.
+    // The part before it was stopped belongs to the conversation.
     expect(mock.requests[1]?.body.messages).toEqual([
       { role: 'user', content: 'One' },
       { role: 'assistant', content: 'Thinking about' },
@@ -229,7 +229,7 @@ describe('toolloop chat on a terminal', () => {
     expect(await ended).toBe(0)
   })
 
-  it('keys pressed while it waits are no prompts, and answer no question: they are the next line', async () => {
+  it('keys pressed during a wait are no prompts and answer no question: they become the next line', async () => {
     const tools = "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => 'wiped' }"
     const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const wipe = { toolCalls: [{ name: 'wipe', arguments: { disk: 1 } }] }
@@ -264,12 +264,12 @@ describe('toolloop chat on a terminal', () => {
     ])
   })
 
-  it('a paste is one text, and is sent by Enter alone', async () => {
+  it('a paste is one text, and only Enter sends it', async () => {
     const { mock, args } = await provider({ script: ['Done.'] })
     const io = fakeIO({ tty: true, cwd: await tempFolder(), env: { NO_COLOR: '1', TERM: 'dumb' } })
     ended = runCommand(args, io)
     await shows(io, '> ')
-    // In two pieces, the marks cut as well.
+    // In two pieces, with the marks cut as well.
     io.stdin.write('\x1b[200')
     await setImmediate()
     io.stdin.write('~/first\r\nsec')
@@ -286,7 +286,7 @@ describe('toolloop chat on a terminal', () => {
     expect(io.err()).not.toContain('2004')
   })
 
-  it('asks before it runs a call that needs an approval', async () => {
+  it('asks before it runs a call that needs approval', async () => {
     const tools = "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => 'wiped' }"
     const wipe = { toolCalls: [{ name: 'wipe', arguments: { disk: 1 } }] }
     const { mock, args } = await provider({ script: [wipe, 'Too bad.', wipe, 'Done.'] })
@@ -309,7 +309,7 @@ describe('toolloop chat on a terminal', () => {
   })
 })
 
-it('a chat needs usable options', async () => {
+it('refuses invalid options', async () => {
   const io = fakeIO({ cwd: await tempFolder() })
   await expect(chat({ builtinTools: false, stream: true, model: 'nowhere/x' }, io)).rejects.toMatchObject({ code: 'unknown_provider' })
 })

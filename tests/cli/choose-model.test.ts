@@ -27,12 +27,12 @@ const tags = (...list: unknown[]) => json({ models: list }, '/api/tags')
 const choose = async (options: { model?: string; baseURL?: string; env?: Record<string, string>; cwd?: string; probeMs?: number }) =>
   chooseModel({ probeMs: 10_000, cwd: options.cwd ?? (await tempFolder()), ...options, env: { ...bareEnv, ...options.env } })
 
-describe('which model is used', () => {
-  it('takes the demo model when nothing else is there', async () => {
+describe('chooseModel', () => {
+  it('chooses the demo model if there is nothing else', async () => {
     expect(await choose({})).toEqual({ model: 'demo', name: 'demo', source: 'demo', why: 'no key found' })
   })
 
-  it('goes by --model, TOOLLOOP_MODEL, the file, a key, a local server, in this order', async () => {
+  it('prefers --model, TOOLLOOP_MODEL, the file, a key, a local server, in this order', async () => {
     const cwd = await tempFolder({ 'toolloop.yaml': 'model: custom/from-file\n' })
     const env = { TOOLLOOP_MODEL: 'custom/from-env', OPENAI_API_KEY: 'k', OLLAMA_HOST: await serve(tags({ name: 'local' })) }
     expect(await choose({ model: 'custom/from-option', env, cwd })).toMatchObject({ model: 'custom/from-option', source: 'option' })
@@ -48,7 +48,7 @@ describe('which model is used', () => {
     expect(await choose({ env: { OLLAMA_HOST: env.OLLAMA_HOST } })).toMatchObject({ name: 'ollama/local', source: 'server' })
   })
 
-  it('S3-2 hands on the backend the file names, whoever names the model', async () => {
+  it('S3-2 returns the backend in the file, whatever names the model', async () => {
     const cwd = await tempFolder({ 'toolloop.yaml': 'backend: langchain\n' })
     expect(await choose({ cwd })).toEqual({ model: 'demo', name: 'demo', source: 'demo', why: 'no key found', backend: 'langchain' })
     const wrong = await tempFolder({ 'toolloop.yaml': 'backend: graph\n' })
@@ -58,7 +58,7 @@ describe('which model is used', () => {
     })
   })
 
-  it('S4-16 hands on what the file says of providers, whoever names the model', async () => {
+  it('S4-16 returns the providers in the file, whatever names the model', async () => {
     const cwd = await tempFolder({
       'toolloop.yaml': 'providers:\n  inhouse: { driver: openai, baseURL: http://127.0.0.1:9/v1, apiKeyOptional: true }\n',
     })
@@ -92,18 +92,18 @@ describe('which model is used', () => {
     await expect(choose({ cwd })).rejects.toMatchObject({ code: 'invalid_option', message: expect.stringMatching(message) })
   })
 
-  it('goes on when a file says nothing about a model', async () => {
+  it('continues if the file does not name a model', async () => {
     expect(await choose({ cwd: await tempFolder({ 'toolloop.yaml': '# model: openai/gpt\n' }) })).toMatchObject({ source: 'demo' })
     expect(await choose({ cwd: await tempFolder({ 'toolloop.yaml': 'limits: {}\n' }) })).toMatchObject({ source: 'demo' })
   })
 
-  it('takes an empty key for none', async () => {
+  it('treats an empty key as none', async () => {
     expect(await choose({ env: { OPENAI_API_KEY: ' ' } })).toMatchObject({ source: 'demo' })
   })
 })
 
 describe('--base-url', () => {
-  it('goes with the configured model', async () => {
+  it('applies to the configured model', async () => {
     expect(await choose({ model: 'openai/a/b', baseURL: 'http://127.0.0.1:9/v1' })).toMatchObject({
       model: { provider: 'openai', model: 'a/b', baseURL: 'http://127.0.0.1:9/v1' },
       name: 'openai/a/b',
@@ -113,7 +113,7 @@ describe('--base-url', () => {
     })
   })
 
-  it('without a model asks that server for its first, embedding models aside', async () => {
+  it('without a model uses the server’s first one, except embedding models', async () => {
     const baseURL = `http://${await serve(models('text-embedding-3', 'chat-1', 'chat-2'))}/v1`
     expect(await choose({ baseURL, env: { OPENAI_API_KEY: 'k' } })).toMatchObject({
       model: { provider: 'custom', model: 'chat-1', baseURL },
@@ -121,7 +121,7 @@ describe('--base-url', () => {
     })
   })
 
-  it('says what is wrong with a server that has no list of models', async () => {
+  it('reports a server that has no list of models', async () => {
     const baseURL = `http://${await serve((_request, response) => response.end('<html>'))}/v1`
     await expect(choose({ baseURL })).rejects.toMatchObject({
       code: 'connection_failed',
@@ -131,8 +131,8 @@ describe('--base-url', () => {
   })
 })
 
-describe('model servers on this machine', () => {
-  it('are found in their order, each asked at its own address; what is no model server is passed over', async () => {
+describe('findServers', () => {
+  it('returns servers in order, each asked at its own address; ignores other servers', async () => {
     const [ollama, lmstudio, vllm] = await Promise.all([
       serve(json({ models: null }, '/api/tags')),
       serve(models('nomic-embed-text', 'qwen')),
@@ -144,14 +144,14 @@ describe('model servers on this machine', () => {
       { provider: 'ollama', baseURL: `http://${ollama}/v1`, models: [] },
       { provider: 'lmstudio', baseURL: `http://${lmstudio}/v1`, models: ['qwen'] },
     ])
-    // Ollama runs but has no model, so the next one is taken.
+    // Ollama runs but has no models, so the next server is chosen.
     expect(await choose({ env: { OLLAMA_HOST: ollama, LMSTUDIO_HOST: lmstudio } })).toMatchObject({
       name: 'lmstudio/qwen',
       source: 'server',
     })
   })
 
-  it('Ollama says itself what its models can do: those that call tools come first, those that can’t chat are left out', async () => {
+  it('puts Ollama’s models that call tools first, and leaves out those that can’t chat', async () => {
     const ollama = await serve(
       tags(
         { name: 'old-one' },
@@ -167,12 +167,12 @@ describe('model servers on this machine', () => {
     expect(await choose({ env: { OLLAMA_HOST: ollama } })).toMatchObject({ name: 'ollama/caller', source: 'server' })
   })
 
-  it('that do not answer in time are not there', async () => {
+  it('leaves out servers that do not answer in time', async () => {
     const silent = await serve(() => {})
     expect(await choose({ env: { OLLAMA_HOST: silent }, probeMs: 50 })).toMatchObject({ source: 'demo' })
   })
 
-  it('are looked for where the variables say', () => {
+  it('uses the addresses in the variables', () => {
     const urls = (env: Record<string, string>) => localServers(env).map(({ baseURL }) => baseURL)
     expect(urls({})).toEqual(['http://127.0.0.1:11434/v1', 'http://127.0.0.1:1234/v1', 'http://127.0.0.1:8000/v1'])
     expect(urls({ OLLAMA_HOST: '0.0.0.0', LMSTUDIO_HOST: ':4321', VLLM_HOST: 'https://gpu.lan/' })).toEqual([

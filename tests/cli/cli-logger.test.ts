@@ -13,15 +13,15 @@ function logged(flags: { verbose?: boolean; quiet?: boolean }): string {
   return io.err()
 }
 
-it('warnings and errors are lines for a person, without what has its own line', () => {
+it('shows warnings and errors as lines for a person, except what has its own line', () => {
   expect(logged({})).toBe('warning: healed apiKey="[redacted]" count=2\nerror: listener failed error="no\\u001b[2Jway"\n')
 })
 
-it('quiet leaves errors', () => {
+it('only shows errors with quiet', () => {
   expect(logged({ quiet: true })).toBe('error: listener failed error="no\\u001b[2Jway"\n')
 })
 
-it('H16 verbose logs everything as JSON, secrets redacted', () => {
+it('H16 logs everything as JSON with verbose, with secrets redacted', () => {
   const records = logged({ verbose: true })
     .trimEnd()
     .split('\n')

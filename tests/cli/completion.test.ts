@@ -44,11 +44,11 @@ describe('toolloop completion', () => {
     [['run', '--record', ''], []],
     [['doctor', '--y'], []],
     [['--unknown', 'do'], ['doctor']],
-  ])('knows what may stand behind %j', async (line, expected) => {
+  ])('completes %j', async (line, expected) => {
     expect(await words(...line)).toEqual(expected)
   })
 
-  it('refuses a shell it does not know', async () => {
+  it('refuses an unknown shell', async () => {
     expect(await completion('tcsh')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('Expected one of bash, zsh, fish, got `tcsh`'),
@@ -64,7 +64,7 @@ COMP_WORDS=(toolloop run --record a); COMP_CWORD=3; _toolloop; printf '%s\\n' "\
     expect(execFileSync('bash', ['-c', script], { encoding: 'utf8' })).toBe('--status\n0\n')
   })
 
-  it.each(['zsh', 'fish'])('is a script that %s takes, where there is one', async (shell) => {
+  it.each(['zsh', 'fish'])('prints a script that %s accepts, if it is installed', async (shell) => {
     const { code, stdout } = await completion(shell)
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('toolloop completion words --') })
     if (has(shell)) execFileSync(shell, ['-n', '-c', stdout], { cwd: join(main, '..') })

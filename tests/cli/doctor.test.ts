@@ -9,7 +9,7 @@ import { tempFolder } from './temp-folder.ts'
 
 const key = 'sk-not-a-real-key-0123456789abcdef'
 
-it('doctor --json says what is set up, and never a key’s value', async () => {
+it('doctor --json reports the setup, and never a key’s value', async () => {
   const mock = await startStrictProvider({ models: ['llama3.2'] })
   onTestFinished(() => mock.close())
   const env = { OPENAI_API_KEY: key, OLLAMA_HOST: mock.url }
@@ -30,7 +30,7 @@ it('doctor --json says what is set up, and never a key’s value', async () => {
   expect(diagnosis.optionalPackages.map(({ name }) => name)).toEqual(Object.keys(own.peerDependencies ?? {}))
 })
 
-it('doctor tells it in lines, and which model a run would use', async () => {
+it('doctor prints it as lines, with the model that a run would use', async () => {
   const io = fakeIO({ cwd: await tempFolder() })
   expect(await runCommand(['doctor'], io)).toBe(0)
   expect(io.out()).toContain('A run uses demo: no key found\nTo use another model ')
@@ -38,7 +38,7 @@ it('doctor tells it in lines, and which model a run would use', async () => {
   expect(io.err()).toBe('')
 })
 
-it('doctor fails when a run could not start, and says why', async () => {
+it('doctor fails with a reason if a run could not start', async () => {
   const io = fakeIO({ cwd: await tempFolder({ 'toolloop.yaml': 'model: 5' }) })
   expect(await runCommand(['doctor', '--json'], io)).toBe(1)
   expect(JSON.parse(io.out())).toMatchObject({ ok: false, problems: [expect.stringContaining('toolloop.yaml is invalid: /model')] })

@@ -3,12 +3,12 @@ import type { CliIO } from '../../src/cli/terminal/terminal.ts'
 
 export interface FakeIO extends CliIO {
   stdin: PassThrough & { isTTY?: boolean }
-  /** What has been written so far. */
+  /** The output so far. */
   out(): string
   err(): string
 }
 
-/** Variables of a machine without keys and without model servers (no connection to port 1 ever succeeds). */
+/** Variables of a machine without keys and model servers (no connection to port 1 ever succeeds). */
 export const bareEnv = { OLLAMA_HOST: '127.0.0.1:1', LMSTUDIO_HOST: '127.0.0.1:1', VLLM_HOST: '127.0.0.1:1' }
 
 /** Streams for a command that runs in this process. `tty`: all three are a terminal. */

@@ -16,14 +16,14 @@ async function init(cwd: string, ...args: string[]) {
   return { code: await runCommand(['init', ...args], io), stdout: io.out(), stderr: io.err() }
 }
 
-/** Node.js in a new project, which gets this package in place of an installed one. */
+/** Node.js in a new project, which uses this package in place of an installed one. */
 async function node(folder: string, ...args: string[]) {
   const env = { PATH: process.env.PATH, HOME: folder, ...bareEnv }
   return promisify(execFile)(process.execPath, ['--no-warnings', '--import', self, ...args], { cwd: folder, env })
 }
 
 describe('toolloop init', () => {
-  it('writes a project whose agent, tests, chat and service run at once, without a key', async () => {
+  it('creates a project whose agent, tests, chat and service run immediately, without a key', async () => {
     const cwd = await tempFolder()
     const { code, stdout, stderr } = await init(cwd, 'My Agent')
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Next: cd 'My Agent' && npm install && npm start\n" })
@@ -44,7 +44,7 @@ describe('toolloop init', () => {
     expect((await stat(join(folder, 'toolloop.yaml'))).mode & 0o077).toBe(0)
   })
 
-  it('writes nothing where one of its files is already', async () => {
+  it('writes nothing if one of its files exists', async () => {
     const cwd = await tempFolder({ 'tools.ts': 'mine' })
     const { code, stderr } = await init(cwd)
     expect(stderr).toContain(`Expected a folder without tools.ts, got ${cwd}. Nothing was written.`)

@@ -10,13 +10,13 @@ const load = async (files: Record<string, string>, ...paths: string[]) => {
 }
 const namesOf = async (...given: Parameters<typeof load>) => (await load(...given)).map(({ name }) => name)
 
-describe('a tool module', () => {
-  it('exports tools by name; what is no tool is not its business', async () => {
+describe('loadTools', () => {
+  it('loads named exports that are tools, and ignores others', async () => {
     const source = `export const a: object = ${tool('a')}\nexport const limit = 5\nexport function helper(): void {}\nexport const b = ${tool('b')}`
     expect(await namesOf({ 'tools.ts': source })).toEqual(['a', 'b'])
   })
 
-  it('exports a default array, one tool, an object of tools or a registry', async () => {
+  it('loads a default array, a single tool, an object of tools or a registry', async () => {
     expect(await namesOf({ 'a.mjs': `export default [${tool('a')}, ${tool('b')}]` })).toEqual(['a', 'b'])
     expect(await namesOf({ 'a.mjs': `export default ${tool('one')}` })).toEqual(['one'])
     expect(await namesOf({ 'a.mjs': `export default { x: ${tool('x')} }` })).toEqual(['x'])
@@ -26,16 +26,16 @@ describe('a tool module', () => {
     expect(await namesOf({ 'a.mts': `export default ${registry} list() { return [${tool('r')}] } })()` })).toEqual(['r'])
   })
 
-  it('exports one tool twice, by name and in the default array, and it counts once', async () => {
+  it('counts a tool once that is exported by name and in the default array', async () => {
     expect(await namesOf({ 'a.mjs': `export const a = ${tool('a')}\nexport default [a]` })).toEqual(['a'])
   })
 
-  it('may be one of several, in order', async () => {
+  it('loads several modules in order', async () => {
     expect(await namesOf({ 'b.mjs': `export const b = ${tool('b')}`, 'a.ts': `export const a = ${tool('a')}` })).toEqual(['b', 'a'])
   })
 })
 
-describe('a tool module that is not usable is named, with the reason', () => {
+describe('loadTools names an unusable module, with the reason', () => {
   it.each<[string, Record<string, string>, string, RegExp]>([
     ['no file', {}, 'gone.ts', /Expected `--tools` to name a module, found no file at .*gone\.ts$/],
     ['a folder', { 'd/x.ts': '' }, 'd', /found no file at/],
@@ -76,7 +76,7 @@ describe('a tool module that is not usable is named, with the reason', () => {
     await expect(load(files, path)).rejects.toMatchObject({ code: 'invalid_option', message: expect.stringMatching(message) })
   })
 
-  it('a bad tool', async () => {
+  it('for an invalid tool', async () => {
     const bad = `{ name: 'no spaces please', description: '', parameters: {} }`
     await expect(load({ 'a.ts': `export const t = ${bad}` })).rejects.toMatchObject({
       code: 'invalid_tool',
@@ -84,7 +84,7 @@ describe('a tool module that is not usable is named, with the reason', () => {
     })
   })
 
-  it('H19 one name in two modules', async () => {
+  it('H19 for a name in two modules', async () => {
     const files = { 'a.ts': `export const a = ${tool('same')}`, 'b.ts': `export const b = ${tool('same')}` }
     await expect(load(files)).rejects.toMatchObject({
       code: 'invalid_tool',
@@ -93,8 +93,8 @@ describe('a tool module that is not usable is named, with the reason', () => {
   })
 })
 
-describe('a module that breaks while it is loaded is told of with the place', () => {
-  // As processes: Vitest loads modules in a way of its own.
+describe('loadTools names the position of an error during loading', () => {
+  // In child processes, because Vitest loads modules in its own way.
   const broken: [string, Record<string, string>, string][] = [
     [
       'JavaScript that can’t be parsed',

@@ -7,7 +7,7 @@ import { fakeIO } from './fake-io.ts'
 
 const writer = (columns = 60) => new MarkdownWriter({ style: (styles, text) => `{${styles.join(' ')}:${text}}`, columns: () => columns })
 
-/** All of a text, given at once. */
+/** A complete text, written at once. */
 function shown(text: string, columns?: number): string {
   const markdown = writer(columns)
   return markdown.push(text) + markdown.end()
@@ -19,7 +19,7 @@ describe('Markdown on a terminal', () => {
     ['a link with many brackets', `[a]( ${'((((a)'.repeat(30)}))))`],
     ['marks that nothing ends', `${'[a](b'.repeat(2_000)}${' *a'.repeat(2_000)}${' `'.repeat(2_000)}`],
     ['code with a long name', `~~~${' '.repeat(20_000)}\``],
-  ])('is read in a time that grows with its length: %s', (_, text) => {
+  ])('is read in time linear in its length: %s', (_, text) => {
     const begun = performance.now()
     const markdown = writer()
     expect(markdown.push(text) + markdown.end()).not.toBe('')
@@ -44,13 +44,13 @@ describe('Markdown on a terminal', () => {
     expect(shown(text)).toBe(expected)
   })
 
-  it('a table has columns of one width; one that is wider than the screen is left as it is', () => {
+  it('shows a table in columns of equal width, and unchanged if it is wider than the screen', () => {
     const table = '| a | n |\n|---|--:|\n| **x** | 10 |\n| 好 | 2 |\n'
     expect(shown(table)).toBe('{bold:a} {dim: │ } {bold:n}\n{dim:───┼───}\n{bold:x} {dim: │ }10\n好{dim: │ } 2\n')
     expect(shown(table, 7)).toBe(table)
   })
 
-  it('in whatever pieces it arrives, it looks the same in the end, and nothing is lost', () => {
+  it('looks the same in whatever pieces it arrives, and loses nothing', () => {
     const unit = fc.constantFrom(
       'a',
       ' ',
@@ -81,7 +81,7 @@ describe('Markdown on a terminal', () => {
       fc.property(fc.array(unit, { maxLength: 60 }), (pieces) => {
         const markdown = writer()
         const streamed = `${pieces.map((piece) => markdown.push(piece)).join('')}${markdown.end()}`
-        // A look that is written in two parts is the same look.
+        // A style that is written in two parts is the same style.
         const joined = (text: string) => text.replace(/\{([a-z ]+):/g, '⟨').replaceAll('}', '')
         expect(joined(streamed).replaceAll('⟨', '')).toBe(joined(shown(pieces.join(''))).replaceAll('⟨', ''))
       }),
@@ -89,7 +89,7 @@ describe('Markdown on a terminal', () => {
     )
   })
 
-  it('text is shown as it comes, but for what more of it decides', () => {
+  it('is shown as it arrives, except for parts that depend on later text', () => {
     const markdown = writer()
     expect(markdown.push('Some wor')).toBe('Some wor')
     expect(markdown.push('ds **bo')).toBe('ds ')
@@ -110,12 +110,12 @@ describe('an answer', () => {
     return io.out()
   }
 
-  it('is written as it is to a pipe, and on a terminal without colours', () => {
+  it('is written unchanged to a pipe, and to a terminal without colors', () => {
     expect(written({}, false)).toBe('**Bold** \x1b[2J\x1b]8;;https://evil.example\x07x\n')
     expect(written({ NO_COLOR: '1' }, true)).toBe('**Bold** [2J]8;;https://evil.examplex\n')
   })
 
-  it('can not steer the terminal: what has a look is this program’s', () => {
+  it('can’t control the terminal: all styles are this program’s', () => {
     const shownText = written({}, true)
     expect(stripVTControlCharacters(shownText)).toBe('Bold [2J]8;;https://evil.examplex\n')
     expect(shownText).toContain('\x1b[1mBold\x1b[22m')

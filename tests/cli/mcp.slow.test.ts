@@ -35,7 +35,7 @@ it('toolloop mcp serves built-in and own tools to a client, whatever they print,
   )
 })
 
-it('toolloop mcp refuses options that mean nothing to it, and says what is wrong with a module', async () => {
+it('toolloop mcp refuses options without a meaning, and reports an invalid module', async () => {
   const cwd = await tempFolder()
   const [wrong, missing, bare] = await Promise.all([
     runCli(['mcp', '--json'], { cwd }),
@@ -47,7 +47,7 @@ it('toolloop mcp refuses options that mean nothing to it, and says what is wrong
   expect(bare).toMatchObject({ code: 0, stdout: '' })
 })
 
-it('toolloop mcp login signs in to a server of the configuration in a browser, and keeps the tokens for other processes; logout removes them', async () => {
+it('toolloop mcp login signs in to a configured server in a browser, and stores the tokens for other processes; logout removes them', async () => {
   await using server = await startOAuthServer()
   const cwd = await tempFolder({
     'toolloop.yaml': `mcp: { servers: { wiki: { url: '${server.url}', auth: {} }, files: { command: ls } } }`,
@@ -72,7 +72,7 @@ it('toolloop mcp login signs in to a server of the configuration in a browser, a
     code: 0,
     stdout: expect.stringMatching(/^Signed out of wiki\./),
   })
-  // The file of a lock stays, empty.
+  // The empty lock file stays.
   const left = await readdir(join(cwd, '.toolloop', 'mcp'))
   expect(left.filter((name) => !name.endsWith('.lock'))).toEqual([])
   expect(await runCli(['mcp', 'logout', 'wiki'], { cwd })).toMatchObject({ code: 0, stdout: 'Nothing is stored for wiki.\n' })
@@ -80,7 +80,7 @@ it('toolloop mcp login signs in to a server of the configuration in a browser, a
   expect(unknown).toMatchObject({ code: 2, stderr: expect.stringMatching(/which are wiki; got `files`/) })
 })
 
-it('toolloop mcp --http serves them at /mcp to who has the token, and ends with 0 on SIGTERM', async () => {
+it('toolloop mcp --http serves them at /mcp to clients with the token, and exits with 0 on SIGTERM', async () => {
   const cwd = await tempFolder()
   const token = 'kR7-token-of-this-test'
   const cli = startCli(['mcp', '--http', '--port', '0'], { cwd, env: { TOOLLOOP_TOKEN: token }, input: null })

@@ -14,7 +14,7 @@ async function run(args: string[], options: { tty?: boolean; input?: string; env
   return { code, stdout: io.out(), stderr: io.err() }
 }
 
-describe('a command line that can’t be run has exit code 2, a reason and a hint', () => {
+describe('an invalid command line exits with 2, a reason and a hint', () => {
   it.each<[string[], RegExp]>([
     [['--modle', 'x', 'Hi'], /unknown option '--modle'\n\(Did you mean --model\?\)\n\(toolloop --help/],
     [['Hi', '--max-iterations', '0'], /Expected an integer ≥ 1, got `0`/],
@@ -45,7 +45,7 @@ describe('a command line that can’t be run has exit code 2, a reason and a hin
     expect(stderr).toMatch(message)
   })
 
-  it('with --json says it on stdout as well', async () => {
+  it('prints it to stdout too with --json', async () => {
     const { code, stdout } = await run(['Hi', '--json', '--tools', 'gone.ts'])
     expect(code).toBe(2)
     expect(JSON.parse(stdout)).toEqual({ error: { code: 'invalid_option', message: expect.stringContaining('gone.ts') } })
@@ -70,8 +70,8 @@ describe('a prompt that looks like a command', () => {
   })
 })
 
-describe('without a prompt', () => {
-  it('on a terminal the chat opens, unless data is asked for', async () => {
+describe('a command line without a prompt', () => {
+  it('opens the chat on a terminal, unless data is requested', async () => {
     const { code, stderr } = await run(['-m', 'demo'], { tty: true })
     expect(code).toBe(0)
     expect(stderr).toContain('/help lists the commands')
@@ -79,7 +79,7 @@ describe('without a prompt', () => {
     expect(await run(['--json'], { tty: true })).toMatchObject({ code: 2, stderr: expect.stringContaining('Expected a prompt, got none') })
   })
 
-  it('elsewhere there are two examples, which work as they stand', async () => {
+  it('otherwise prints two examples that can be copied', async () => {
     const { code, stderr } = await run([])
     expect(code).toBe(2)
     const [, example = '', piped = ''] = /Try:\n {2}toolloop "(.*)"\n {2}echo "(.*)" \| toolloop\n$/.exec(stderr) ?? []
@@ -87,7 +87,7 @@ describe('without a prompt', () => {
     expect((await run([], { input: `${piped}\n` })).stdout).toMatch(/Tokyo.* \d\d:\d\d/)
   })
 
-  it('the examples begin as this program was started', async () => {
+  it('starts the examples with the command that was used', async () => {
     const started = (npm_lifecycle_event: string) => run([], { env: { npm_lifecycle_event } })
     expect((await started('start')).stderr).toMatch(/ {2}npm start -- "What.*\n {2}echo ".*" \| npm start\n/)
     expect((await started('npx')).stderr).toMatch(/ {2}npx toolloop "What.*\n {2}echo ".*" \| npx toolloop\n/)
@@ -95,19 +95,19 @@ describe('without a prompt', () => {
 })
 
 describe('help', () => {
-  it('has the options, examples and exit codes', async () => {
+  it('lists options, examples and exit codes', async () => {
     const { code, stdout, stderr } = await run(['--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     for (const text of ['--model <provider/name>', 'Examples\n', 'toolloop doctor', describeExitCodes()]) expect(stdout).toContain(text)
   })
 
-  it('of a command has the options that it takes', async () => {
+  it('lists the options of a command', async () => {
     const { stdout } = await run(['doctor', '--help'])
     expect(stdout).toContain('--json')
     expect(stdout).not.toContain('--tools')
   })
 
-  it('lists one line for every exit code', () => {
+  it('has one line for every exit code', () => {
     const codes = describeExitCodes()
       .split('\n')
       .map((line) => Number.parseInt(line, 10))
@@ -121,7 +121,7 @@ it('--version prints the version', async () => {
   expect(stdout).toMatch(/^\d+\.\d+\.\d+\S*\n$/)
 })
 
-it('a Node.js that is too old is told so in one line', async () => {
+it('an old Node.js gets one line that says so', async () => {
   const old = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.19.0" } })'
   const { code, stdout, stderr } = await runCli(['--help'], {
     cwd: await tempFolder(),

@@ -12,7 +12,7 @@ const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 export const hasTerminal: boolean = spawnSync('python3', ['-c', 'import pty']).status === 0
 if (!hasTerminal) console.warn('SKIPPED: the chat is not tested on a real terminal, there is no python3 here to open one')
 
-/** Runs a command on a new terminal, and joins that with standard input and output. */
+/** Runs a command on a new terminal, and connects that to standard input and output. */
 const bridge = `
 import fcntl, os, pty, select, struct, sys, termios
 rows, columns = int(sys.argv[1]), int(sys.argv[2])
@@ -49,20 +49,20 @@ export interface TerminalSession {
   type(keys: string): void
   /** Everything that has been written to the terminal. */
   screen(): string
-  /** Resolves when the terminal shows \`text\`, on one line or several, whatever it was written with. */
+  /** Resolves when the terminal shows \`text\`, on one line or several, with any styles. */
   displays(text: string): Promise<void>
-  /** Makes the terminal another size. */
+  /** Resizes the terminal. */
   resize(rows: number, columns: number): void
-  /** Resolves when the terminal has been sent \`text\` \`times\` times. */
+  /** Resolves when the terminal has received \`text\` \`times\` times. */
   shows(text: string | RegExp, times?: number): Promise<void>
   ended: Promise<number | null>
   /** The command's own process. */
   pid(): number
-  /** Ends a chat by Ctrl-D at its next prompt, before which nobody hears it; resolves with the exit code. */
+  /** Ends a chat with Ctrl-D at its next prompt, which is the first to react to it. Resolves with the exit code. */
   leaves(): Promise<number | null>
 }
 
-/** Starts the real command line on a terminal of its own. */
+/** Starts the real command line on its own terminal. */
 export function startOnTerminal(
   args: readonly string[],
   { cwd, env = {}, rows = 40, columns = 100 }: { cwd: string; env?: Record<string, string>; rows?: number; columns?: number },

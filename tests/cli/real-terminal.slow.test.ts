@@ -23,8 +23,8 @@ async function provider(options: MockProviderOptions) {
   return { mock, prompts, model: ['--no-builtin-tools', '-m', 'custom/mock-model', '--base-url', mock.baseURL] }
 }
 
-describe.skipIf(!hasTerminal)('on a real terminal', () => {
-  it('a paste of five lines is one request, which is not sent before Enter', async () => {
+describe.skipIf(!hasTerminal)('a real terminal', () => {
+  it('makes a paste of five lines one request, which only Enter sends', async () => {
     const { prompts, model } = await provider({ script: ['Read it.', 'And that.'] })
     const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
     await chat.shows('\x1b[?2004h')
@@ -39,12 +39,12 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(chat.screen().lastIndexOf('\x1b[?2004l')).toBeGreaterThan(chat.screen().lastIndexOf('\x1b[?2004h'))
   })
 
-  it('keys pressed while an answer is given are never sent: they are the next line, to be edited', async () => {
+  it('never sends keys pressed during an answer: they become the next line, to be edited', async () => {
     const held = Promise.withResolvers<void>()
     const { prompts, mock, model } = await provider({ script: [{ before: held.promise, text: 'First answer.' }, 'Second answer.'] })
     const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
     await chat.shows('> ')
-    // In one piece, as a terminal that does not mark pastes would send the first lines.
+    // In one piece, of which a terminal without marked pastes would send the first lines.
     chat.type(`one\rtwo\rthrr\x7fee\r${pasted('four\nfive\n')}`)
     await mock.waitForRequest()
     await chat.displays('> two\n  three\n  four\n  five')
@@ -57,7 +57,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(prompts()).toEqual(['one', 'two\nthree\nfour\nfive!'])
   })
 
-  it('what is typed while an answer is written stands below it, and Enter alone makes it the next prompt', async () => {
+  it('shows text typed during an answer below it, and only Enter makes it the next prompt', async () => {
     const held = Promise.withResolvers<void>()
     const { prompts, mock, model } = await provider({
       script: [{ text: 'First words', hang: true }, { before: held.promise, text: 'Second answer.' }, 'Third answer.'],
@@ -68,7 +68,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     await chat.displays('> one\nFirst words')
     chat.type('no, this: ')
     await chat.displays('> one\nFirst words\n> no, this:')
-    // Interrupted, to say something else.
+    // Interrupted to say something else.
     chat.type('\x03')
     await chat.displays('aborted\n> no, this:')
     chat.type('two\r')
@@ -89,7 +89,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(prompts()).toEqual(['one', 'no, this: two', 'three'])
   })
 
-  it('what was entered for the time after an answer is given back when the answer is not given', async () => {
+  it('gives back text entered during an answer if the answer is interrupted', async () => {
     const { prompts, mock, model } = await provider({ script: [{ text: 'Thinking', hang: true }] })
     const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
     await chat.shows('> ')
@@ -109,7 +109,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(prompts()).toEqual(['one'])
   })
 
-  it('Ctrl-D while an answer is written ends the chat after it', async () => {
+  it('ends the chat after the current answer on Ctrl-D', async () => {
     const held = Promise.withResolvers<void>()
     const { mock, model } = await provider({ script: [{ before: held.promise, text: 'The answer.' }] })
     const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
@@ -123,7 +123,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(chat.screen()).toContain('The answer.')
   })
 
-  it.each([20, 40, 80, 200])('notes, answers and questions are broken between words on %i columns', async (columns) => {
+  it.each([20, 40, 80, 200])('wraps notes, answers and questions between words on %i columns', async (columns) => {
     const text = 'Words of an answer that is longer than any of these screens, '.repeat(5).trim()
     const { model } = await provider({ script: [{ text, toolCalls: [{ name: 'wipe', arguments: { disk: 1 } }] }, 'Refused.'] })
     const tools = "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => 'wiped it' }"
@@ -143,7 +143,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
       expect([...words].join(' ')).toContain(word)
   })
 
-  it('Ctrl-C ends an answer, also in the middle of a paste that never ends; Ctrl-D leaves; the terminal is left as it was', async () => {
+  it('stops an answer on Ctrl-C, even during a paste without an end; Ctrl-D ends the chat; the terminal is restored', async () => {
     const { mock, model } = await provider({ script: [{ text: 'Thinking about', hang: true }] })
     const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
     await chat.shows('> ')
@@ -158,7 +158,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
   })
 
   it.skipIf(process.platform !== 'linux').each(['SIGTSTP', 'SIGSTOP'] as const)(
-    'stopped by %s and gone on with, it reads keys as before',
+    'reads keys as before after it was stopped by %s and continued',
     async (signal) => {
       const { prompts, model } = await provider({ script: ['Read it.'] })
       const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
@@ -171,7 +171,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
       process.kill(pid, signal)
       await expect.poll(() => readFileSync(`/proc/${pid}/stat`, 'utf8')).toMatch(/\) T /)
       if (signal === 'SIGTSTP') expect(modes()).not.toContain('-icanon')
-      // As a shell does that has the terminal now.
+      // Like a shell that has the terminal now.
       execFileSync('stty', ['sane', '-F', terminal])
       process.kill(pid, 'SIGCONT')
       await expect.poll(modes).toContain('-icanon')
@@ -182,11 +182,11 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     },
   )
 
-  it('Ctrl-C in the program that edits a call ends that program, not the chat', async () => {
+  it('sends Ctrl-C to the program that edits a call, not to the chat', async () => {
     const { model } = await provider({ script: [{ toolCalls: [{ name: 'wipe', arguments: { disk: 1 } }] }, 'Refused.'] })
     const tools = "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => 'wiped it' }"
     const cwd = await tempFolder({ 't.mjs': tools })
-    // One program: some shells lose a signal that comes while they start the next.
+    // A single program: some shells lose a signal that arrives while they start the next one.
     const chat = startOnTerminal(['chat', ...model, '-t', 't.mjs'], { cwd, env: { EDITOR: 'tail -f' } })
     await chat.shows('> ')
     chat.type('wipe it\r')
@@ -200,7 +200,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(await chat.leaves()).toBe(0)
   })
 
-  it('a yes pressed before the question is there approves nothing', async () => {
+  it('approves nothing by a yes pressed before the question', async () => {
     const held = Promise.withResolvers<void>()
     const wipe = { toolCalls: [{ name: 'wipe', arguments: { disk: 1 } }] }
     const { mock, model } = await provider({ script: [{ before: held.promise, ...wipe }, 'Refused.'] })
@@ -217,7 +217,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(JSON.stringify(mock.requests[1]?.body.messages)).toContain('wrong disk')
   })
 
-  it('a call that does not fit the screen is shown page by page, and runs as it was shown', async () => {
+  it('shows a call that does not fit the screen page by page, and runs it as shown', async () => {
     const script = `${'x'.repeat(3_000)}\u202e${' '.repeat(4_000)}; rm -rf ~`
     const { mock, model } = await provider({ script: [{ toolCalls: [{ name: 'sh', arguments: { token: 'hunter2', script } }] }, 'Done.'] })
     const tools =
@@ -229,7 +229,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     })
     await terminal.shows('more lines of arguments: Enter shows them, or why not:')
     expect(terminal.screen()).not.toContain('rm -rf')
-    // A yes to what has not been seen is none.
+    // A yes to unseen arguments does not count.
     terminal.type('y\r')
     await terminal.shows('more lines of arguments', 2)
     for (let pages = 2; pages < 5; pages++) {
@@ -250,7 +250,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
   it.each([
     ['Ctrl-D', '\x04', 0, 'Not then.'],
     ['Ctrl-C', '\x03', 130, 'aborted'],
-  ])('%s at a question approves nothing', async (_key, key, code, said) => {
+  ])('approves nothing if %s ends a question', async (_key, key, code, said) => {
     const { model } = await provider({ script: [{ toolCalls: [{ name: 'wipe', arguments: {} }] }, 'Not then.'] })
     const tools =
       "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => console.log('wiped it') }"
@@ -262,7 +262,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(terminal.screen()).not.toContain('wiped it')
   })
 
-  it('a question of a tool is answered like an approval, field by field, and the run goes on', async () => {
+  it('asks a tool’s question like an approval, field by field, and the run continues', async () => {
     const { mock, model } = await provider({ script: [{ toolCalls: [{ name: 'book', arguments: {} }] }, 'Booked.'] })
     const cwd = await tempFolder({ 't.mjs': askingTool })
     const chat = startOnTerminal(['chat', ...model, '-t', 't.mjs', '--session', 'trip'], { cwd })
@@ -283,7 +283,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     )
   })
 
-  it('Ctrl-C at a question of a chat ends the run, and the next prompt goes on with the conversation', async () => {
+  it('ends the run on Ctrl-C at a question, and the next prompt continues the conversation', async () => {
     const { mock, model } = await provider({ script: [{ toolCalls: [{ name: 'book', arguments: {} }] }, 'As you like.'] })
     const cwd = await tempFolder({ 't.mjs': askingTool })
     const chat = startOnTerminal(['chat', ...model, '-t', 't.mjs', '--session', 'trip'], { cwd })
@@ -301,7 +301,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(sent.at(-1)?.content).toBe('Never mind.')
   })
 
-  it('arguments are edited in EDITOR before they run, and the change is shown', async () => {
+  it('edits arguments in EDITOR before they run, and shows the change', async () => {
     const { mock, model } = await provider({ script: [{ toolCalls: [{ name: 'pay', arguments: { euros: 250 } }] }, 'Done.'] })
     const tools = `export const t = { name: 'pay', description: '', parameters: {}, approval: true, execute: ({ euros }) => 'paid ' + euros }`
     const terminal = startOnTerminal([...model, '-t', 't.mjs', 'Pay.'], {
@@ -318,7 +318,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(JSON.stringify(mock.requests[1]?.body.messages)).toContain('paid 20')
   })
 
-  it('a prompt has several lines, by Alt-Enter, Ctrl-J, or a backslash at the end of one; it is edited as a whole, in any size of window', async () => {
+  it('edits a prompt of several lines (Alt-Enter, Ctrl-J, or a backslash) as a whole, in a window of any size', async () => {
     const { prompts, model } = await provider({ script: ['Read it.'] })
     const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder(), rows: 10, columns: 60 })
     await chat.shows('> ')
@@ -335,7 +335,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(prompts()).toEqual(['one! and this is longer than the window\ntwo\nthree\nfour'])
   })
 
-  it('prompts of an earlier chat are at hand: by Up, and by a search', async () => {
+  it('offers prompts of an earlier chat by Up and by search', async () => {
     const { prompts, model } = await provider({ script: ['One.', 'Two.', 'Three.', 'Four.'] })
     const cwd = await tempFolder()
     const say = async (keys: string[], answers: string[]) => {
@@ -352,7 +352,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(prompts()).toEqual(['first\nline', 'second', 'first\nline again', 'first\nline'])
   })
 
-  it('Tab completes a file, which is then a part of the prompt; one that can not be attached is given back', async () => {
+  it('completes a file with Tab and attaches it; gives the prompt back if it can’t be attached', async () => {
     const { prompts, model } = await provider({ script: ['Read it.'] })
     const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder({ 'notes/first.md': 'It is blue.', '.env': 'KEY=1' }) })
     await chat.shows('> ')
@@ -366,7 +366,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(prompts()).toEqual(['Colour? @notes/first.md \n\n<file path="notes/first.md">\nIt is blue.\n</file>'])
   })
 
-  it('an answer’s Markdown is shown as it comes, in colours; with --plain, NO_COLOR or into a file it is written as it is', async () => {
+  it('renders an answer’s Markdown in colors as it arrives; with --plain, NO_COLOR or a file it is written unchanged', async () => {
     const text = '# Plan\n\n- **one** `x`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n'
     const { model } = await provider({ script: [text, text, text] })
     const cwd = await tempFolder()
@@ -385,7 +385,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(await shown([], {})).toContain(text)
   })
 
-  it('Ctrl-O shows the last call whole, above what is being typed', async () => {
+  it('shows the last call completely on Ctrl-O, above what is being typed', async () => {
     const tools = "export const t = { name: 'look', description: '', parameters: {}, execute: () => 'one\\ntwo' }"
     const { prompts, model } = await provider({ script: [{ toolCalls: [{ name: 'look', arguments: {} }] }, 'Seen.', 'Good.'] })
     const chat = startOnTerminal(['chat', ...model, '-t', 't.mjs'], { cwd: await tempFolder({ 't.mjs': tools }) })
@@ -401,7 +401,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(prompts().at(-1)).toBe('And now?')
   })
 
-  it('a bare toolloop opens the chat', async () => {
+  it('opens the chat for a plain toolloop', async () => {
     const terminal = startOnTerminal([], { cwd: await tempFolder() })
     await terminal.shows('/help lists the commands')
     await terminal.shows('> ')

@@ -39,7 +39,7 @@ function rendered(events: RunEvent[], options = {}) {
 }
 
 describe('tool lines', () => {
-  it('tell calls that run at the same time apart by their arguments', () => {
+  it('distinguish parallel calls by their arguments', () => {
     const { err } = rendered([
       { type: 'TOOL_CALL_START', meta: meta('c1'), tool: 'read', args: { path: 'a' } },
       { type: 'TOOL_CALL_START', meta: meta('c2'), tool: 'read', args: { path: 'b' } },
@@ -75,20 +75,20 @@ describe('tool lines', () => {
     expect(err()[0]).toHaveLength('→ write '.length + 120)
   })
 
-  it('are left out when it is to be quiet', () => {
+  it('are left out with quiet', () => {
     const { io } = rendered([{ type: 'TOOL_CALL_START', meta: meta('c1'), tool: 'read', args: {} }], { quiet: true })
     expect(io.err()).toBe('')
   })
 })
 
 describe('the answer', () => {
-  it('is completed by what was not streamed', () => {
+  it('is completed with what was not streamed', () => {
     const { io, renderer } = rendered([{ type: 'TEXT_DELTA', meta: meta(''), text: 'Let me look' }])
     renderer.finish(ended({ output: 'The result', stopReason: 'stopped' }))
     expect(io.out()).toBe('Let me look\nThe result\n')
   })
 
-  it('is not what an agent inside of a call says; its calls are shown', () => {
+  it('does not include the text of nested agents; their calls are shown', () => {
     const inside = { runId: 'b', parentRunId: 'r', parentToolCallId: 'c1', depth: 1, iteration: 1, time: 0 }
     const { io, renderer, err } = rendered([
       { type: 'MODEL_START', meta: meta(''), provider: 'p', model: 'm' },
@@ -106,7 +106,7 @@ describe('the answer', () => {
     expect(err()).toEqual(['→ helper {"task":"look"}', '→ look {}', '✓ look {} · 0 B', '✓ helper · 7 B'])
   })
 
-  it('F7 is one line where it was cut and continued', () => {
+  it('F7 is one line if it was cut and continued', () => {
     const { io, renderer } = rendered([
       { type: 'MODEL_START', meta: meta(''), provider: 'p', model: 'm' },
       { type: 'TEXT_DELTA', meta: meta(''), text: 'One, ' },
@@ -119,7 +119,7 @@ describe('the answer', () => {
     expect(io.out()).toBe('One, two.\n')
   })
 
-  it('F7 begins a new line behind one that was cut and is not continued', () => {
+  it('F7 starts a new line after one that was cut and not continued', () => {
     const { io, renderer } = rendered([
       { type: 'TEXT_DELTA', meta: meta(''), text: 'One, ' },
       { type: 'MODEL_END', meta: meta(''), provider: 'p', model: 'm', finishReason: 'length' },
@@ -130,7 +130,7 @@ describe('the answer', () => {
     expect(io.out()).toBe('One, \nTwo.\n')
   })
 
-  it('F21 says that it broke off, and begins on a new line', () => {
+  it('F21 says that it broke off, and starts on a new line', () => {
     const retry = { provider: 'p', model: 'm', errorCode: 'stream_cut', error: 'gone', delayMs: 0, discards: true } as const
     const { io, renderer } = rendered([
       { type: 'MODEL_START', meta: meta(''), provider: 'p', model: 'm' },
@@ -143,14 +143,14 @@ describe('the answer', () => {
     expect(io.err()).toContain('The answer broke off and starts again:')
   })
 
-  it('is not repeated when it was streamed', () => {
+  it('is not repeated if it was streamed', () => {
     const { io, renderer } = rendered([{ type: 'TEXT_DELTA', meta: meta(''), text: 'Done.\n' }])
     renderer.finish(ended({ output: 'Done.\n' }))
     expect(io.out()).toBe('Done.\n')
   })
 })
 
-it('every ending but an answer has one line', () => {
+it('describeEnding has one line for every ending except an answer', () => {
   const record = { id: 'c', tool: 'read', rawArguments: '', iteration: 1, outcome: 'ok', content: '', durationMs: 1, attempts: 1 } as const
   const endings: [Partial<RunResult>, string | undefined][] = [
     [{ stopReason: 'answered' }, undefined],
@@ -174,7 +174,7 @@ it('every ending but an answer has one line', () => {
   for (const [result, line] of endings) expect(describeEnding(ended(result))).toBe(line)
 })
 
-it('durations and sizes are rounded to what a person reads', () => {
+it('durations and sizes are rounded for people', () => {
   expect([0.4, 999, 1_000, 61_000].map(formatDuration)).toEqual(['0 ms', '999 ms', '1.0 s', '1 min 1 s'])
   expect([0, 1_023, 1_024, 5_242_880].map(formatBytes)).toEqual(['0 B', '1023 B', '1.0 KiB', '5.0 MiB'])
 })

@@ -15,11 +15,11 @@ async function run(args: readonly string[], cwd: string, env: Record<string, str
 const twice = (cwd: string) => Promise.all(['run.json', 'again.json'].map((name) => readFile(join(cwd, name), 'utf8')))
 
 describe('toolloop replay', () => {
-  it('plays a run of the demo model with its tools, and records the same bytes again', async () => {
+  it('replays a run of the demo model with its tools, and records the same bytes again', async () => {
     const cwd = await tempFolder({ 'a.ts': '', 'src/b.ts': '', 'README.md': '# Title\n' })
     const asked = await run(['run', '--record', 'run.json', 'How many TypeScript files are there, and what is 17 * 23?'], cwd)
     expect(asked.code).toBe(0)
-    // What is there now does not count.
+    // The current state does not matter.
     const elsewhere = await tempFolder({ 'run.json': await readFile(join(cwd, 'run.json'), 'utf8') })
     const { code, stdout, stderr } = await run(['replay', 'run.json', '--record', 'again.json'], elsewhere)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -29,7 +29,7 @@ describe('toolloop replay', () => {
     expect(second).toBe(first)
   })
 
-  it('plays a run against a provider that failed once, streamed and called tools, without asking it', async () => {
+  it('replays a run with a provider that failed once, streamed and called tools, without asking it', async () => {
     await using provider = await startStrictProvider({
       script: [
         { text: 'never sent', fault: { status: 429, headers: { 'retry-after': '0' } } },
@@ -54,7 +54,7 @@ describe('toolloop replay', () => {
     expect(provider.requests).toHaveLength(length)
   })
 
-  it('takes the place of no file that is no recording', async () => {
+  it('does not overwrite a file that is not a recording', async () => {
     const cwd = await tempFolder({ 'mine.json': '{"name":"mine"}' })
     await run(['run', '--record', 'run.json', 'What is 2 * 21?'], cwd)
     const { code, stderr } = await run(['replay', 'run.json', '--record', 'mine.json'], cwd)
@@ -63,7 +63,7 @@ describe('toolloop replay', () => {
     expect(await readFile(join(cwd, 'mine.json'), 'utf8')).toBe('{"name":"mine"}')
   })
 
-  it('shows the first difference of a changed prompt, and ends with code 9', async () => {
+  it('shows the first difference after a changed prompt, and exits with 9', async () => {
     const cwd = await tempFolder()
     await run(['run', '--record', 'run.json', '-i', 'Be brief.', 'What is 2 * 21?'], cwd)
     const changed = await run(['replay', 'run.json', '-i', 'Be polite.'], cwd)
@@ -80,7 +80,7 @@ describe('toolloop replay', () => {
     })
   })
 
-  it('asks a live model, and runs live tools, instead of the recorded ones', async () => {
+  it('asks a live model and runs live tools instead of the recorded ones', async () => {
     const cwd = await tempFolder({ 'a.ts': '' })
     await run(['run', '--record', 'run.json', 'How many TypeScript files are there?'], cwd)
     expect((await run(['replay', 'run.json', '--live-model', '--model', 'demo'], cwd)).code).toBe(0)

@@ -1,4 +1,4 @@
 import { resolveSelfForTools } from '../../src/cli/setup/resolve-self.ts'
 
-/** For `node --import`: a program gets this package, from `src`, where it imports `toolloop`. */
+/** For `node --import`: a program that imports `toolloop` gets this package, from `src`. */
 resolveSelfForTools()

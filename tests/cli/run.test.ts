@@ -14,10 +14,10 @@ export const add = defineTool({
   execute: (args) => { const { a, b } = args as Numbers; return { sum: a + b, big: 1n } },
 })`
 
-/** The same tool for a command that runs in this process, where modules are not loaded by Node.js itself. */
+/** The same tool for a command that runs in this process, where Node.js does not load modules itself. */
 const plainAddTool = addTool.replace(/^import .*\n/, '').replace('defineTool(', '(')
 
-/** Runs it in this process: what is asked is what it says and ends with, not how its process does. */
+/** Runs it in this process, because only its output and exit code matter. */
 async function runHere(args: readonly string[], { cwd, env = {} }: { cwd: string; env?: Record<string, string> }): Promise<FinishedCli> {
   const io = fakeIO({ cwd, env })
   io.stdin.end()
@@ -32,7 +32,7 @@ async function provider(options: MockProviderOptions) {
 const call = (args: object, name = 'add') => ({ text: 'Let me see.', toolCalls: [{ name, arguments: { ...args } }] })
 
 describe('toolloop run', () => {
-  it('keeps the limits of the configuration, which the command line goes over', async () => {
+  it('applies the limits of the configuration, which the command line overrides', async () => {
     const again = Array.from({ length: 8 }, (_, at) => call({ a: at, b: 1 }))
     const { mock, env, url } = await provider({ script: again })
     const cwd = await tempFolder({ 't.ts': plainAddTool, 'toolloop.yaml': 'limits: { maxIterations: 2, maxResultBytes: 20 }' })
@@ -46,7 +46,7 @@ describe('toolloop run', () => {
     expect((await runHere([...args, 'Add.'], { cwd: spent, env })).code).toBe(4)
   })
 
-  it('answers with the demo model and the built-in tools when there is no key: answer on stdout, the rest on stderr', async () => {
+  it('answers with the demo model and the built-in tools if there is no key: answer on stdout, the rest on stderr', async () => {
     const cwd = await tempFolder({ 'a.ts': '', 'src/b.ts': '', 'src/c.js': '' })
     const { code, stdout, stderr } = await runCli(['How many TypeScript files are in this project?'], { cwd })
     expect(code).toBe(0)
@@ -74,7 +74,7 @@ describe('toolloop run', () => {
     ])
   })
 
-  it('S3-3 a backend in toolloop.yaml that is not installed: one warning, and the run goes on with the other', async () => {
+  it('S3-3 warns once of a backend in toolloop.yaml that is not installed, and continues with the other', async () => {
     const cwd = await tempFolder({ 'toolloop.yaml': 'backend: langchain\n' })
     const hook = `import { registerHooks } from 'node:module'
       registerHooks({ resolve(name, context, next) { if (/^@?langchain/.test(name)) throw new Error('no ' + name); return next(name, context) } })`
@@ -85,7 +85,7 @@ describe('toolloop run', () => {
     expect(stderr.match(/the backend `langchain` could not be loaded, `native` is used instead/g)).toHaveLength(1)
   })
 
-  it('--json prints the result as one object, and nothing else', async () => {
+  it('prints the result as one object, and nothing else, with --json', async () => {
     const cwd = await tempFolder({ 'add.ts': addTool })
     const { env, url } = await provider({ script: [call({ a: 2, b: 3 }), 'It is 5.'] })
     const { code, stdout, stderr } = await runCli(['--json', '--quiet', '-t', 'add.ts', 'Add.', ...url], { cwd, env })
@@ -96,7 +96,7 @@ describe('toolloop run', () => {
     expect(result.messages).toHaveLength(4)
   })
 
-  it('H16 --events prints every event and at last the result as lines of JSON, without secrets', async () => {
+  it('H16 prints every event and finally the result as lines of JSON, without secrets, with --events', async () => {
     const cwd = await tempFolder({ 'add.ts': plainAddTool })
     const { env, url } = await provider({ script: [call({ a: 2, b: 3, pin: 'swordfish' }), 'It is 5.'] })
     const { code, stdout } = await runHere(['--events', '-t', 'add.ts', 'Add.', ...url], { cwd, env })
@@ -127,8 +127,8 @@ describe('toolloop run', () => {
   })
 })
 
-describe('toolloop run ends with an exit code that says how', () => {
-  it('3 at the iteration limit', async () => {
+describe('the exit code of toolloop run', () => {
+  it('is 3 at the iteration limit', async () => {
     const cwd = await tempFolder({ 'add.ts': plainAddTool })
     const { env, url } = await provider({ script: (_request, index) => call({ a: index, b: 0 }) })
     const { code, stderr } = await runHere(['-t', 'add.ts', '-n', '2', 'Add.', ...url], { cwd, env })
@@ -136,7 +136,7 @@ describe('toolloop run ends with an exit code that says how', () => {
     expect(stderr.trimEnd().split('\n').at(-1)).toBe('stopped: no answer after 2 iterations; --max-iterations allows more')
   })
 
-  it('4 at the deadline', async () => {
+  it('is 4 at the deadline', async () => {
     const cwd = await tempFolder()
     const { env, url } = await provider({ script: [{ hang: true }] })
     const { code, stdout, stderr } = await runHere(['--deadline', '0.2', 'Wait.', ...url], { cwd, env })
@@ -144,7 +144,7 @@ describe('toolloop run ends with an exit code that says how', () => {
     expect(stderr).toContain('stopped: the deadline passed')
   })
 
-  it('5 when the model fails', async () => {
+  it('is 5 if the model fails', async () => {
     const cwd = await tempFolder()
     const { env, url } = await provider({ faults: () => ({ status: 401 }), script: [] })
     const { code, stdout, stderr } = await runHere(['Hi.', ...url], { cwd, env })
@@ -152,7 +152,7 @@ describe('toolloop run ends with an exit code that says how', () => {
     expect(stderr).toMatch(/^model error: .*\(unauthorized\)$/m)
   })
 
-  it('F7 10 when the answer was cut, which is written as far as it came', async () => {
+  it('F7 is 10 if the answer was cut, which is printed as far as it came', async () => {
     const cwd = await tempFolder()
     const { env, url } = await provider({ script: [{ text: 'The first half', finishReason: 'length' }] })
     const { code, stdout, stderr } = await runHere(['Explain.', ...url], { cwd, env })
@@ -160,13 +160,13 @@ describe('toolloop run ends with an exit code that says how', () => {
     expect(stderr.trimEnd().split('\n').at(-1)).toBe('truncated: the answer was cut off at a token limit')
   })
 
-  it('2 when a key is missing, which one being said', async () => {
+  it('is 2 if a key is missing, with its name', async () => {
     const { code, stderr } = await runCli(['-m', 'openai/gpt-5.2', 'Hi.'], { cwd: await tempFolder() })
     expect(code).toBe(2)
     expect(stderr).toMatch(/error: .*OPENAI_API_KEY/)
   })
 
-  it('8 when a call needs an approval and nobody is there; --yes gives it', async () => {
+  it('is 8 if a call needs an approval and nobody is there; --yes approves it', async () => {
     const tools = plainAddTool.replace("effect: 'read'", 'approval: true')
     const cwd = await tempFolder({ 'add.ts': tools })
     const { env, url } = await provider({ script: [call({ a: 2, b: 3 }), call({ a: 2, b: 3 }), 'It is 5.'] })
@@ -180,7 +180,7 @@ describe('toolloop run ends with an exit code that says how', () => {
   it.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('H30 %s ends the run in an orderly way: what had been said stays, code %i', async (signal, expected) => {
+  ] as const)('H30 is set by %s, which ends the run in an orderly way: the text so far stays, code %i', async (signal, expected) => {
     const cwd = await tempFolder()
     const { mock, env, url } = await provider({ script: [{ text: 'Half an answer', hang: true }] })
     const { child, finished, prints } = startCli(['Talk.', ...url], { cwd, env, input: null })
@@ -189,11 +189,11 @@ describe('toolloop run ends with an exit code that says how', () => {
     const { code, stdout, stderr } = await finished
     expect({ code, stdout }).toEqual({ code: expected, stdout: 'Half an answer\n' })
     expect(stderr.trimEnd().split('\n').at(-1)).toBe('aborted')
-    // The request was given up, not left hanging.
+    // The request was aborted, not left hanging.
     await mock.waitForEnd(1)
   })
 
-  it('130 at once with a second SIGINT, when the first could not end it', async () => {
+  it('is 130 immediately on a second SIGINT, if the first could not end it', async () => {
     const stuck =
       "process.on('SIGINT', () => console.log('heard'))\nconsole.log('loading')\nawait new Promise(() => setInterval(() => {}, 1_000))"
     const cwd = await tempFolder({ 'stuck.ts': stuck })
@@ -205,7 +205,7 @@ describe('toolloop run ends with an exit code that says how', () => {
     expect((await finished).code).toBe(130)
   })
 
-  it('0 and not a word when the reader of stdout goes away', async () => {
+  it('is 0 without a message if the reader of stdout disconnects', async () => {
     const cwd = await tempFolder()
     let goOn = () => {}
     const gone = new Promise<void>((resolve) => {

@@ -29,20 +29,20 @@ export const sleep = defineTool({
 })
 `
 
-/** Runs a command; on a terminal where somebody gives `answer` to the first question, if it is given. */
+/** Runs a command; with `answer`, on a terminal where a person gives it to the first question. */
 async function command(args: readonly string[], cwd: string, answer?: string): Promise<FinishedCli> {
   const io = fakeIO({ cwd, tty: answer !== undefined, env: { NO_COLOR: '1', TOOLLOOP_JOURNAL: 'runs.sqlite' } })
   if (answer === undefined) io.stdin.end()
   const code = runCommand(args, io)
   if (answer !== undefined) {
-    // What is typed before there is a question answers none.
+    // Text that is typed before there is a question answers none.
     await vi.waitFor(() => expect(io.err()).toMatch(/why not\]|refuses\): /), { timeout: 15_000 })
     io.stdin.write(`${answer}\r`)
   }
   return { code: await code, stdout: io.out(), stderr: io.err() }
 }
 
-/** A folder with these tools, and a run in its journal that has called one and waits. */
+/** A folder with these tools, and a run in its journal that has made a call and waits. */
 async function waiting(tool: string) {
   const cwd = await tempFolder({ 'tools.ts': tools })
   const agent = ['--tools', 'tools.ts', '--no-builtin-tools']
@@ -59,7 +59,7 @@ async function written(name: string, folder: string): Promise<void> {
 }
 
 describe('toolloop runs', () => {
-  it('exports all of a run, without secrets, and its recording where that is given', async () => {
+  it('exports everything about a run, without secrets, with its recording if given', async () => {
     const cwd = await tempFolder()
     const agent = ['run', '--no-builtin-tools', '--record', 'run.json']
     await command([...agent, 'My key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789'], cwd)
@@ -75,7 +75,7 @@ describe('toolloop runs', () => {
     expect(await command(['runs', 'export', runId, '--record', 'run.json'], cwd)).toMatchObject({ code: 2, stdout: '' })
   })
 
-  it('lists what waits, shows it, and goes on with what was decided; once', async () => {
+  it('lists a waiting run, shows it, and continues with its decision, once', async () => {
     const { cwd, runId, decide, ran } = await waiting('pay')
     expect(ran.stderr).toContain(`to decide: toolloop runs decide ${runId} --tools tools.ts --no-builtin-tools\n`)
     const listed = await command(['runs', 'list', '--status', 'waiting'], cwd)
@@ -98,7 +98,7 @@ describe('toolloop runs', () => {
     ['a refusal, with why', 'pay', ['--reject', 'too much'], 'too much'],
     ['an answer to a question', 'donate', ['--answer', 'the cats'], '5 for the cats'],
     ['the result of a call that is the caller’s', 'sell', ['--answer', '{"sold":true}', '--call', 'call_1'], 'sold'],
-  ])('takes %s', async (_what, tool, args, told) => {
+  ])('accepts %s', async (_what, tool, args, told) => {
     const { decide, show } = await waiting(tool)
     await decide(args)
     const { status, result } = await show()
@@ -123,7 +123,7 @@ describe('toolloop runs', () => {
     ['donate', ['--yes'], 'Expected --answer for call_1 (donate)'],
     ['pay', ['--yes', '--reject'], 'Expected one of --yes, --reject and --answer, got more'],
     ['pay', ['--yes', '--call', 'call_9'], 'to wait for call_9; it waits for call_1 (pay)'],
-  ])('refuses a decision that does not fit, and the run waits on: %s %j', async (tool, args, words) => {
+  ])('refuses a decision that does not match, and the run keeps waiting: %s %j', async (tool, args, words) => {
     const { decide, show } = await waiting(tool)
     const { code, stderr } = await decide(args)
     expect(stderr).toContain(words)
@@ -131,13 +131,13 @@ describe('toolloop runs', () => {
     expect(await show()).toMatchObject({ status: 'waiting', pending: [{ tool }] })
   })
 
-  it('ends a run that waits', async () => {
+  it('ends a waiting run', async () => {
     const { cwd, runId, show } = await waiting('pay')
     expect(await command(['runs', 'cancel', runId], cwd)).toEqual({ code: 0, stdout: '', stderr: '' })
     expect(await show()).toMatchObject({ status: 'ended', stopReason: 'aborted' })
   })
 
-  it('goes on with a run whose process was killed', async () => {
+  it('continues a run whose process was killed', async () => {
     const cwd = await tempFolder({ 'tools.ts': tools })
     const agent = ['--tools', 'tools.ts', '--no-builtin-tools', '--journal', 'runs.sqlite']
     const asleep = written('asleep.txt', cwd)
@@ -163,7 +163,7 @@ describe('toolloop runs', () => {
     expect(code).toBe(2)
   })
 
-  it('says a command that a shell reads back, whatever its options are', async () => {
+  it('prints a command that a shell reads correctly, whatever its options', async () => {
     const cwd = await tempFolder({ 'tools.ts': tools })
     const options = ['--tools', 'tools.ts', '--no-builtin-tools', '-i', "Don't ask", '--journal', 'a b/runs.sqlite']
     const { stderr } = await command(['run', ...options, 'Use pay with amount 5'], cwd)
@@ -175,7 +175,7 @@ describe('toolloop runs', () => {
     expect(await command([...words, '--yes'], cwd)).toMatchObject({ code: 0, stdout: expect.stringContaining('paid 5') })
   })
 
-  it('says which run it does not know', async () => {
+  it('names an unknown run', async () => {
     const { cwd } = await waiting('pay')
     for (const name of ['show', 'cancel', 'resume'])
       expect(await command(['runs', name, 'run_none'], cwd)).toMatchObject({ code: 2, stderr: expect.stringContaining('run_none') })

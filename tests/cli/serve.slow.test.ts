@@ -9,7 +9,7 @@ import { tempFolder } from './temp-folder.ts'
 const field = (text: string, name: string) => new RegExp(`${name}: +(\\S+)`).exec(text)?.[1] ?? ''
 
 describe('toolloop serve', () => {
-  it('says where it is and with which token, answers without key and network, and ends with 0 on SIGTERM', async () => {
+  it('prints its address and token, answers without key and network, and exits with 0 on SIGTERM', async () => {
     const cwd = await tempFolder({ 'toolloop.yaml': 'logging: { level: info }\n' })
     const cli = startCli(['serve', '--port', '0'], { cwd, input: null })
     let out = ''
@@ -28,7 +28,7 @@ describe('toolloop serve', () => {
     const completion = (await response.json()) as { choices: { message: { content: string } }[] }
     expect(completion.choices[0]?.message.content).toContain('391')
     expect((await fetch(field(out, 'Admin page'))).status).toBe(200)
-    // How much is logged changes with the configuration.
+    // The log level changes with the configuration.
     await writeFile(join(cwd, 'toolloop.yaml'), 'logging: { level: debug }\n')
     const isLogged = async () => (await fetch(`${url}/healthz`)).status === 200 && logged.includes('"route":"/healthz"')
     await vi.waitUntil(isLogged, { timeout: 20_000 })
@@ -40,7 +40,7 @@ describe('toolloop serve', () => {
     expect(stderr).not.toContain(field(out, 'Token'))
   })
 
-  it('a run that waits for approval outlives kill -9', async () => {
+  it('keeps a run that waits for approval across kill -9', async () => {
     const yaml = 'tools: { builtin: [current_time], approval: [current_time] }\nservice: { keepRuns: { folder: runs } }\n'
     const cwd = await tempFolder({ 'toolloop.yaml': yaml })
     const serve = async () => {
@@ -73,7 +73,7 @@ describe('toolloop serve', () => {
     expect((await second.cli.finished).code).toBe(0)
   })
 
-  it('refuses what is not usable before it serves anything', async () => {
+  it('refuses invalid options and files before it serves anything', async () => {
     const bad = fakeIO({ cwd: await tempFolder({ 'toolloop.yaml': 'limits: { maxIterations: none }\n' }) })
     expect([await runCommand(['serve', '--port', '0'], bad), bad.out()]).toEqual([2, ''])
     expect(bad.err()).toContain('/limits/maxIterations must be of type integer')

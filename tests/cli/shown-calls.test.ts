@@ -10,7 +10,7 @@ function showing(calls: ShownCalls, number?: number): string {
   return io.err()
 }
 
-it('a call is shown whole by its number, or the last one, with nothing in it that would steer the terminal', () => {
+it('ShownCalls shows a call by number, or the last one, with nothing that would control the terminal', () => {
   const calls = new ShownCalls()
   expect(showing(calls)).toBe('no calls yet\n')
   calls.end(calls.add({ tool: 'look', args: { path: 'a' } }), 'ok 3 ms', 'one\n\ttwo\x1b[2J')
@@ -20,7 +20,7 @@ it('a call is shown whole by its number, or the last one, with nothing in it tha
   expect(showing(calls, 3)).toBe('expected the number of a call, up to 2\n')
 })
 
-it('a change of a text is shown as what it changes, and so is a result that is a difference', () => {
+it('ShownCalls shows an edit as a diff, and also a result that is a diff', () => {
   const calls = new ShownCalls()
   const edits = [{ oldText: 'a\nb\nc', newText: 'a\nB\nc' }]
   calls.end(calls.add({ tool: 'edit', args: { path: 'x', edits } }), 'ok', '--- x\n+++ x\n@@ -1 +1 @@\n-b\n+B')
@@ -29,7 +29,7 @@ it('a change of a text is shown as what it changes, and so is a result that is a
   )
 })
 
-it('a difference has what was removed and added, with three lines around it', () => {
+it('diffLines shows removed and added lines with three lines of context', () => {
   const before = Array.from({ length: 20 }, (_, at) => `${at}`)
   const after = before.with(10, 'ten')
   expect(diffLines(before, after).map(({ kind, text }) => `${kind[0]}${text}`)).toEqual([

@@ -1,9 +1,9 @@
-/** What a terminal of that size shows, and has scrolled away, after `written`: its lines without the spaces at their ends. */
+/** What a terminal of that size shows and has scrolled away after `written`: its lines without trailing spaces. */
 export function shownOn(written: string, { rows, columns }: { rows: number; columns: number }): string[] {
   return new Screen(rows, columns).write(written)
 }
 
-/** As much of a terminal as this project needs of one. Lines that were scrolled away stay, above `#top`. */
+/** The parts of a terminal that this project needs. Lines that were scrolled away stay, above `#top`. */
 class Screen {
   readonly #rows: number
   readonly #columns: number
@@ -51,7 +51,7 @@ class Screen {
   }
 
   #put(character: string): void {
-    // A character in the last column leaves the cursor there, until the next.
+    // A character in the last column leaves the cursor there until the next one.
     if (this.#column >= this.#columns) {
       this.#column = 0
       this.#down()

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { startCli } from './start-cli.ts'
 import { tempFolder } from './temp-folder.ts'
 
-it('a link that signs in is not printed where the output is collected, unless it is asked for; then it works', async () => {
+it('a sign-in link is only printed on request if the output is collected, and works', async () => {
   const cwd = await tempFolder({})
   const start = async (...flags: string[]) => {
     const cli = startCli(['serve', '--port', '0', ...flags], { cwd, input: null })

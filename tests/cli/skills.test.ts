@@ -22,7 +22,7 @@ async function run(args: string[], files: Record<string, string> = {}, input = '
 }
 
 describe('toolloop skills', () => {
-  it('list: those of the project, which are not trusted, of the user, and of --skills', async () => {
+  it('list: includes untrusted Skills of the project, and those of the user and of --skills', async () => {
     const files = {
       ...within('.agents/skills', joined),
       ...within('home/.toolloop/skills', geometry),
@@ -50,7 +50,7 @@ describe('toolloop skills', () => {
     expect(await run(['skills', 'list'])).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('--skills names others') })
   })
 
-  it('validate: what is wrong, and 1 for what can not be used', async () => {
+  it('validate: reports problems, and exits with 1 for a Skill that can’t be used', async () => {
     const files = { ...within('s', geometry), 's/broken/SKILL.md': '# Hello' }
     expect(await run(['skills', 'validate', 's/geometry'], files)).toMatchObject({ code: 0, stdout: '✓ geometry: 3 scripts, 2 tools\n' })
     expect(await run(['skills', 'validate', 's/geometry/SKILL.md'], files)).toMatchObject({ code: 0 })
@@ -63,7 +63,7 @@ describe('toolloop skills', () => {
     expect({ code, said: JSON.parse(stdout) }).toMatchObject({ code: 1, said: { ok: false, problems: [{ message: /found none/ }] } })
   })
 
-  it('run: a script of a Skill by name or folder, with its arguments', async () => {
+  it('run: runs a script of a Skill by name or folder, with its arguments', async () => {
     const files = { ...within('.agents/skills', joined), ...within('s', joined) }
     expect(await run(['skills', 'run', 'joined', 'scripts/join.mjs', 'a', 'b'], files)).toMatchObject({
       code: 0,
@@ -104,7 +104,7 @@ it.each([
 })
 
 describe('toolloop tools', () => {
-  it('list: every tool a run would have, and its source', async () => {
+  it('list: prints every tool a run would have, with its source', async () => {
     const files = {
       ...within('s', geometry),
       'mine.mjs': 'export const mine = { name: "mine", description: "Mine.", parameters: { type: "object" } }',
@@ -121,7 +121,7 @@ describe('toolloop tools', () => {
     )
   })
 
-  it('X6 tools call: neither a result nor an error steers the terminal; a pipe gets the result as it is', async () => {
+  it('X6 call: neither a result nor an error controls the terminal; a pipe gets the result unchanged', async () => {
     const evil = '\\x1b]0;owned\\x07\\u202efdp.exe'
     const files = {
       'tools.mjs': `export default [
@@ -143,7 +143,7 @@ describe('toolloop tools', () => {
     }
   })
 
-  it('call: one of them, as typed', async () => {
+  it('call: runs one of them as typed', async () => {
     const files = within('s', geometry)
     expect(await run(['tools', 'call', 'calculate', '{"expression": "6 * 7"}'])).toMatchObject({
       code: 0,
@@ -174,13 +174,13 @@ describe('toolloop tools', () => {
   })
 })
 
-it('toolloop run --skills: the model is told of them and can use them', async () => {
+it('toolloop run --skills: the model sees them and can use them', async () => {
   const { code, stdout } = await run(['-m', 'demo', '--skills', 's', 'call circle_area with {"radius": 2}'], within('s', geometry))
   expect(code).toBe(0)
   expect(stdout).toContain('12.57')
 })
 
-it('doctor says which sandboxes there are', async () => {
+it('doctor lists the available sandboxes', async () => {
   const { stdout } = await run(['doctor', '--json'])
   expect(JSON.parse(stdout).sandboxes).toMatchObject([{ name: 'QuickJS', available: true }, { name: 'bubblewrap' }])
   expect((await run(['doctor'])).stdout).toMatch(

@@ -14,20 +14,20 @@ export interface FinishedCli {
 export interface RunningCli {
   child: ChildProcessWithoutNullStreams
   finished: Promise<FinishedCli>
-  /** Resolves when stdout holds `text`. */
+  /** Resolves when stdout contains `text`. */
   prints(text: string): Promise<void>
 }
 
 export interface StartOptions {
   cwd: string
   env?: Record<string, string>
-  /** Written to stdin, which is then closed. Undefined: stdin is closed at once. Null: it stays open. */
+  /** Written to stdin, which is then closed. Undefined: stdin is closed immediately. Null: it stays open. */
   input?: string | null
   /** Arguments for Node.js itself. */
   execArgv?: string[]
 }
 
-/** Starts the real command line as a process of its own, in an environment without keys and model servers. */
+/** Starts the real command line as a separate process, in an environment without keys and model servers. */
 export function startCli(args: readonly string[], { cwd, env = {}, input, execArgv = [] }: StartOptions): RunningCli {
   const child = spawn(process.execPath, [...execArgv, main, ...args], {
     cwd,
@@ -44,7 +44,7 @@ export function startCli(args: readonly string[], { cwd, env = {}, input, execAr
   child.stderr.setEncoding('utf8').on('data', (piece) => {
     stderr += piece
   })
-  // A command that never reads its input may be gone before it is written.
+  // A command that never reads its input may have ended before it is written.
   child.stdin.on('error', () => {})
   if (input !== null) child.stdin.end(input ?? '')
   const finished = new Promise<FinishedCli>((resolve, reject) => {

@@ -5,10 +5,10 @@ import { fakeIO } from './fake-io.ts'
 
 const erase = '\r\x1b[K'
 
-describe('colours', () => {
+describe('colors', () => {
   const painted = (env: Record<string, string>, tty = true) => new Terminal(fakeIO({ tty, env })).paint('red', 'x') !== 'x'
 
-  it('are for terminals, unless the environment says otherwise', () => {
+  it('are for terminals, unless the environment overrides that', () => {
     expect(painted({})).toBe(true)
     expect(painted({}, false)).toBe(false)
     expect(painted({ NO_COLOR: '1' })).toBe(false)
@@ -20,7 +20,7 @@ describe('colours', () => {
 })
 
 describe('the screen', () => {
-  it('keeps lines about the answer off the answer’s own line', () => {
+  it('keeps lines about the answer separate from the answer’s own line', () => {
     const io = fakeIO({ tty: true })
     const terminal = new Terminal(io)
     terminal.answer('Let me')
@@ -29,7 +29,7 @@ describe('the screen', () => {
     expect(io.err()).toBe('\n→ tool\n✓ tool\n')
   })
 
-  it('writes the answer alone to a file, as it is', () => {
+  it('writes only the answer to a file, unchanged', () => {
     const io = fakeIO()
     const terminal = new Terminal(io)
     terminal.answer('a\x1b[31m')
@@ -39,7 +39,7 @@ describe('the screen', () => {
     expect([io.out(), io.err()]).toEqual(['a\x1b[31m\n', '→ tool\n'])
   })
 
-  it('takes from a model’s text what would steer the terminal', () => {
+  it('removes from a model’s text what would control the terminal', () => {
     const io = fakeIO({ tty: true })
     new Terminal(io).answer('ok\x1b]0;title\x07\r\n\tnext\u009b2J')
     expect(io.out()).toBe('ok]0;title\n\tnext2J')
@@ -47,7 +47,7 @@ describe('the screen', () => {
     expect(withoutControls('to \u202eeno\u202c')).toBe('to ‹U+202E›eno‹U+202C›')
   })
 
-  it('X6 nothing that is written to a terminal steers it, whoever made it; looks of the program’s own stay', () => {
+  it('X6 is never controlled by output, whoever wrote it; the program’s own styles stay', () => {
     const evil = '\x1b]0;t\x07\x1b[2J\x1b[8mhidden\x1b]8;;http://x\x1b\\link\u009b1A\u202eback\u2066\x1b[31mred'
     const shown = ']0;t[2J[8mhidden]8;;http://x\\link1A‹U+202E›back‹U+2066›'
     const io = fakeIO({ tty: true, env: { NO_COLOR: '1' } })
@@ -71,7 +71,7 @@ describe('the status line', () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
 
-  it('comes after a second, and goes before anything else is written', () => {
+  it('appears after a second, and disappears before other output', () => {
     const io = fakeIO({ tty: true, env: { NO_COLOR: '1' } })
     const terminal = new Terminal(io)
     terminal.waitFor('waiting for m')
@@ -104,7 +104,7 @@ describe('the status line', () => {
   })
 })
 
-it('shorten cuts to a length and never through a character', () => {
+it('shorten cuts to a length, and never inside a character', () => {
   expect(shorten('abc', 3)).toBe('abc')
   expect(shorten('abcd', 3)).toBe('ab…')
   expect(shorten('a😀b', 3)).toBe('a…')

@@ -8,7 +8,7 @@ import { fakeIO } from './fake-io.ts'
 
 const red = (text: string) => styleText('red', text, { validateStream: false })
 
-it('a line is broken between words, further in where it is an item or has two columns', () => {
+it('wraps a line between words, indented if it is an item or has two columns', () => {
   expect(wrapWords('short', 20)).toEqual(['short'])
   expect(wrapWords('one two three four five', 10)).toEqual(['one two', 'three four', 'five'])
   expect(wrapWords('• one two three', 9)).toEqual(['• one two', '  three'])
@@ -17,7 +17,7 @@ it('a line is broken between words, further in where it is an item or has two co
   expect(wrapWords('1. 好好 好好', 8)).toEqual(['1. 好好', '   好好'])
 })
 
-it('the help of every command is broken between words, on any terminal', async () => {
+it('wraps the help of every command between words, on any terminal', async () => {
   for (const columns of [20, 40, 200]) {
     for (const args of [['--help'], ['runs', 'decide', '--help'], ['serve', '--help'], ['chat', '--nope']]) {
       const io = fakeIO({ tty: true })
@@ -33,21 +33,21 @@ it('the help of every command is broken between words, on any terminal', async (
   }
 })
 
-it('a word that is longer than a row is broken where it may be; an address never', () => {
+it('breaks a word longer than a row at good positions, and never an address', () => {
   expect(wrapWords('run {"name":"value","other":"value"}', 12)).toEqual(['run {"name":', '"value",', '"other":', '"value"}'])
   expect(wrapWords('a'.repeat(25), 10)).toEqual(['a'.repeat(10), 'a'.repeat(10), 'a'.repeat(5)])
   expect(wrapWords('open https://example.com/a-long-path now', 12)).toEqual(['open', 'https://example.com/a-long-path', 'now'])
 })
 
-it('a colour goes on in the next row', () => {
+it('continues a color in the next row', () => {
   expect(wrapWords(`${red('one two')} three`, 5)).toEqual(['\x1b[31mone\x1b[0m', '\x1b[31mtwo\x1b[39m', 'three'])
 })
 
-it('two columns, or what looks like them, in a row of a few cells', () => {
+it('wraps two columns, or what looks like them, into rows of a few cells', () => {
   expect(wrapWords('  a  a', 4)).toEqual(['  a', ' a'])
 })
 
-it('an indent that leaves little room is left out: no row is empty', () => {
+it('drops an indent that leaves little space: no row is empty', () => {
   expect(wrapWords('    --name  a name', 6)).toEqual(['--name', ' a', ' name'])
   expect(wrapWords('          word', 8)).toEqual(['word'])
   expect(wrapWords(red('        a long word'), 6)).toEqual(['\x1b[31ma long\x1b[0m', ' \x1b[31mword\x1b[39m'])
@@ -64,7 +64,7 @@ it('an indent that leaves little room is left out: no row is empty', () => {
   )
 })
 
-it('nothing but spaces is lost, and no row is too long', () => {
+it('loses nothing but spaces, and no row is too long', () => {
   const word = fc.string({ unit: fc.constantFrom('a', 'b', '/', '好', '👩‍💻', 'é', 'e\u0301', 'א'), maxLength: 30 })
   fc.assert(
     fc.property(fc.array(fc.tuple(word, fc.boolean())), fc.integer({ min: 4, max: 60 }), (words, columns) => {

@@ -25,11 +25,11 @@ afterEach(() => {
 const approve = (result: RunResult, more: object = {}): Decision[] =>
   result.pending.map((item) => ({ ...item, approved: true as const, ...more }))
 
-/** As it comes out of a database in another process. */
+/** As another process reads it from a database. */
 const stored = <T>(value: T): T => JSON.parse(JSON.stringify(value))
 
 describe.each(quickModes)('approvals: $name', (mode) => {
-  it('H33 H34 a call that needs one waits, others run; taken up elsewhere it runs once, and only then is the model asked', async () => {
+  it('H33 H34 a call that needs approval waits while others run; resumed elsewhere it runs once, and only then is the model asked', async () => {
     const [pay, look] = [countingTool('pay'), countingTool('look')]
     await using on = await stage(mode, [{ text: 'Both.', toolCalls: [call('pay', { n: 1 }), call('look')] }, 'done'], {
       tools: [{ ...pay.tool, approval: true }, look.tool],
@@ -51,7 +51,7 @@ describe.each(quickModes)('approvals: $name', (mode) => {
     expect(result.newMessages).toEqual(result.messages)
   })
 
-  it('H34 a refusal is told to the model, and nothing of the call runs', async () => {
+  it('H34 a refusal is reported to the model, and nothing of the call runs', async () => {
     const pay = countingTool('pay')
     await using on = await stage(mode, [{ toolCalls: [call('pay')] }, 'done'], { tools: [{ ...pay.tool, approval: true }] })
     const paused = await on.runner.run('go')
@@ -85,8 +85,8 @@ function tools(ran: string[]): AnyTool[] {
   ]
 }
 
-describe('what waits for somebody', () => {
-  it('several questions at once wait as one, with an answer for each', async () => {
+describe('what waits for a decision', () => {
+  it('combines several questions into one, with an answer for each', async () => {
     const order = defineTool({
       name: 'order',
       description: 'Orders.',
@@ -113,7 +113,7 @@ describe('what waits for somebody', () => {
     expect([stopReason, toolCalls[0]?.value]).toEqual(['answered', { answer }])
   })
 
-  it('H34 any plan, decided in any order, in part, twice, across restarts: each approved call runs once, a refused one never', async () => {
+  it('H34 is decided in any order, in part, twice, across restarts: each approved call runs once, a refused one never', async () => {
     const kind = fc.constantFrom('free', 'guarded', 'theirs', 'curious')
     const verdicts = fc.infiniteStream(fc.tuple(fc.boolean(), fc.boolean(), fc.boolean()))
     await fc.assert(
@@ -131,7 +131,7 @@ describe('what waits for somebody', () => {
             const calls = plan[turn]?.map((name, n) => ({ id: `c${turn}_${n}`, name, args: { n: turn * 10 + n } }))
             return calls === undefined ? 'done' : { toolCalls: calls }
           })
-          // A runner for every process.
+          // A runner for each process.
           const open = () => new AgentRunner({ model, tools: tools(ran), maxIterations: 10, logger: recordingLogger().logger })
           let result = await open().run('go')
           const expected: string[] = []
@@ -151,7 +151,7 @@ describe('what waits for somebody', () => {
                   : item.kind === 'question'
                     ? { ...item, answer: 'yes' }
                     : { ...item, result: { theirs: item.args.n ?? null } }
-              // The second of two on one call counts for nothing, nor does one that came up before.
+              // The second of two decisions on one call does not count, nor does one made earlier.
               return twice ? [yes, { ...item, approved: false }] : [yes]
             })
             const stale: Decision[] = [...early, { toolCallId: 'nobody', fingerprint: '', approved: true }]
@@ -168,7 +168,7 @@ describe('what waits for somebody', () => {
     )
   })
 
-  it('H34 another process takes it up: kill the first, and hand over nothing but JSON', async () => {
+  it('H34 is continued by another process after the first was killed, with JSON alone', async () => {
     const { startStrictProvider } = await import('../models/rules/strict-provider.ts')
     await using server = await startStrictProvider({ script: [{ toolCalls: [{ id: 'c', name: 'pay', arguments: { n: 1 } }] }, 'done'] })
     const { createModel } = await import('../../src/models/create-model.ts')
@@ -196,7 +196,7 @@ describe('what waits for somebody', () => {
     return { runner: new AgentRunner({ model, tools: tools(ran), logger: log.logger, ...more }), ran, log }
   }
 
-  it('H34 edited arguments are validated before anything happens, and the model is told of them', async () => {
+  it('H34 has edited arguments validated before anything happens, and the model sees them', async () => {
     const { runner, ran } = open()
     const paused = await runner.run('go')
     const wrong = runner.resume(paused.state, { decisions: approve(paused, { args: { n: 'many' } }) })
@@ -208,7 +208,7 @@ describe('what waits for somebody', () => {
     expect(result.toolCalls[0]).toMatchObject({ args: { n: 7 }, repairs: ['arguments changed by whoever approved the call'] })
   })
 
-  it('H34 a decision is for one call of one run with its arguments: made for another it is passed over', async () => {
+  it('H34 only accepts a decision for one call of one run with its arguments, and ignores others', async () => {
     const { runner, ran, log } = open()
     const [one, two] = [await runner.run('go'), await runner.run('go')]
     expect(one.pending[0]?.toolCallId).toBe(two.pending[0]?.toolCallId)
@@ -216,14 +216,14 @@ describe('what waits for somebody', () => {
     expect(still).toMatchObject({ stopReason: 'paused', pending: one.pending })
     expect(ran).toEqual([])
     expect(log.records.at(-1)?.message).toBe('a decision was passed over: no call waits for it')
-    // Nor does one bear another's arguments through a state that was changed.
+    // Nor does one with other arguments get through a changed state.
     const forged = stored(one.state)
     if (forged?.pending[0]) forged.pending[0].args = { n: 1000 }
     expect(await runner.resume(forged, { decisions: approve(one) })).toMatchObject({ stopReason: 'paused' })
     expect(ran).toEqual([])
   })
 
-  it('a decision that comes too late is none: the call is refused, and the run goes on', async () => {
+  it('ignores a late decision: the call is refused and the run continues', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const { runner, ran } = open({ decisionTimeoutMs: 1000 })
     const paused = await runner.run('go')
@@ -236,7 +236,7 @@ describe('what waits for somebody', () => {
     expect(ran).toEqual([])
   })
 
-  it('an approval that is to be remembered is asked for once, in this run and in others', async () => {
+  it('asks once for a remembered approval, in this run and in others', async () => {
     const { runner, ran } = open()
     const paused = await runner.run('go')
     const result = await runner.resume(stored(paused.state), { decisions: approve(paused, { remember: true }) })
@@ -247,7 +247,7 @@ describe('what waits for somebody', () => {
     expect(ran).toHaveLength(4)
   })
 
-  it('H36 what the caller ran has its START and END; H30 a resumed run can be aborted', async () => {
+  it('H36 publishes START and END for what the caller ran; H30 a resumed run can be aborted', async () => {
     const ran: string[] = []
     const model = scriptedModel([
       {
@@ -290,7 +290,7 @@ describe('what waits for somebody', () => {
     ['kept results that are no text', (state) => ({ ...state, kept: { a: 1 } }), 'Expected `state.kept` to be an object of strings'],
     ['the whole result', (_state, result) => result, 'pass `result.state`'],
     ['the result of a run that answered', () => ({ stopReason: 'answered' }), 'which only a paused run has'],
-  ])('E4.6 refuses %s for a state', async (_what, given, message) => {
+  ])('E4.6 refuses %s as a state', async (_what, given, message) => {
     const { runner, ran } = open()
     const paused = await runner.run('go')
     const refused = runner.resume(given(paused.state as RunState, paused) as never, {
@@ -300,7 +300,7 @@ describe('what waits for somebody', () => {
     expect(ran).toEqual([])
   })
 
-  it('refuses decisions that say nothing, or something else than was asked', async () => {
+  it('refuses decisions that are empty, or don’t match the question', async () => {
     const { runner, ran } = open()
     const paused = await runner.run('go')
     const [item] = paused.pending
@@ -312,7 +312,7 @@ describe('what waits for somebody', () => {
     expect(ran).toEqual([])
   })
 
-  it('H35 whether an approval is needed is not asked of arguments that don’t validate, and asking that fails means yes', async () => {
+  it('H35 does not ask whether invalid arguments need approval, and treats an error as yes', async () => {
     const asked: unknown[] = []
     const guarded = defineTool({
       name: 'guarded',
@@ -341,8 +341,8 @@ describe('what waits for somebody', () => {
   })
 })
 
-describe('a run that waits', () => {
-  it('H33 says what it waits for, once; H34 a stream of it goes on where it stopped', async () => {
+describe('a waiting run', () => {
+  it('H33 reports what it waits for once; H34 a stream of it continues where it stopped', async () => {
     const pay = countingTool('pay')
     const model = scriptedModel([{ toolCalls: [call('pay', { n: 1 })] }, 'Paid it.'])
     const runner = new AgentRunner({ model, logger: recordingLogger().logger, tools: [{ ...pay.tool, approval: true }] })
@@ -359,7 +359,7 @@ describe('a run that waits', () => {
     expect(pay.calls).toHaveLength(1)
   })
 
-  it('H30 leaving the stream of a resumed run aborts it', async () => {
+  it('H30 is aborted if the stream of its resumed run is left', async () => {
     const pay = countingTool('pay')
     const model = scriptedModel([{ toolCalls: [call('pay', { n: 1 })] }, { text: 'On and on', hang: true }])
     const runner = new AgentRunner({ model, logger: recordingLogger().logger, tools: [{ ...pay.tool, approval: true }] })

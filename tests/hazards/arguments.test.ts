@@ -17,7 +17,7 @@ import { call, countingTool } from './tools.ts'
 
 const chatModes = nativeModes.filter(({ wire }) => wire === 'chat-completions')
 
-/** A Chat Completions response with these pieces of calls, byte for byte; streamed, or merged into one message. */
+/** A Chat Completions response with exactly these pieces of calls: streamed, or merged into one message. */
 function rawCalls(streaming: boolean, deltas: JsonObject[], finish = 'tool_calls'): MockReply {
   const base = { id: 'x', object: streaming ? 'chat.completion.chunk' : 'chat.completion', created: 1, model: 'mock' }
   if (!streaming) {
@@ -52,7 +52,7 @@ describe.each(nativeModes)('native arguments with encoded values: $name', (mode)
   const encoded = { days: '10', flexible: 'true', stops: '[{"city":"Oslo"}]', note: '7' }
   const taken = { days: 10, flexible: true, stops: [{ city: 'Oslo' }], note: '7' }
 
-  it('F15 run with the values they encode, and the call says so in its record and its events', async () => {
+  it('F15 run with the values they encode, and the call reports it in its record and events', async () => {
     const { calls, tool } = book()
     await using on = await stage(mode, [{ toolCalls: [call('book', encoded)] }, 'Booked.'], { tools: [tool] })
     const result = await on.run()
@@ -62,19 +62,19 @@ describe.each(nativeModes)('native arguments with encoded values: $name', (mode)
     expect(started).toMatchObject({ payload: { args: taken }, meta: { repairs } })
   })
 
-  it('F15 arguments that are encoded twice as a whole run, and go back to the model as an object', async () => {
+  it('F15 run if they are encoded twice as a whole, and go back to the model as an object', async () => {
     const { calls, tool } = book()
     const raw = JSON.stringify(JSON.stringify({ days: 10 }))
     await using on = await stage(mode, [{ toolCalls: [call('book', raw)] }, 'Booked.'], { tools: [tool] })
     const { toolCalls } = await on.run()
     expect(calls).toEqual([{ days: 10 }])
-    // Where arguments are an object on the wire, a text in its place is encoded once.
+    // If arguments are an object on the wire, a text in its place is encoded once.
     if (!findWire(mode.wire).traits.argumentsAsText) return
     expect(toolCalls).toMatchObject([{ outcome: 'ok', repairs: ['arguments decoded, which were encoded twice'] }])
     expect(on.requests()[1]?.messages[1]).toMatchObject({ toolCalls: [{ function: { arguments: '{"days":10}' } }] })
   })
 
-  it('F15 H13 what is not exactly the JSON of what the schema asks for is refused, in words for the model', async () => {
+  it('F15 H13 are refused, worded for the model, if they are not exactly the JSON of what the schema asks for', async () => {
     const { calls, tool } = book()
     const wrong = [{ days: 'ten' }, { days: ' 10' }, { days: '010' }, { days: '1.5' }, { days: 1, stops: '[{"town":"Oslo"}]' }]
     const script = [{ toolCalls: wrong.map((args) => call('book', args)) }, 'Sorry.']
@@ -105,27 +105,30 @@ describe.each(modes)('arguments: $name', (mode) => {
     'an object in a fence': '```json\n{"a":1}\n```',
     'nested twenty thousand deep': `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
   }
-  it.each(rowsFor(mode, Object.entries(unreadable)))('H10 %s: not run, an error the model can act on, siblings run', async (_what, raw) => {
-    const [look, other] = [countingTool('look'), countingTool('other')]
-    const script: MockReply[] = [{ toolCalls: [call('look', raw), call('other', { a: 1 })] }, 'Sorry.']
-    await using on = await stage(mode, script, { tools: [look.tool, other.tool] })
-    const result = await on.run()
-    expect(result).toMatchObject({ stopReason: 'answered', output: 'Sorry.' })
-    expect(look.calls).toEqual([])
-    expect(other.calls).toEqual([{ a: 1 }])
-    const [told, done] = resultTexts(result)
-    expect(told).toMatch(/^Arguments of tool `look` could not be read: .+\. Expected one JSON object\. Received: "/s)
-    expect(told?.length).toBeLessThan(600)
-    expect(done).toBe('other done')
-    const { outcome, errorCode } = result.toolCalls[0] ?? {}
-    expect(result.toolCalls[0]).toMatchObject({ rawArguments: raw, outcome: expect.stringMatching(/rejected|truncated/), attempts: 0 })
-    expect(errorCode).toBe(outcome === 'truncated' ? 'tool_call_truncated' : 'invalid_arguments_json')
-    expect(result.toolCalls[0]).not.toHaveProperty('args')
-    const rejected = on.events.find(({ name }) => name === Event.TOOL_CALL_REJECTED)
-    expect(rejected?.payload).toEqual({ tool: 'look', args: raw, error: told, outcome, errorCode })
-  })
+  it.each(rowsFor(mode, Object.entries(unreadable)))(
+    'H10 %s: does not run, is an error the model can act on, and siblings run',
+    async (_what, raw) => {
+      const [look, other] = [countingTool('look'), countingTool('other')]
+      const script: MockReply[] = [{ toolCalls: [call('look', raw), call('other', { a: 1 })] }, 'Sorry.']
+      await using on = await stage(mode, script, { tools: [look.tool, other.tool] })
+      const result = await on.run()
+      expect(result).toMatchObject({ stopReason: 'answered', output: 'Sorry.' })
+      expect(look.calls).toEqual([])
+      expect(other.calls).toEqual([{ a: 1 }])
+      const [told, done] = resultTexts(result)
+      expect(told).toMatch(/^Arguments of tool `look` could not be read: .+\. Expected one JSON object\. Received: "/s)
+      expect(told?.length).toBeLessThan(600)
+      expect(done).toBe('other done')
+      const { outcome, errorCode } = result.toolCalls[0] ?? {}
+      expect(result.toolCalls[0]).toMatchObject({ rawArguments: raw, outcome: expect.stringMatching(/rejected|truncated/), attempts: 0 })
+      expect(errorCode).toBe(outcome === 'truncated' ? 'tool_call_truncated' : 'invalid_arguments_json')
+      expect(result.toolCalls[0]).not.toHaveProperty('args')
+      const rejected = on.events.find(({ name }) => name === Event.TOOL_CALL_REJECTED)
+      expect(rejected?.payload).toEqual({ tool: 'look', args: raw, error: told, outcome, errorCode })
+    },
+  )
 
-  it('H11 no arguments: {} for a tool that requires none, a validation error otherwise', async () => {
+  it('H11 no arguments: {} for a tool that requires none, otherwise a validation error', async () => {
     const free = countingTool('free')
     const strict: AnyTool = defineTool({
       name: 'strict',
@@ -198,7 +201,7 @@ describe.each(modes)('arguments: $name', (mode) => {
     }),
   }
   it.each(rowsFor(mode, Object.entries(kinds)))(
-    'H13 %s: a violation is refused in words that name the field, what was expected and what came',
+    'H13 %s: a violation is refused with the field, what was expected and what was received',
     async (_kind, tool) => {
       const wrong: [args: object, words: RegExp[]][] = [
         [{ seats: 'two', day: 'mon', who: { name: 'Ann' } }, [/`seats`/, /number|integer/, /string "two"/]],
@@ -219,7 +222,7 @@ describe.each(modes)('arguments: $name', (mode) => {
     },
   )
 
-  it('H13 a further check of the schema that fails or throws is told in its own words', async () => {
+  it('H13 a further check of the schema that fails or throws is reported in its own words', async () => {
     const tool = defineTool({
       name: 'book',
       description: 'books',
@@ -253,7 +256,7 @@ describe.each(modes)('arguments: $name', (mode) => {
     expect('polluted' in {}).toBe(false)
   })
 
-  it('H14 a parameter may have the name of something every object inherits', async () => {
+  it('H14 a parameter may have a name that every object inherits', async () => {
     const names = ['constructor', 'toString', '__proto__', 'hasOwnProperty', 'valueOf']
     const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]))
     const seen: unknown[] = []
@@ -292,7 +295,7 @@ describe.each(modes)('arguments: $name', (mode) => {
     expect(resultTexts({ messages })[4]).toContain('unknown `__proto__`')
   })
 
-  it('H14 a tool that is not there, by a name every object inherits, is just not there; one that is there runs', async () => {
+  it('H14 an unknown tool with a name that every object inherits is just unknown; a known one runs', async () => {
     const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
     const script: MockReply[] = [{ toolCalls: names.map((name) => call(name, { a: 1 })) }, 'done']
     await using absent = await stage(mode, script, { tools: [countingTool('look').tool] })
@@ -302,7 +305,7 @@ describe.each(modes)('arguments: $name', (mode) => {
     expect(resultTexts(await present.run())).toEqual(names.map((name) => `${name} done`))
   })
 
-  it('H15 calls of a response that ended with `length` are never run, however whole they look', async () => {
+  it('H15 calls of a response that ended with `length` never run, however complete they look', async () => {
     const look = countingTool('look')
     const script: MockReply[] = [
       { text: 'I will', toolCalls: [call('look', { a: 1 }), call('look', { b: 2 })], finishReason: 'length' },
@@ -322,7 +325,7 @@ describe.each(modes)('arguments: $name', (mode) => {
   })
 
   it.each(['cutAfterBytes', 'resetAfterBytes', 'garbageAfterBytes'] as const)(
-    'H15 calls of a response that broke off (%s) are never run',
+    'H15 calls of a response that broke off (%s) never run',
     async (fault) => {
       const look = countingTool('look')
       const turn = { text: 'I will', toolCalls: [call('look', { a: 1 }), call('look', { b: 2 })] }
@@ -335,7 +338,7 @@ describe.each(modes)('arguments: $name', (mode) => {
     },
   )
 
-  it('H16 secrets in arguments are in no log line and no dump, whatever goes wrong', async () => {
+  it('H16 secrets in arguments are in no log line and no dump, whatever fails', async () => {
     const secrets = ['hunter22', 'sw"ord\\fish', '918273', 'deep-secret']
     const args = { password: secrets[0], note: secrets[1], pin: 918273, inner: [{ note: secrets[3] }], plain: 'visible' }
     const quote = ({ password, note, pin, inner, ...rest }: typeof args): never => {
@@ -374,7 +377,7 @@ describe.each(modes)('arguments: $name', (mode) => {
     const written = [...lines, JSON.stringify(dump)].join('\n')
     expect(lines.length).toBeGreaterThan(5)
     expect(written).toContain('visible')
-    // As they are, and as they look inside JSON, once or twice.
+    // Unchanged, and inside JSON, once or twice.
     const forms = secrets.flatMap((secret) => [
       secret,
       JSON.stringify(secret).slice(1, -1),
@@ -384,7 +387,7 @@ describe.each(modes)('arguments: $name', (mode) => {
   })
 })
 
-describe.each(chatModes)('odd arguments on the wire: $name', (mode) => {
+describe.each(chatModes)('unusual arguments on the wire: $name', (mode) => {
   const id = { index: 0, id: 'call_a', type: 'function' }
   const expectCalls = async (deltas: JsonObject[], calls: unknown[]) => {
     const look = countingTool('look')
@@ -410,7 +413,7 @@ describe.each(chatModes)('odd arguments on the wire: $name', (mode) => {
     await expectCalls([head], [{}])
   })
 
-  it('H12 the whole arguments once more in the last delta: the tool runs once', async () => {
+  it('H12 the complete arguments again in the last delta: the tool runs once', async () => {
     const head = { ...id, function: { name: 'look', arguments: '' } }
     const pieces = ['{"a"', ':1', '}'].map((json) => ({ index: 0, function: { arguments: json } }))
     for (const last of ['{"a":1}', '{"a": 1}']) {
@@ -425,7 +428,7 @@ describe.each(chatModes)('odd arguments on the wire: $name', (mode) => {
     expect(toolCalls).toMatchObject([{ outcome: 'rejected' }])
   })
 
-  it('H15 cut arguments, though the finish reason says that all is well: nothing runs', async () => {
+  it('H15 cut arguments despite a successful finish reason: nothing runs', async () => {
     const deltas = [
       { index: 0, id: 'a', type: 'function', function: { name: 'look', arguments: '{"a":1}' } },
       { index: 1, id: 'b', type: 'function', function: { name: 'look', arguments: '{"a":' } },

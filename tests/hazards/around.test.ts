@@ -33,7 +33,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     return { result, ran: look.calls.length, log: on.log.map(({ message }) => message), events: callEventsOf(on.events) }
   }
 
-  it('H48 what the hook sets in an AsyncLocalStorage holds in the function, also after it has waited, and in nothing else', async () => {
+  it('H48 a hook’s AsyncLocalStorage value is visible in the function, also after it has awaited, and nowhere else', async () => {
     const scope = new AsyncLocalStorage<string>()
     const seen: unknown[] = []
     const look = defineTool({
@@ -56,7 +56,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     expect(seen).toEqual([undefined, one, two_, one, two_, undefined])
   })
 
-  it('H48 several: the first is the outermost, within the hooks and guardrails before it and around those after it', async () => {
+  it('H48 several hooks: the first is the outermost, between the other hooks and guardrails', async () => {
     const order: string[] = []
     const around = (name: string): Hooks => ({
       beforeTool: () => void order.push(`before ${name}`),
@@ -76,7 +76,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     ])
   })
 
-  it('H48 is told of the call as it is run, frozen; what it returns takes the place of the value, and nothing leaves that as it is', async () => {
+  it('H48 a hook receives the frozen call as it runs; its return value replaces the value, and returning nothing keeps it', async () => {
     const seen: unknown[] = []
     const { result } = await runWith([
       { beforeTool: ({ args }) => ({ args: { ...args, n: 2 } }) },
@@ -94,7 +94,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     expect(result.toolCalls).toMatchObject([{ outcome: 'ok', value: { changed: true }, content: '{"changed":true}', attempts: 1 }])
   })
 
-  it('H48 without `next` the function is not run: what is returned is its value, for guardrails and listeners too', async () => {
+  it('H48 without `next` the function does not run: the return value counts, for guardrails and listeners too', async () => {
     const guardrails = [{ name: 'g', result: () => ({ replace: '(checked)' }) }]
     const { result, ran, events, log } = await runWith([{ aroundTool: () => ({ cached: 1 }) }], { guardrails })
     expect(ran).toBe(0)
@@ -103,7 +103,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     expect(log).toEqual([])
   })
 
-  it('H48 a value that is too long to be shown is given whole', async () => {
+  it('H48 a value that is too long to be shown is passed whole', async () => {
     const long = 'x'.repeat(100_000)
     const { tool } = countingTool('look', long)
     let seen: unknown
@@ -120,7 +120,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     expect(String(result.toolCalls[0]?.content).length).toBeLessThan(70_000)
   })
 
-  it('H48 `next` rejects where the call fails, after its retries, so that a transaction is rolled back; it is no failure of the hook', async () => {
+  it('H48 `next` rejects if the call fails after its retries, so that a transaction is rolled back; the hook has not failed', async () => {
     let tries = 0
     const broken = new Error('out of paper')
     const look = defineTool({
@@ -155,7 +155,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     expect(rescued.result.toolCalls).toMatchObject([{ outcome: 'ok', content: 'from the archive', attempts: 2 }])
   })
 
-  it('H48 what an attempt threw is no cause of how a later one ended', async () => {
+  it('H48 an error of one attempt is not the cause of a later end', async () => {
     let tries = 0
     const look = defineTool({
       name: 'look',
@@ -178,7 +178,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     expect(causes).toEqual([['tool_timeout', undefined]])
   })
 
-  it('H37 H48 one that throws, rejects, hangs or does nothing, before or after `next`, is logged and skipped: the function runs once', async () => {
+  it('H37 H48 a hook that throws, rejects, hangs or does nothing, before or after `next`, is logged and skipped: the function runs once', async () => {
     const failing: Hooks['aroundTool'][] = [
       () => {
         throw new Error('no')
@@ -208,7 +208,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     }
   })
 
-  it('P1.2 H48 an `aroundTool` hook with `onFailure: refuse` fails its call, and the model is told whether it was run', async () => {
+  it('P1.2 H48 an `aroundTool` hook with `onFailure: refuse` fails its call, and the model learns whether it ran', async () => {
     const begin = await runWith([{ onFailure: 'refuse', aroundTool: () => Promise.reject(new Error('no connection')) }])
     expect(begin.ran).toBe(0)
     expect(begin.result.toolCalls).toMatchObject([{ outcome: 'rejected', errorCode: 'tool_failed', content: 'no connection' }])
@@ -230,7 +230,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     expect(commit.log).toEqual(['aroundTool hook failed: its call fails'])
   })
 
-  it('H48 a slow function does not use up the time of its hook, and a hook that does not wait for it is waited for', async () => {
+  it('H48 a slow function does not use up the time of its hook, and a hook that does not await it is still awaited', async () => {
     const slow = defineTool({
       name: 'look',
       description: 'looks',
@@ -254,7 +254,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     expect([...patient.log, ...hasty.log]).toEqual([])
   })
 
-  it('H48 one that was skipped can’t run the function any more', async () => {
+  it('H48 a skipped hook can’t run the function any more', async () => {
     const late = Promise.withResolvers<unknown>()
     const gate = Promise.withResolvers<void>()
     const { ran } = await runWith(
@@ -273,7 +273,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     expect(ran).toBe(1)
   })
 
-  it('H30 H48 an abort ends the run at once, whatever the hook does, and `next` tells it', async () => {
+  it('H30 H48 an abort ends the run immediately, whatever the hook does, and `next` reports it', async () => {
     const deaf = deafTool('look')
     const controller = new AbortController()
     const told = Promise.withResolvers<unknown>()
@@ -294,7 +294,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
   })
 
   it.each(['beforeTool', 'aroundTool'] as const)(
-    'H36 a run that ends while %s is asked: the call is rejected, and not begun',
+    'H36 a run that ends while %s is asked: the call is rejected and does not start',
     async (name) => {
       const controller = new AbortController()
       const { tool, calls } = countingTool('look')
@@ -310,7 +310,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     },
   )
 
-  it('H48 a question passes: the run pauses, and a step that is recorded asks no hook again when it is resumed', async () => {
+  it('H48 a question passes through: the run pauses, and a recorded step asks no hook again when it is resumed', async () => {
     const asked: unknown[] = []
     const hooks: Hooks[] = [
       {
@@ -361,7 +361,7 @@ describe.each(loopModes)('hooks around a request: $name', (mode) => {
     }
   }
 
-  it('H48 what it sets in an AsyncLocalStorage holds for the request and every piece of the response, and in nothing else', async () => {
+  it('H48 a hook’s AsyncLocalStorage value is visible for the request and every piece of the response, and nowhere else', async () => {
     const scope = new AsyncLocalStorage<string>()
     const seen = new Set<unknown>()
     const sent: unknown[] = []
@@ -385,7 +385,7 @@ describe.each(loopModes)('hooks around a request: $name', (mode) => {
     expect(sent).toEqual(['request 1', 'request 1'])
   })
 
-  it('H48 is told of the request as it is sent, frozen, and given the whole response, with what was used', async () => {
+  it('H48 a hook receives the frozen request as it is sent, and the whole response with its usage', async () => {
     const seen: unknown[] = []
     const { result } = await runWith(
       [
@@ -407,7 +407,7 @@ describe.each(loopModes)('hooks around a request: $name', (mode) => {
     expect(result.output).toBe('It is done.')
   })
 
-  it('H48 without `next` nothing is sent: what is returned is shown, its calls are run, and it has used nothing', async () => {
+  it('H48 without `next` nothing is sent: the return value is shown, its calls run, and it has used nothing', async () => {
     const kept: ModelResponse[] = []
     const keep: Hooks = {
       aroundModel: async (_request, next) => {
@@ -427,7 +427,7 @@ describe.each(loopModes)('hooks around a request: $name', (mode) => {
     expect(again.log).toEqual([])
   })
 
-  it('H48 what it answers passes the guardrails before it is shown', async () => {
+  it('H48 a hook’s own response passes the guardrails before it is shown', async () => {
     const guardrails = [{ name: 'g', output: () => ({ replace: '(hidden)' }) }]
     const response: ModelResponse = { text: 'a secret', toolCalls: [], finishReason: 'stop' }
     const { result, text } = await runWith([{ aroundModel: () => response }], [], { guardrails })
@@ -435,7 +435,7 @@ describe.each(loopModes)('hooks around a request: $name', (mode) => {
     expect(text).toBe('(hidden)')
   })
 
-  it('H48 `next` rejects with what the request fails with; the hook may answer in its place, and else it is told as ever', async () => {
+  it('H48 `next` rejects with the request’s error; the hook may answer instead, otherwise the error is reported as usual', async () => {
     const fault = { status: 401, body: { error: { message: 'no such key' } } }
     const broken: ModeScript = [{ error: Object.assign(new Error('no such key'), fault) }]
     const seen: unknown[] = []
@@ -459,7 +459,7 @@ describe.each(loopModes)('hooks around a request: $name', (mode) => {
     expect(rescued.text).toBe('I can’t say now.')
   })
 
-  it('H37 H48 one that throws, rejects, hangs, or returns what is no response is logged and skipped: one request is sent', async () => {
+  it('H37 H48 a hook that throws, rejects, hangs, or returns no response is logged and skipped: one request is sent', async () => {
     const failing: Hooks['aroundModel'][] = [
       () => {
         throw new Error('no')
@@ -489,7 +489,7 @@ describe.each(loopModes)('hooks around a request: $name', (mode) => {
     }
   })
 
-  it('P1.2 an `aroundModel` hook with `onFailure: refuse` ends the run if it fails, and what was sent is paid for', async () => {
+  it('P1.2 an `aroundModel` hook with `onFailure: refuse` ends the run if it fails, and the request’s usage counts', async () => {
     const hook = { name: 'audit', onFailure: 'refuse' as const }
     const before = await runWith([{ ...hook, aroundModel: () => Promise.reject(new Error('no')) }], ['done'])
     expect(before.result).toMatchObject({ stopReason: 'refused', output: '', error: { code: 'hook_failed' }, usage: { totalTokens: 0 } })
@@ -511,7 +511,7 @@ describe.each(loopModes)('hooks around a request: $name', (mode) => {
   })
 
   it.each([[{}], [{ content: 'hi' }], [{ text: '' }], [new Response('hi')], ['hi'], [null], [[]]])(
-    'H37 H48 one that returns %j in place of a response is logged by its name, with what was expected and what came',
+    'H37 H48 a hook that returns %j in place of a response is logged by name, with what was expected and received',
     async (given) => {
       const hook = { name: 'odd', aroundModel: () => given as never }
       for (const aroundModel of [hook.aroundModel, (_request: unknown, next: () => Promise<unknown>) => next().then(hook.aroundModel)]) {
@@ -524,13 +524,13 @@ describe.each(loopModes)('hooks around a request: $name', (mode) => {
     },
   )
 
-  it('H48 an empty response that the hook passes on is the model’s: it is asked for once more', async () => {
+  it('H48 an empty response that the hook passes on is the model’s, and is requested again', async () => {
     const passOn: Hooks = { aroundModel: async (_request, next) => ({ ...(await next()) }) }
     const { result, log } = await runWith([passOn], ['', 'done'])
     expect([result.output, log]).toEqual(['done', ['empty response, asking once more']])
   })
 
-  it('H30 H48 an abort ends the run at once, whatever the hook does, and keeps what had come', async () => {
+  it('H30 H48 an abort ends the run immediately, whatever the hook does, and keeps what had arrived', async () => {
     const controller = new AbortController()
     const hooks: Hooks[] = [{ aroundModel: (_request, next) => next().catch(() => new Promise(() => {})) }]
     await using on = await stage(mode, [{ text: 'Once upon', hang: true }], { hooks })
@@ -542,7 +542,7 @@ describe.each(loopModes)('hooks around a request: $name', (mode) => {
 })
 
 describe('hooks around calls and requests', () => {
-  it('H48 those of a run are not those of the runs inside its calls, which find what they have set', async () => {
+  it('H48 hooks of a run are not those of nested runs, which still see their AsyncLocalStorage values', async () => {
     const scope = new AsyncLocalStorage<string>()
     const seen: unknown[] = []
     const look = defineTool({ name: 'look', description: 'looks', execute: () => void seen.push(scope.getStore()) })
@@ -563,7 +563,7 @@ describe('hooks around calls and requests', () => {
     expect(seen).toEqual(['outside'])
   })
 
-  it('H48 a piece that comes by a connection of somebody else’s finds what the hook has set all the same', async () => {
+  it('H48 a piece that arrives over another request’s connection still sees the hook’s value', async () => {
     const scope = new AsyncLocalStorage<string>()
     const connection = new EventEmitter()
     const model: ChatModel = {
@@ -587,7 +587,7 @@ describe('hooks around calls and requests', () => {
     expect(seen).toEqual(['inside'])
   })
 
-  it('H48 a response that a hook spoils in place is as it came, and its usage counts', async () => {
+  it('H48 a response that a hook changes in place stays as received, and its usage counts', async () => {
     const usage = { inputTokens: 10, outputTokens: 5 }
     const spoilers: ((response: ModelResponse) => void)[] = [
       (response) => Object.assign(response, { toolCalls: null }),
@@ -615,7 +615,7 @@ describe('hooks around calls and requests', () => {
     }
   })
 
-  it('H48 a hook that answers for one inside that has let the call fail: it is told as a call that began and ended', async () => {
+  it('H48 a hook that answers for a failed inner hook: the call is reported as started and ended', async () => {
     const look = countingTool('look')
     const inner: Hooks = {
       onFailure: 'refuse',
@@ -633,7 +633,7 @@ describe('hooks around calls and requests', () => {
     expect(names).toEqual([Event.TOOL_CALL_START, Event.TOOL_CALL_END])
   })
 
-  it('P1.2 `onFailure` is one of two words', () => {
+  it('P1.2 `onFailure` accepts two values', () => {
     const hooks = [{ onFailure: 'close' as 'skip' }]
     expect(() => new AgentRunner({ model: scriptedModel([]), hooks })).toThrow("`hooks[0].onFailure` to be 'refuse' or 'skip'")
   })

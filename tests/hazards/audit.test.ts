@@ -32,7 +32,7 @@ function only<K extends EventName>(events: readonly RunEvent[], type: K): Extrac
 }
 
 describe('metadata and time', () => {
-  it('H36 are in the meta of every event, those of pieces and of runs inside included', async () => {
+  it('H36 are in the meta of every event, including pieces and nested runs', async () => {
     const before = Date.now()
     const inside = new AgentRunner({ model: scriptedModel(['Seven.']), logger: quiet() })
     const research = asTool(inside, { name: 'research', description: 'Finds out.', forwardEvents: true })
@@ -52,7 +52,7 @@ describe('metadata and time', () => {
     expect(last).toBeLessThanOrEqual(Date.now())
   })
 
-  it('H34 outlive a pause and a journal: the process that goes on tells the same', async () => {
+  it('H34 survive a pause and a journal: the resuming process reports the same', async () => {
     const pay = defineTool({ name: 'pay', description: 'pays', approval: true, execute: () => 'paid' })
     const turns = () => [{ toolCalls: [call('pay')] }, 'Done.']
     for (const journal of [undefined, memoryJournal()]) {
@@ -69,7 +69,7 @@ describe('metadata and time', () => {
     }
   })
 
-  it('is JSON, and not much of it; the run’s own goes before the runner’s', async () => {
+  it('are limited JSON; the run’s own takes precedence over the runner’s', async () => {
     const circle: { self?: object } = {}
     circle.self = circle
     for (const wrong of [[1], 'me', null, circle, { n: 1n }, { text: 'x'.repeat(20_000) }])
@@ -105,7 +105,7 @@ describe('events of a call', () => {
     expect(JSON.stringify(end)).not.toMatch(/swordfish|hunter22/)
   })
 
-  it('what is too long is left out, and can be written as JSON whatever it is', async () => {
+  it('leave out what is too long, and can be written as JSON whatever it is', async () => {
     const circle: { self?: object } = {}
     circle.self = circle
     const values = [circle, new Uint8Array(10_000_000), Array.from({ length: 100_000 }, (_, n) => n), 'x'.repeat(70_000), undefined]
@@ -119,7 +119,7 @@ describe('events of a call', () => {
     expect(() => JSON.stringify(events)).not.toThrow()
   })
 
-  it('H16 REJECTED has the outcome, and no secret in arguments or error; who watches is told what was hidden', async () => {
+  it('H16 REJECTED has the outcome, and no secret in arguments or error; a listener learns what was hidden', async () => {
     const parameters = { type: 'object', properties: { pin: { type: 'number' } }, required: ['pin'] } as const
     const login = defineTool({ name: 'login', description: 'logs in', parameters, secrets: ['pin'], execute: () => 'ok' })
     const { events, hidden } = await eventsOf(
@@ -136,7 +136,7 @@ describe('events of a call', () => {
     expect(hidden).toContain('swordfish')
   })
 
-  it('each piece of arguments names its call, whether or not its start is heard', async () => {
+  it('name their call in each piece of arguments, whether or not its start is listened for', async () => {
     const turns = [{ toolCalls: [call('look', { n: 1 }, 'one'), call('look', { n: 2 }, 'two')], interleave: true }, 'Done.']
     const runner = new AgentRunner({ model: scriptedModel(turns), tools: [countingTool('look').tool], logger: quiet() })
     const pieces: Record<string, string> = {}
@@ -149,7 +149,7 @@ describe('events of a call', () => {
 })
 
 describe('events of a request', () => {
-  it.each(nativeModes.slice(0, 3))('H39 $name: MODEL_RETRY says why and when, MODEL_END ends one that fails too', async (mode) => {
+  it.each(nativeModes.slice(0, 3))('H39 $name: MODEL_RETRY says why and when, and MODEL_END also ends a failed request', async (mode) => {
     await using on = await stage(mode, ['Done.'], { faults: [{ status: 503 }], settings: { maxRetries: 1 } } as never)
     const events = await Array.fromAsync(on.runner.stream('go'))
     const [retry] = only(events, 'MODEL_RETRY')
@@ -167,7 +167,7 @@ describe('events of a request', () => {
     ])
   })
 
-  it('another model in place of one that failed, an empty response, and an abort are told as well', async () => {
+  it('also report a fallback model, an empty response, and an abort', async () => {
     const error = new ModelError('unauthorized', 'no such key', { provider: 'a', retryable: false })
     const model = fallbackModel([scriptedModel([{ error }]), scriptedModel([{ text: '' }, 'Done.'], { model: 'second' })])
     const stream = new AgentRunner({ model, logger: quiet() }).stream('go')
@@ -203,7 +203,7 @@ describe('the log', () => {
   })
   const turns = () => [{ toolCalls: [call('look', {}, 'c1'), call('gone', {}, 'c2')] }, 'Done.']
 
-  it('at debug has every step, with run, tool and duration; a tool’s own records say whose they are', async () => {
+  it('has every step at debug level, with run, tool and duration; a tool’s own records say whose they are', async () => {
     const { logger, lines } = logged('debug')
     const { runId } = await new AgentRunner({ model: scriptedModel(turns()), tools: [look], logger }).run('go')
     expect(lines.every((line) => line.runId === runId)).toBe(true)
@@ -220,7 +220,7 @@ describe('the log', () => {
     ])
   })
 
-  it('says nothing of steps at any other level, nor to a logger that does not say what it writes', async () => {
+  it('has no steps at any other level, nor for a logger that does not reveal its level', async () => {
     const { logger, lines } = logged('warn')
     await new AgentRunner({ model: scriptedModel(turns()), tools: [look], logger }).run('go')
     expect(lines.map(({ msg }) => msg)).toEqual(['looked', 'thought'])

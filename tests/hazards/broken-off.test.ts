@@ -16,9 +16,9 @@ function modelOf(...tries: Generate[]): ChatModel {
 
 const usage = { inputTokens: 10, outputTokens: 0, totalTokens: 10 }
 const failure = (fields: object = {}) => new ModelError('provider_error', 'no', { provider: 'test', retryable: true, ...fields })
-/** Fails at once, and tells what it has used. */
+/** Fails immediately, and reports its usage. */
 const costly: Generate = () => Promise.reject(failure({ partial: { text: '', usage } }))
-/** Says something, and breaks off with an error that does not tell what. */
+/** Sends some text, and breaks off with an error that does not report usage. */
 const broken =
   (error: unknown): Generate =>
   async (_request, sink) => {
@@ -31,8 +31,8 @@ const models: [string, () => ChatModel][] = [
   ['a retry', () => withRetry(modelOf(costly, broken(failure({ retryable: false }))), { firstDelayMs: 0 })],
 ]
 
-describe('a response that breaks off after a failed try that was paid for', () => {
-  it.each(models)('H40 of %s: its text is kept, whoever listens, and so is what was used', async (_what, model) => {
+describe('a response that breaks off after a failed attempt with usage', () => {
+  it.each(models)('H40 of %s: its text is kept, whoever listens, and so is its usage', async (_what, model) => {
     for (const onText of [undefined, () => {}]) {
       const runner = new AgentRunner({ model: model(), logger: recordingLogger().logger })
       const result = await runner.run('go', onText === undefined ? {} : { onText })
@@ -41,7 +41,7 @@ describe('a response that breaks off after a failed try that was paid for', () =
     }
   })
 
-  it('H8 H30 an abort while the next try is waited for: what the failed one used counts', async () => {
+  it('H8 H30 an abort before the next attempt: the usage of the failed one counts', async () => {
     const controller = new AbortController()
     const first: Generate = async () => {
       setImmediate(() => controller.abort())

@@ -13,8 +13,8 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-describe('budgets, with a model of one’s own', () => {
-  it('H8 requests that fail or are broken off are counted, and cost what they cost', async () => {
+describe('budgets with a custom model', () => {
+  it('H8 requests that fail or break off count, with their cost', async () => {
     const partial = { text: 'Half', usage: { inputTokens: 500_000, outputTokens: 0, totalTokens: 500_000 } }
     const error = new ModelError('stream_cut', 'cut', { provider: 'scripted', retryable: false, partial })
     const empty = { text: '', usage: { inputTokens: 250_000, outputTokens: 0 } }
@@ -28,7 +28,7 @@ describe('budgets, with a model of one’s own', () => {
 describe.each(quickModes)('budgets: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
-  it('H8 a token budget ends the run between steps, and the running round is finished', async () => {
+  it('H8 a token budget ends the run between steps, after the current round', async () => {
     const look = countingTool('look')
     const script: ModeScript = () => ({ toolCalls: [call('look', { at: Math.random() })], usage: { inputTokens: 40, outputTokens: 10 } })
     await using on = await stage(mode, script, { tools: [look.tool], maxIterations: 9, limits: { tokens: 100 } })
@@ -41,7 +41,7 @@ describe.each(quickModes)('budgets: $name', (mode) => {
     expect(await on.run()).toMatchObject({ stopReason: 'answered', output: 'Done.' })
   })
 
-  it('H8 a cost budget counts what the model costs, and is refused where that is not known', async () => {
+  it('H8 a cost budget counts what the model costs, and is refused if that is unknown', async () => {
     const look = countingTool('look')
     const script: ModeScript = () => ({
       toolCalls: [call('look', { at: Math.random() })],
@@ -58,7 +58,7 @@ describe.each(quickModes)('budgets: $name', (mode) => {
     await expect(stage(mode, script, { limits })).rejects.toMatchObject({ code: 'invalid_option' })
   })
 
-  it('H8 a call budget: calls beyond it are answered with "not run", and the run ends', async () => {
+  it('H8 a call budget: further calls are answered with "not run", and the run ends', async () => {
     const look = countingTool('look')
     const script: ModeScript = [
       { toolCalls: [1, 2].map((n) => call('look', { n })) },
@@ -72,7 +72,7 @@ describe.each(quickModes)('budgets: $name', (mode) => {
     expect(result.toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'ok', 'ok', 'denied', 'denied'])
   })
 
-  it('H8 nobody is asked to approve a call that is beyond the budget', async () => {
+  it('H8 nobody is asked to approve a call beyond the budget', async () => {
     const pay = countingTool('pay')
     const asked: string[] = []
     const approve = ({ toolCallId }: { toolCallId: string }) => {
@@ -94,7 +94,7 @@ describe.each(quickModes)('budgets: $name', (mode) => {
     expect(pay.calls).toEqual([{ n: 1 }])
   })
 
-  it('H8 the deadline aborts a running model request', async () => {
+  it('H8 the deadline aborts a model request in progress', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     await using on = await stage(
       mode,

@@ -10,8 +10,8 @@ failOnUnhandledRejections()
 const long = 'long result '.repeat(200)
 const rounds = (count: number): MockReply[] => Array.from({ length: count }, (_, n) => ({ toolCalls: [call('look', { n })] }))
 
-describe.each(driverModes)('a conversation that outgrows the context window: $name', (mode) => {
-  it('H43 is named for what it is, and nothing is lost', async () => {
+describe.each(driverModes)('a conversation that exceeds the context window: $name', (mode) => {
+  it('H43 is reported as such, and nothing is lost', async () => {
     await using on = await stage(mode, rounds(1), {
       tools: [countingTool('look').tool],
       faults: ({ index }) => (index === 1 ? { contextOverflow: true } : undefined),
@@ -22,7 +22,7 @@ describe.each(driverModes)('a conversation that outgrows the context window: $na
     expect(on.provider.requests).toHaveLength(2)
   })
 
-  it('H43 H46 is made to fit where that is configured; the result has it whole', async () => {
+  it('H43 H46 is shortened if that is configured; the result has it completely', async () => {
     await using on = await stage(mode, [...rounds(12), 'done'], {
       tools: [countingTool('look', long).tool],
       maxIterations: 20,
@@ -40,7 +40,7 @@ describe.each(driverModes)('a conversation that outgrows the context window: $na
     expect(last[0]).toEqual({ role: 'system', content: 'Be brief.' })
   })
 
-  it('H43 is cut further and asked once more when the provider finds it too long all the same', async () => {
+  it('H43 is shortened further and sent once more if the provider still finds it too long', async () => {
     await using on = await stage(mode, [...rounds(4), 'done'], {
       tools: [countingTool('look', long).tool],
       maxIterations: 8,
@@ -54,7 +54,7 @@ describe.each(driverModes)('a conversation that outgrows the context window: $na
     expect(after).toBeLessThan((before ?? 0) * 0.7)
   })
 
-  it('H43 once more is once: model_error when it is still too long', async () => {
+  it('H43 is sent again only once: model_error if it is still too long', async () => {
     await using on = await stage(mode, rounds(3), {
       tools: [countingTool('look', long).tool],
       compaction: {},
@@ -66,7 +66,7 @@ describe.each(driverModes)('a conversation that outgrows the context window: $na
     expect(result.messages).toHaveLength(7)
   })
 
-  it('H46 a summary stands for what was left out, and is itself summed up; one that fails is done without', async () => {
+  it('H46 is replaced by a summary, which is summarized in turn; a failed one is left out', async () => {
     let summaries = 0
     const heard: string[] = []
     await using on = await stage(mode, [...rounds(16), 'done'], {

@@ -31,7 +31,7 @@ const overloaded: Record<WireName, JsonObject> = {
   'gemini-generate-content': { error: { code: 503, status: 'UNAVAILABLE', message: 'Overloaded' } },
 }
 
-/** How a response breaks off after all its pieces have come. */
+/** How a response breaks off after all its pieces have arrived. */
 const cuts: readonly (readonly [name: string, fault: (mode: Mode) => MockFault])[] = [
   ['a reset', () => ({ resetAfterBytes: 'content' })],
   ['an end without a finish reason', () => ({ cutAfterBytes: 'content' })],
@@ -46,7 +46,7 @@ describe.each(streamingModes)('a response that breaks off: $name', (mode) => {
     return [{ text: 'First.', toolCalls: [call('look', { n: 1 })], usage }, cut, { text: answer, usage }]
   }
 
-  it.each(cuts)('F21 is requested again after %s, and those who watch take back what they were shown', async (_name, fault) => {
+  it.each(cuts)('F21 is requested again after %s, and watchers take back what they were shown', async (_name, fault) => {
     const look = countingTool('look')
     const cut = { text: half, usage: { inputTokens: 20, outputTokens: 3 }, fault: fault(mode) }
     for (const way of ['listener', 'stream'] as const) {
@@ -58,7 +58,7 @@ describe.each(streamingModes)('a response that breaks off: $name', (mode) => {
       expect(result.steps.map((step) => step.retries)).toEqual([0, 1])
       expect(watcher.texts.map((text) => text.trim())).toEqual(['First.', answer])
       expect(watcher.discarded).toBe(1)
-      // The history has the response once, and the request that was made again is the same.
+      // The history has the response once, and the repeated request is the same.
       expect(result.newMessages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
       expect(on.requests()[2]).toEqual(on.requests()[1])
     }
@@ -80,7 +80,7 @@ describe.each(streamingModes)('a response that breaks off: $name', (mode) => {
     expect([watcher.texts, watcher.discarded]).toEqual([[answer], 1])
   })
 
-  it('F21 none of its calls runs, and none is left over', async () => {
+  it('F21 does not run its calls, and leaves none over', async () => {
     const look = countingTool('look')
     const cut = { text: half, toolCalls: [call('look', { n: 'cut' })], fault: { cutAfterBytes: 'content' as const } }
     const whole = { text: half, toolCalls: [call('look', { n: 'whole' })] }
@@ -93,19 +93,19 @@ describe.each(streamingModes)('a response that breaks off: $name', (mode) => {
     expect(result.toolCalls).toMatchObject([{ args: { n: 'whole' }, outcome: 'ok' }])
   })
 
-  it('F21 what was used of it counts, reported or not', async () => {
+  it('F21 counts its usage, reported or not', async () => {
     const cut = { text: half, fault: { resetAfterBytes: 'content' as const }, usage: { inputTokens: 20, outputTokens: 3 } }
     await using on = await stage(mode, [cut, { text: answer, usage: { inputTokens: 10, outputTokens: 2 } }], retries)
     const result = await watch(on.runner, new Watcher(), 'stream')
     expect(result.usage.inputTokens).toBeGreaterThan(10)
-    // The Messages API tells of it at the beginning of a stream, others at the end.
+    // The Messages API reports usage at the start of a stream, others at the end.
     const isReported = mode.wire === 'anthropic-messages'
     const warning = 'The usage of a response that broke off was not reported, and is estimated'
     expect(result.steps[0]?.warnings).toEqual(isReported ? [] : [warning])
     if (isReported) expect(result.usage.inputTokens).toBe(30)
   })
 
-  it('F21 as often as is allowed; then the run ends, and the last part is kept as it was shown', async () => {
+  it('F21 is requested as often as allowed; then the run ends, and the last part is kept as shown', async () => {
     await using on = await stage(mode, () => ({ text: half, fault: { cutAfterBytes: 'content' } }), retries)
     const watcher = new Watcher()
     const result = await watch(on.runner, watcher, 'listener')
@@ -114,7 +114,7 @@ describe.each(streamingModes)('a response that breaks off: $name', (mode) => {
     expect([watcher.text, watcher.discarded, on.provider.requests.length]).toEqual([half, 2, 3])
   })
 
-  it.each(['onText', 'text'] as const)('F21 ends the run where text went to `%s`, which can’t take it back', async (reader) => {
+  it.each(['onText', 'text'] as const)('F21 ends the run if text went to `%s`, which can’t take it back', async (reader) => {
     const cut = { text: half, fault: { cutAfterBytes: 'content' as const } }
     for (const [onCut, expected] of [
       [undefined, [half, 'model_error']],
@@ -148,7 +148,7 @@ describe.each(streamingModes)('a response that breaks off: $name', (mode) => {
     expect(watcher.discarded).toBe(0)
   })
 
-  it('F21 a stream that is read later has nothing of it', async () => {
+  it('F21 is absent from a stream that is read later', async () => {
     const cut = { text: half, fault: { cutAfterBytes: 'content' as const } }
     for (const way of ['events', 'text'] as const) {
       await using on = await stage(mode, script(cut), { tools: [countingTool('look').tool], ...retries })
@@ -172,7 +172,7 @@ const [mode] = streamingModes
 if (mode === undefined) throw new Error('expected modes')
 
 describe('a response that breaks off', () => {
-  it('F21 is taken over by the next model, which begins again', async () => {
+  it('F21 is replaced by the next model, which starts again', async () => {
     await using one = await mode.open([{ text: half, fault: { cutAfterBytes: 'content' } }])
     await using two = await mode.open([answer])
     const runner = new AgentRunner({ models: [one.model, two.model], logger: recordingLogger().logger })
@@ -181,7 +181,7 @@ describe('a response that breaks off', () => {
     expect([watcher.text, watcher.discarded]).toEqual([answer, 1])
   })
 
-  it('F21 reasoning and a call being written are taken back too', async () => {
+  it('F21 takes back reasoning and an unfinished call too', async () => {
     const cut = { reasoning: 'Hm, wh', toolCalls: [call('look', { n: 1 })], fault: { cutAfterBytes: 'content' as const } }
     const whole = { reasoning: 'Hm.', toolCalls: [call('look', { n: 2 })] }
     await using on = await stage(mode, [cut, whole, answer], { tools: [countingTool('look').tool], ...retries })
@@ -196,7 +196,7 @@ describe('a response that breaks off', () => {
     expect(seen[0]).toEqual(['Hm.', [[id, '{"n":2}']]])
   })
 
-  it('F21 is requested again where only reasoning was shown, and text is read alone', async () => {
+  it('F21 is requested again if only reasoning was shown while only text is read', async () => {
     const cut = { reasoning: 'Hm, wh', fault: { cutAfterBytes: 'content' as const } }
     await using on = await stage(mode, [cut, { reasoning: 'Hm.', text: answer }], retries)
     on.runner.on(Event.REASONING_DELTA, () => {})
@@ -208,7 +208,7 @@ describe('a response that breaks off', () => {
     expect(shown).toBe(answer)
   })
 
-  it('F21 a partial answer with a schema begins again', async () => {
+  it('F21 restarts a partial answer with a schema', async () => {
     const output = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } as const
     const cut = { text: '{"city": "Os', fault: { cutAfterBytes: 'content' as const } }
     await using on = await stage(mode, [cut, '{"city": "Rome"}'], {
@@ -222,7 +222,7 @@ describe('a response that breaks off', () => {
     expect((await stream.result).output).toEqual({ city: 'Rome' })
   })
 
-  it('F21 hooks around the request and text that is held for guardrails see it once', async () => {
+  it('F21 is seen once by hooks around the request and guardrails that hold text', async () => {
     const cut = { text: half, toolCalls: [call('look', { n: 1 })], fault: { cutAfterBytes: 'content' as const } }
     const seen: string[] = []
     await using on = await stage(mode, [cut, answer], {
@@ -245,7 +245,7 @@ describe('a response that breaks off', () => {
     expect(watcher.text).toBe(answer)
   })
 
-  it('F21 inside a call: the run outside goes on, and the text of its own can be read alone', async () => {
+  it('F21 inside a call does not affect the outer run, whose own text can be read separately', async () => {
     await using inner = await mode.open([{ text: half, fault: { cutAfterBytes: 'content' } }, 'inside'], retries)
     const agent = new AgentRunner({ model: inner.model, logger: recordingLogger().logger })
     const ask = defineTool({
@@ -261,7 +261,7 @@ describe('a response that breaks off', () => {
     expect([shown, result.toolCalls[0]?.content]).toEqual([answer, 'inside'])
   })
 
-  it('F21 is recorded once: a stream of the resumed run tells nothing of what was taken back', async () => {
+  it('F21 is recorded once: a stream of the resumed run contains nothing that was taken back', async () => {
     const journal = memoryJournal()
     const cut = { text: half, fault: { cutAfterBytes: 'content' as const } }
     const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
@@ -279,7 +279,7 @@ describe('a response that breaks off', () => {
     expect(result.messages.filter(({ role }) => role === 'assistant')).toHaveLength(2)
   })
 
-  it('F21 an answer to a conversation that was too long is taken back, and not asked for again where it can’t be', async () => {
+  it('F21 is taken back after a conversation that was too long, and not requested again if that is impossible', async () => {
     const usage = (inputTokens: number) => ({ inputTokens, outputTokens: 3 })
     const long = 'long result '.repeat(50)
     const rounds = Array.from({ length: 4 }, (_, n): MockReply => ({ toolCalls: [call('look', { n })], usage: usage(200) }))

@@ -1,4 +1,7 @@
-/** Run by time.test.ts as a child process: starts runs whose models and tools ignore their signals, ends them, and must then exit by itself. */
+/**
+ * Started by time.test.ts as a child process: starts runs whose models and tools ignore their signals, ends them, and must then exit by
+ * itself.
+ */
 import { getEventListeners } from 'node:events'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { ChatModel } from '../../src/models/chat-model.ts'
@@ -55,7 +58,7 @@ await overHttp({ text: 'Hm', hang: true }, async (model, provider) => {
   reasons.push((await running).stopReason)
 })
 
-// A deadline over a deaf tool; a time limit over a deaf tool; a consumer that leaves; a stream that falls silent.
+// A deadline for a deaf tool; a time limit for a deaf tool; a consumer that leaves; a stream that falls silent.
 const model = () => scriptedModel([callsDeaf, 'done'])
 reasons.push((await new AgentRunner({ model: model(), tools: [deaf], logger, limits: { deadlineMs: 5 } }).run('go')).stopReason)
 reasons.push((await new AgentRunner({ model: model(), tools: [deaf], logger, toolTimeoutMs: 5 }).run('go')).stopReason)
@@ -66,7 +69,7 @@ await overHttp({ text: 'Hm', hang: true }, async (silent) => {
   reasons.push((await new AgentRunner({ model: silent, logger, streamIdleTimeoutMs: 20 }).run('go')).stopReason)
 })
 
-// The sockets of the closed servers are gone after a turn of the event loop, or a little later on a busy machine.
+// The sockets of the closed servers disappear after a turn of the event loop, or a little later on a busy machine.
 const leftovers = () => process.getActiveResourcesInfo().filter((kind) => kind !== 'Immediate')
 const giveUpAt = performance.now() + 5_000
 while (leftovers().length > before.length && performance.now() < giveUpAt) await new Promise((resolve) => setImmediate(resolve))

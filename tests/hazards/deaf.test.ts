@@ -24,11 +24,11 @@ function fakeTimers(): void {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
 }
 
-describe('whatever hears nothing', () => {
+describe('functions that ignore their signal', () => {
   const neverAgain = () => new Promise<never>(() => {})
   const look = { name: 'look', description: 'looks', parameters: { type: 'object' } as const, execute: () => 'fine' }
   const callsLook: ScriptedTurn = { toolCalls: [{ name: 'look' }] }
-  /** Each hangs in another place, and hears nothing. `reached` is called when it has got there. */
+  /** Each hangs in another place and ignores its signal. `reached` is called when it hangs. */
   const deafPlaces: Record<string, (reached: () => void) => Omit<RunnerOptions, 'model'> & { turn?: ScriptedTurn }> = {
     'a model': () => ({ turn: { text: 'Hm', deaf: true } }),
     'a tool': (reached) => ({
@@ -79,7 +79,7 @@ describe('whatever hears nothing', () => {
     }),
   }
 
-  it.each(Object.entries(deafPlaces))('H29 %s that never comes back: an abort settles the run within 100 ms', async (_where, options) => {
+  it.each(Object.entries(deafPlaces))('H29 %s that never settles: an abort settles the run within 100 ms', async (_where, options) => {
     const reached = Promise.withResolvers<void>()
     const { turn = callsLook, ...rest } = options(reached.resolve)
     const model = scriptedModel([turn, 'never'])
@@ -98,7 +98,7 @@ describe('whatever hears nothing', () => {
     expect(getEventListeners(controller.signal, 'abort')).toEqual([])
   })
 
-  it.each(Object.entries(deafPlaces))('H29 %s that never comes back: the deadline settles the run', async (_where, options) => {
+  it.each(Object.entries(deafPlaces))('H29 %s that never settles: the deadline settles the run', async (_where, options) => {
     const reached = Promise.withResolvers<void>()
     const { turn = callsLook, ...rest } = options(reached.resolve)
     const model = scriptedModel([turn, 'never'])
@@ -117,7 +117,7 @@ describe('whatever hears nothing', () => {
     expect(await timersLeft()).toBe(0)
   })
 
-  it('H29 the check of the arguments that never comes back: the time limit of the tool holds for it as well', async () => {
+  it('H29 a check of arguments that never settles: the time limit of the tool applies to it too', async () => {
     const reached = Promise.withResolvers<void>()
     const options = deafPlaces['the check of the arguments']?.(reached.resolve)
     const { logger } = recordingLogger()
@@ -133,9 +133,9 @@ describe('whatever hears nothing', () => {
     expect(await timersLeft()).toBe(0)
   })
 
-  it('H29 after runs with deaf models and tools the process has nothing left to wait for', async () => {
+  it('H29 the process has nothing left to wait for after runs with deaf models and tools', async () => {
     const child = fileURLToPath(new URL('./deaf-process.ts', import.meta.url))
-    // It ends by itself, or is ended here: a process that still waits for something would not.
+    // It ends by itself, or is ended here, because a process that still waits for something would not end.
     const { stdout } = await promisify(execFile)(process.execPath, [child], { timeout: 15_000 })
     const report: { reasons: string[]; before: string[]; after: string[]; listeners: number } = JSON.parse(stdout)
     expect(report.reasons).toEqual(['aborted', 'aborted', 'aborted', 'deadline', 'answered', 'aborted', 'model_error'])

@@ -24,7 +24,7 @@ function shownText({ runner }: Stage): () => string {
 describe.each(modes)('declined responses: $name', (mode) => {
   const endings = findWire(mode.wire).traits.refusals ? both : both.slice(0, 1)
 
-  it.each(endings)('H56 calls of a response that ended with `%s` never run, nor are they asked about', async (finishReason) => {
+  it.each(endings)('H56 calls of a response that ended with `%s` never run, nor is approval requested for them', async (finishReason) => {
     for (const watched of [true, false]) {
       const pay = countingTool('pay')
       const look = countingTool('look')
@@ -69,14 +69,14 @@ describe.each(nativeModes)('declined responses: $name', (mode) => {
     'gemini-generate-content': ['SAFETY', 'RECITATION', 'PROHIBITED_CONTENT', 'FINISH_REASON_SPII', 'content_filter', 'refusal'],
   }[mode.wire]
 
-  it.each(words)('H56 H42 calls of a response that ended with the word `%s` never run', async (rawFinishReason) => {
+  it.each(words)('H56 H42 calls of a response that ended with the reason `%s` never run', async (rawFinishReason) => {
     const pay = countingTool('pay')
     await using on = await stage(mode, [{ toolCalls: [call('pay')], rawFinishReason }], { tools: [pay.tool] })
     expect(await on.run()).toMatchObject({ stopReason: 'refused' })
     expect(pay.calls).toEqual([])
   })
 
-  it('H56 nor do calls that are written as text beside native ones', async () => {
+  it('H56 calls that are written as text next to native ones don’t run either', async () => {
     const pay = countingTool('pay')
     const tag = '<tool_action name="pay"><n value="5" /></tool_action>'
     const text = `I pay. ${tag} Done. <tool_call>{"name": "pay", "arguments": {"n": 5}}</tool_call>`
@@ -90,7 +90,7 @@ describe.each(nativeModes)('declined responses: $name', (mode) => {
     expect(pay.calls).toEqual([])
   })
 
-  it.each(['tool-action', 'hermes', 'json'])('H56 nor do calls in the dialect `%s`', async (dialect) => {
+  it.each(['tool-action', 'hermes', 'json'])('H56 calls in the dialect `%s` don’t run either', async (dialect) => {
     const pay = countingTool('pay')
     const text = findDialect(dialect).renderCalls([{ name: 'pay', arguments: { n: 5 } }])
     await using on = await mode.open([{ text, finishReason: 'content_filter' }], { settings: { dialect } })
@@ -100,7 +100,7 @@ describe.each(nativeModes)('declined responses: $name', (mode) => {
   })
 })
 
-describe('declined responses of a model of the caller’s own', () => {
+describe('declined responses of a custom model', () => {
   const { logger } = recordingLogger()
   const declined = (finishReason: Declined): ModelResponse => ({
     text: '',
@@ -117,7 +117,7 @@ describe('declined responses of a model of the caller’s own', () => {
     expect(pay.calls).toEqual([])
   })
 
-  it('H56 an `aroundModel` hook that answers in the model’s place can’t have them run either', async () => {
+  it('H56 an `aroundModel` hook that answers for the model can’t make them run either', async () => {
     const pay = countingTool('pay')
     const model = { provider: 'own', model: 'm', capabilities: { nativeTools: true }, generate: async () => declined('refusal') }
     const hooks = [{ name: 'own', aroundModel: async () => declined('refusal') }]

@@ -95,7 +95,7 @@ const badListeners: Record<string, { listener: (...args: unknown[]) => unknown; 
 describe.each(quickModes)('events: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
-  it('H36 every call has START and END, or REJECTED, in a fixed order, whatever becomes of it', async () => {
+  it('H36 every call has START and END, or REJECTED, in a fixed order, however it ends', async () => {
     const deaf = deafTool('deaf', { timeoutMs: 1_000 })
     const refused = { ...countingTool('refused').tool, approval: true }
     const never = deafTool('never')
@@ -122,7 +122,7 @@ describe.each(quickModes)('events: $name', (mode) => {
     controller.abort()
     const { toolCalls, runId } = await running
 
-    // `on.run` has checked the pairs; here is what each call came to.
+    // `on.run` has checked the pairs; this checks how each call ended.
     const eventsOf = (id: string) => on.events.filter(({ meta }) => meta.toolCallId === id)
     expect(
       toolCalls.map(
@@ -157,7 +157,7 @@ describe.each(quickModes)('events: $name', (mode) => {
         expect(meta).toMatchObject({ ok: outcome === 'ok', durationMs: expect.any(Number) })
       }
     }
-    // No call of a turn begins before the turn's response is complete, and nothing comes after the end.
+    // No call of a turn starts before the turn's response is complete, and nothing follows the end.
     const lastOf = (name: EventName) => order.lastIndexOf(name)
     expect(order.indexOf(Event.TOOL_CALL_START)).toBeGreaterThan(order.indexOf(Event.MODEL_END))
     expect(order[0]).toBe(Event.RUN_START)
@@ -225,7 +225,7 @@ describe.each(quickModes)('events: $name', (mode) => {
     },
   )
 
-  it('H37 listeners that change what they are given change neither the budget, nor what the tool gets, nor its own objects', async () => {
+  it('H37 listeners that change what they receive affect neither the budget, nor the tool’s arguments, nor its own objects', async () => {
     const seen: unknown[] = []
     const report = { done: 1, of: [1] }
     const tool = defineTool({
@@ -255,7 +255,7 @@ describe.each(quickModes)('events: $name', (mode) => {
     expect(result.toolCalls.map(({ args }) => args)).toEqual(seen)
   })
 
-  it('H37 a listener that takes itself or others away, or starts another run', async () => {
+  it('H37 a listener that removes itself or others, or starts another run', async () => {
     await using on = await stage(mode, () => script[0] ?? 'never', { tools: tools() })
     const seen: string[] = []
     let inner: Promise<RunResult> | undefined
@@ -273,7 +273,7 @@ describe.each(quickModes)('events: $name', (mode) => {
     expect(on.log.filter(({ level }) => level === 'error')).toEqual([])
   })
 
-  it('H37 a stopWhen that throws: the run goes on, one log record for each time', async () => {
+  it('H37 a stopWhen that throws: the run continues, with one log record each time', async () => {
     await using on = await stage(mode, script, {
       tools: tools(),
       stopWhen: () => {
@@ -298,8 +298,8 @@ describe.each(quickModes)('events: $name', (mode) => {
   })
 })
 
-describe('events of a model of one’s own', () => {
-  it('H36 what a model or a tool reports after it has ended is heard by nobody', async () => {
+describe('events of a custom model', () => {
+  it('H36 reports of a model or tool after its end reach nobody', async () => {
     const late: { sink?: ModelSink | undefined; progress?: (update: string) => void } = {}
     const tool = defineTool({
       name: 'work',
@@ -336,7 +336,7 @@ describe('events of a model of one’s own', () => {
     }
   })
 
-  it('H37 failures of listeners on a bus of one’s own go where the bus says', async () => {
+  it('H37 failures of listeners on a custom bus are reported as the bus says', async () => {
     const failures: [unknown, EventName][] = []
     const bus = new EventBus((error, event) => {
       failures.push([error, event])

@@ -21,7 +21,7 @@ const ways = {
 }
 const wayNames = Object.keys(ways) as (keyof typeof ways)[]
 
-/** What an iteration gave, and what it threw at its end. */
+/** What an iteration yielded, and what it threw at the end. */
 async function readToEnd(items: AsyncIterable<unknown>): Promise<{ items: unknown[]; thrown?: unknown }> {
   const taken: unknown[] = []
   try {
@@ -35,7 +35,7 @@ async function readToEnd(items: AsyncIterable<unknown>): Promise<{ items: unknow
 failOnUnhandledRejections()
 
 describe.each(nativeModes)('a stream of a run that failed: $name', (mode) => {
-  it('P3.9 H57 a refused key: text, partial output and events throw the RunError at their end', async () => {
+  it('P3.9 H57 a refused key: text, partial output and events throw the RunError at the end', async () => {
     for (const way of wayNames) {
       await using on = await stage(mode, ['never'], { faults: [{ status: 401 }], settings: { maxRetries: 0 } })
       const stream = on.runner.stream('go', { output: schema })
@@ -50,7 +50,7 @@ describe.each(nativeModes)('a stream of a run that failed: $name', (mode) => {
     }
   })
 
-  it('P3.9 H57 a filtered answer: the text that came, then the RunError', async () => {
+  it('P3.9 H57 a filtered answer: the text that arrived, then the RunError', async () => {
     await using on = await stage(mode, [{ text: 'I can', finishReason: 'content_filter' }])
     const stream = on.runner.stream('go')
     const { items, thrown } = await readToEnd(stream.text)
@@ -65,7 +65,7 @@ describe.each(nativeModes)('a stream of a run that failed: $name', (mode) => {
 describe('a stream of a run that did not end well', () => {
   const hanging = () => new AgentRunner({ model: scriptedModel([{ text: 'Once', hang: true }]), logger: quiet })
 
-  it('P3.9 H57 throws only for model_error, refused and aborted', async () => {
+  it('P3.9 H57 only throws for model_error, refused and aborted', async () => {
     const look = { toolCalls: [{ name: 'nothing' }] }
     const endings: [string, ConstructorParameters<typeof AgentRunner>[0], RunOptions][] = [
       ['answered', { model: scriptedModel(['Yes.']) }, {}],
@@ -102,7 +102,7 @@ describe('a stream of a run that did not end well', () => {
     expect(thrown).toMatchObject({ code: 'aborted', result: { stopReason: 'aborted' } })
   })
 
-  it('P3.9 H57 a consumer that leaves is thrown nothing', async () => {
+  it('P3.9 H57 throws nothing to a consumer that leaves', async () => {
     const stream = hanging().stream('go')
     const taken: string[] = []
     for await (const piece of stream.text) {
@@ -113,7 +113,7 @@ describe('a stream of a run that did not end well', () => {
     expect(await stream.result).toMatchObject({ stopReason: 'aborted' })
   })
 
-  it('P3.9 H57 a stream read after its run has ended throws too, once', async () => {
+  it('P3.9 H57 throws once even if it is read after its run has ended', async () => {
     const stream = new AgentRunner({ model: scriptedModel([]), logger: quiet }).stream('go')
     await stream.result
     const iterator = stream.text[Symbol.asyncIterator]()
@@ -121,13 +121,13 @@ describe('a stream of a run that did not end well', () => {
     expect(await iterator.next()).toEqual({ value: undefined, done: true })
   })
 
-  it('P3.9 H57 a response made of the text breaks off instead of ending', async () => {
+  it('P3.9 H57 breaks off a response made of the text instead of ending it', async () => {
     const stream = new AgentRunner({ model: scriptedModel([]), logger: quiet }).stream('go')
     const body = ReadableStream.from(stream.text).pipeThrough(new TextEncoderStream())
     await expect(new Response(body).text()).rejects.toBeInstanceOf(RunError)
   })
 
-  it('P3.9 H57 every format of a response tells of the error in its stream', async () => {
+  it('P3.9 H57 reports the error in every response format', async () => {
     const failing = () => new AgentRunner({ model: scriptedModel([]), logger: quiet }).stream('go')
     const input = { threadId: 't', runId: 'r', messages: [], tools: [] } as never
     expect(await failing().toResponse().text()).toMatch(

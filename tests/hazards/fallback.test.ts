@@ -43,7 +43,7 @@ describe.each(driverModes)('a second model: $name', (mode) => {
     return { one, two, look, runner, [Symbol.asyncDispose]: close }
   }
 
-  it.each(failures)('H44 takes over when the first fails with %j before it has said anything', async (fault) => {
+  it.each(failures)('H44 takes over if the first fails with %j before it has sent anything', async (fault) => {
     await using on = await open({ script: [], faults: () => fault }, [{ toolCalls: [call('look')] }, 'done'])
     const result = await on.runner.run('go')
     expect(result).toMatchObject({ stopReason: 'answered', output: 'done', iterations: 2 })
@@ -52,7 +52,7 @@ describe.each(driverModes)('a second model: $name', (mode) => {
     expectValidHistory(result.messages)
   })
 
-  it('H44 takes over in the middle of a run, with the whole conversation', async () => {
+  it('H44 takes over during a run, with the whole conversation', async () => {
     await using on = await open(
       { script: [{ text: 'First.', toolCalls: [call('look')], usage }], faults: (index) => (index === 0 ? undefined : { status: 503 }) },
       [{ text: 'done', usage }],
@@ -62,7 +62,7 @@ describe.each(driverModes)('a second model: $name', (mode) => {
     expect(on.two.requests()[0]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
   })
 
-  it('H44 all fail: model_error, which says what each of them said; nothing is lost', async () => {
+  it('H44 all fail: model_error with the error of each; nothing is lost', async () => {
     await using on = await open(
       { script: [{ toolCalls: [call('look')] }], faults: (index) => (index === 0 ? undefined : { status: 503 }) },
       [],
@@ -73,7 +73,7 @@ describe.each(driverModes)('a second model: $name', (mode) => {
     expect(result.messages).toHaveLength(3)
   })
 
-  it('H44 an abort is not a failure to make up for', async () => {
+  it('H44 does not treat an abort as a failure', async () => {
     await using on = await open({ script: [], faults: () => ({ stallAfterBytes: 0 }) }, ['never'])
     const controller = new AbortController()
     on.runner.on(Event.MODEL_START, () => setImmediate(() => controller.abort()))
@@ -119,7 +119,7 @@ describe.each(driverModes)('fallbackOn: $name', (mode) => {
   })
 
   it.runIf(reasons.length === 2)(
-    'F23 a refusal with text is taken back: history and watchers have the other model’s answer alone',
+    'F23 a refusal with text is taken back: history and watchers only have the other model’s answer',
     async () => {
       const { result, shown } = await run([{ text: 'I can’t.', finishReason: 'refusal', usage }], ['refusal'])
       expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
@@ -128,13 +128,13 @@ describe.each(driverModes)('fallbackOn: $name', (mode) => {
     },
   )
 
-  it('F23 what a filter cut after it had text is kept, and so is every response by default', async () => {
+  it('F23 a response that a filter cut after some text is kept, and so is every response by default', async () => {
     const cut = await run([{ text: 'Half', finishReason: 'content_filter' }], all)
     expect(cut).toMatchObject({ asked: [1, 0], result: { error: { code: 'content_filter' } } })
     for (const finishReason of reasons) expect((await run([{ text: textOf(finishReason), finishReason }], undefined)).asked).toEqual([1, 0])
   })
 
-  it('F23 a function decides for any response; one that throws keeps the response and is warned of', async () => {
+  it('F23 a function decides for any response; if it throws, the response is kept, with a warning', async () => {
     const decided = await run([{ text: 'short' }], ({ text }) => text === 'short')
     expect(decided.result).toMatchObject({ output: 'done' })
     const threw = await run([{ text: 'short' }], () => {
@@ -155,7 +155,7 @@ describe.each(driverModes)('fallbackOn: $name', (mode) => {
 })
 
 describe.each(streamingModes)('fallbackOn, streaming: $name', (mode) => {
-  it('F23 text that was shown where it can’t be taken back is kept: nobody reads two answers', async () => {
+  it('F23 text that can’t be taken back is kept: nobody reads two answers', async () => {
     await using one = await mode.open(['No.'])
     await using two = await mode.open(['never'])
     const models: readonly AnyModel[] = [one.model, two.model]
@@ -182,7 +182,7 @@ it('F23 `fallbackOn` is refused without `models`', () => {
   )
 })
 
-/** The text somebody sees who takes back what a `MODEL_RETRY` discards. */
+/** The text for a reader who takes back what a `MODEL_RETRY` discards. */
 function watchText(runner: AgentRunner): () => string {
   let shown = ''
   runner.on(Event.TEXT_DELTA, ({ text }) => {
@@ -195,7 +195,7 @@ function watchText(runner: AgentRunner): () => string {
 }
 
 describe.each(streamingModes)('a second model, streaming: $name', (mode) => {
-  it('H44 does not take over once text was shown where it can’t be taken back: nobody is to read two beginnings', async () => {
+  it('H44 does not take over after text was shown that can’t be taken back: nobody reads two beginnings', async () => {
     await using one = await mode.open(['Hello, this is the beginning.'], { faults: { cutAfterBytes: 'content' } })
     await using two = await mode.open(['never'])
     const runner = new AgentRunner({ models: [one.model, two.model], logger: recordingLogger().logger })

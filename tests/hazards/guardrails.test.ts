@@ -22,7 +22,7 @@ describe.each(loopModes)('guardrails: $name', (mode) => {
   }
   const oneCall = () => [{ text: 'I look.', toolCalls: [call('look', { n: 1 })] }, 'Found it.']
 
-  it('H38 one that finds nothing changes nothing', async () => {
+  it('H38 without findings change nothing', async () => {
     const silent: Guardrail = {
       name: 'silent',
       input: () => undefined,
@@ -36,7 +36,7 @@ describe.each(loopModes)('guardrails: $name', (mode) => {
     expect(seen).toEqual([])
   })
 
-  it('H38 input: replaced, or the run stopped before anything is sent', async () => {
+  it('H38 for input: replace it, or stop the run before anything is sent', async () => {
     const mask: Guardrail = {
       name: 'mask',
       input: ({ messages }) => ({
@@ -57,7 +57,7 @@ describe.each(loopModes)('guardrails: $name', (mode) => {
     }
   })
 
-  it('H38 output: nothing is shown before it has passed; replaced, withheld and given anew, or the run stopped', async () => {
+  it('H38 for output: show nothing before it has passed; replace it, withhold it and request it again, or stop the run', async () => {
     const masked = await runWith([{ name: 'mask', output: ({ text }) => ({ replace: text.replace('it', 'them') }) }], oneCall())
     expect(masked.result.output).toBe('Found them.')
     expect(masked.shown).toBe('I look.Found them.')
@@ -79,7 +79,7 @@ describe.each(loopModes)('guardrails: $name', (mode) => {
     expect(stopped.shown).toBe('')
   })
 
-  it('H38 calls and results: replaced, refused, or the run stopped with a whole history', async () => {
+  it('H38 for calls and results: replace them, refuse them, or stop the run with a complete history', async () => {
     const changed = await runWith([{ name: 'less', call: ({ args }) => ({ replace: { n: Number(args.n) - 1 } }) }], oneCall())
     expect(changed.ran).toEqual([{ n: 0 }])
     const refused = await runWith([{ name: 'no', call: () => ({ refuse: 'not today' }) }], oneCall())
@@ -97,7 +97,7 @@ describe.each(loopModes)('guardrails: $name', (mode) => {
     }
   })
 
-  it('H37 one that throws, rejects or never answers has not passed', async () => {
+  it('H37 have not passed if they throw, reject or never answer', async () => {
     const failing = {
       throws: () => {
         throw new Error('no')

@@ -16,7 +16,7 @@ const calls = (...ids: string[]): ChatMessage => ({
 const result = (toolCallId: string, content: string): ToolResultMessage => ({ role: 'tool', content, toolCallId, name: 'look' })
 const missing = 'No result was recorded for this call.'
 
-/** A stored conversation, what is wrong with it, and what a model should see in its place: ids and contents of the results behind each call. */
+/** A stored conversation, what is wrong with it, and what a model should see instead: ids and contents of the results after each call. */
 const broken: { what: string; stored: ChatMessage[]; healed: ChatMessage[] }[] = [
   {
     what: 'a call without a result',
@@ -88,9 +88,9 @@ const broken: { what: string; stored: ChatMessage[]; healed: ChatMessage[] }[] =
 describe.each(modes)('stored histories: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
-  // How a response comes, or a call is written, makes no difference to what is sent.
+  // How a response arrives, or a call is written, does not affect what is sent.
   it.each(mode.streaming && !/json|hermes/.test(mode.name) ? broken : broken.slice(0, 1))(
-    'H45 $what: healed before it is sent, and logged',
+    'H45 $what: is repaired before it is sent, and logged',
     async ({ stored, healed }) => {
       const before = structuredClone(stored)
       await using on = await stage(mode, ['done'])
@@ -104,7 +104,7 @@ describe.each(modes)('stored histories: $name', (mode) => {
     },
   )
 
-  it('H45 a valid history is sent as it is, and nothing is logged', async () => {
+  it('H45 a valid history is sent unchanged, and nothing is logged', async () => {
     const stored = [user('a'), calls('x', 'y'), result('x', 'of x'), result('y', 'of y'), says('b')]
     await using on = await stage(mode, ['done'])
     const { newMessages } = await on.run('go on', { messages: stored })
@@ -113,7 +113,7 @@ describe.each(modes)('stored histories: $name', (mode) => {
     expect(on.log).toEqual([])
   })
 
-  it('H45 a result handed in as input joins the call it answers, and is new', async () => {
+  it('H45 a result passed as input joins the call it answers, and is new', async () => {
     await using on = await stage(mode, ['done'])
     const { newMessages } = await on.run([result('x', 'of x'), user('go on')], { messages: [user('a'), calls('x')] })
     expect(shape(on.requests()[0]?.messages ?? [], mode)).toEqual(shape([user('a'), calls('x'), result('x', 'of x'), user('go on')], mode))
@@ -121,14 +121,14 @@ describe.each(modes)('stored histories: $name', (mode) => {
     expect(on.log).toEqual([])
   })
 
-  it('H45 what was dropped or added in the old part does not shift what is new', async () => {
+  it('H45 repairs of the old part do not shift what is new', async () => {
     await using on = await stage(mode, ['done'])
     const messages = [result('gone', 'left over'), user('a'), calls('x'), user('b'), result('also gone', 'left over'), says('c')]
     const { newMessages } = await on.run('go on', { messages })
     expect(newMessages).toEqual([user('go on'), says('done')])
   })
 
-  it('H45 what is no message is refused before anything is sent, with its place', async () => {
+  it('H45 an invalid message is refused before anything is sent, with its position', async () => {
     await using on = await stage(mode, ['done'])
     const wrong: object[] = [
       { role: 'tool', content: 'x' },
@@ -146,7 +146,7 @@ describe.each(modes)('stored histories: $name', (mode) => {
   })
 })
 
-/** Valid conversations; each result's content says which call it belongs to. `ids` tells call ids apart, or repeats them. */
+/** Valid conversations; each result's content names its call. `ids` makes call ids unique, or repeats them. */
 function conversations(idOf: (turn: number, index: number) => string): fc.Arbitrary<ChatMessage[]> {
   const turn = fc.oneof(
     fc.constant('user' as const),
@@ -192,8 +192,8 @@ function damaged(conversation: fc.Arbitrary<ChatMessage[]>): fc.Arbitrary<ChatMe
 
 const runs = { seed: 45, numRuns: 500 }
 
-describe('stored histories, any', () => {
-  it('H45 any dropped, repeated or moved messages are healed to a valid conversation; healing it again changes nothing', () => {
+describe('arbitrary stored histories', () => {
+  it('H45 with dropped, repeated or moved messages are repaired to a valid conversation; repairing again changes nothing', () => {
     fc.assert(
       fc.property(fc.oneof(damaged(distinctIds), damaged(fewIds)), (stored) => {
         const healed = new History(stored).slice()
@@ -206,7 +206,7 @@ describe('stored histories, any', () => {
     )
   })
 
-  it('H45 a valid conversation is left as it is', () => {
+  it('H45 that are valid stay unchanged', () => {
     fc.assert(
       fc.property(distinctIds, (stored) => {
         const history = new History(stored, 'instructions')
@@ -217,7 +217,7 @@ describe('stored histories, any', () => {
     )
   })
 
-  it('H45 no call ever gets the result of another, and none that is there is lost', () => {
+  it('H45 never give a call the result of another, and lose none', () => {
     fc.assert(
       fc.property(damaged(distinctIds), (stored) => {
         const healed = new History(stored).slice()
@@ -235,7 +235,7 @@ describe('stored histories, any', () => {
     )
   })
 
-  it('H45 messages other than results are all kept, in their order', () => {
+  it('H45 keep all messages other than results, in order', () => {
     fc.assert(
       fc.property(fc.oneof(damaged(distinctIds), damaged(fewIds)), (stored) => {
         const texts = (list: readonly ChatMessage[]) =>

@@ -29,7 +29,7 @@ describe.each(loopModes)('hooks: $name', (mode) => {
     return { result, ran, log: on.log.map(({ message }) => message), events: on.events.map(({ name }) => name) }
   }
 
-  it('H38 one that does nothing changes nothing', async () => {
+  it('H38 a hook that does nothing changes nothing', async () => {
     const plain = await runWith(undefined)
     const hooked = await runWith([{}, { beforeTool: () => undefined, afterTool: async () => undefined }])
     const withoutTimes = (result: typeof plain.result) => JSON.stringify(comparable(result), (key, value) => (/Ms$/.test(key) ? 0 : value))
@@ -37,7 +37,7 @@ describe.each(loopModes)('hooks: $name', (mode) => {
     expect(hooked.events).toEqual(plain.events)
   })
 
-  it('H38 refuses: nothing runs, the model is told why', async () => {
+  it('H38 a hook refuses: nothing runs, the model learns why', async () => {
     const { result, ran } = await runWith([
       { beforeTool: () => ({ refuse: 'not today' }) },
       { beforeTool: () => ({ result: 'never asked' }) },
@@ -47,7 +47,7 @@ describe.each(loopModes)('hooks: $name', (mode) => {
     expect(ran).toEqual([])
   })
 
-  it('H38 changes arguments, one after the other; they are validated again', async () => {
+  it('H38 hooks change arguments one after another; they are validated again', async () => {
     const addOne: Hooks = { beforeTool: ({ args }) => ({ args: { ...args, a: Number(args.a) + 1 } }) }
     const changed = await runWith([addOne, addOne])
     expect(changed.ran).toEqual([[3, 2]])
@@ -57,14 +57,14 @@ describe.each(loopModes)('hooks: $name', (mode) => {
     expect(wrong.result.toolCalls).toMatchObject([{ outcome: 'rejected', errorCode: 'invalid_arguments' }])
   })
 
-  it('H38 answers in the tool’s place, and replaces results, the last hook first', async () => {
+  it('H38 hooks answer for the tool, and replace results, the last hook first', async () => {
     const mark = (name: string): Hooks => ({ afterTool: ({ content }) => ({ content: `${name}(${String(content)})` }) })
     const { result, ran } = await runWith([mark('outer'), mark('inner'), { beforeTool: () => ({ result: { cached: 3 } }) }])
     expect(resultTexts(result)).toEqual(['outer(inner({"cached":3}))'])
     expect(ran).toEqual([])
   })
 
-  it('H37 a hook that fails after the call, or spoils what it is given, is logged once and skipped', async () => {
+  it('H37 a hook that fails after the call, or changes its input, is logged once and skipped', async () => {
     const hooks: Hooks[] = [
       { name: 'rejects', afterTool: async () => Promise.reject(new Error('no')) },
       { name: 'deaf', afterTool: () => new Promise(() => {}) },
@@ -126,7 +126,7 @@ describe.each(loopModes)('hooks around the model: $name', (mode) => {
   }
   const wipe = defineTool({ name: 'wipe', description: 'Wipes.', execute: () => 'wiped' })
 
-  it('H38 beforeModel changes messages, tools and tool choice for one turn, each hook seeing what is left; the conversation stays', async () => {
+  it('H38 beforeModel changes messages, tools and tool choice for one turn, each hook seeing the previous result; the conversation stays', async () => {
     const seen: string[][] = []
     const { result, requests, bodies } = await runWith([
       {
@@ -143,7 +143,7 @@ describe.each(loopModes)('hooks around the model: $name', (mode) => {
     expect(result.messages).toHaveLength(4)
   })
 
-  it('H38 beforeModel asks another model for one turn; afterModel replaces the text that is kept', async () => {
+  it('H38 beforeModel selects another model for one turn; afterModel replaces the stored text', async () => {
     await using other = await mode.open(['I am the other one.'])
     const { result } = await runWith([
       { beforeModel: ({ iteration }) => (iteration === 2 ? { model: other.model } : undefined) },
@@ -153,7 +153,7 @@ describe.each(loopModes)('hooks around the model: $name', (mode) => {
     expect(result.messages.at(-1)).toMatchObject({ content: 'I AM THE OTHER ONE.' })
   })
 
-  it('H45 messages a hook leaves in disorder are put in order before they are sent', async () => {
+  it('H45 messages that a hook leaves in disorder are reordered before they are sent', async () => {
     const { result, requests } = await runWith([
       {
         beforeModel: ({ messages, iteration }) =>
@@ -164,7 +164,7 @@ describe.each(loopModes)('hooks around the model: $name', (mode) => {
     expect(JSON.stringify(requests[1]?.messages)).toContain('No result was recorded')
   })
 
-  it('H37 a hook that fails, or asks for what can’t be, is logged once and skipped', async () => {
+  it('H37 a hook that fails, or returns something invalid, is logged once and skipped', async () => {
     const hooks: Hooks[] = [
       { beforeModel: () => Promise.reject(new Error('no')) },
       { beforeModel: () => ({ tools: ['nothing like it'] }) },

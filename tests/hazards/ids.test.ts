@@ -19,7 +19,7 @@ const echo = () => countingTool('echo', ({ n }: { n: number }) => `echo ${n}`)
 describe.each(modes)('ids and lookup: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
-  it('H17 an unknown tool: an error with the valid names; known siblings run; the run goes on', async () => {
+  it('H17 an unknown tool: an error with the valid names; known siblings run; the run continues', async () => {
     const look = countingTool('look')
     const script: MockReply[] = [{ toolCalls: [call('loook', { a: 1 }), call('look'), call('search.web/v2 ✨', {})] }, 'done']
     await using on = await stage(mode, script, { tools: [look.tool, countingTool('other').tool] })
@@ -31,13 +31,13 @@ describe.each(modes)('ids and lookup: $name', (mode) => {
       'Tool not found: search.web/v2 ✨. Available tools: look, other.',
     ])
     expect(on.events.find(({ name }) => name === Event.TOOL_CALL_REJECTED)?.payload).toMatchObject({ tool: 'loook', args: '{"a":1}' })
-    // What every provider would take as a name is kept in the history.
+    // A name that every provider accepts is kept in the history.
     expect(on.requests()[1]?.messages[1]).toMatchObject({
       toolCalls: [{ function: { name: 'loook' } }, {}, { function: { name: expect.stringMatching(/^[\w-]{1,64}$/) } }],
     })
   })
 
-  it('H17 a tool where there are none, and a name of ten thousand characters', async () => {
+  it('H17 a call without any tools, and a name of ten thousand characters', async () => {
     await using on = await stage(mode, [{ toolCalls: [call('look'), call('x'.repeat(10_000)), call('')] }, 'done'])
     const result = await on.run()
     expect(result.stopReason).toBe('answered')
@@ -54,7 +54,7 @@ describe.each(modes)('ids and lookup: $name', (mode) => {
     'with odd characters': ['functions.echo:0', 'ä/✨ "quoted"', '../../etc'],
     'of names every object inherits': ['__proto__', 'constructor', 'toString'],
   }
-  it.each(Object.entries(odd))('H18 ids that are %s: every call keeps its own result; ids are unique and stay', async (_what, ids) => {
+  it.each(Object.entries(odd))('H18 ids that are %s: every call keeps its own result; ids are unique and stable', async (_what, ids) => {
     const tool = echo()
     const turn = (base: number): MockReply => ({ toolCalls: ids.map((id, index) => call('echo', { n: base + index }, id)) })
     await using on = await stage(mode, [turn(0), turn(10), 'done'], { tools: [tool.tool] })
@@ -63,14 +63,14 @@ describe.each(modes)('ids and lookup: $name', (mode) => {
     expect(new Set(idsOf(result.messages)).size).toBe(6)
     expect(result.toolCalls.map(({ id }) => id)).toEqual(idsOf(result.messages))
     const [, second, third] = on.requests()
-    // What was sent once is sent the same again, so that the provider's cache holds and nothing is renamed on the way.
+    // What was sent once is sent the same again, so that the provider's cache works and nothing is renamed.
     expect(third?.messages.slice(0, second?.messages.length)).toEqual(second?.messages)
     expect(shape(third?.messages ?? [], mode)).toEqual(shape(result.messages.slice(0, -1), mode))
     const again = await on.runner.run('again', { messages: result.messages }).catch((error) => error)
     expect(idsOf(again.messages)).toEqual(idsOf(result.messages))
   })
 
-  it('H18 an id that was used in the conversation before', async () => {
+  it('H18 an id that was used earlier in the conversation', async () => {
     const tool = echo()
     const turn: MockReply = { toolCalls: [call('echo', { n: 1 }, 'call_0')] }
     await using on = await stage(mode, [turn, 'one', turn, 'two'], { tools: [tool.tool] })
@@ -80,7 +80,7 @@ describe.each(modes)('ids and lookup: $name', (mode) => {
     expect(idsOf(second.messages)[0]).toBe('call_0')
   })
 
-  it('H19 two tools with one name, or a name no provider takes: refused when they are registered', async () => {
+  it('H19 two tools with one name, or a name no provider accepts: refused when they are registered', async () => {
     const named = (name: string) => ({ name, description: 'a tool', parameters: { type: 'object' }, execute: () => 'ok' })
     const wrong = [['twin', 'twin'], [''], ['two words'], ['dotted.name'], ['ümlaut'], ['x'.repeat(65)], ['new\nline'], ['ok', 'slash/']]
     await using on = await stage(mode, ['never asked'])
@@ -144,8 +144,8 @@ describe.each(chatModes)('ids on the wire: $name', (mode) => {
   })
 })
 
-describe('ids of a model of one’s own', () => {
-  it('H18 ids that are no texts: the response is refused, nothing runs', async () => {
+describe('ids of a custom model', () => {
+  it('H18 ids that are not texts: the response is refused, nothing runs', async () => {
     const tool = echo()
     const model = scriptedModel([])
     const generate = async () =>
@@ -162,7 +162,7 @@ describe('ids of a model of one’s own', () => {
 })
 
 describe('ids in events', () => {
-  it('H18 the events of a call that is being written have the id that it keeps', async () => {
+  it('H18 the events of an unfinished call have its final id', async () => {
     const model = scriptedModel([
       { toolCalls: [call('echo', { n: 1 }, 'call_0'), call('echo', { n: 2 }, ''), call('echo', { n: 3 }, 'call_0')] },
       { toolCalls: [call('echo', { n: 4 }, 'call_0')] },

@@ -14,7 +14,7 @@ failOnUnhandledRejections()
 describe.each(driverModes)('leaving a stream: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
-  it.each(['break', 'throw', 'return'] as const)('H31 a consumer that leaves the stream (%s): the same as an abort', async (how) => {
+  it.each(['break', 'throw', 'return'] as const)('H31 a consumer that leaves the stream (%s) aborts the run', async (how) => {
     await using on = await stage(
       mode,
       [
@@ -41,7 +41,7 @@ describe.each(driverModes)('leaving a stream: $name', (mode) => {
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
-  it('H31 a consumer that leaves while it waits for the next event: the run ends at once', async () => {
+  it('H31 a consumer that leaves while it waits for the next event ends the run immediately', async () => {
     for (const read of ['events', 'text'] as const) {
       await using on = await stage(mode, [{ hang: true }])
       const stream = on.runner.stream('go')
@@ -70,14 +70,14 @@ describe.each(driverModes)('leaving a stream: $name', (mode) => {
     }
   })
 
-  it('H31 a stream of which nobody reads anything: the result is there all the same', async () => {
+  it('H31 a stream that nobody reads still has a result', async () => {
     await using on = await stage(mode, [{ text: 'x', toolCalls: [call('look')] }, 'done'], { tools: [countingTool('look').tool] })
     const result = await on.runner.stream('go').result
     expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
     await on.check(result)
   })
 
-  it('H31 a run that can not start: the stream and the result both say so, and neither has to be asked', async () => {
+  it('H31 a run that can’t start: the stream and the result both report it, and neither has to be awaited', async () => {
     await using on = await stage(mode, ['never'])
     const refused = { code: 'invalid_option' }
     on.runner.stream('go', { maxIterations: 0 })
@@ -98,7 +98,7 @@ describe.each(driverModes)('leaving a stream: $name', (mode) => {
 })
 
 describe.each(streamingModes)('leaving a stream: $name', (mode) => {
-  it('H31 what was shown before the consumer left is kept', async () => {
+  it('H31 text shown before the consumer left is kept', async () => {
     await using on = await stage(mode, [{ text: 'Half a sentence', hang: true }])
     const stream = on.runner.stream('go')
     let shown = ''

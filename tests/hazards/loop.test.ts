@@ -18,7 +18,7 @@ afterEach(() => {
 describe.each(quickModes)('the loop: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
-  it('H1 a call, then an answer: the tool runs once, its result is sent, text beside the call is no answer', async () => {
+  it('H1 a call, then an answer: the tool runs once, its result is sent, text beside the call is not the answer', async () => {
     const add = countingTool('add', 5)
     const usage = { inputTokens: 10, outputTokens: 3 }
     await using on = await stage(
@@ -64,7 +64,7 @@ describe.each(quickModes)('the loop: $name', (mode) => {
     }
   })
 
-  it("H2 onLimit 'answer': one more request, without calls allowed, and there is an answer", async () => {
+  it("H2 onLimit 'answer': one more request, without calls allowed, gives an answer", async () => {
     const look = countingTool('look')
     const script: ModeScript = ({ readRequest }) =>
       readRequest().toolChoice === 'none' ? 'It must do.' : { toolCalls: [call('look', { at: Math.random() })] }
@@ -76,7 +76,7 @@ describe.each(quickModes)('the loop: $name', (mode) => {
     expect(on.log.map(({ level }) => level)).toEqual(['warn'])
   })
 
-  it("H2 onLimit 'answer', and the model calls all the same: nothing runs, the calls have their results, its text is the answer", async () => {
+  it("H2 onLimit 'answer' with a model that calls anyway: nothing runs, the calls have their results, its text is the answer", async () => {
     const look = countingTool('look')
     let asked = 0
     const script: ModeScript = () => ({ text: `words ${++asked}`, toolCalls: [call('look', { asked }), call('look', { asked: -asked })] })
@@ -87,7 +87,7 @@ describe.each(quickModes)('the loop: $name', (mode) => {
     expect(look.calls).toHaveLength(2)
   })
 
-  it('H3 the answer in exactly the last permitted iteration is an answer', async () => {
+  it('H3 an answer in exactly the last allowed iteration is an answer', async () => {
     const look = countingTool('look')
     await using on = await stage(mode, [{ toolCalls: [call('look')] }, 'Found.'], { tools: [look.tool], maxIterations: 2 })
     expect(await on.run()).toMatchObject({ stopReason: 'answered', output: 'Found.', iterations: 2 })
@@ -96,7 +96,7 @@ describe.each(quickModes)('the loop: $name', (mode) => {
     expect([...on.log, ...once.log]).toEqual([])
   })
 
-  it('H4 limits count for each run anew', async () => {
+  it('H4 limits count separately for each run', async () => {
     const look = countingTool('look')
     const script: ModeScript = ({ readRequest }) => {
       const { length } = readRequest().messages
@@ -107,7 +107,7 @@ describe.each(quickModes)('the loop: $name', (mode) => {
     expect(look.calls).toHaveLength(8)
   })
 
-  it("H4 an option of a run wins over the runner's, and one that is undefined does not", async () => {
+  it("H4 an option of a run overrides the runner's, and one that is undefined does not", async () => {
     const look = countingTool('look')
     const script: ModeScript = () => ({ toolCalls: [call('look', { at: Math.random() })], usage: { inputTokens: 9, outputTokens: 1 } })
     await using on = await stage(mode, script, { tools: [look.tool], maxIterations: 4, limits: { tokens: 30 } })
@@ -145,7 +145,7 @@ describe.each(quickModes)('the loop: $name', (mode) => {
     expect((await running).stopReason).toBe('deadline')
   })
 
-  it('P2.6 two calls in turn with the same results: the model is told, then the run ends; polls in turn continue', async () => {
+  it('P2.6 two alternating calls with the same results: the model is warned, then the run ends; alternating polls continue', async () => {
     const look = countingTool('look')
     const inTurn: ModeScript = (_request, index) => ({ toolCalls: [call('look', { page: index % 2 })] })
     await using on = await stage(mode, inTurn, { tools: [look.tool], maxIterations: 40 })
@@ -159,7 +159,7 @@ describe.each(quickModes)('the loop: $name', (mode) => {
     expect(await polls.run()).toMatchObject({ stopReason: 'answered', iterations: 21 })
   })
 
-  it('H5 the same call over and over, failing or not: the model is told once, then the run ends', async () => {
+  it('H5 the same call repeatedly, failing or not: the model is warned once, then the run ends', async () => {
     const fail = defineTool({
       name: 'fail',
       description: 'fails',
@@ -188,7 +188,7 @@ describe.each(quickModes)('the loop: $name', (mode) => {
     }
   })
 
-  it('H5 a call that is made again with other arguments, or after another, is no repetition', async () => {
+  it('H5 a call with other arguments, or after another call, is not a repetition', async () => {
     const look = countingTool('look')
     let asked = 0
     const turn = (n: number) => (n % 2 === 0 ? call('look', { a: 1 }) : call('look', { a: 2 }))
@@ -199,7 +199,7 @@ describe.each(quickModes)('the loop: $name', (mode) => {
     expect(await on.run()).toMatchObject({ stopReason: 'answered', iterations: 9 })
   })
 
-  it('H5 S0-20 a call that polls, and is told something else each time, goes on until the job is done', async () => {
+  it('H5 S0-20 a polling call with changing results continues until the job is done', async () => {
     let progress = 0
     const poll = defineTool({
       name: 'poll',
@@ -217,7 +217,7 @@ describe.each(quickModes)('the loop: $name', (mode) => {
     expect(await on.run()).toMatchObject({ stopReason: 'answered', output: 'done', iterations: 9 })
   })
 
-  it('H6 neither text nor calls: asked once more', async () => {
+  it('H6 neither text nor calls: requested once more', async () => {
     const usage = { inputTokens: 5, outputTokens: 0 }
     for (const empty of [{ text: '' }, { text: ' \n' }, { text: '', reasoning: 'Hmm.' }]) {
       await using on = await stage(mode, [
@@ -280,14 +280,14 @@ describe.each(quickModes)('the loop: $name', (mode) => {
         list.map(({ meta: { runId: _r, durationMs: _d, time: _t, ...meta }, ...event }) => ({ ...event, meta }))
       expect(plainly(streamedEvents), name).toEqual(plainly(events))
       expect(yielded.map(({ type, meta, ...payload }) => ({ name: type, payload, meta }))).toEqual(streamedEvents)
-      // Blanks between text and a call written in it are shown, and are no part of the message.
+      // Spaces between text and a call written in it are shown, but do not belong to the message.
       expect(text.trimEnd().endsWith(streamResult.output), `${name}: \`${streamResult.output}\` at the end of \`${text}\``).toBe(true)
       expect(streamed.requests()).toEqual(plain.requests())
     }
   })
 
   const runs = loopModes.includes(mode) ? 100 : 20
-  it(`H9 ${runs === 100 ? 'a hundred' : 'many'} concurrent runs on one runner do not see each other`, async () => {
+  it(`H9 ${runs === 100 ? 'a hundred' : 'many'} concurrent runs on one runner are independent`, async () => {
     const script: ModeScript = ({ readRequest }) => {
       const { messages } = readRequest()
       const [first, last] = [textOf(messages[0]?.content ?? ''), textOf(messages.at(-1)?.content ?? '')]
@@ -307,7 +307,7 @@ describe.each(quickModes)('the loop: $name', (mode) => {
       name: 'echo',
       description: 'echoes',
       parameters: { type: 'object' },
-      // No run goes on before all are here.
+      // No run continues before all have arrived.
       execute: async ({ of }) => {
         if (++waiting === runs) gate.release()
         await gate.tool.execute?.({} as never, {} as never)
@@ -341,8 +341,8 @@ describe.each(quickModes)('the loop: $name', (mode) => {
   })
 })
 
-describe('the loop, whatever the model', () => {
-  it('H4 a limit that is none is refused before any request, when given to the runner and when given to a run', async () => {
+describe('the loop with any model', () => {
+  it('H4 an invalid limit is refused before any request, for a runner and for a run', async () => {
     const wrong: Omit<RunnerOptions, 'model'>[] = [
       ...[0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY].flatMap((value) => [
         { maxIterations: value },

@@ -29,7 +29,7 @@ describe('tools of an MCP server in a run', () => {
     tools = await connectMcpServers(
       {
         odd: odd({ tools: names.map((name) => listed(name)) }),
-        // Called by the same names as the first one's: only the prefix keeps them apart.
+        // Called by the same names as the tools of the first: only the prefix distinguishes them.
         other: odd({ tools: [listed('echo', { inputSchema: strict }), listed('no spaces'), listed('x'.repeat(70))] }, { prefix: 'odd_' }),
       },
       { logger },
@@ -37,7 +37,7 @@ describe('tools of an MCP server in a run', () => {
   })
   afterAll(() => tools.close())
 
-  it('H13 arguments against the server’s schema: refused here, naming field, expected and got; the server is not asked', async () => {
+  it('H13 invalid arguments by the server’s schema: refused here with field, expected and received; the server is not asked', async () => {
     const toolCalls = [call('odd___echo', { n: 'one' }), call('odd___echo', { at: {}, extra: 1 }), call('odd___echo', { n: 1 })]
     await using on = await stage(mode, [{ toolCalls }, 'done'], { tools })
     const [type, several, fine] = resultTexts(await on.run())
@@ -60,7 +60,7 @@ describe('tools of an MCP server in a run', () => {
     expect({}).not.toHaveProperty('polluted')
   })
 
-  it('H19 tools of one name, and names no provider takes, are told apart by prefixes and made legal', async () => {
+  it('H19 equal tool names, and names no provider accepts, are made unique and legal by prefixes', async () => {
     await using on = await stage(mode, ['done'], { tools })
     await on.run()
     const sent = on.requests()[0]?.tools?.map(({ function: { name } }) => name) ?? []
@@ -70,7 +70,7 @@ describe('tools of an MCP server in a run', () => {
     expect(sent).toEqual(expect.arrayContaining(['odd__echo', 'odd___echo', 'odd___no_spaces']))
   })
 
-  it('H20 a call the provider has run itself does not reach a tool called alike', async () => {
+  it('H20 a call the provider has run itself does not reach a tool of the same name', async () => {
     const delta = {
       content: 'It rains.',
       executed_tools: [{ index: 0, type: 'search', name: 'odd__web_search', arguments: '{}', output: 'rain' }],
@@ -83,7 +83,7 @@ describe('tools of an MCP server in a run', () => {
     expect(result).toMatchObject({ output: 'It rains.', toolCalls: [] })
   })
 
-  it('H21 whatever comes back has a stable, useful text', async () => {
+  it('H21 every result has a stable, useful text', async () => {
     const results = [
       { content: [] },
       { content: [{ type: 'text', text: '' }] },
@@ -100,7 +100,7 @@ describe('tools of an MCP server in a run', () => {
     expect(resultTexts(await on.run())).toEqual(['(empty result)', '(empty result)', '{"deep":[null,{"a":1e+300}]}', 'a\nb\ufffd'])
   })
 
-  it('H22 a large result is capped, and its value not kept', async () => {
+  it('H22 a large result is capped, and its value is not kept', async () => {
     await using on = await stage(mode, [{ toolCalls: [call('odd__big', { size: 5_000_000 })] }, 'done'], { tools })
     const result = await on.run()
     const [told = ''] = resultTexts(result)
@@ -109,7 +109,7 @@ describe('tools of an MCP server in a run', () => {
     expect(result.toolCalls[0]?.value).toBeUndefined()
   })
 
-  it('H23 a failure of any kind is a result in words, without stack or folder, and the run goes on', async () => {
+  it('H23 any failure is a result with a message, without stack or folder, and the run continues', async () => {
     const toolCalls = [call('odd__fails'), call('odd__refuse'), call('odd__any', { result: 5 }), call('odd__echo')]
     await using on = await stage(mode, [{ toolCalls }, 'done'], { tools })
     const result = await on.run()
@@ -122,12 +122,12 @@ describe('tools of an MCP server in a run', () => {
     expect(fine).toBe('{}')
   })
 
-  it('H28 a call over its time: the server is told, the run goes on, what comes late is dropped', async () => {
+  it('H28 a timed-out call: the server is told, the run continues, a late result is dropped', async () => {
     await using on = await stage(mode, [{ toolCalls: [call('odd__hang', { key: 'late' })] }, 'done'], { tools, toolTimeoutMs: 60 })
     const result = await on.run()
     expect(result.toolCalls[0]).toMatchObject({
       outcome: 'timeout',
-      // It tells of progress once, and then nothing more.
+      // It reports progress once, and then nothing more.
       content: expect.stringMatching(/^Tool `odd__hang` timed out after \d+ ms\. It may have taken effect\.$/),
     })
     expect(JSON.parse(await callText(tools, 'odd__cancelled')).length).toBeGreaterThan(0)
@@ -135,7 +135,7 @@ describe('tools of an MCP server in a run', () => {
     expect(resultTexts(result)).toHaveLength(1)
   })
 
-  it('H29 H30 an abort while a server never answers: settled at once, finished results kept, no listener left, the next run works', async () => {
+  it('H29 H30 an abort while a server never answers: settled immediately, finished results kept, no listener left, the next run works', async () => {
     const controller = new AbortController()
     const toolCalls = [call('odd__echo', { a: 1 }), call('odd__hang', { key: 'never' })]
     await using on = await stage(mode, [{ toolCalls }, 'done'], { tools })

@@ -16,12 +16,12 @@ import { inText } from './text-modes.ts'
 
 export type ModeScript = Script<MockScriptRequest, MockReply>
 
-/** One way of talking to a model: which driver, streaming or not. */
+/** One way to talk to a model: its driver, streaming or not. */
 export interface Mode {
   readonly name: string
   readonly wire: WireName
   readonly streaming: boolean
-  /** The dialect calls are written in. Absent where they are native. */
+  /** The dialect of calls. Absent if they are native. */
   readonly dialect?: string
   open(script: ModeScript, options?: OpenOptions): Promise<OpenMode>
 }
@@ -31,13 +31,13 @@ export interface OpenOptions {
   settings?: Partial<ModelSettings>
 }
 
-/** A script, opened in a mode: a model that answers from it, over a real connection. */
+/** A script opened in a mode: a model that answers from it, over a real connection. */
 export interface OpenMode extends AsyncDisposable {
   readonly model: ChatModel
-  /** What a runner or a run must be given besides the model. */
+  /** What a runner or run needs besides the model. */
   readonly options: Pick<RunnerOptions, 'stream' | 'toolConcurrency'>
   readonly provider: MockProvider
-  /** What the model was sent, in the words every mode shares. */
+  /** The requests to the model, in a form that all modes share. */
   requests(): SentRequest[]
   close(): Promise<void>
 }
@@ -54,7 +54,7 @@ interface Driver {
   settings(provider: MockProvider): ModelSettings
 }
 
-/** A driver joins the matrix with one line. */
+/** A new driver joins the matrix with one line. */
 const drivers: readonly Driver[] = [
   { name: 'openai', wire: 'chat-completions', settings: ({ baseURL }) => ({ provider: 'custom', model: 'mock', baseURL, apiKey: 'test' }) },
   {
@@ -75,26 +75,29 @@ const drivers: readonly Driver[] = [
 ]
 
 export const nativeModes: readonly Mode[] = drivers.flatMap((driver) => [modeOf(driver, true), modeOf(driver, false)])
-/** Calls in text once, over the wire that local servers speak. */
+/** Text calls once, over the wire that local servers use. */
 export const modes: readonly Mode[] = [...nativeModes, ...inText(nativeModes.filter(({ wire }) => wire === 'chat-completions'))]
 export const streamingModes: readonly Mode[] = modes.filter(({ streaming }) => streaming)
 
-/** Set by `.ci/nightly`: every hazard in every mode. On each change, what drivers share is tried on a few. */
+/** `.ci/nightly` tests every hazard in every mode. Tests of a change use a few modes for what drivers share. */
 const isNightly = process.env.TOOLLOOP_TEST_MODES === 'all'
 
 const loopModeNames = ['openai, streaming', 'openai, whole', 'openai, streaming, tags', 'anthropic, streaming']
-/** For what only the loop decides: streaming and not, native calls and text calls; and a second driver, to check that it changes nothing. */
+/** For what only the loop decides: streaming and not, native and text calls, and a second driver to check that it changes nothing. */
 export const loopModes: readonly Mode[] = modes.filter(({ name }) => loopModeNames.includes(name))
-/** The same, for what a driver could spoil: nightly in all modes. */
+/** The same, for what a driver could break: in all modes at night. */
 export const quickModes: readonly Mode[] = isNightly ? modes : loopModes
-/** For what depends on the driver, but not on whether it streams: each driver streaming, one that doesn't, and text calls. */
+/** For what depends on the driver but not on streaming: each driver streaming, one that doesn't stream, and text calls. */
 export const driverModes: readonly Mode[] = isNightly ? modes : modes.filter((mode) => loopModes.includes(mode) || isNativeStream(mode))
 
 function isNativeStream({ streaming, dialect }: Mode): boolean {
   return streaming && dialect === undefined
 }
 
-/** The rows of a table about what only the loop decides: all of them in `loopModes`; in other modes the first, and those that `always` picks. */
+/**
+ * The rows of a table about what only the loop decides: all of them in `loopModes`; in other modes the first, and those that `always`
+ * selects.
+ */
 export function rowsFor<Row>(mode: Mode, rows: readonly Row[], always: (row: Row) => boolean = () => false): Row[] {
   return rows.filter((row, index) => index === 0 || isNightly || loopModes.includes(mode) || always(row))
 }
@@ -107,7 +110,7 @@ function modeOf({ name, wire, settings }: Driver, streaming: boolean): Mode {
     async open(script, { faults, settings: more } = {}) {
       const provider = await startStrictProvider({ script, ...(faults === undefined ? {} : { faults }) })
       return {
-        // Waits between retries are cut short: what they wait for is the server's word, not the clock.
+        // Shortens the delays between retries, which depend on the server, not on the clock.
         model: createModel({ maxRetries: 0, maxRetryDelayMs: 1, ...settings(provider), ...more }),
         options: streaming ? {} : { stream: false },
         provider,

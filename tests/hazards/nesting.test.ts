@@ -24,7 +24,7 @@ function agent(turns: Parameters<typeof scriptedModel>[0], options: Omit<RunnerO
 }
 
 describe.each(quickModes)('agents as tools: $name', (mode) => {
-  it('H8 a nested agent draws on the same budget, and its usage is added up', async () => {
+  it('H8 a nested agent uses the same budget, and its usage is added up', async () => {
     const look = countingTool('look')
     const inner: ModeScript = (_request, index) => ({ toolCalls: [call('look', { n: index })], usage })
     await using nested = await mode.open(inner)
@@ -35,14 +35,14 @@ describe.each(quickModes)('agents as tools: $name', (mode) => {
     ]
     await using on = await stage(mode, outer, { tools: [asTool(inside, researcher)], limits: { tokens: 200 } })
     const result = await on.run()
-    // 50 of its own and 50 a request of the nested agent's: the fourth request of all is the last.
+    // 50 of its own and 50 per request of the nested agent, so the fourth request in total is the last.
     expect(result).toMatchObject({ stopReason: 'budget', iterations: 1, usage: { totalTokens: 200, inputTokens: 160 } })
     expect(result.toolCalls).toMatchObject([{ outcome: 'failed', nested: { usage: { totalTokens: 150 }, toolCalls: 3 } }])
     expect(resultTexts(result)[0]).toContain('ended without an answer (budget)')
     expect(nested.requests()).toHaveLength(3)
   })
 
-  it('H1 its answer is the call’s result; it sees its task and nothing else', async () => {
+  it('H1 its answer is the call’s result; it sees only its task', async () => {
     await using nested = await mode.open([{ text: 'Seven.', usage }])
     const inside = new AgentRunner({ model: nested.model, ...nested.options, logger: quiet() })
     await using on = await stage(
@@ -63,7 +63,7 @@ describe.each(quickModes)('agents as tools: $name', (mode) => {
 })
 
 describe('agents as tools', () => {
-  it('H30 the run outside is aborted: the one inside ends with it, also a deaf one', async () => {
+  it('H30 aborting the outer run ends the inner one, even a deaf one', async () => {
     const deaf = deafTool('deaf')
     const inside = agent([{ toolCalls: [call('deaf', {})] }], { tools: [deaf.tool] })
     const outside = agent([{ toolCalls: [call('research', { task: 'x' })] }], { tools: [asTool(inside, researcher)] })
@@ -77,7 +77,7 @@ describe('agents as tools', () => {
     expect((await deaf.called).aborted).toBe(true)
   })
 
-  it('H8 the deadline and the call budget of the run outside are the inner one’s too', async () => {
+  it('H8 the deadline and the call budget of the outer run apply to the inner one too', async () => {
     const look = countingTool('look')
     const inside = agent((_request, index) => ({ toolCalls: [call('look', { n: index })] }), { tools: [look.tool], maxIterations: 50 })
     const outside = agent([{ toolCalls: [call('research', { task: 'x' })] }, 'I could not.'], {
@@ -105,7 +105,7 @@ describe('agents as tools', () => {
     expect(resultTexts(await outside.run('go'))[0]).toContain('limits.costUsd')
   })
 
-  it('nesting is bounded; the model is told', async () => {
+  it('nesting is limited; the model is told', async () => {
     const holder: { agent?: AgentRunner } = {}
     const deeper = defineTool({
       name: 'deeper',
@@ -122,7 +122,7 @@ describe('agents as tools', () => {
     expect(model.requests).toHaveLength(6)
   })
 
-  it('H36 events name the run and the call they are inside of; the stream has them when asked', async () => {
+  it('H36 events name their run and the outer call; the stream includes them on request', async () => {
     const seen: EventMeta[] = []
     const script = () => agent([{ toolCalls: [call('look', {})] }, 'Seven.'], { tools: [countingTool('look').tool] })
     const run = async (forwardEvents: boolean) => {
@@ -143,7 +143,7 @@ describe('agents as tools', () => {
     expect(inner.at(-1)?.type).toBe('RUN_END')
   })
 
-  it('the text of a stream is its own run’s, whatever runs inside', async () => {
+  it('the text of a stream belongs to its own run, whatever runs inside', async () => {
     const tools = [asTool(agent(['Seven.']), { ...researcher, forwardEvents: true })]
     const stream = agent([{ toolCalls: [call('research', { task: 'x' })] }, 'Done.'], { tools }).stream('go')
     let text = ''
@@ -151,7 +151,7 @@ describe('agents as tools', () => {
     expect(text).toBe('Done.')
   })
 
-  it('H33 H34 an inner agent that needs an approval: asked through the call, decided in another process, run once', async () => {
+  it('H33 H34 an inner agent that needs an approval: requested through the call, decided in another process, run once', async () => {
     const paid: unknown[] = []
     const pay = defineTool({
       name: 'pay',
@@ -172,7 +172,7 @@ describe('agents as tools', () => {
     expect(paid).toEqual([])
     const stored: RunResult = JSON.parse(JSON.stringify({ state: paused.state, pending: paused.pending }))
     const approved = (more: object = {}) => stored.pending.map((item) => ({ ...item, approved: true as const, ...more }))
-    // A decision that can't be carried out changes nothing.
+    // A decision that can't be applied changes nothing.
     const wrong = outside([], []).resume(stored.state, { decisions: approved({ args: { sum: 'x' } }) })
     await expect(wrong).rejects.toThrow(/Expected `decisions\[0\]\.args` to be arguments of `pay` .*number/s)
     expect(paid).toEqual([])
@@ -183,7 +183,7 @@ describe('agents as tools', () => {
     expectValidHistory(result.messages)
   })
 
-  it('`approve` of the run outside decides for the inner one', async () => {
+  it('`approve` of the outer run decides for the inner one', async () => {
     const wipe = defineTool({ name: 'wipe', description: 'wipes', approval: true, execute: () => 'wiped' })
     const asked: string[] = []
     const outside = agent([{ toolCalls: [call('research', { task: 'x' })] }, 'done'], {
@@ -197,14 +197,14 @@ describe('agents as tools', () => {
     expect(asked).toEqual(['wipe'])
   })
 
-  it('`parent` has to be a tool’s context', async () => {
+  it('`parent` must be a tool’s context', async () => {
     await expect(agent([]).run('go', { parent: {} as ToolContext })).rejects.toMatchObject({ code: 'invalid_option' })
     expect(() => asTool({} as AgentRunner, researcher)).toThrow(expect.objectContaining({ code: 'invalid_tool' }))
   })
 })
 
 describe.each(quickModes)('handoff: $name', (mode) => {
-  it('H7 the other agent goes on with the conversation: its model, instructions and tools', async () => {
+  it('H7 the other agent continues the conversation: its model, instructions and tools', async () => {
     const refund = countingTool('refund')
     await using billing = await mode.open([{ toolCalls: [call('refund', { n: 1 })] }, 'You have your money back.'])
     const specialist = new AgentRunner({
@@ -234,7 +234,7 @@ describe.each(quickModes)('handoff: $name', (mode) => {
 })
 
 describe('handoff', () => {
-  it('one that can’t be made is a failed call, and the conversation stays', async () => {
+  it('an impossible handoff is a failed call, and the conversation stays', async () => {
     const broken = agent([], {
       instructions: () => {
         throw new Error('no instructions')
@@ -247,7 +247,7 @@ describe('handoff', () => {
     expect(result).not.toHaveProperty('agent')
   })
 
-  it('H34 a run that pauses after it was handed over is taken up again by the other agent', async () => {
+  it('H34 a run that pauses after a handoff is resumed by the other agent', async () => {
     const wipe = defineTool({ name: 'wipe', description: 'wipes', approval: true, execute: () => 'wiped' })
     const make = (outer: Parameters<typeof scriptedModel>[0], inner: Parameters<typeof scriptedModel>[0]) =>
       agent(outer, { tools: [handoff(agent(inner, { tools: [wipe], instructions: 'Careful.' }), { name: 'ops', description: 'x' })] })

@@ -15,8 +15,8 @@ failOnUnhandledRejections()
 const values = hostileValues()
 const isJson = (value: unknown) => JSON.parse(JSON.stringify(value))
 
-describe('values that are no JSON', () => {
-  it.each(values)('H37 a tool reports %s: whoever watches gets something, and the run goes on', async (_name, value) => {
+describe('values that are not JSON', () => {
+  it.each(values)('H37 a tool reports %s: watchers receive something, and the run continues', async (_name, value) => {
     const tool = defineTool({
       name: 'work',
       description: 'works',
@@ -60,7 +60,7 @@ describe('values that are no JSON', () => {
     }
   })
 
-  it('H38 a function among changed arguments is not there', async () => {
+  it('H38 a function among changed arguments is left out', async () => {
     const work = countingTool('work')
     const args = { n: 1, later: () => {} } as never
     const runner = new AgentRunner({
@@ -74,7 +74,7 @@ describe('values that are no JSON', () => {
     expect(work.calls).toEqual([{ n: 1 }])
   })
 
-  it.each(values)('H33 a tool asks about %s: the run pauses with plain JSON, and goes on from it', async (_name, value) => {
+  it.each(values)('H33 a tool asks about %s: the run pauses with plain JSON, and continues from it', async (_name, value) => {
     const tool = defineTool({
       name: 'work',
       description: 'works',
@@ -92,7 +92,7 @@ describe('values that are no JSON', () => {
     expect(await runner.resume(isJson(paused.state), { decisions })).toMatchObject({ stopReason: 'answered' })
   })
 
-  it('H37 what can be told of a report with functions and BigInts is told', async () => {
+  it('H37 a report with functions and BigInts is reported as far as possible', async () => {
     const tool = defineTool({
       name: 'work',
       description: 'works',

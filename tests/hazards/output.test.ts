@@ -26,21 +26,21 @@ describe.each(driverModes)('structured output: $name', (mode) => {
     return { result, looked: look.calls.length, requests: on.requests() }
   }
 
-  it('H1 through the tool that gives the answer, after other tools', async () => {
+  it('H1 through the tool for the answer, after other tools', async () => {
     const { result, looked } = await runWith([{ toolCalls: [call('look', {})] }, { toolCalls: [call('final_answer', good)] }])
     expect(result).toMatchObject({ stopReason: 'answered', output: good, text: JSON.stringify(good) })
     expect(looked).toBe(1)
     expect(result.messages.at(-1)).toMatchObject({ role: 'tool', content: 'The answer was given.' })
   })
 
-  it('H13 an answer that does not fit is sent back with what is wrong, and given anew', async () => {
+  it('H13 an invalid answer is sent back with the problems, and given again', async () => {
     const wrong = { city: 'Kyoto', degrees: 'warm' }
     const { result, requests } = await runWith([{ toolCalls: [call('final_answer', wrong)] }, { toolCalls: [call('final_answer', good)] }])
     expect(result).toMatchObject({ stopReason: 'answered', output: good, iterations: 2 })
     expect(JSON.stringify(requests[1]?.messages)).toContain('degrees')
   })
 
-  it('H6 an answer in words is asked for again, through the tool', async () => {
+  it('H6 an answer in words is requested again, through the tool', async () => {
     const { result, requests } = await runWith(['It is warm in Kyoto.', { toolCalls: [call('final_answer', good)] }])
     expect(result).toMatchObject({ stopReason: 'answered', output: good })
     expect(JSON.stringify(requests[1]?.messages)).toContain('final_answer')
@@ -49,14 +49,14 @@ describe.each(driverModes)('structured output: $name', (mode) => {
     }
   })
 
-  it('H4 an answer that never fits ends the run with what is wrong, and the history', async () => {
+  it('H4 an answer that is never valid ends the run with the problems, and the history', async () => {
     const { result, requests } = await runWith(() => 'Warm.', { outputRetries: 1 })
     expect(result).toMatchObject({ stopReason: 'model_error', output: undefined, text: 'Warm.', error: { code: 'invalid_output' } })
     expect(requests).toHaveLength(2)
     expect(result.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
   })
 
-  it('H2 at the iteration limit there is an answer all the same, where one is asked for', async () => {
+  it('H2 at the iteration limit there is still an answer, if one is requested', async () => {
     const script: ModeScript = (_request, index) => ({ toolCalls: [index < 2 ? call('look', { n: index }) : call('final_answer', good)] })
     const { result, looked } = await runWith(script, { maxIterations: 2, onLimit: 'answer' })
     expect(result).toMatchObject({ stopReason: 'max_iterations', output: good })
@@ -64,8 +64,8 @@ describe.each(driverModes)('structured output: $name', (mode) => {
   })
 })
 
-describe.each(nativeModes)('structured output by the provider’s means: $name', (mode) => {
-  it('H13 beside tools; one that does not fit is sent back', async () => {
+describe.each(nativeModes)('structured output by the provider: $name', (mode) => {
+  it('H13 next to tools; an invalid one is sent back', async () => {
     const look = countingTool('look')
     const script = [{ toolCalls: [call('look', {})] }, '{"city":"Kyoto"}', JSON.stringify(good)]
     const settings = { quirks: { structuredOutput: 'with-tools' } }
@@ -82,7 +82,7 @@ describe('structured output', () => {
   const held = { capabilities: { nativeTools: true, structuredOutput: 'with-tools' as const } }
   const look = countingTool('look').tool
 
-  it('the provider’s own means are used where it has them, beside tools or without', async () => {
+  it('uses the provider’s own support if available, with or without tools', async () => {
     const model = scriptedModel([{ toolCalls: [call('look', {})] }, JSON.stringify(good)], held)
     const result = await new AgentRunner({ model, tools: [look], logger }).run('go', { output: weather })
     expectTypeOf(result.output).toEqualTypeOf<{ city: string; degrees: number } | undefined>()
@@ -102,14 +102,14 @@ describe('structured output', () => {
     expect(without.requests[0]).not.toHaveProperty('tools')
   })
 
-  it('text held to a schema has no place for calls in text', async () => {
+  it('has no place for text calls in text that must match a schema', async () => {
     const model = scriptedModel(['<tool_action name="final_answer"><city value="Kyoto" /><degrees value="21" /></tool_action>'], held)
     const runner = new AgentRunner({ model, tools: [look], logger, toolCalling: 'tags' })
     expect(await runner.run('go', { output: weather })).toMatchObject({ output: good })
     expect(model.requests[0]).not.toHaveProperty('responseSchema')
   })
 
-  it('a Standard Schema transforms the answer; what is no object is wrapped', async () => {
+  it('lets a Standard Schema transform the answer, and wraps what is not an object', async () => {
     const run = async <S extends z.ZodType>(output: S, answer: JsonObject) => {
       const model = scriptedModel([{ toolCalls: [call('final_answer', answer)] }])
       return new AgentRunner({ model, logger }).run('go', { output })
@@ -124,7 +124,7 @@ describe('structured output', () => {
     expect(bare.requests[0]?.responseSchema?.schema).toMatchObject({ type: 'object', required: ['value'] })
   })
 
-  it('H19 the tool that gives the answer has a name of its own', async () => {
+  it('H19 gives the tool for the answer its own name', async () => {
     const taken = countingTool('final_answer')
     const model = scriptedModel([{ toolCalls: [call('final_answer', {})] }, { toolCalls: [call('final_answer_2', good)] }])
     const result = await new AgentRunner({ model, tools: [taken.tool], logger }).run('go', { output: weather })
@@ -132,7 +132,7 @@ describe('structured output', () => {
     expect(taken.calls).toHaveLength(1)
   })
 
-  it('something that is no schema is refused before anything is sent', async () => {
+  it('refuses something that is not a schema before anything is sent', async () => {
     const model = scriptedModel([])
     for (const output of [1, 'x', { type: 'object', properties: { a: { type: 'nonsense' } } }]) {
       await expect(new AgentRunner({ model, logger }).run('go', { output: output as never })).rejects.toMatchObject({
@@ -141,7 +141,7 @@ describe('structured output', () => {
     }
   })
 
-  it('an answer beside other calls: all of them have results', async () => {
+  it('gives all calls results if the answer comes with other calls', async () => {
     const model = scriptedModel([{ toolCalls: [call('look', {}), call('final_answer', good)] }])
     const result = await new AgentRunner({ model, tools: [look], logger }).run('go', { output: weather })
     expect(result).toMatchObject({ stopReason: 'answered', output: good })

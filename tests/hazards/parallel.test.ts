@@ -11,7 +11,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A tool of which the test decides when each call ends; it keeps count of how many run at once. */
+/** A tool for which the test decides when each call ends. It counts how many run at once. */
 function countedTool(name: string, options: Partial<AnyTool> = {}) {
   const running = new Map<string, () => void>()
   const started: string[] = []
@@ -40,7 +40,7 @@ function countedTool(name: string, options: Partial<AnyTool> = {}) {
     tool,
     state,
     end: (key: string) => running.get(key)?.(),
-    /** Resolves as soon as `count` calls have been started in all. */
+    /** Resolves as soon as `count` calls have started in total. */
     async untilStarted(count: number) {
       while (started.length < count) {
         changed = Promise.withResolvers<void>()
@@ -97,7 +97,7 @@ describe.each(quickModes)('parallel calls: $name', (mode) => {
     }
   })
 
-  it('H26 a tool marked not parallel runs alone: after all before it, before all behind it', async () => {
+  it('H26 a tool marked not parallel runs alone: after all before it, before all after it', async () => {
     const [work, alone] = [countedTool('work'), countedTool('alone', { parallel: false })]
     const script = [
       {
@@ -132,7 +132,7 @@ describe.each(quickModes)('parallel calls: $name', (mode) => {
     expect(alone.state.most).toBe(1)
   })
 
-  it('H26 calls that are refused take no place and hold nothing up', async () => {
+  it('H26 calls that are refused take no place and delay nothing', async () => {
     const work = countedTool('work')
     const script = [{ toolCalls: [call('gone'), call('work', { n: 0 }), call('work', '[]'), call('work', { n: 1 })] }, 'done']
     await using on = await stage(mode, script, { tools: [work.tool], toolConcurrency: 2 })
@@ -143,7 +143,7 @@ describe.each(quickModes)('parallel calls: $name', (mode) => {
     expect((await running).toolCalls.map(({ outcome }) => outcome)).toEqual(['rejected', 'ok', 'rejected', 'ok'])
   })
 
-  it('H26 sixty-four calls at once leave no warning behind', async () => {
+  it('H26 sixty-four calls at once cause no warning', async () => {
     const warnings: Error[] = []
     const warned = (warning: Error) => void warnings.push(warning)
     process.on('warning', warned)
@@ -192,7 +192,7 @@ describe.each(quickModes)('parallel calls: $name', (mode) => {
     expect(toolCalls.map(({ outcome }) => outcome)).toEqual(['timeout', 'ok'])
   })
 
-  it('H27 all fail, each in its own way: each has its own result, and the run goes on', async () => {
+  it('H27 all fail, each in its own way: each has its own result, and the run continues', async () => {
     const failing = (name: string, reason: unknown) =>
       defineTool({ name, description: 'fails', parameters: { type: 'object' }, execute: () => Promise.reject(reason) })
     const tools = [failing('one', new Error('first')), failing('two', 'second'), failing('three', undefined)]

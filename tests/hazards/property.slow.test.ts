@@ -24,7 +24,7 @@ const toolTimeoutMs = 10
 
 const unhandled: unknown[] = []
 const noteUnhandled = (reason: unknown) => void unhandled.push(reason)
-// What is loaded on first use is loaded: `settle` counts on nothing taking long but timers.
+// Loads what is loaded on first use, because `settle` assumes that only timers take long.
 beforeAll(async () => {
   await new AgentRunner({ model: modelOf([{ text: 'Hi.' }]).model, tools: makeTools(new Set()) }).run('go')
   await new AgentRunner({ model: modelOf([{ text: 'Hi.' }], 'json').model, tools: makeTools(new Set()) }).run('go')
@@ -38,7 +38,7 @@ afterEach(() => {
   process.off('unhandledRejection', noteUnhandled)
 })
 
-/** Tools of every kind. Timers they set on their own and leave behind are in `ownTimers`. */
+/** Tools of every kind. `ownTimers` has the timers they set themselves and leave behind. */
 function makeTools(ownTimers: Set<unknown>): AnyTool[] {
   const anything = { type: 'object' } as const
   const wait = (ms: number, signal?: AbortSignal) =>
@@ -188,7 +188,7 @@ const approvals: Record<Scenario['approve'], NonNullable<RunnerOptions['approve'
   never: () => new Promise(() => {}),
 }
 
-/** The script as a model, each turn with ids of its own; a turn of garbage is a response that is none, and some models throw at once. */
+/** The script as a model, each turn with its own ids. A turn of garbage is an invalid response, and some models throw immediately. */
 function modelOf(turns: readonly AnyTurn[], dialect?: string): { model: ChatModel; asked: () => number } {
   const capabilities = dialect === undefined ? { nativeTools: true } : { nativeTools: false, dialect }
   const { provider, model } = scriptedModel([])
@@ -211,8 +211,8 @@ function modelOf(turns: readonly AnyTurn[], dialect?: string): { model: ChatMode
 }
 
 /**
- * Lets everything happen that can, then moves the clock to the next timer, until `work` settles. Throws when it never will. Work that gives way takes
- * some turns of the event loop, though it waits for no timer.
+ * Lets everything happen that can, then moves the clock to the next timer, until `work` settles. Throws if it never will. Work that yields
+ * takes several turns of the event loop, although it waits for no timer.
  */
 async function settle<T>(work: Promise<T>): Promise<T> {
   let settled = false
@@ -259,7 +259,7 @@ async function play({ turns, options, approve, abortAt, leaveAt }: Scenario, how
     try {
       for await (const _ of stream) if (seen++ === leaveAt) break
     } catch (error) {
-      // What it throws at its end is how the run failed, and nothing else.
+      // If it throws at the end, that is how the run failed, and nothing else.
       if (!(error instanceof RunError)) throw error
       expect(error.result).toBe(await stream.result)
     }
@@ -272,7 +272,7 @@ async function play({ turns, options, approve, abortAt, leaveAt }: Scenario, how
   const bound = options.maxIterations ?? 5
   const extra = options.onLimit === 'answer' ? 1 : 0
   expect(result.iterations).toBeLessThanOrEqual(bound + extra)
-  // An empty response is asked for once more.
+  // An empty response is requested once more.
   expect(asked()).toBeLessThanOrEqual(2 * (bound + extra))
   expect(names.filter((name) => name === Event.RUN_START || name === Event.RUN_END)).toEqual([Event.RUN_START, Event.RUN_END])
   expect(names.at(-1)).toBe(Event.RUN_END)
@@ -286,7 +286,7 @@ async function play({ turns, options, approve, abortAt, leaveAt }: Scenario, how
   if (stopReason === 'answered') expect(result.output.trim()).not.toBe('')
   if (stopReason === 'aborted') expect(abortAt !== undefined || leaveAt !== undefined).toBe(true)
 
-  // Nothing of the run is left: what timers there are belong to tools that left them behind.
+  // Nothing of the run is left: remaining timers belong to tools that left them behind.
   expect(getEventListeners(signal, 'abort')).toEqual([])
   const quiet = names.length
   vi.runAllTimers()
@@ -302,7 +302,7 @@ async function play({ turns, options, approve, abortAt, leaveAt }: Scenario, how
   return { result, names }
 }
 
-describe('any script, any limits, an abort at any moment', () => {
+describe('any script, any limits, an abort at any time', () => {
   it('H2 H15 H23 H27 H28 H29 H30 H36 H45 a run settles, leaves nothing behind, and its history is valid', async () => {
     const reasons = new Map<string, number>()
     const outcomes = new Map<string, number>()
@@ -315,7 +315,7 @@ describe('any script, any limits, an abort at any moment', () => {
       }),
       { seed, numRuns },
     )
-    // The scripts go everywhere, or this would prove little.
+    // The scripts must reach every ending, or this would prove little.
     const everywhere = [
       'answered',
       'truncated',
@@ -332,7 +332,7 @@ describe('any script, any limits, an abort at any moment', () => {
     expect([...outcomes.keys()].sort()).toEqual(['cancelled', 'denied', 'failed', 'ok', 'rejected', 'timeout', 'truncated'])
   })
 
-  it.each(['tool-action', 'json', 'hermes'])('H2 H15 H30 H36 H45 the same for calls in text, %s; run and stream agree', async (dialect) => {
+  it.each(['tool-action', 'json', 'hermes'])('H2 H15 H30 H36 H45 the same for text calls, %s; run and stream agree', async (dialect) => {
     await fc.assert(
       fc.asyncProperty(scenarios, async (scenario) => {
         const staying = { ...scenario, leaveAt: undefined }
@@ -344,7 +344,7 @@ describe('any script, any limits, an abort at any moment', () => {
     )
   })
 
-  it('H31 the same for a stream whose consumer may leave at any moment', async () => {
+  it('H31 the same for a stream whose consumer may leave at any time', async () => {
     await fc.assert(
       fc.asyncProperty(scenarios, async (scenario) => {
         await play(scenario, 'stream')

@@ -13,13 +13,13 @@ failOnUnhandledRejections()
 const retries = (maxRetries: number) => ({ settings: { maxRetries, maxRetryDelayMs: 1 } })
 const answer = 'The answer is long enough — 🙂 — to be cut somewhere.'
 
-/** The text as the user sees it while it comes. */
+/** The text as the user sees it while it arrives. */
 describe.each(nativeModes)('provider failures: $name', (mode) => {
   const breaks = ['cutAfterBytes', 'resetAfterBytes', 'garbageAfterBytes'] as const
   /** From the first byte to past the end of a streamed answer; a whole one ends earlier. */
   const places: BodyMark[] = ['content', ...Array.from({ length: 10 }, (_, n) => 1 + n * (mode.streaming ? 419 : 59))]
 
-  /** The answer is whole, or the run says that it is not: nothing in between. Returns whether it was whole. */
+  /** The answer is complete, or the run says that it is not. Returns whether it was complete. */
   function expectHonest(result: RunResult, where: string): boolean {
     if (result.stopReason === 'answered') {
       expect(result.output, where).toBe(answer)
@@ -45,7 +45,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
       if (expectHonest(result, `${how} ${at}`)) whole++
       else {
         if (result.output !== '') partial++
-        // What was shown can't be taken back, so it is not asked for again.
+        // Shown text can't be taken back, so the request is not repeated.
         expect(on.provider.requests).toHaveLength(1)
       }
       expect(shown, `${how} ${at}`).toBe(result.output)
@@ -54,7 +54,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     if (mode.streaming) expect(partial).toBeGreaterThan(places.length / 3)
   })
 
-  it.each(breaks)('H40 F21 %s, anywhere, with listeners that can take back text or without: asked again, and answered', async (how) => {
+  it.each(breaks)('H40 F21 %s, anywhere, with listeners that can take back text or without: requested again, and answered', async (how) => {
     let again = 0
     for (const [index, at] of places.entries()) {
       await using on = await stage(mode, [{ text: answer }, { text: answer }], { ...retries(1), faults: [{ [how]: at }] })
@@ -76,7 +76,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     expect(again).toBeGreaterThan(places.length / 3)
   })
 
-  it.each(breaks)('H40 %s, anywhere in a response with calls: they run once, whole, or not at all', async (how) => {
+  it.each(breaks)('H40 %s, anywhere in a response with calls: they run once, completely, or not at all', async (how) => {
     const turn: MockReply = { text: 'I will.', toolCalls: [call('look', { a: 1 }), call('look', { b: [1, 2, 3] })] }
     for (const at of places) {
       const look = countingTool('look')

@@ -18,7 +18,7 @@ afterEach(() => {
 const retries = (maxRetries: number, maxRetryDelayMs = 1) => ({ settings: { maxRetries, maxRetryDelayMs } })
 const answer = 'The answer is long enough — 🙂 — to be cut somewhere.'
 
-/** The text as the user sees it while it comes. */
+/** The text as the user sees it while it arrives. */
 function shownText({ runner }: Stage): () => string {
   let shown = ''
   runner.on(Event.TEXT_DELTA, ({ text }) => {
@@ -33,7 +33,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     { htmlError: 503 },
     { resetAfterBytes: 0 },
   ]
-  it.each(rowsFor(mode, passing, ({ status }) => status === undefined))('H39 %j: made again, and then all is well', async (fault) => {
+  it.each(rowsFor(mode, passing, ({ status }) => status === undefined))('H39 %j: is retried, and succeeds', async (fault) => {
     await using on = await stage(mode, [{ toolCalls: [call('look')] }, 'done'], {
       tools: [countingTool('look').tool],
       ...retries(2),
@@ -47,14 +47,14 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     expect(on.requests()[1]).toEqual(on.requests()[0])
   })
 
-  it.each(rowsFor(mode, [400, 401, 403, 404, 422]))('H39 status %i will not pass: one request, and the run says why', async (status) => {
+  it.each(rowsFor(mode, [400, 401, 403, 404, 422]))('H39 status %i is permanent: one request, and the run says why', async (status) => {
     await using on = await stage(mode, ['never'], { ...retries(2), faults: [{ status }] })
     const result = await on.run()
     expect(result).toMatchObject({ stopReason: 'model_error', error: { status, retryable: false }, output: '' })
     expect(on.provider.requests).toHaveLength(1)
   })
 
-  it('H39 a failure that does not pass: as many requests as allowed, then model_error; what was done before is kept', async () => {
+  it('H39 a persistent failure: as many requests as allowed, then model_error; earlier results are kept', async () => {
     const look = countingTool('look')
     await using on = await stage(
       mode,
@@ -73,7 +73,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     expect(on.log.map(({ level, message }) => `${level} ${message}`)).toEqual(['error model request failed'])
   })
 
-  it('H39 a connection that is refused is tried again', async () => {
+  it('H39 a refused connection is retried', async () => {
     await using on = await stage(mode, ['never'])
     await on.provider.close()
     let tried = 0
@@ -91,7 +91,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     expect(tried).toBe(3)
   })
 
-  it('H39 retry-after is waited for', async () => {
+  it('H39 retry-after is respected', async () => {
     const faults = [{ status: 429, headers: { 'retry-after-ms': '60' } }]
     await using told = await stage(mode, ['done'], { ...retries(1, 10_000), faults })
     await told.run()
@@ -100,9 +100,9 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     expect((second?.receivedAt ?? 0) - (first?.receivedAt ?? 0)).toBeGreaterThanOrEqual(58)
   })
 
-  it('H39 without a word from the provider the wait doubles each time', async () => {
+  it('H39 without advice from the provider the delay doubles each time', async () => {
     await using on = await stage(mode, ['done'], {
-      // Without an idle timer the only one there can be is that of the wait.
+      // Without an idle timer, the only one is that of the delay.
       settings: { maxRetries: 3, maxRetryDelayMs: 60_000, streamIdleTimeoutMs: Number.POSITIVE_INFINITY },
       faults: Array(3).fill({ status: 503 }),
     })
@@ -117,7 +117,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     ] as const) {
       await on.provider.waitForEnd(tries)
       await until(() => waits === tries && vi.getTimerCount() === 1)
-      // Up to a quarter is taken off, so that many clients don't come back at once.
+      // Up to a quarter is subtracted, so that many clients don't return at the same time.
       await vi.advanceTimersByTimeAsync(longest * 0.75 - 1)
       expect(on.provider.requests).toHaveLength(tries)
       await vi.advanceTimersByTimeAsync(longest * 0.25 + 1)
@@ -125,14 +125,14 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     expect(await running).toMatchObject({ stopReason: 'answered', steps: [{ retries: 3 }] })
   })
 
-  it('H39 a provider that asks for longer than is allowed is not waited for', async () => {
+  it('H39 a provider that asks for a longer delay than allowed is not retried', async () => {
     await using on = await stage(mode, ['never'], { ...retries(2, 5_000), faults: [{ status: 429, headers: { 'retry-after': '3600' } }] })
     const result = await on.run()
     expect(result).toMatchObject({ stopReason: 'model_error', error: { code: 'rate_limited', status: 429, retryAfterMs: 3_600_000 } })
     expect(on.provider.requests).toHaveLength(1)
   })
 
-  it('H39 an abort during the wait ends it', async () => {
+  it('H39 an abort during the delay ends it', async () => {
     await using on = await stage(mode, ['never'], { ...retries(2, 100_000), faults: [{ status: 429, headers: { 'retry-after': '60' } }] })
     const controller = new AbortController()
     const running = on.runner.run('go', { signal: controller.signal })
@@ -145,7 +145,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     await on.check(result)
   })
 
-  it('H40 usage that came before the break is counted', async () => {
+  it('H40 usage reported before the break counts', async () => {
     const usage = { inputTokens: 5, outputTokens: 1 }
     await using on = await stage(
       mode,
@@ -168,19 +168,19 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     ['in the middle', { stallAfterBytes: 'content' }, answer],
   ]
   it.each(rowsFor(mode, silences))(
-    'H41 silence %s: the request is aborted, and made again when nothing was shown',
+    'H41 silence %s: the request is aborted, and repeated if nothing was shown',
     async (_what, fault, turn) => {
       await using on = await stage(mode, [turn, answer], { ...retries(1), faults: [fault], streamIdleTimeoutMs: 30_000 })
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
       const running = on.run()
       await on.provider.waitForRequest(1)
-      // The head of the response, where there is one, has arrived when the event loop has been around.
+      // The head of the response, if any, has arrived after a turn of the event loop.
       await turnEventLoop(20)
       vi.advanceTimersByTime(29_999)
       expect(on.provider.requests).toMatchObject([{ ended: false }])
       vi.advanceTimersByTime(2)
       await on.provider.waitForEnd(1)
-      // The wait before the next try.
+      // The delay before the next attempt.
       await vi.advanceTimersByTimeAsync(2)
       expect(await running).toMatchObject({ stopReason: 'answered', output: answer, steps: [{ retries: 1 }] })
       expect(on.provider.requests).toMatchObject([{ aborted: true }, { aborted: false }])
@@ -188,7 +188,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     },
   )
 
-  it('H41 silence for ever: as many requests as allowed, then model_error', async () => {
+  it('H41 endless silence: as many requests as allowed, then model_error', async () => {
     await using on = await stage(mode, () => ({ hang: true }), { ...retries(1), streamIdleTimeoutMs: 30_000 })
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const running = on.run()
@@ -196,7 +196,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
       await on.provider.waitForRequest(tries)
       vi.advanceTimersByTime(30_000)
       await on.provider.waitForEnd(tries)
-      // The wait before the next try.
+      // The delay before the next attempt.
       await vi.advanceTimersByTimeAsync(2)
     }
     const result = await running
@@ -205,24 +205,24 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     expect(on.provider.requests).toMatchObject([{ aborted: true }, { aborted: true }])
   })
 
-  it('H41 the limit of the model holds where the run has none of its own', async () => {
+  it('H41 the limit of the model applies if the run has none', async () => {
     await using on = await stage(mode, [{ hang: true }], { settings: { streamIdleTimeoutMs: 5 } })
     expect(await on.run()).toMatchObject({ stopReason: 'model_error', error: { code: 'stream_idle' } })
   })
 
-  it('H42 HTTP 200 with an error body: named as the error it is', async () => {
+  it('H42 HTTP 200 with an error body: reported as that error', async () => {
     await using on = await stage(mode, ['never'], { faults: [{ jsonErrorWith200: true }] })
     const result = await on.run()
     expect(result).toMatchObject({ stopReason: 'model_error', error: { code: 'provider_error' }, output: '', messages: [{ role: 'user' }] })
     expect(result.error?.message).toContain('The server had an error while processing your request')
   })
 
-  it('H42 HTTP 200 with an error body that passes: made again', async () => {
+  it('H42 HTTP 200 with a temporary error in the body: retried', async () => {
     await using on = await stage(mode, ['done'], { ...retries(1), faults: [{ jsonErrorWith200: true }] })
     expect(await on.run()).toMatchObject({ stopReason: 'answered', output: 'done', steps: [{ retries: 1 }] })
   })
 
-  it('H42 an error in the place of the end: model_error, and never an answer', async () => {
+  it('H42 an error in place of the end: model_error, and never an answer', async () => {
     await using on = await stage(mode, [{ text: answer, fault: { errorInStream: true } }])
     const shown = shownText(on)
     const result = await on.run()
@@ -231,7 +231,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     expect(shown()).toBe(result.output)
   })
 
-  it('H42 a page of HTML in the place of an answer', async () => {
+  it('H42 an HTML page in place of an answer', async () => {
     await using on = await stage(mode, [
       { body: '<!doctype html><title>Welcome to nginx</title>', headers: { 'content-type': 'text/html' } },
     ])
@@ -240,7 +240,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     expect(result.error?.message).toContain('Welcome to nginx')
   })
 
-  it('H42 the content filter: refused, named as such, with what came before it', async () => {
+  it('H42 the content filter: refused, reported as such, with what came before it', async () => {
     for (const text of ['', 'Once upon a']) {
       await using on = await stage(mode, [{ text, finishReason: 'content_filter', usage: { inputTokens: 3, outputTokens: 1 } }])
       const result = await on.run()
@@ -250,7 +250,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     }
   })
 
-  it.runIf(findWire(mode.wire).traits.refusals)('H42 a refusal: refused, named as such, in the words of the model', async () => {
+  it.runIf(findWire(mode.wire).traits.refusals)('H42 a refusal: refused, reported as such, in the words of the model', async () => {
     await using on = await stage(mode, [{ toolCalls: [call('look')] }, { text: "I can't help with that.", finishReason: 'refusal' }], {
       tools: [countingTool('look').tool],
     })
@@ -262,7 +262,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
 })
 
 describe.each(nativeModes.filter(({ streaming }) => streaming))('provider failures: $name', (mode) => {
-  it('H40 a break before anything was shown is made good, though somebody listens', async () => {
+  it('H40 a break before anything was shown is repaired, even with listeners', async () => {
     for (const fault of [{ cutAfterBytes: 0 }, { resetAfterBytes: 1 }, { garbageAfterBytes: 10 }]) {
       await using on = await stage(mode, [answer, answer], { ...retries(1), faults: [fault] })
       const shown = shownText(on)
@@ -272,9 +272,9 @@ describe.each(nativeModes.filter(({ streaming }) => streaming))('provider failur
     }
   })
 
-  it('H40 bytes in any pieces, compressed or not, are the same answer', async () => {
+  it('H40 bytes in any pieces, compressed or not, give the same answer', async () => {
     for (const fault of [{ splitBytes: 1 }, { splitBytes: 'random' as const, seed: 40 }, { gzip: true }, { closeKeepAlive: true }]) {
-      // By the conversation, not by the number of the request: one on a connection that is being closed arrives twice.
+      // By the conversation, not by the number of the request: one on a closing connection arrives twice.
       const reply: ModeScript = ({ readRequest }) =>
         readRequest().messages.length === 1 ? { toolCalls: [call('look', { text: '🙂é' })] } : answer
       await using on = await stage(mode, reply, { tools: [countingTool('look').tool], faults: fault })
@@ -285,7 +285,7 @@ describe.each(nativeModes.filter(({ streaming }) => streaming))('provider failur
     }
   })
 
-  it('H41 silence after text was shown where it can’t be taken back: not made again; the text is kept', async () => {
+  it('H41 silence after text was shown that can’t be taken back: not repeated; the text is kept', async () => {
     const options = { ...retries(2), streamIdleTimeoutMs: 60_000, onCut: 'end' as const }
     await using on = await stage(mode, [{ text: answer, hang: true }], options)
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
@@ -302,7 +302,7 @@ describe.each(nativeModes.filter(({ streaming }) => streaming))('provider failur
     expect(on.provider.requests).toHaveLength(1)
   })
 
-  it('H41 a slow stream that is never silent for so long is left alone', async () => {
+  it('H41 a slow stream without long silences is not interrupted', async () => {
     const gates = [1, 2, 3].map(() => Promise.withResolvers<void>())
     const chunks = gates.flatMap(({ promise }, n) => [`piece ${n} `, promise])
     await using on = await stage(mode, [{ chunks }], { streamIdleTimeoutMs: 60_000 })

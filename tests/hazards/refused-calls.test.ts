@@ -74,7 +74,7 @@ const unreadable: readonly string[] = [
 describe.each(nativeModes)('a call that the provider refused as malformed: $name', (mode) => {
   const retries = { settings: { maxRetries: 2 } }
 
-  it('F18 is read from what the provider quotes, if there is no doubt, and the request is not made again', async () => {
+  it('F18 is read from what the provider quotes, if it is unambiguous, and the request is not repeated', async () => {
     for (const [written, args] of rowsFor(mode, readable)) {
       for (const fault of refusals(mode, refusal(written))) {
         const weather = weatherTool()
@@ -103,7 +103,7 @@ describe.each(nativeModes)('a call that the provider refused as malformed: $name
     }
   })
 
-  it('F18 is asked for again otherwise', async () => {
+  it('F18 is requested again otherwise', async () => {
     for (const written of [undefined, ...rowsFor(mode, unreadable)]) {
       for (const fault of refusals(mode, refusal(written))) {
         const weather = weatherTool()
@@ -114,7 +114,7 @@ describe.each(nativeModes)('a call that the provider refused as malformed: $name
     }
   })
 
-  it('F18 ends the run when it comes again and again, and the error does not quote it', async () => {
+  it('F18 ends the run if it recurs, and the error does not quote it', async () => {
     const secret = '{"name": "weather", "arguments": {"town": "hunter2"}}'
     await using on = await stage(mode, ['never'], {
       ...retries,
@@ -143,7 +143,7 @@ describe.each(nativeModes)('a call that the provider refused as malformed: $name
     expect(weather.calls).toEqual([])
   })
 
-  it.runIf(mode.streaming)('F18 is told to those who watch as any other call', async () => {
+  it.runIf(mode.streaming)('F18 is reported to watchers like any other call', async () => {
     const weather = weatherTool()
     const faults: MockFault[] = [{ status: 400, body: { error: refusal('I will look. <function=weather>{"city": "Oslo"}</function>') } }]
     await using on = await stage(mode, ['Sunny.'], { tools: [weather.tool], ...retries, faults })
@@ -160,7 +160,7 @@ describe.each(nativeModes)('a call that the provider refused as malformed: $name
   })
 })
 
-/** A fault inside a stream takes the turn it ends; a status leaves it for the next request. */
+/** A fault inside a stream uses up its turn; a status leaves it for the next request. */
 function inOrder(fault: MockFault, answer: string): string[] {
   return fault.status === undefined ? ['', answer] : [answer]
 }

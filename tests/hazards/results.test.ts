@@ -38,7 +38,7 @@ const shared = { a: 1 }
 const revoked = Proxy.revocable({}, {})
 revoked.revoke()
 
-/** What a tool returns, and the text of it the model gets. */
+/** What a tool returns, and its text for the model. */
 const values: [what: string, value: () => unknown, text: string | RegExp][] = [
   ['undefined', () => undefined, '(no result)'],
   ['null', () => null, 'null'],
@@ -88,14 +88,14 @@ const values: [what: string, value: () => unknown, text: string | RegExp][] = [
   ['a revoked proxy', () => ({ proxy: revoked.proxy }), /can't be turned into text/],
 ]
 
-/** What is told apart from the others by how it is sent: other characters, other JSON, nothing at all. */
+/** Results that are sent in special ways: other characters, other JSON, nothing at all. */
 const sentOtherwise = new Set(['an empty string', 'lone surrogates', 'a circular object', 'throws white space'])
 const isSentOtherwise = ([what]: [string, ...unknown[]]): boolean => sentOtherwise.has(what)
 
 describe.each(driverModes)('results: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
-  it.each(rowsFor(mode, values, isSentOtherwise))('H21 %s: a stable, useful text; the run goes on', async (_what, value, text) => {
+  it.each(rowsFor(mode, values, isSentOtherwise))('H21 %s: a stable, useful text; the run continues', async (_what, value, text) => {
     const texts: string[] = []
     for (let round = 0; round < 2; round++) {
       await using on = await stage(mode, [{ toolCalls: [call('make')] }, 'done'], { tools: [tool('make', value)] })
@@ -110,7 +110,7 @@ describe.each(driverModes)('results: $name', (mode) => {
     expect(texts[1]).toBe(texts[0])
   })
 
-  it('H22 a result above the cap: head and tail kept whole, a note says how much was cut', async () => {
+  it('H22 a result above the cap: head and tail are kept, a note says how much was cut', async () => {
     const big = `head${'é🙂'.repeat(100_000)}tail`
     const bytes = Buffer.byteLength(big)
     await using on = await stage(mode, [{ toolCalls: [call('make'), call('object'), call('parts')] }, 'done'], {
@@ -135,7 +135,7 @@ describe.each(driverModes)('results: $name', (mode) => {
     expect(result.toolCalls.map(({ value }) => value)).toEqual([undefined, undefined, undefined])
   })
 
-  it('H22 P2.9 the cap can be set, and includes its note; a result just as long as it is left alone', async () => {
+  it('H22 P2.9 the cap is configurable, and includes its note; a result of exactly that length is not cut', async () => {
     await using on = await stage(mode, [{ toolCalls: [call('fits'), call('over')] }, 'done'], {
       tools: [tool('fits', () => 'x'.repeat(100)), tool('over', () => 'x'.repeat(101))],
       maxResultBytes: 100,
@@ -258,7 +258,7 @@ describe.each(driverModes)('results: $name', (mode) => {
     ],
   ]
   it.each(rowsFor(mode, thrown, isSentOtherwise))(
-    'H23 a tool that %s: a result the model can read, siblings run, the run goes on',
+    'H23 a tool that %s: a result the model can read, siblings run, the run continues',
     async (_what, execute, words) => {
       await using on = await stage(mode, [{ toolCalls: [call('bad'), call('good')] }, 'done'], {
         tools: [tool('bad', execute), tool('good', () => 'fine')],
@@ -275,7 +275,7 @@ describe.each(driverModes)('results: $name', (mode) => {
     },
   )
 
-  it('H23 the model is shown neither stack nor paths; the log is', async () => {
+  it('H23 the model sees neither stack nor paths; the log does', async () => {
     const cause = new Error(`can't read ${process.cwd()}/secret/plan.txt`)
     const fail = () => Promise.reject(Object.assign(new Error(`outer: ${cause.message}\n${cause.stack}`), { cause }))
     await using on = await stage(mode, [{ toolCalls: [call('bad')] }, 'done'], { tools: [tool('bad', fail)] })
@@ -286,7 +286,7 @@ describe.each(driverModes)('results: $name', (mode) => {
     expect(JSON.stringify(on.log)).toContain('results.test.ts')
   })
 
-  it('H24 neither a result, nor arguments, nor parts that are changed afterwards change what is in the history', async () => {
+  it('H24 later changes of a result, arguments or parts do not change the history', async () => {
     const value = { n: 1, list: [1] }
     const part: ContentPart = { type: 'text', text: 'as it was' }
     const seen: unknown[] = []
@@ -323,7 +323,7 @@ describe.each(driverModes)('results: $name', (mode) => {
     expect(result.toolCalls[2]).toMatchObject({ args: { a: 1, b: [] }, rawArguments: '{"a":1,"b":[]}' })
   })
 
-  it('H24 what decides about a call can not change it', async () => {
+  it('H24 what decides about a call can’t change it', async () => {
     const got: unknown[] = []
     const change = (args: JsonObject): boolean => {
       args.a = 'changed'
@@ -345,7 +345,7 @@ describe.each(driverModes)('results: $name', (mode) => {
     expect(got).toEqual([{ a: 1 }])
   })
 
-  it('H24 what a run hands out can be changed without changing a later run', async () => {
+  it('H24 changing what a run returns does not affect a later run', async () => {
     await using on = await stage(mode, [{ toolCalls: [call('make')] }, 'done', 'again'], { tools: [tool('make', () => 'made')] })
     const first = await on.run()
     const second = on.runner.run('more', { messages: first.messages })

@@ -1,4 +1,4 @@
-/** Resumes a paused run in a child process: reads `{ baseURL, state, decisions }`, writes the result and which calls ran. */
+/** Resumes a paused run in a child process: reads `{ baseURL, state, decisions }`, writes the result and the calls that ran. */
 import { text } from 'node:stream/consumers'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { createModel } from '../../src/models/create-model.ts'

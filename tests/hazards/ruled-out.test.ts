@@ -8,8 +8,8 @@ import { failOnUnhandledRejections } from './unhandled.ts'
 failOnUnhandledRejections()
 
 const named = (name: string): ToolChoice => ({ type: 'function', function: { name } })
-describe.each(quickModes)('a tool that is ruled out ($name)', (mode) => {
-  /** As models write the name of a tool. Left-over markup comes with native calls. */
+describe.each(quickModes)('a tool that is excluded ($name)', (mode) => {
+  /** Ways in which models write the name of a tool. Left-over markup occurs with native calls. */
   const spellings = ['pay', 'functions.pay', 'PAY', ...(mode.dialect === undefined ? ['pay<|channel|>commentary'] : [])]
   const calling = (name: string): ModeScript => [{ toolCalls: [{ name, arguments: { a: 1 } }] }, 'answered']
 
@@ -23,7 +23,7 @@ describe.each(quickModes)('a tool that is ruled out ($name)', (mode) => {
     expect(refused.map(({ outcome }) => outcome)).toEqual(refused.map(() => 'denied'))
   })
 
-  it.each(spellings)('X2 H54 does not run beside the one that `toolChoice` names: %s', async (name) => {
+  it.each(spellings)('X2 H54 does not run next to the one that `toolChoice` names: %s', async (name) => {
     const [pay, look] = [countingTool('pay'), countingTool('look')]
     const script: ModeScript = [
       {
@@ -41,7 +41,7 @@ describe.each(quickModes)('a tool that is ruled out ($name)', (mode) => {
     expect(resultTexts(result)[0]).toContain('only `look` may be called now')
   })
 
-  it.each(spellings)('X2 H54 does not run if `activeTools` leaves it out: %s', async (name) => {
+  it.each(spellings)('X2 H54 does not run if `activeTools` excludes it: %s', async (name) => {
     const [pay, look] = [countingTool('pay'), countingTool('look')]
     await using on = await stage(mode, calling(name), { tools: [pay.tool, look.tool], activeTools: ['look'] })
     const result = await on.run('go')

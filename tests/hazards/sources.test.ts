@@ -18,14 +18,14 @@ failOnUnhandledRejections()
 
 const mode = nativeModes.find(({ wire, streaming }) => wire === 'chat-completions' && streaming) as Mode
 
-/** A Skill of this name whose only tool is this script, which takes anything. */
+/** A Skill with this name whose only tool is this script, which accepts anything. */
 const skill = (name: string, body: string, more: object = {}): Record<string, string> => ({
   [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: ${name}\nmetadata: { toolloop-tools: tools.json }\n---\nx`,
   [`${name}/tools.json`]: JSON.stringify({ tools: [{ description: name, script: 's.mjs', parameters: { type: 'object' }, ...more }] }),
   [`${name}/s.mjs`]: `export default async (args, host) => { ${body} }`,
 })
 
-/** What a script returns, and what a model is told of it. */
+/** What a script returns, and the text for the model. */
 const values: Record<string, [string, string | RegExp]> = {
   undefined: ['return undefined', 'The script printed nothing.'],
   null: ['return null', 'null'],
@@ -70,7 +70,7 @@ let skills: Skills
 let tools: ToolDispatcher
 const { logger, records } = recordingLogger()
 
-/** One turn with these calls, answered. */
+/** One turn with these calls, and its answer. */
 async function callAll(calls: ReturnType<typeof call>[], options: { signal?: AbortSignal } = {}) {
   await using on = await open([{ toolCalls: calls }, 'done'])
   return await on.run('go', options)
@@ -105,7 +105,7 @@ describe('tools of every source', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  it('H13 a built-in tool’s and a Skill’s arguments are refused in words that name the field, what was expected and what came', async () => {
+  it('H13 invalid arguments of a built-in tool and a Skill are refused with field, expected and received', async () => {
     const result = await callAll([
       call('area', { radius: 'wide' }),
       call('area', {}),
@@ -138,7 +138,7 @@ describe('tools of every source', () => {
     expect(Reflect.get({}, 'polluted')).toBeUndefined()
   })
 
-  it('H19 two tools of one name in one source are refused or left out and told; in two sources the earlier one is used', async () => {
+  it('H19 duplicate names in one source are refused or left out and reported; in two sources the earlier one is used', async () => {
     const twin = () => defineTool({ name: 'twin', description: 't', execute: () => 1 })
     expect(() => new ToolDispatcher([{ kind: 'builtin', tools: [twin(), twin()] }])).toThrow('Expected tool names to be unique')
     const two = await mkdtemp(join(folder, '..', 'toolloop-twins-'))
@@ -183,7 +183,7 @@ describe('tools of every source', () => {
     expect(await on.run()).toMatchObject({ stopReason: 'answered', output: 'Found.', toolCalls: [] })
   })
 
-  it('H21 whatever a script returns: a stable, useful text, and the run goes on', async () => {
+  it('H21 whatever a script returns: a stable, useful text, and the run continues', async () => {
     const names = Object.keys(values)
     const result = await callAll(names.map((name) => call(`value-${name}`)))
     expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
@@ -197,7 +197,7 @@ describe('tools of every source', () => {
     expect(resultTexts(await callAll(names.map((name) => call(`value-${name}`))))).toEqual(texts)
   })
 
-  it('H22 a large result of a script or a file is cut, an enormous one refused where it is made', async () => {
+  it('H22 a large result of a script or a file is cut, an enormous one refused at its source', async () => {
     const before = process.memoryUsage().arrayBuffers
     const result = await callAll([call('big'), call('huge'), call('read_file', { path: 'notes.txt', maxBytes: 1_000_000 })])
     const [big = '', huge, notes = ''] = resultTexts(result)
@@ -209,7 +209,7 @@ describe('tools of every source', () => {
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(20 << 20)
   })
 
-  it('H23 whatever a script throws: words the model can read, siblings run, the run goes on', async () => {
+  it('H23 whatever a script throws: a message for the model, siblings run, the run continues', async () => {
     const names = Object.keys(thrown)
     const result = await callAll([...names.map((name) => call(`throws-${name}`)), call('calculate', { expression: '1' })])
     const texts = resultTexts(result)
@@ -218,14 +218,14 @@ describe('tools of every source', () => {
     expect(result.stopReason).toBe('answered')
   })
 
-  it('H28 a script over its time: a timeout result, the loop goes on, and so does the next script', async () => {
+  it('H28 a timed-out script: a timeout result, the loop continues, and so does the next script', async () => {
     const result = await callAll([call('slow'), call('args', { a: 1 })])
     expect(resultTexts(result)).toEqual(['Tool `slow` timed out after 120 ms. It may have taken effect.', '["a=1","undefined"]'])
     expect(result).toMatchObject({ stopReason: 'answered', toolCalls: [{ outcome: 'timeout' }, { outcome: 'ok' }] })
     expect(await tools.dispatch('args', { b: 2 })).toEqual({ success: true, result: ['b=2', 'undefined'] })
   })
 
-  it('H29 H30 a script that pays no attention: an abort settles the run, and its thread is ended', async () => {
+  it('H29 H30 a script that ignores its signal: an abort settles the run, and its thread is ended', async () => {
     const controller = new AbortController()
     await using on = await open([{ toolCalls: [call('deaf'), call('calculate', { expression: '2' })] }, 'never asked'])
     const running = on.run('go', { signal: controller.signal })
@@ -239,5 +239,5 @@ describe('tools of every source', () => {
     expect(both.map(({ success }) => success)).toEqual([true, true])
   })
 
-  it('no source has warned of anything', () => expect(records.filter(({ message }) => message !== 'tool call failed')).toEqual([]))
+  it('no source has logged a warning', () => expect(records.filter(({ message }) => message !== 'tool call failed')).toEqual([]))
 })

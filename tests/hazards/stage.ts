@@ -20,7 +20,7 @@ export interface SeenEvent {
 export interface Stage extends AsyncDisposable {
   readonly runner: AgentRunner
   readonly provider: MockProvider
-  /** Events of runs and calls, in order. Deltas are not subscribed to: whether anyone hears them changes what a model may retry. */
+  /** Events of runs and calls, in order. Deltas are not subscribed to, because listening to them affects what a model may retry. */
   readonly events: readonly SeenEvent[]
   readonly log: readonly LogRecord[]
   requests(): SentRequest[]
@@ -32,7 +32,7 @@ export interface Stage extends AsyncDisposable {
 
 export type StageOptions = Omit<RunnerOptions, 'model' | 'stream'> & OpenOptions
 
-/** A runner over a script, opened in `mode`, with everything watched. */
+/** A runner for a script, opened in `mode`, with everything watched. */
 export async function stage(mode: Mode, script: ModeScript, { faults, settings, ...options }: StageOptions = {}): Promise<Stage> {
   const open = await mode.open(script, { ...(faults === undefined ? {} : { faults }), ...(settings === undefined ? {} : { settings }) })
   const { logger, records } = recordingLogger()
@@ -74,7 +74,7 @@ export function watchCalls({ bus }: AgentRunner): SeenEvent[] {
   return seen
 }
 
-/** Every call id has exactly one result, right behind its message and in call order; ids are unique; a provider would take it. */
+/** Every call id has exactly one result, right after its message and in call order; ids are unique; a provider would accept it. */
 export function expectValidHistory(messages: readonly ChatMessage[]): void {
   const ids = new Set<string>()
   for (let at = 0; at < messages.length; at++) {
@@ -112,7 +112,7 @@ export function expectPairedEvents(all: readonly SeenEvent[], { runId, toolCalls
   }
 }
 
-/** Another run accepts the conversation without repairs, and sends the model just what the result says. */
+/** Another run accepts the conversation without repairs, and sends exactly the result's messages to the model. */
 async function expectContinues(mode: Mode, { messages }: RunResult): Promise<void> {
   const { logger, records } = recordingLogger()
   await using next = await mode.open(['continued'])
@@ -122,11 +122,11 @@ async function expectContinues(mode: Mode, { messages }: RunResult): Promise<voi
   expect(shape(next.requests()[0]?.messages ?? [], mode)).toEqual(shape([...messages, { role: 'user', content: 'go on' }], mode))
 }
 
-/** What of these messages the mode's wire carries. */
+/** The part of these messages that the mode's wire carries. */
 export function shape(messages: readonly ChatMessage[], { wire, dialect }: Pick<Mode, 'wire' | 'dialect'>): object[] {
   const { argumentsAsText, anyCallId, rowsOfOneRole } = findWire(wire).traits
   const known = new Map<string, string>()
-  // Where ids are replaced, what counts is which are the same.
+  // If ids are replaced, what counts is which are equal.
   const idOf = (id: string): string => {
     if (anyCallId && dialect === undefined) return id
     const name = known.get(id) ?? `call ${known.size + 1}`
@@ -135,10 +135,10 @@ export function shape(messages: readonly ChatMessage[], { wire, dialect }: Pick<
   }
   const shapes = messages.map((message) => {
     const { role, content } = message
-    // Where a wire takes only text, parts are sent joined.
+    // If a wire only carries text, parts are sent joined.
     if (isToolResult(message)) return { role, content: textOf(content), toolCallId: idOf(message.toolCallId) }
     if (!hasToolCalls(message)) return { role, content }
-    // No arguments are sent as an empty object.
+    // Missing arguments are sent as an empty object.
     const toolCalls = message.toolCalls.map(({ id, function: { name, arguments: json } }) => ({
       id: idOf(id),
       name,
@@ -155,7 +155,7 @@ interface Shape {
   toolCalls?: object[]
 }
 
-/** Only the assistant's: those of other roles are told apart again. */
+/** Only the assistant's; those of other roles are distinguished again. */
 function joinRows(shapes: readonly Shape[]): Shape[] {
   const joined: Shape[] = []
   for (const shape of shapes) {
@@ -170,24 +170,24 @@ function joinRows(shapes: readonly Shape[]): Shape[] {
   return joined
 }
 
-/** Arguments on a wire that carries only objects: anything else is sent as an empty object. */
+/** Arguments on a wire that only carries objects: anything else is sent as an empty object. */
 function objectText(json: string): string {
   try {
     const value: unknown = JSON.parse(json)
-    // Deeper ones are sent back as no arguments: `JSON.stringify` throws for them in some versions of Node.js.
+    // Deeper ones are sent back as no arguments, because `JSON.stringify` throws for them in some versions of Node.js.
     return isJsonObject(value) && !isDeeperThan(1_000, value) ? JSON.stringify(value) : '{}'
   } catch {
     return '{}'
   }
 }
 
-/** An unknown server, like that of the Chat Completions mode, is sent only arguments that are an object. */
+/** An unknown server, like that of the Chat Completions mode, only receives arguments that are an object. */
 function sentText(json: string, wire: Mode['wire'], dialect: Mode['dialect']): string {
   if (wire !== 'chat-completions' || dialect !== undefined) return json.trim() || '{}'
   return objectText(json) === '{}' ? '{}' : json
 }
 
-/** Arguments as tags have them: all of them texts. */
+/** Arguments as tags contain them: all of them texts. */
 function textsOf(json: string): string {
   const entries = Object.entries(JSON.parse(objectText(json)))
   return JSON.stringify(Object.fromEntries(entries.map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)])))
@@ -198,7 +198,7 @@ export function resultTexts({ messages }: Pick<RunResult, 'messages'>): string[]
   return messages.filter(isToolResult).map(({ content }) => textOf(content))
 }
 
-/** A result without what differs from one run to the next: times, and the run's id, of which keys are made. */
+/** A result without what differs between runs: times, and the run's id, from which keys are made. */
 export function comparable({ runId, steps, toolCalls, error, ...rest }: RunResult): object {
   const compared = {
     ...rest,

@@ -21,7 +21,7 @@ const words = (request: { messages: readonly { content: Parameters<typeof textOf
   request?.messages.map(({ content }) => textOf(content)).join('|') ?? ''
 
 describe.each(quickModes)('steering: $name', (mode) => {
-  it('H1 a message sent while a tool runs is there in the next request; one sent while the model answers is answered too', async () => {
+  it('H1 a message sent while a tool runs is in the next request; one sent while the model answers is answered too', async () => {
     const control = new RunControl()
     const look = countingTool('look', () => control.send('And the moon?'))
     const script: ModeScript = [
@@ -47,7 +47,7 @@ describe.each(quickModes)('steering: $name', (mode) => {
     expect(control.waiting).toEqual([])
   })
 
-  it('H2 stopped after the current step: its calls have run, its results are there', async () => {
+  it('H2 a run stopped after the current step has its calls run, with their results', async () => {
     const control = new RunControl()
     const look = countingTool('look', () => control.stop())
     await using on = await stage(mode, [{ toolCalls: [call('look', {})] }, 'never'], { tools: [look.tool] })
@@ -56,7 +56,7 @@ describe.each(quickModes)('steering: $name', (mode) => {
     expect(resultTexts(result)).toHaveLength(1)
   })
 
-  it('another model for the next turn', async () => {
+  it('another model answers the next turn', async () => {
     await using other = await mode.open(['I am the other one.'])
     const control = new RunControl()
     const look = countingTool('look', () => control.useModel(other.model))
@@ -71,7 +71,7 @@ describe('steering', () => {
   const runner = (turns: Parameters<typeof scriptedModel>[0], options: Omit<RunnerOptions, 'model'> = {}) =>
     new AgentRunner({ model: scriptedModel(turns), logger: recordingLogger().logger, ...options })
 
-  it('what was not taken up when the run ends is still there for the next one', async () => {
+  it('messages that were not used when the run ends are kept for the next one', async () => {
     const control = new RunControl()
     const agent = runner([
       () => {
@@ -88,7 +88,7 @@ describe('steering', () => {
     expect(await agent.run('go', { control })).toMatchObject({ stopReason: 'answered' })
   })
 
-  it('what is sent to a run that then fails, is stopped, or comes to a limit is in its result', async () => {
+  it('messages to a run that then fails, is stopped, or reaches a limit are in its result', async () => {
     const look = (then: () => unknown) =>
       defineTool({
         name: 'look',
@@ -121,7 +121,7 @@ describe('steering', () => {
     expect(await runner(['Yes.']).run('Look.', { control: new RunControl() })).not.toHaveProperty('unread')
   })
 
-  it('a stream has a control of its own, and messages of any kind are checked', async () => {
+  it('a stream has its own control, and messages of any kind are validated', async () => {
     const agent = runner(['One.', 'Two.'])
     const stream = agent.stream('go')
     stream.control.send([{ role: 'user', content: 'more' }])
@@ -131,7 +131,7 @@ describe('steering', () => {
     expect(await stream.result).toMatchObject({ output: 'Two.', iterations: 2 })
   })
 
-  it('H37 a model that can’t be gone on with is logged, and the run keeps its own', async () => {
+  it('H37 a model that can’t be switched to is logged, and the run keeps its own', async () => {
     const control = new RunControl()
     const { logger, records } = recordingLogger()
     const priced = { capabilities: { nativeTools: true, price: { input: 1, output: 1 } } }
@@ -170,7 +170,7 @@ describe('steering', () => {
       const agent = new Kind({ model, logger, tools: [tool] })
       const result = await agent.run('go', { onText: rejecting, stopWhen: rejecting as () => never })
       expect(result).toMatchObject({ output: 'A long answer.', stopReason: 'answered' })
-      // Promises that nobody has heard of are told of after a turn of the event loop.
+      // Unhandled rejections are reported after a turn of the event loop.
       await new Promise((resolve) => setImmediate(resolve))
       expect(records.map(({ message, fields }) => [message, (fields as { error: string }).error])).toEqual([
         ['stopWhen threw; the run goes on', 'Expected `stopWhen` to answer at once, got a promise'],
@@ -179,7 +179,7 @@ describe('steering', () => {
     }
   })
 
-  it('H37 what onText or stopWhen of a run does keeps the agent’s own from nothing, and the other way round', async () => {
+  it('H37 onText and stopWhen of a run do not interfere with the agent’s own, or vice versa', async () => {
     const rejecting = async () => {
       throw new Error('no')
     }
@@ -219,7 +219,7 @@ describe('steering', () => {
     }
   })
 
-  it('H37 a reason to abort that can’t be looked into ends the run as any other', async () => {
+  it('H37 a reason to abort that can’t be read ends the run like any other', async () => {
     const { proxy, revoke } = Proxy.revocable({}, {})
     revoke()
     const runner = new AgentRunner({ model: scriptedModel(['never']) })
@@ -229,7 +229,7 @@ describe('steering', () => {
     })
   })
 
-  it('a crash at any moment: steering, an answer with a schema, a handoff, a nested agent and guardrails keep the rules of the port', async () => {
+  it('a crash at any time: steering, an answer with a schema, a handoff, a nested agent and guardrails keep the rules of the port', async () => {
     const schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] } as const
     for (let crashAt = 1; ; crashAt++) {
       const control = new RunControl()
@@ -246,7 +246,7 @@ describe('steering', () => {
       })
       const count = scriptedModel(() => 'three')
       const inner = asTool(new AgentRunner({ model: count }), { name: 'count', description: 'counts', effect: 'read' })
-      // What it says depends on the conversation alone, so that it says the same when it is asked again.
+      // Its answer depends only on the conversation, so that it is the same when it is asked again.
       const decide = ({ messages }: { messages: readonly { role: string; content: Content }[] }) => {
         const results = messages.filter(({ role }) => role === 'tool').length
         if (results === 0) return { toolCalls: [call('look', {}), call('count', { task: 'x' })] }

@@ -8,8 +8,8 @@ import type { Mode, ModeScript, SentRequest } from './modes.ts'
 const names: Record<string, string> = { tags: 'tool-action', json: 'json', hermes: 'hermes' }
 
 /**
- * The same modes with models that have no native calls: scripts and requests are in the words of native ones, the wire has text. Whole
- * responses in one dialect only: what differs between dialects is how text is read, and that is the same either way.
+ * The same modes with models that have no native calls. Scripts and requests use native terms; the wire has text. Whole responses in one
+ * dialect only, because dialects differ in how text is read, which is the same either way.
  */
 export function inText(modes: readonly Mode[]): Mode[] {
   return Object.entries(names).flatMap(([name, dialect]) =>
@@ -26,7 +26,7 @@ function textMode(mode: Mode, name: string, dialect: Dialect): Mode {
       const open = await mode.open(write(script, dialect), { ...rest, settings: { dialect: dialect.name, ...settings } })
       return {
         ...open,
-        // As native ones, so that the same can be said of them.
+        // In native terms, so that the same assertions apply.
         options: { ...open.options, toolConcurrency: 8 },
         requests: () => open.requests().map((request) => readBack(request, dialect)),
       }
@@ -34,19 +34,17 @@ function textMode(mode: Mode, name: string, dialect: Dialect): Mode {
   }
 }
 
-/**
- * Tests that make no sense for calls in text, by how their names begin, and why. Where a dialect is named, for that one.
- */
+/** Tests that have no meaning for text calls, by the start of their names, and why; with `dialect`, only for that one. */
 const notInText: readonly { tests: RegExp; because: string; dialect?: string }[] = [
   { tests: /^H18 |^H9 (a hundred|many)|^H8 nobody is asked/, because: 'text has no ids' },
   { tests: /^H12 /, because: 'text has no deltas of arguments' },
   { tests: /^H10 |^H26 calls that are refused|^H36 /, because: 'text has no arguments that are no object: tests/agent/text-calls.test.ts' },
-  { tests: /^H17 a tool where there are none/, because: 'without tools text is just text' },
-  { tests: /^H14 a tool that is not there|^H17 |^H19 names|^H37 /, because: 'JSON with an unknown name is text', dialect: 'json' },
+  { tests: /^H17 a call without any tools/, because: 'without tools text is just text' },
+  { tests: /^H14 an unknown tool|^H17 |^H19 names|^H37 /, because: 'JSON with an unknown name is text', dialect: 'json' },
   { tests: /^H14 __proto__|^H16 |^H17 |^H24 |^H37 listeners that change/, because: 'what has no schema is text', dialect: 'tool-action' },
 ]
 
-/** To be called before each test of a mode. */
+/** Call it before each test of a mode. */
 export function skipWhatTextCannotSay({ dialect }: Mode, { task, skip }: TestContext): void {
   if (dialect === undefined) return
   const found = notInText.find((entry) => entry.tests.test(task.name) && (entry.dialect ?? dialect) === dialect)
@@ -68,7 +66,7 @@ function replyInWords(reply: MockReply, dialect: Dialect): MockReply {
   return typeof reply === 'string' || 'body' in reply || 'events' in reply || 'recording' in reply ? reply : inWords(reply, dialect)
 }
 
-/** A turn whose calls stand in its text. */
+/** A turn whose calls are in its text. */
 export function inWords({ toolCalls = [], interleave: _, ...turn }: MockTurn, dialect: Dialect): MockTurn {
   if (toolCalls.length === 0) return turn
   if (turn.finishReason === 'tool_calls') delete turn.finishReason
@@ -77,7 +75,7 @@ export function inWords({ toolCalls = [], interleave: _, ...turn }: MockTurn, di
   return { ...turn, text: turn.text === undefined || turn.text === '' ? written : `${turn.text}\n${written}` }
 }
 
-/** What is no JSON object can't be written in every dialect: it goes as the only argument. */
+/** Arguments that are not a JSON object can't be written in every dialect, so they become the only argument. */
 function argumentsOf({ arguments: given, args }: ScriptedCall): Record<string, unknown> {
   const value = given ?? args ?? {}
   if (typeof value !== 'string') return value
@@ -91,7 +89,7 @@ function argumentsOf({ arguments: given, args }: ScriptedCall): Record<string, u
 
 const promptStart = /(^|\n\n)(# Available tools|Call no tool now: )/
 
-/** What a request in text says, in the words of native calls. */
+/** A request in text, in terms of native calls. */
 function readBack({ messages, ...request }: SentRequest, dialect: Dialect): SentRequest {
   const [first] = messages
   const system = first?.role === 'system' ? first.content : ''
@@ -120,7 +118,7 @@ function readBack({ messages, ...request }: SentRequest, dialect: Dialect): Sent
   return { ...request, messages: read, ...(start?.[2]?.startsWith('Call no') ? { toolChoice: 'none' as const } : {}) }
 }
 
-/** The ids are those a history gives. */
+/** The ids are those a history assigns. */
 function readCalls(text: string, dialect: Dialect, position: number): { content: string; calls: ToolCall[] } {
   const called = [...text.matchAll(/"name":\s*("(?:[^"\\]|\\.)*")/g)].map(([, name = '""']): string => JSON.parse(name))
   const tools = called.map((name) => ({ type: 'function' as const, function: { name } }))
@@ -140,7 +138,7 @@ function readCalls(text: string, dialect: Dialect, position: number): { content:
   return { content: content.trimEnd(), calls }
 }
 
-/** Tags have texts alone. */
+/** Tags only contain texts. */
 function fromText(_key: string, value: unknown): unknown {
   try {
     return typeof value === 'string' ? JSON.parse(value) : value

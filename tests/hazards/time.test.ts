@@ -24,7 +24,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Only what our own code uses: the HTTP client's clocks go on. */
+/** Only the timers that our own code uses: the HTTP client's clocks continue. */
 function fakeTimers(): void {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
 }
@@ -32,7 +32,7 @@ function fakeTimers(): void {
 describe.each(driverModes)('time and cancellation: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
-  it('H28 a tool over its time: signal aborted, timeout result, the loop goes on, the timer is gone', async () => {
+  it('H28 a timed-out tool: signal aborted, timeout result, the loop continues, the timer is gone', async () => {
     const deaf = deafTool()
     await using on = await stage(mode, [{ toolCalls: [call('deaf')] }, 'done'], { tools: [deaf.tool] })
     fakeTimers()
@@ -49,7 +49,7 @@ describe.each(driverModes)('time and cancellation: $name', (mode) => {
     expect(await timersLeft()).toBe(0)
   })
 
-  it("H28 the tool's own limit comes before the run's", async () => {
+  it("H28 the tool's own limit takes precedence over the run's", async () => {
     const [own, runs] = [deafTool('own', { timeoutMs: 70_000 }), deafTool('runs')]
     await using on = await stage(mode, [{ toolCalls: [call('own'), call('runs')] }, 'done'], {
       tools: [own.tool, runs.tool],
@@ -98,7 +98,7 @@ describe.each(driverModes)('time and cancellation: $name', (mode) => {
     expect(JSON.stringify([on.events, result.toolCalls])).not.toContain('too late')
   })
 
-  it('H28 an attempt that timed out is tried again where the tool says so, with a signal of its own', async () => {
+  it('H28 a timed-out attempt is retried if the tool allows it, with its own signal', async () => {
     const signals: AbortSignal[] = []
     const second = Promise.withResolvers<void>()
     const tool = defineTool({
@@ -141,7 +141,7 @@ describe.each(driverModes)('time and cancellation: $name', (mode) => {
     expect(on.requests()).toEqual([])
   })
 
-  it('H30 aborted while the response is on its way: the request is broken off, usage so far is there', async () => {
+  it('H30 aborted during the response: the request is aborted, with usage so far', async () => {
     const look = countingTool('look')
     await using on = await stage(
       mode,
@@ -154,7 +154,7 @@ describe.each(driverModes)('time and cancellation: $name', (mode) => {
     const controller = new AbortController()
     const running = on.runner.run('go', { signal: controller.signal })
     await on.provider.waitForRequest(2)
-    // No timer fires from now on: the run settles at once, and waits for nothing.
+    // No timer fires from now on: the run settles immediately, and waits for nothing.
     fakeTimers()
     controller.abort()
     const result = await running
@@ -189,7 +189,7 @@ describe.each(driverModes)('time and cancellation: $name', (mode) => {
     },
   )
 
-  it('H30 aborted while tool 2 of 3 runs: the first result is kept, the others are told as cancelled', async () => {
+  it('H30 aborted while tool 2 of 3 runs: the first result is kept, the others are cancelled', async () => {
     const [first, third] = [countingTool('first'), countingTool('third')]
     const second = deafTool('second')
     await using on = await stage(mode, [{ text: 'Three.', toolCalls: [call('first'), call('second'), call('third')], usage }], {
@@ -209,7 +209,7 @@ describe.each(driverModes)('time and cancellation: $name', (mode) => {
     expect(on.events.filter(({ name }) => name === Event.TOOL_CALL_START)).toHaveLength(2)
   })
 
-  it('H30 aborted while a tool waits to be tried again', async () => {
+  it('H30 aborted while a tool waits to be retried', async () => {
     const failed = Promise.withResolvers<void>()
     const tool = defineTool({
       name: 'flaky',
@@ -232,7 +232,7 @@ describe.each(driverModes)('time and cancellation: $name', (mode) => {
     expect(await timersLeft()).toBe(0)
   })
 
-  it('H30 aborted while waiting for an approval: the calls that wait are cancelled, the others are kept', async () => {
+  it('H30 aborted while waiting for an approval: waiting calls are cancelled, the others are kept', async () => {
     const [pay, look] = [countingTool('pay'), countingTool('look')]
     const asked = Promise.withResolvers<AbortSignal>()
     let timesAsked = 0
@@ -257,7 +257,7 @@ describe.each(driverModes)('time and cancellation: $name', (mode) => {
     expect(timesAsked).toBe(1)
   })
 
-  it('H30 aborted while calls of the turn wait for somebody and another runs: it does not pause, all are cancelled', async () => {
+  it('H30 aborted while some calls of the turn wait for a decision and another runs: it does not pause, all are cancelled', async () => {
     const deaf = deafTool()
     const tools: AnyTool[] = [
       { ...countingTool('pay').tool, approval: true },
@@ -278,7 +278,7 @@ describe.each(driverModes)('time and cancellation: $name', (mode) => {
     expect(result.toolCalls.map(({ outcome }) => outcome)).toEqual(Array(4).fill('cancelled'))
   })
 
-  it('H32 runs on one signal, one after the other and at once, leave no listener behind', async () => {
+  it('H32 runs on one signal, one after another and at once, leave no listener behind', async () => {
     await using on = await stage(
       mode,
       ({ readRequest }) => (readRequest().messages.length === 1 ? { toolCalls: [call('look')] } : 'done'),
@@ -296,7 +296,7 @@ describe.each(driverModes)('time and cancellation: $name', (mode) => {
 })
 
 describe.each(streamingModes)('partial text: $name', (mode) => {
-  it('H30 what was shown before an abort is kept, in the output and in the history', async () => {
+  it('H30 text shown before an abort is kept, in the output and in the history', async () => {
     await using on = await stage(mode, [{ text: 'Half a sentence', hang: true }])
     const controller = new AbortController()
     let shown = ''
@@ -312,12 +312,12 @@ describe.each(streamingModes)('partial text: $name', (mode) => {
   it.each<[string, EventName | undefined]>([
     ['nobody', undefined],
     ['somebody who hears something else', Event.REASONING_DELTA],
-  ])('H30 H8 what had come is kept as well where %s listens, after an abort and at the deadline', async (_who, heard) => {
+  ])('H30 H8 what had arrived is kept as well if %s listens, after an abort and at the deadline', async (_who, heard) => {
     for (const how of ['aborted', 'deadline'] as const) {
       await using open = await mode.open([{ text: 'Half a sentence <tool_', hang: true }])
       const arrived = Promise.withResolvers<void>()
       let seen = ''
-      // The same model over the same connection, which tells when the text has come.
+      // The same model over the same connection, which reports when the text has arrived.
       const model: ChatModel = {
         provider: open.model.provider,
         model: open.model.model,
@@ -341,14 +341,14 @@ describe.each(streamingModes)('partial text: $name', (mode) => {
       if (how === 'aborted') controller.abort()
       else vi.advanceTimersByTime(60_000)
       const { stopReason, output, messages } = await running
-      // The beginning of a tag may have become a call: it was not given out, where tags are listened for.
+      // The start of a tag could have become a call, so it was not shown if tags are listened for.
       expect([stopReason, output]).toEqual([how, expect.stringMatching(/^Half a sentence( <tool_)?/)])
       expect(messages.at(-1)).toEqual({ role: 'assistant', content: output })
       vi.useRealTimers()
     }
   })
 
-  it('the time to the first token is told, whoever listens', async () => {
+  it('the time to the first token is reported, whoever listens', async () => {
     for (const heard of [undefined, Event.TEXT_DELTA, Event.TOOL_INPUT_DELTA]) {
       await using on = await stage(mode, [{ toolCalls: [call('look')] }, 'Done.'], { tools: [countingTool('look').tool] })
       const runner = new AgentRunner({ model: on.runner.model, tools: on.runner.tools, ...(mode.streaming ? {} : { stream: false }) })
@@ -377,7 +377,7 @@ describe('the error of an aborted run', () => {
     if (reason !== undefined) expect(error?.cause).toBe(reason)
   })
 
-  it('H30 says that it was aborted before it began, and H31 that the consumer left', async () => {
+  it('H30 says that it was aborted before it started, and H31 that the consumer left', async () => {
     const { error } = await hanging().run('go', { signal: AbortSignal.abort(new Error('too late')) })
     expect(error).toMatchObject({ code: 'aborted', message: 'The run was aborted: too late' })
     const stream = hanging().stream('go')
@@ -385,7 +385,7 @@ describe('the error of an aborted run', () => {
     expect((await stream.result).error).toMatchObject({ code: 'aborted', message: 'The run was aborted: The consumer left the stream' })
   })
 
-  it('H8 the deadline is a bound, and no error', async () => {
+  it('H8 the deadline is a limit, not an error', async () => {
     fakeTimers()
     const runner = hanging()
     runner.on(Event.TEXT_DELTA, () => vi.advanceTimersByTime(1_000))
@@ -395,8 +395,8 @@ describe('the error of an aborted run', () => {
   })
 })
 
-describe('time and cancellation, with a model of one’s own', () => {
-  it('H28 late results are dropped, and the log tells of them', async () => {
+describe('time and cancellation with a custom model', () => {
+  it('H28 late results are dropped and logged', async () => {
     const gates = [gatedTool('a'), gatedTool('b')]
     const tools = gates.map(({ tool }): AnyTool => ({ ...tool, timeoutMs: 10 }))
     const runner = new ToolRunner(new ToolRegistry(tools))

@@ -1,6 +1,6 @@
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 
-/** Counts how often and with what it was called. */
+/** Counts its calls, with their arguments. */
 export interface Counted {
   tool: AnyTool
   calls: unknown[]
@@ -8,7 +8,10 @@ export interface Counted {
 
 const anything = { type: ['string', 'number', 'boolean', 'object', 'array', 'null'] }
 
-/** A tool that takes anything and returns `returns`, or what it makes of the arguments. Some are named, so that tags can give them types. */
+/**
+ * A tool that accepts anything and returns `returns`, or what it computes from the arguments. Some have named arguments, so that tags can
+ * give them types.
+ */
 export function countingTool(name: string, returns: unknown | ((args: unknown) => unknown) = `${name} done`): Counted {
   const calls: unknown[] = []
   const tool = defineTool({
@@ -60,12 +63,12 @@ export function gatedTool(name: string): {
   return { tool, called: called.promise, release: (value = `${name} done`) => gate.resolve(value), fail: gate.reject }
 }
 
-/** A scripted call; a text goes out as it is. */
+/** A scripted call; a text is sent unchanged. */
 export function call(name: string, args: Record<string, never> | string | object = {}, id?: string) {
   return { name, args: typeof args === 'string' ? args : JSON.stringify(args), ...(id === undefined ? {} : { id }) }
 }
 
-/** An object that is taken for a promise, written so that it can't be one by mistake. */
+/** An object that looks like a promise, written so that it can't be one by mistake. */
 export function thenable(then: (resolve: (value: unknown) => void, reject: (reason: unknown) => void) => void): object {
   return Object.defineProperty({}, 'then', { value: then })
 }

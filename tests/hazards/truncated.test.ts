@@ -43,7 +43,7 @@ describe.each(driverModes)('an answer that reaches a token limit: $name', (mode)
     expect(look.calls).toHaveLength(1)
   })
 
-  it('H55 H15 calls that were cut are no end: they are not run, the model is told, and the run continues', async () => {
+  it('H55 H15 truncated calls do not end the run: they don’t run, the model is told, and the run continues', async () => {
     const look = countingTool('look')
     const script: ModeScript = [{ toolCalls: [call('look', { at: 1 })], finishReason: 'length' }, 'Done.']
     await using on = await stage(mode, script, { tools: [look.tool] })
@@ -64,7 +64,7 @@ describe.each(nativeModes)('a structured answer that reaches a token limit: $nam
     expect(on.requests()).toHaveLength(1)
   })
 
-  it('H55 that is whole, with blanks up to the limit, is an answer', async () => {
+  it('H55 is an answer if it is complete, with blanks up to the limit', async () => {
     await using on = await stage(mode, [{ text: '{"city": "Kyoto"}\n\n  \n', finishReason: 'length' }], { settings: held })
     expect(await on.runner.run('go', { output: schema })).toMatchObject({ stopReason: 'answered', output: { city: 'Kyoto' } })
   })
@@ -73,20 +73,20 @@ describe.each(nativeModes)('a structured answer that reaches a token limit: $nam
 describe.each(loopModes)('`truncated` among the other endings: $name', (mode) => {
   const look = countingTool('look').tool
 
-  it('H55 F7 comes before the limits on tokens and iterations, which would only end what goes on', async () => {
+  it('H55 F7 comes before the limits on tokens and iterations, which would only end a run that continues', async () => {
     for (const options of [{ maxIterations: 1 }, { limits: { tokens: 5 } }, { maxIterations: 1, onLimit: 'answer' as const }]) {
       await using on = await stage(mode, [half], { tools: [look], ...options })
       expect(await on.run()).toMatchObject({ stopReason: 'truncated', iterations: 1 })
     }
   })
 
-  it('H55 a last answer that was asked for at a limit, and is cut, is `truncated`', async () => {
+  it('H55 a last answer requested at a limit, and truncated, is `truncated`', async () => {
     const script: ModeScript = ({ readRequest }) => (readRequest().toolChoice === 'none' ? half : { toolCalls: [call('look')] })
     await using on = await stage(mode, script, { tools: [look], maxIterations: 1, onLimit: 'answer' })
     expect(await on.run()).toMatchObject({ stopReason: 'truncated', output: half.text, iterations: 2 })
   })
 
-  it('H55 what was said to the run meanwhile is answered', async () => {
+  it('H55 messages sent to the run meanwhile are answered', async () => {
     const control = new RunControl()
     const script: ModeScript = (_request, index) => {
       if (index === 0) control.send('Shorter.')
@@ -106,7 +106,7 @@ describe.each(loopModes)('`truncated` among the other endings: $name', (mode) =>
     expect(next.messages.map(({ content }) => content)).toEqual(['one', half.text, 'two', 'All of it.'])
   })
 
-  it('H55 F7 `asTool`: the call fails, and the outer model is told that the answer was cut, with the part', async () => {
+  it('H55 F7 `asTool`: the call fails, and the outer model learns that the answer was truncated, with the part', async () => {
     const inner = new AgentRunner({ model: scriptedModel([half]), logger: quiet })
     const ask = asTool(inner, { name: 'ask', description: 'Asks an agent.' })
     await using on = await stage(mode, [{ toolCalls: [call('ask', { task: 'x' })] }, 'So far.'], { tools: [ask] })
@@ -116,7 +116,7 @@ describe.each(loopModes)('`truncated` among the other endings: $name', (mode) =>
     ])
   })
 
-  it('H55 an answer that a guardrail refuses is asked for again, as any other', async () => {
+  it('H55 an answer that a guardrail refuses is requested again, like any other', async () => {
     const halves: Guardrail = { name: 'halves', output: ({ text }) => (text.includes('half') ? { refuse: 'no halves' } : undefined) }
     await using on = await stage(mode, [half, 'Whole.'], { tools: [look], guardrails: [halves] })
     expect(await on.run()).toMatchObject({ stopReason: 'answered', output: 'Whole.', iterations: 2 })
@@ -127,7 +127,7 @@ describe.each(driverModes)("onTruncated: 'continue': $name", (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
   const rest = { text: ' the answer.', usage }
 
-  it('F7 H55 asks on by a user message, and joins the parts to one message and one text', async () => {
+  it('F7 H55 requests more by a user message, and joins the parts to one message and one text', async () => {
     await using on = await stage(mode, [half, rest], { tools: [countingTool('look').tool], onTruncated: 'continue' })
     const stream = on.runner.stream('go')
     let text = ''
@@ -152,7 +152,7 @@ describe.each(driverModes)("onTruncated: 'continue': $name", (mode) => {
     expect(on.log).toEqual([])
   })
 
-  it('F7 at most 3 times; then `truncated`, with all there is', async () => {
+  it('F7 at most 3 times; then `truncated`, with all parts', async () => {
     const script: ModeScript = (_request, index) => ({ text: `${index} `, finishReason: 'length' })
     await using on = await stage(mode, script, { tools: [countingTool('look').tool], onTruncated: 'continue', maxIterations: 9 })
     const result = await on.run()
@@ -193,7 +193,7 @@ describe.each(nativeModes)("a structured answer with onTruncated: 'continue': $n
     expect(bodies.map((body) => body.includes('additionalProperties'))).toEqual([true, false])
   })
 
-  it('F7 F14 a model that begins again instead of continuing has answered', async () => {
+  it('F7 F14 a model that starts again instead of continuing has answered', async () => {
     const script: ModeScript = [{ text: '{"city": "Kyo', finishReason: 'length' }, '{"city": "Kyoto"}']
     await using on = await stage(mode, script, { settings: held, onTruncated: 'continue' })
     expect(await on.runner.run('go', { output: schema })).toMatchObject({
@@ -203,7 +203,7 @@ describe.each(nativeModes)("a structured answer with onTruncated: 'continue': $n
     })
   })
 
-  it('F7 one that does not fit when it is joined is sent back with what is wrong', async () => {
+  it('F7 one that is invalid when joined is sent back with the problems', async () => {
     const script: ModeScript = [{ text: '{"town": "Kyo', finishReason: 'length' }, 'to"}', '{"city": "Kyoto"}']
     await using on = await stage(mode, script, { settings: held, onTruncated: 'continue' })
     const result = await on.runner.run('go', { output: schema })
@@ -217,11 +217,11 @@ describe.each(nativeModes)("a structured answer with onTruncated: 'continue': $n
   })
 })
 
-describe.each(loopModes)("onTruncated: 'continue' beside everything else: $name", (mode) => {
+describe.each(loopModes)("onTruncated: 'continue' with other features: $name", (mode) => {
   const look = countingTool('look').tool
   const continued = { tools: [look], onTruncated: 'continue' as const }
 
-  it('F7 counts as iterations, and as use of a budget: at a limit the run ends `truncated`', async () => {
+  it('F7 counts as iterations and against a budget: at a limit the run ends `truncated`', async () => {
     for (const limit of [{ maxIterations: 2 }, { limits: { tokens: 25 } }, { maxIterations: 2, onLimit: 'answer' as const }]) {
       await using on = await stage(mode, () => half, { ...continued, ...limit })
       expect(await on.run()).toMatchObject({ stopReason: 'truncated', output: half.text + half.text, iterations: 2 })
@@ -234,7 +234,7 @@ describe.each(loopModes)("onTruncated: 'continue' beside everything else: $name"
     expect(on.requests()).toHaveLength(3)
   })
 
-  it('F7 what breaks off in a continuation keeps the part', async () => {
+  it('F7 a continuation that breaks off keeps the part', async () => {
     for (const [reply, stopReason] of [
       [{ error: new Error('overloaded') }, 'model_error'],
       [{ text: 'No.', finishReason: 'content_filter' }, 'refused'],
@@ -246,7 +246,7 @@ describe.each(loopModes)("onTruncated: 'continue' beside everything else: $name"
     }
   })
 
-  it('F7 what is said to the run meanwhile comes in place of the continuation; a stop ends it', async () => {
+  it('F7 messages to the run replace the continuation; a stop ends it', async () => {
     for (const [steer, contents] of [
       [(control: RunControl) => control.send('Shorter.'), ['go', half.text, 'Shorter.', 'Short.']],
       [(control: RunControl) => control.stop(), ['go', half.text]],
@@ -263,7 +263,7 @@ describe.each(loopModes)("onTruncated: 'continue' beside everything else: $name"
     }
   })
 
-  it('F7 guardrails are given the text as far as it is there, so that nothing hides in the cut', async () => {
+  it('F7 guardrails receive the text so far, so that nothing can hide in the cut', async () => {
     const script: ModeScript = [{ text: 'The code is 12', finishReason: 'length' }, '34.', 'I may not say.']
     const codes: Guardrail = { name: 'codes', output: ({ text }) => (/\d{4}/.test(text) ? { refuse: 'no codes' } : undefined) }
     await using on = await stage(mode, script, { ...continued, guardrails: [codes] })
@@ -279,7 +279,7 @@ describe.each(loopModes)("onTruncated: 'continue' beside everything else: $name"
     expect((await changed.run()).messages[1]).toMatchObject({ content: 'The code is 12[Withheld: it would change what was shown already]' })
   })
 
-  it('F7 hooks see what is sent, and a session keeps the joined message alone', async () => {
+  it('F7 hooks see what is sent, and a session only keeps the joined message', async () => {
     const seen: number[] = []
     const hooks = [{ beforeModel: ({ messages }: { messages: readonly unknown[] }) => void seen.push(messages.length) }]
     await using on = await stage(mode, [half, ' it.', 'Next.'], { ...continued, hooks, sessions: memorySessions() })

@@ -38,7 +38,7 @@ interface PayOptions {
   reconcile?: (args: { sum: number }, ctx: ToolContext) => Reconciled | undefined | Promise<Reconciled | undefined>
 }
 
-/** Pays, and comes to no end in its first `hangs` attempts. */
+/** Pays, and never settles in its first `hangs` attempts. */
 function payTool(hangs: number, options: PayOptions = {}) {
   const keys: string[] = []
   const started = Promise.withResolvers<void>()
@@ -62,7 +62,7 @@ const agent = (turns: readonly Turn[], options: Omit<RunnerOptions, 'model'>) =>
 
 const outcomes = ({ toolCalls }: RunResult<unknown, unknown>) => (toolCalls as { outcome: string }[]).map(({ outcome }) => outcome)
 
-describe('a call that times out may have taken effect', () => {
+describe('a timed-out call may have taken effect', () => {
   it.each(['unsafe', 'idempotent', 'read'] as const)('P2.2 H51 the model is told, unless the tool only reads: %s', async (effect) => {
     const { tool } = payTool(1, { effect })
     const result = await agent([pays(5), 'done'], { tools: [tool] }).run('go')
@@ -71,7 +71,7 @@ describe('a call that times out may have taken effect', () => {
     expect(result.toolCalls).toMatchObject([{ outcome: 'timeout', errorCode: 'tool_timeout' }])
   })
 
-  it('P2.2 H51 the same call carries its key until one has succeeded; other calls have their own', async () => {
+  it('P2.2 H51 the same call has the same key until one has succeeded; other calls have their own', async () => {
     const { tool, keys } = payTool(1)
     const result = await agent([pays(5), pays(6, 5), pays(5), 'done'], { tools: [tool], limits: { repeatedCalls: 9 } }).run('go', {
       runId: 'r',
@@ -80,7 +80,7 @@ describe('a call that times out may have taken effect', () => {
     expect(keys).toEqual(['r/1.tool.0', 'r/2.tool.0', 'r/1.tool.0', 'r/3.tool.0'])
   })
 
-  it('P2.2 two that timed out leave two keys, and the same call twice in one turn carries both', async () => {
+  it('P2.2 two that timed out leave two keys, and the same call twice in one turn uses both', async () => {
     const { tool, keys } = payTool(2)
     await agent([pays(5, 5), pays(5, 5, 5), 'done'], { tools: [tool] }).run('go', { runId: 'r' })
     expect(keys).toEqual(['r/1.tool.0', 'r/1.tool.1', 'r/1.tool.0', 'r/1.tool.1', 'r/2.tool.2'])
@@ -103,7 +103,7 @@ describe('a call that times out may have taken effect', () => {
     expect(keys).toEqual(['r/1.tool.0', 'r/1.tool.0', 'r/1.tool.0', 'r/4.tool.0'])
   })
 
-  it('P2.2 a call that only reads has a key of its own each time', async () => {
+  it('P2.2 a call that only reads has a new key each time', async () => {
     const { tool, keys } = payTool(1, { effect: 'read' })
     await agent([pays(5), pays(5), 'done'], { tools: [tool] }).run('go', { runId: 'r' })
     expect(keys).toEqual(['r/1.tool.0', 'r/2.tool.0'])
@@ -119,7 +119,7 @@ describe('a call that times out may have taken effect', () => {
   })
 })
 
-describe('`reconcile` of a call that times out', () => {
+describe('`reconcile` of a timed-out call', () => {
   const found = (reconciled: Reconciled | undefined) => {
     const asked: { key: string; aborted: boolean }[] = []
     const reconcile = (_args: { sum: number }, { idempotencyKey, signal }: ToolContext) => {
@@ -129,7 +129,7 @@ describe('`reconcile` of a call that times out', () => {
     return { asked, reconcile }
   }
 
-  it('P2.2 H51 says that it took effect: the model gets its value, and a later call is another one', async () => {
+  it('P2.2 H51 returns that it took effect: the model gets its value, and a later call is a new one', async () => {
     const { asked, reconcile } = found({ ran: true, value: 'receipt 17' })
     const { tool, keys } = payTool(1, { reconcile })
     const result = await agent([pays(5), pays(5), 'done'], { tools: [tool] }).run('go', { runId: 'r' })
@@ -141,7 +141,7 @@ describe('`reconcile` of a call that times out', () => {
     ])
   })
 
-  it('P2.2 H51 says that it did not: the model is told, and the key stays', async () => {
+  it('P2.2 H51 returns that it did not: the model is told, and the key stays', async () => {
     const { reconcile } = found({ ran: false })
     const { tool, keys } = payTool(1, { reconcile })
     const result = await agent([pays(5), pays(5), 'done'], { tools: [tool] }).run('go', { runId: 'r' })
@@ -152,7 +152,7 @@ describe('`reconcile` of a call that times out', () => {
   it.each([
     ['can’t tell', undefined],
     ['says nonsense', { ran: 'yes' } as never],
-  ])('P2.2 %s: the model is told that it may have taken effect', async (_what, reconciled) => {
+  ])('P2.2 %s: the model learns that it may have taken effect', async (_what, reconciled) => {
     const { tool } = payTool(1, { reconcile: found(reconciled).reconcile })
     const result = await agent([pays(5), 'done'], { tools: [tool] }).run('go')
     expect(resultTexts(result)).toEqual(['Tool `pay` timed out after 20 ms. It may have taken effect.'])
@@ -167,7 +167,7 @@ describe('`reconcile` of a call that times out', () => {
   })
 })
 
-describe('`retries` of a call that times out', () => {
+describe('`retries` of a timed-out call', () => {
   it.each([
     ['unsafe', undefined, 1],
     ['unsafe', { ran: true, value: 'receipt 17' }, 1],
@@ -182,7 +182,7 @@ describe('`retries` of a call that times out', () => {
   })
 })
 
-it('P2.2 a call of which an attempt timed out and the last one failed leaves its key open', async () => {
+it('P2.2 a call with a timed-out attempt whose last attempt failed leaves its key open', async () => {
   const keys: string[] = []
   const tool = defineTool({
     name: 'pay',
@@ -202,7 +202,7 @@ it('P2.2 a call of which an attempt timed out and the last one failed leaves its
   expect(keys).toEqual(['r/1.tool.0', 'r/1.tool.0', 'r/1.tool.0'])
 })
 
-describe('a call that is cut by an abort may have taken effect', () => {
+describe('a call that is ended by an abort may have taken effect', () => {
   const cut = async (options: PayOptions, given: Partial<RunnerOptions> = {}, session?: string) => {
     const { tool, keys, started } = payTool(1, { ...options })
     const controller = new AbortController()
@@ -218,13 +218,13 @@ describe('a call that is cut by an abort may have taken effect', () => {
     return { result: await running, runner, keys }
   }
 
-  it('P2.2 H51 the model is told, in the conversation that is continued', async () => {
+  it('P2.2 H51 the model is told, in the continued conversation', async () => {
     const { result } = await cut({})
     expect(result).toMatchObject({ stopReason: 'aborted', toolCalls: [{ outcome: 'cancelled', errorCode: 'tool_cancelled' }] })
     expect(resultTexts(result)).toEqual(['Tool `pay` was cancelled: the run ended before it finished. It may have taken effect.'])
   })
 
-  it('P2.2 H51 `reconcile` is asked at once, and has a second', async () => {
+  it('P2.2 H51 `reconcile` is asked immediately, and has one second', async () => {
     const told = async (reconcile: PayOptions['reconcile']) =>
       resultTexts((await cut(reconcile === undefined ? {} : { reconcile })).result)[0]
     expect(await told(() => ({ ran: true, value: 'receipt 17' }))).toContain('It has taken effect. Its result: receipt 17')
@@ -237,7 +237,7 @@ describe('a call that is cut by an abort may have taken effect', () => {
     ['memorySessions', () => memorySessions()],
     ['sqliteSessions', () => sqliteSessions({ file: join(folder, 'sessions.sqlite') })],
   ]
-  it.each(stores)('P2.2 H51 the next run of its session carries its key, until one has succeeded (%s)', async (_name, open) => {
+  it.each(stores)('P2.2 H51 the next run of its session uses its key, until one has succeeded (%s)', async (_name, open) => {
     const sessions = open()
     const { runner, keys } = await cut({}, { sessions }, 's')
     await runner.run('again', { session: 's', runId: 'second' })
@@ -260,7 +260,7 @@ describe('a call that is cut by an abort may have taken effect', () => {
     await journal.close()
   })
 
-  it('P2.2 messages that are handed in carry no keys: they may be anybody’s', async () => {
+  it('P2.2 messages passed in by the caller carry no keys, because anybody may have written them', async () => {
     const { result, runner, keys } = await cut({})
     await runner.run('again', { messages: result.messages, runId: 'second' })
     expect(keys).toEqual(['first/1.tool.0', 'second/1.tool.0'])
@@ -268,7 +268,7 @@ describe('a call that is cut by an abort may have taken effect', () => {
 })
 
 describe('the key of a call that may have taken effect', () => {
-  /** Comes to no end in the first iteration. */
+  /** Never settles in the first iteration. */
   const hangingOnce = () => {
     const keys: string[] = []
     const tool = defineTool({
@@ -287,7 +287,7 @@ describe('the key of a call that may have taken effect', () => {
   const model = (turns: readonly Turn[]) =>
     scriptedModel(({ messages }) => turns[messages.filter(({ role }) => role === 'assistant').length] ?? 'unexpected')
 
-  it('P2.2 H51 is carried over a pause', async () => {
+  it('P2.2 H51 survives a pause', async () => {
     const { tool, keys } = hangingOnce()
     const sign = defineTool({ name: 'sign', description: 'x', approval: true, execute: () => 'signed' })
     const turns = [pays(5), { toolCalls: [{ name: 'sign' }] }, pays(5), 'done']
@@ -298,7 +298,7 @@ describe('the key of a call that may have taken effect', () => {
     expect([result.output, keys]).toEqual(['done', ['r/1.tool.0', 'r/1.tool.0']])
   })
 
-  it('P2.2 H51 is carried over a crash at any moment', async () => {
+  it('P2.2 H51 survives a crash at any time', async () => {
     const run = async (crashAt: number) => {
       const { tool, keys } = hangingOnce()
       const journal = new StrictJournal(crashAt)
@@ -313,8 +313,8 @@ describe('the key of a call that may have taken effect', () => {
   })
 })
 
-describe('an agent inside a call that times out', () => {
-  it('P2.2 P2.3 the same call continues its run, and repeats nothing that it has done', async () => {
+describe('an agent inside a timed-out call', () => {
+  it('P2.2 P2.3 continues its run on the same call, and repeats nothing that it has done', async () => {
     const { tool, keys } = payTool(0)
     const slow = defineTool({
       name: 'slow',
@@ -340,7 +340,7 @@ describe('an agent inside a call that times out', () => {
     expect(keys.length).toBe(1)
   })
 
-  it('P2.2 P2.3 in the next run of the session its calls have the same keys, whatever their order', async () => {
+  it('P2.2 P2.3 has the same keys for its calls in the next run of the session, whatever their order', async () => {
     const sessions = memorySessions()
     const keys: string[][] = []
     const pay = defineTool({

@@ -3,8 +3,8 @@ import { vi } from 'vitest'
 import { nextTurn } from '../../src/core/time/give-way.ts'
 
 /**
- * Lets the event loop turn a few times, so that everything that needs no timer has happened. Does not depend on the clock: work that gives way
- * to others is resumed in order, so all that waited before has been resumed after each turn, however busy the process is.
+ * Lets the event loop turn a few times, so that everything that needs no timer has happened. Independent of the clock: work that yields is
+ * resumed in order, so everything that waited before has been resumed after each turn, however busy the process is.
  */
 export async function turnEventLoop(turns = 5): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {
@@ -19,8 +19,8 @@ export async function until(holds: () => boolean): Promise<void> {
 }
 
 /**
- * What the work resolves with. Rejects where that takes longer than 100 ms: of timers one after the other, so that a process which a busy machine
- * leaves no time is not taken for one that waits.
+ * What the work resolves with. Rejects if that takes longer than 100 ms. Counts timers one after another, so that a process on a busy
+ * machine is not mistaken for one that waits.
  */
 export async function within100Ms<T>(work: Promise<T>): Promise<T> {
   const settled = new AbortController()
@@ -36,8 +36,8 @@ export async function within100Ms<T>(work: Promise<T>): Promise<T> {
 }
 
 /**
- * How many fake timers are left, once there are no more than `expected`. A run may end before the provider's SDK has cleared its own timers:
- * real turns of the event loop let it.
+ * The number of fake timers left, once there are no more than `expected`. A run may end before the provider's SDK has cleared its own
+ * timers; real turns of the event loop let it.
  */
 export async function timersLeft(expected = 0): Promise<number> {
   for (let turn = 0; turn < 10_000 && vi.getTimerCount() > expected; turn++) await new Promise(setImmediate)

@@ -1,14 +1,14 @@
 import type { RunEvent } from '../../src/core/events.ts'
 
-/** What somebody who reads the events of a run sees of it: pieces that were taken back are gone. */
+/** What a reader of a run's events sees: pieces that were taken back are gone. */
 export class Watcher {
   readonly events: RunEvent[] = []
-  /** Of the turn under way. */
+  /** The current turn. */
   text = ''
   reasoning = ''
-  /** Calls that the model writes, by id. */
+  /** Unfinished calls, by id. */
   calls = new Map<string, string>()
-  /** Texts of all turns. */
+  /** The texts of all turns. */
   readonly texts: string[] = []
 
   take(event: RunEvent): void {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { RunEvent } from '../../src/core/runs/index.ts'
 
-// The page has types of its own: those of a browser.
+// The page has its own types: those of a browser.
 const { LatestCalls, stateOfCall } = await import(new URL('../../src/page/data/calls.ts', import.meta.url).href)
 
 const call = (type: string, id: string, meta: Partial<RunEvent['meta']> & { runId: string }, more: object = {}): RunEvent =>
@@ -18,7 +18,7 @@ function latestOf(events: readonly RunEvent[], most = 10) {
   ])
 }
 
-it('lists the calls of all runs, the latest first, with those inside of others', () => {
+it('lists the calls of all runs, the latest first, including nested ones', () => {
   const inside = { runId: 'b', parentRunId: 'a', parentToolCallId: 'a1', depth: 1 }
   const end = { outcome: 'ok', result: 'r', bytes: 1 }
   const shown = latestOf([

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { emptyRunView, type RunEvent, reduceRun } from '../../src/core/runs/index.ts'
 
-// The page has types of its own: those of a browser.
+// The page has its own types: those of a browser.
 const { Steps } = await import(new URL('../../src/page/run/steps.ts', import.meta.url).href)
 
-// What a browser draws is drawn by timers.
+// Timers draw what a browser draws.
 beforeEach(() => {
   vi.useFakeTimers()
 })
@@ -14,7 +14,7 @@ afterEach(() => {
 
 const meta = { runId: 'r', iteration: 1, time: 0 }
 
-/** Steps as the page makes them of a run's events. */
+/** Steps as the page makes them from a run's events. */
 function stepsOf(options = {}) {
   const steps = new Steps(options)
   const view = emptyRunView('r')
@@ -26,7 +26,7 @@ function stepsOf(options = {}) {
   return { steps, take, shown }
 }
 
-it('F21 what was said and written of a response that broke off is taken back', () => {
+it('F21 takes back the text and calls of a response that broke off', () => {
   const { steps, take, shown } = stepsOf()
   take({ type: 'MODEL_START', meta, provider: 'p', model: 'm' })
   take({ type: 'REASONING_DELTA', meta, text: 'Hm' })
@@ -40,7 +40,7 @@ it('F21 what was said and written of a response that broke off is taken back', (
   expect(shown()).toEqual(['turn', 'It is long.'])
 })
 
-it('F21 the text that such a response continues stays', () => {
+it('F21 keeps the text that such a response continues', () => {
   const { take, shown } = stepsOf({ hasTurns: false })
   take({ type: 'MODEL_START', meta, provider: 'p', model: 'm' })
   take({ type: 'TEXT_DELTA', meta, text: 'It ' })
@@ -51,7 +51,7 @@ it('F21 the text that such a response continues stays', () => {
   expect(shown()).toEqual(['It is long.'])
 })
 
-it('the answer of a run that is over takes the place of what was said of it, and of nothing before', () => {
+it('replaces the run’s text by its final answer, and nothing before it', () => {
   const { steps, take, shown } = stepsOf({ hasTurns: false })
   steps.user('How long?')
   take({ type: 'MODEL_START', meta, provider: 'p', model: 'm' })
@@ -64,7 +64,7 @@ it('the answer of a run that is over takes the place of what was said of it, and
   expect(shown().at(-1)).toBe('It is very long.')
 })
 
-it('shows the calls of an agent inside of a call, and nothing that it says', () => {
+it('shows the calls of a nested agent, but not its text', () => {
   const { take, shown, steps } = stepsOf()
   const inside = { runId: 'b', parentRunId: 'r', parentToolCallId: 'c1', depth: 1, iteration: 1, time: 0 }
   take({ type: 'TOOL_CALL_START', meta: { ...meta, toolCallId: 'c1' }, tool: 'helper', args: {} })

@@ -12,11 +12,11 @@ export interface Chaos {
   runs: number
   workers: number
   kills: number
-  /** The longest that a worker lives after it has begun, in milliseconds. */
+  /** Maximum time a worker lives after it has started, in milliseconds. */
   longestMs: number
 }
 
-/** Kills workers with SIGKILL until so many are dead, lets one finish, and says what of the sessions is not as it has to be. */
+/** Kills workers with SIGKILL until the given number are dead, lets one finish, and reports what is wrong with the sessions. */
 export async function killWorkers({
   where,
   sessions,
@@ -33,7 +33,7 @@ export async function killWorkers({
       const exit = once(child, 'exit')
       await Promise.race([once(child.stdout, 'data'), exit])
       await Promise.race([exit, new Promise((resolve) => setTimeout(resolve, Math.random() * longestMs))])
-      // All is done.
+      // Everything is done.
       if (child.exitCode !== null) return
       child.kill('SIGKILL')
       await exit

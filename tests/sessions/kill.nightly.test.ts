@@ -4,7 +4,7 @@ import { inFolder } from '../journals/temp-folder.ts'
 import { hasPostgres, startPostgres } from '../postgres.ts'
 import { killWorkers } from './kill-workers.ts'
 
-// By hand: SESSION_KILLS=200 npm run test:nightly -- tests/sessions/kill.nightly.test.ts
+// To run by hand: SESSION_KILLS=200 npm run test:nightly -- tests/sessions/kill.nightly.test.ts
 const kills = Number(process.env.SESSION_KILLS ?? 20)
 const chaos = { sessions: 12, runs: 60, workers: 2, kills, longestMs: 150 }
 const timeout = 120_000 + kills * 3_000

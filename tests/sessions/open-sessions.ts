@@ -10,7 +10,7 @@ export async function openSessions(where: string): Promise<{ sessions: Sessions;
     return { sessions, end: () => sessions.close() }
   }
   const pool = new Pool({ connectionString: where })
-  // A server that is killed ends connections nobody uses; the pool makes new ones.
+  // A killed server closes idle connections; the pool opens new ones.
   pool.on('error', () => {})
   const sessions = postgresSessions({ pool, leaseMs: 400 })
   await sessions.migrate()

@@ -25,7 +25,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
   beforeAll(async () => {
     server = await startPostgres()
     pool = new Pool({ connectionString: server.url })
-    // Connections nobody uses end when the server is restarted.
+    // A restart of the server closes idle connections.
     pool.on('error', () => {})
   }, 60_000)
 
@@ -49,7 +49,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     { describe, it, expect },
   )
 
-  it('nothing is made or changed without `migrate`, which any number of processes may call', async () => {
+  it('creates or changes nothing without `migrate`, which any number of processes may call', async () => {
     const schema = 'not yet'
     const sessions = postgresSessions({ pool, schema })
     await expect(sessions.get('chat')).rejects.toMatchObject({
@@ -69,7 +69,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     await expect(newer.migrate()).rejects.toMatchObject({ code: 'session_failed' })
   })
 
-  it('a role that may only read and write the tables is enough', async () => {
+  it('only needs a role that can read and write the tables', async () => {
     const { schema } = await place()
     const name = `"${schema.replaceAll('"', '""')}"`
     await pool.query(
@@ -79,12 +79,12 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     const sessions = postgresSessions({ pool: app, schema })
     const runner = new AgentRunner({ model, sessions })
     expect((await runner.run('hi', { session: 'chat' })).output).toBe('heard 1')
-    // It is up to date: there is nothing that it would have to be allowed.
+    // It is up to date, so it needs no further permissions.
     await sessions.migrate()
     await app.end()
   })
 
-  it('a message that is damaged is told by its session and place, and the others are there', async () => {
+  it('reports a damaged message with its session and position, and returns the others', async () => {
     const { open, schema } = await place()
     const sessions = open()
     const runner = new AgentRunner({ model, sessions })
@@ -99,7 +99,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     expect((await sessions.get('bad'))?.status).toBe('idle')
   })
 
-  it('a server that is killed and restarted in the middle loses no run and stores none twice', async () => {
+  it('loses no run and stores none twice if the server is killed and restarted', async () => {
     const { open } = await place()
     const sessions = open()
     const runner = new AgentRunner({ model, sessions, logger })
@@ -121,7 +121,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     }
   })
 
-  it('a process that stands still for longer than its lease loses its session to the next, and can’t store any more', async () => {
+  it('gives the session of a process that hangs beyond its lease to the next one, and the first can’t store any more', async () => {
     const { schema, open } = await place({ leaseMs: 400 })
     const child = spawn(process.execPath, [fileURLToPath(new URL('slow-process.ts', import.meta.url)), server.url, schema], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -142,11 +142,11 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     expect((await sessions.read('chat')).map(({ content }) => content)).toEqual(['me', 'heard 1'])
   })
 
-  it('H59 a process that stands still in the middle of a transaction holds up nobody for longer than its lease', async () => {
+  it('H59 blocks nobody longer than a lease if a process hangs during a transaction', async () => {
     const { schema, open } = await place({ leaseMs: 400 })
     const inside = Promise.withResolvers<void>()
     const goesOn = Promise.withResolvers<void>()
-    /** Stands still before it changes the session that it has locked. */
+    /** Hangs before it changes the session that it has locked. */
     const still: PostgresPool = {
       query: (text, values) => pool.query(text, values),
       connect: (callback) =>
@@ -180,7 +180,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     expect(await early).toEqual({ kind: 'taken_over', runId: 'run' })
   })
 
-  it('P1.11 a pool that nobody listens to does not end the process when its idle connections are lost', async () => {
+  it('P1.11 does not end the process if idle connections of a pool without listeners are lost', async () => {
     const { schema } = await place()
     const silent = new Pool({ connectionString: server.url, application_name: 'silent' })
     const sessions = postgresSessions({ pool: silent, schema })
@@ -192,7 +192,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     await silent.end()
   })
 
-  it('a living process keeps its session for many times its lease', async () => {
+  it('lets a living process keep its session for many times its lease', async () => {
     const { open } = await place({ leaseMs: 300 })
     const { promise, resolve } = Promise.withResolvers<string>()
     const begun = Promise.withResolvers<void>()
@@ -213,7 +213,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     expect((await first).output).toBe('done')
   })
 
-  it('1,000 sessions at once', async () => {
+  it('handles 1,000 sessions at once', async () => {
     const { open } = await place()
     const runner = new AgentRunner({ model, sessions: open(), logger })
     for (const heard of ['heard 1', 'heard 3']) {
@@ -222,7 +222,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     }
   })
 
-  it('an expired session is not there any more, and is made anew', async () => {
+  it('treats an expired session as missing, and creates it again', async () => {
     const { open } = await place({ expireAfterMs: 1 })
     const sessions = open()
     const runner = new AgentRunner({ model, sessions })

@@ -4,8 +4,8 @@ import { defineTool } from '../../src/tools/tool.ts'
 import { openSessions } from './open-sessions.ts'
 
 /**
- * A worker that is killed: makes each session as long as it is asked for, a run of four messages at a time. Several do so at once on the same
- * sessions. `node session-process.ts <where> <sessions> <runs>`
+ * A worker to be killed: extends each session to the given length, four messages per run. Several workers use the same sessions at once.
+ * `node session-process.ts <where> <sessions> <runs>`
  */
 const [where = '', sessionCount = '1', runCount = '1'] = process.argv.slice(2)
 const { sessions, end } = await openSessions(where)

@@ -18,7 +18,7 @@ const logger = { debug() {}, info() {}, warn() {}, error() {} }
 afterEach(() => void vi.useRealTimers())
 
 describe('runs in sessions', () => {
-  it('a subclass and a stream continue the same conversation', async () => {
+  it('continue the same conversation from a subclass and a stream', async () => {
     const sessions = memorySessions()
     class Shop extends CustomAgent {
       constructor() {
@@ -33,8 +33,8 @@ describe('runs in sessions', () => {
     expect((await sessions.read('chat')).map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
   })
 
-  // LangChain takes its time to be loaded.
-  it('a session goes on with the other backend', { timeout: 60_000 }, async () => {
+  // Loading LangChain takes a while.
+  it('continue with the other backend', { timeout: 60_000 }, async () => {
     const sessions = memorySessions()
     for (const backend of ['native', 'langchain'] as const) {
       const model = scriptedModel([{ toolCalls: [{ name: 'look' }] }, 'done'])
@@ -45,7 +45,7 @@ describe('runs in sessions', () => {
     expect((await sessions.read('chat')).map(({ role }) => role)).toEqual([...round, ...round])
   })
 
-  it('options that can’t be are refused before anything is sent', async () => {
+  it('refuse invalid options before anything is sent', async () => {
     const model = heard()
     const sessions = memorySessions()
     const runner = new AgentRunner({ model, sessions })
@@ -63,7 +63,7 @@ describe('runs in sessions', () => {
     expect([model.requests.length, (await sessions.list()).sessions]).toEqual([0, []])
   })
 
-  it('a run that is refused by its options, its instructions or its model lets go of the session', async () => {
+  it('release the session if their options, instructions or model are refused', async () => {
     const sessions = memorySessions()
     const failing = new AgentRunner({
       model: heard(),
@@ -75,7 +75,7 @@ describe('runs in sessions', () => {
     expect((await new AgentRunner({ model: heard(), sessions }).run('hi', { session: 'chat' })).output).toBe('heard 1')
   })
 
-  it('what a guardrail did not let pass, or the provider would not take, is not in the next request', async () => {
+  it('do not send again what a guardrail or the provider has refused', async () => {
     const sessions = memorySessions()
     const model = heard()
     const guardrails = [{ name: 'no secrets', input: () => ({ refuse: 'secret' as const }) }]
@@ -84,7 +84,7 @@ describe('runs in sessions', () => {
     expect((await new AgentRunner({ model, sessions }).run('hi', { session: 'chat' })).output).toBe('heard 1')
   })
 
-  it('partial text that was shown is stored, as the user has read it', async () => {
+  it('store partial text that was shown, as the user has read it', async () => {
     const sessions = memorySessions()
     const controller = new AbortController()
     const model = scriptedModel([{ text: 'It is sunny and', hang: true }])
@@ -95,7 +95,7 @@ describe('runs in sessions', () => {
     expect((await sessions.read('chat')).map(({ role }) => role)).toEqual(['user', 'assistant'])
   })
 
-  it('an agent that is a tool has a session of its own, which pauses and goes on with the run outside', async () => {
+  it('give a nested agent its own session, which pauses and continues with the outer run', async () => {
     const sessions = memorySessions()
     const refund = defineTool({ name: 'refund', description: 'pays', approval: true, execute: () => 'paid' })
     const inner = new AgentRunner({
@@ -126,7 +126,7 @@ describe('runs in sessions', () => {
   })
 
   it.each([1, 2])(
-    'runs of which each makes one in another’s session, over %d runs between: the last is refused, and all others go on',
+    'refuse the last of runs that each start one in another’s session, over %d runs between; all others continue',
     async (between) => {
       const sessions = memorySessions()
       const names = Array.from({ length: between + 1 }, (_, n) => `chat-${n}`)
@@ -139,7 +139,7 @@ describe('runs in sessions', () => {
         parameters: { type: 'object', properties: { next: { type: 'string' } }, required: ['next'] },
         timeoutMs: Number.POSITIVE_INFINITY,
         execute: async ({ next }, ctx) => {
-          // All have their own session before any wants another's.
+          // All have their own session before any requests another.
           if (arrived.push(next) === names.length) all.resolve()
           await all.promise
           const inner = new AgentRunner({ model: scriptedModel(['answer']), sessions, logger })
@@ -157,13 +157,13 @@ describe('runs in sessions', () => {
       })
       expect((await Promise.all(runs)).map(({ output }) => output)).toEqual(names.map(() => 'done'))
       expect(refused).toEqual(['session_busy'])
-      // Those that waited came in behind.
+      // Those that waited got in afterwards.
       const answered = await Promise.all(names.map(async (id) => (await sessions.read(id)).length))
       expect(answered.toSorted()).toEqual([4, ...Array.from({ length: between }, () => 6)])
     },
   )
 
-  it('a nested run waits for a session whose run does not wait for it', async () => {
+  it('let a nested run wait for a session whose run does not wait for it', async () => {
     const sessions = memorySessions()
     const { promise, resolve } = Promise.withResolvers<void>()
     const slow = new AgentRunner({ model: scriptedModel([{ text: 'slow', before: promise }]), sessions, logger }).run('hi', {
@@ -178,7 +178,7 @@ describe('runs in sessions', () => {
     expect([(await slow).output, (await sessions.read('other')).length]).toEqual(['slow', 4])
   })
 
-  it('a state of which nothing could be carried out is gone on from as if nobody had tried', async () => {
+  it('continue from a state whose decisions could not be applied as if nobody had tried', async () => {
     class Failing extends MemorySessionStore {
       failing = false
       override async read(...args: Parameters<MemorySessionStore['read']>): Promise<string[]> {
@@ -199,7 +199,7 @@ describe('runs in sessions', () => {
     expect((await runner.resume(paused.state, { decisions })).toolCalls.map(({ outcome }) => outcome)).toEqual(['ok'])
   })
 
-  it('an agent that is a tool goes on where the process died while it was resumed, if its call may run again', async () => {
+  it('continue a nested agent whose process died while it was resumed, if its call may run again', async () => {
     const memory = new SessionMemory()
     const started: string[] = []
     const both = Promise.withResolvers<void>()
@@ -244,7 +244,7 @@ describe('runs in sessions', () => {
     ])
   })
 
-  it('a recorded run that could not be stored is stored once when it is taken up again', async () => {
+  it('store a recorded run that could not be stored once it is resumed, and only once', async () => {
     class Failing extends MemorySessionStore {
       left = 1
       override async commit(...args: Parameters<MemorySessionStore['commit']>) {
@@ -260,7 +260,7 @@ describe('runs in sessions', () => {
     expect((await sessions.read('chat')).map(({ content }) => content)).toEqual(['hi', 'heard 1'])
   })
 
-  it('a run settles at once when it is aborted, whatever its store does, and keeps nothing that it gets too late', async () => {
+  it('settle immediately when aborted, whatever the store does, and keep nothing that arrives late', async () => {
     const late = Promise.withResolvers<void>()
     class Slow extends MemorySessionStore {
       override async claim(...args: Parameters<MemorySessionStore['claim']>) {
@@ -280,7 +280,7 @@ describe('runs in sessions', () => {
     await expect.poll(() => others.get('chat')).toBe(undefined)
   })
 
-  it('expired sessions are not there any more, but for those that a run has', async () => {
+  it('do not let their sessions expire, but others do', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const sessions = memorySessions({ expireAfterMs: 1_000 })
     const { promise, resolve } = Promise.withResolvers<string>()

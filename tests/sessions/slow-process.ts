@@ -4,7 +4,7 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { postgresSessions } from '../../src/sessions/postgres/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 
-/** Begins a run in session `chat`, and ends it when something comes in. `node slow-process.ts <url> <schema>` */
+/** Starts a run in session `chat`, and ends it when input arrives. `node slow-process.ts <url> <schema>` */
 const [connectionString = '', schema = ''] = process.argv.slice(2)
 const pool = new Pool({ connectionString })
 const sessions = postgresSessions({ pool, schema, leaseMs: 400 })

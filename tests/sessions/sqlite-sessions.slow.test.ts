@@ -14,7 +14,7 @@ function open(options: SqliteSessionsOptions) {
 }
 
 describe('the file of SQLite sessions', () => {
-  it('1,000 sessions at once, and a message of 20 MB', { timeout: 60_000 }, () =>
+  it('stores 1,000 sessions at once, and a message of 20 MB', { timeout: 60_000 }, () =>
     inFolder(async (folder) => {
       const { sessions, runner } = open({ file: join(folder, 'sessions.sqlite'), synchronous: 'normal' })
       const ids = Array.from({ length: 1_000 }, (_, at) => `chat-${at}`)

@@ -24,7 +24,7 @@ function change(file: string, sql: string): void {
 }
 
 describe('the file of SQLite sessions', () => {
-  it('P1.13 is let go of later by a run that could not do so when it ended', () =>
+  it('P1.13 is released later by a run that could not release it when it ended', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'sessions.sqlite')
       const busyTimeoutMs = 50
@@ -44,7 +44,7 @@ describe('the file of SQLite sessions', () => {
       await Promise.all([first.sessions.close(), second.sessions.close()])
     }))
 
-  it('is for its owner alone, and outlives its process', () =>
+  it('is only readable by its owner, and outlives its process', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'data', 'sessions.sqlite')
       const first = open({ file })
@@ -56,7 +56,7 @@ describe('the file of SQLite sessions', () => {
       await second.sessions.close()
     }))
 
-  it('is refused where it is a journal’s, another program’s, or of a newer version, and a journal refuses it', () =>
+  it('is refused if it belongs to a journal, another program, or a newer version, and a journal refuses it', () =>
     inFolder(async (folder) => {
       const problemOf = async (file: string): Promise<string> => {
         const { sessions } = open({ file })
@@ -83,7 +83,7 @@ describe('the file of SQLite sessions', () => {
       expect(await problemOf(newer)).toMatch(/^session_failed: Expected `.+` to be a toolloop session file of version \d+ or older, got 99/)
     }))
 
-  it('what is damaged in it is told by session and place, nothing is sent, and the other sessions are there', () =>
+  it('reports damage with session and position; nothing is sent, and other sessions still work', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'sessions.sqlite')
       const { sessions, runner } = open({ file })
@@ -105,7 +105,7 @@ describe('the file of SQLite sessions', () => {
       await sessions.close()
     }))
 
-  it('a conversation that was broken from outside is healed when it is sent, and goes on', () =>
+  it('has a conversation that was damaged from outside repaired when it is sent, and continues', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'sessions.sqlite')
       const sessions = sqliteSessions({ file })
@@ -119,7 +119,7 @@ describe('the file of SQLite sessions', () => {
         { role: 'tool', content: 'seen', toolCallId: 'a' },
       ])
       change(file, 'DELETE FROM messages WHERE at = 2')
-      // What was missing is stored with the first run’s own messages.
+      // The missing result is stored with the first run’s own messages.
       for (const expected of [
         ['heard 4', 3],
         ['heard 6', 2],
@@ -132,7 +132,7 @@ describe('the file of SQLite sessions', () => {
       await sessions.close()
     }))
 
-  it('a run that can’t be stored says so with its result, and the session is as it was', () =>
+  it('is unchanged after a run that can’t be stored, which says so in its result', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'sessions.sqlite')
       const { sessions } = open({ file, maxBytes: 1_048_576 })
@@ -151,7 +151,7 @@ describe('the file of SQLite sessions', () => {
       await sessions.close()
     }))
 
-  it('an expired session is not there any more, is made anew, and its rows are removed', () =>
+  it('treats an expired session as missing, creates it again, and removes its rows', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'sessions.sqlite')
       const { sessions, runner } = open({ file, expireAfterMs: 200 })
@@ -164,7 +164,7 @@ describe('the file of SQLite sessions', () => {
       database.close()
     }))
 
-  it('options that can’t be are refused', () => {
+  it('is refused with invalid options', () => {
     for (const options of [{ file: '' }, { file: 'a', synchronous: 'off' }, { file: 'a', expireAfterMs: 0 }, { file: 'a', agent: 'x' }]) {
       expect(() => sqliteSessions(options as never)).toThrow(expect.objectContaining({ code: 'invalid_option' }))
     }

@@ -50,7 +50,7 @@ class Still {
   }
 }
 
-describe.skipIf(!hasPostgres)('a process that stands still until another has its run, and wakes up', () => {
+describe.skipIf(!hasPostgres)('a process that hangs until another has its run, and then wakes up', () => {
   let postgres: Postgres
   let admin: pg.Client
   let agents = 0
@@ -74,7 +74,7 @@ describe.skipIf(!hasPostgres)('a process that stands still until another has its
     opened.push(process)
     return process
   }
-  /** As a server does with a client that has vanished. */
+  /** Like a server whose client has vanished. */
   const cutConnections = () =>
     admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
 
@@ -129,7 +129,7 @@ describe.skipIf(!hasPostgres)('a process that stands still until another has its
     }),
   )
 
-  it('P1.7 H59 makes no call, if it had taken the run and had not begun to execute it', async () => {
+  it('P1.7 H59 makes no call, if it had taken the run but not started to execute it', async () => {
     const agent = `agent ${++agents}`
     const process = still(agent, '')
     expect(await process.said()).toBe('ready')

@@ -9,7 +9,7 @@ import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
 
 const logger = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** A claim that is asked for at once and reaches the store when the process goes on. */
+/** A claim that is requested immediately but reaches the store only when the process continues. */
 class StoodStill extends MemorySessionStore {
   readonly asked = Promise.withResolvers<void>()
   readonly goesOn = Promise.withResolvers<void>()
@@ -25,7 +25,7 @@ class StoodStill extends MemorySessionStore {
   }
 }
 
-/** Two processes on the same journal and the same sessions; the first is where its run claims the session, and has lost the run. */
+/** Two processes with the same journal and sessions. The run of the first is about to claim the session, and has lost the run. */
 async function standStill(answer: () => Promise<string>) {
   const memory = new SessionMemory()
   const runs = new MemoryRuns()
@@ -43,7 +43,7 @@ async function standStill(answer: () => Promise<string>) {
 
 const texts = async (sessions: Sessions) => (await sessions.read('chat')).map(({ content }) => content)
 
-describe('a process that stood still while its run claimed a session', () => {
+describe('a process that hung while its run claimed a session', () => {
   failOnUnhandledRejections()
 
   it('P1.7 H59 changes nothing if it wakes up while another process continues the run: the answer is in the session', async () => {
@@ -64,7 +64,7 @@ describe('a process that stood still while its run claimed a session', () => {
     expect(await early).toBe('run_taken_over')
   })
 
-  it('P1.7 H59 does not keep the session from the next run if it wakes up before or after the run was continued', async () => {
+  it('P1.7 H59 does not block the session for the next run if it wakes up before or after the run was continued', async () => {
     for (const when of ['before', 'after']) {
       const { still, second, sessions } = await standStill(async () => 'answer')
       if (when === 'after') await second.recover()

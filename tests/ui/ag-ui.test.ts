@@ -31,7 +31,7 @@ const book = defineTool({
     answer === undefined ? ask({ about: 'For how many?', schema: { type: 'number' } }) : `booked for ${answer}`,
 })
 
-/** A backend as an application would write it: paused runs by their thread. */
+/** A backend as an application would write it: paused runs by thread. */
 async function agUiBackend({ tools = [], ...options }: Omit<RunnerOptions, 'tools'> & { tools?: readonly AnyTool[] }) {
   const runner = new AgentRunner({ logger, ...options })
   const paused = new Map<string, RunResult>()
@@ -60,7 +60,7 @@ async function agUiBackend({ tools = [], ...options }: Omit<RunnerOptions, 'tool
   return { ...server, active }
 }
 
-/** The real client, which checks order and shape of every event, and what it saw. */
+/** The real client, which checks the order and shape of every event, with what it saw. */
 function agentAt(url: string, headers: Record<string, string> = {}) {
   const agent = new HttpAgent({ url, threadId: 't1', headers })
   const events: BaseEvent[] = []
@@ -68,7 +68,7 @@ function agentAt(url: string, headers: Record<string, string> = {}) {
   const run = async (parameters: Parameters<HttpAgent['runAgent']>[0] = {}) => {
     events.length = 0
     const ended = await agent.runAgent(parameters, { onEvent: ({ event }) => void events.push(event) })
-    // A client of 1.0 strips what it does not know, and warns.
+    // A client of 1.0 strips unknown fields and warns.
     expect(warned.mock.calls).toEqual([])
     return ended
   }
@@ -83,7 +83,7 @@ function agentAt(url: string, headers: Record<string, string> = {}) {
 }
 
 describe('AG-UI 1.0', () => {
-  it('text, reasoning, steps and parallel tools, in the order that the client wants', async () => {
+  it('sends text, reasoning, steps and parallel tools in the order that the client requires', async () => {
     const model = scriptedModel([
       {
         reasoning: 'Two cities.',
@@ -128,7 +128,7 @@ describe('AG-UI 1.0', () => {
     ).toHaveLength(6)
   })
 
-  it('an error ends the run as one, and says nothing of what the provider told', async () => {
+  it('ends the run with an error, and reveals nothing of the provider’s message', async () => {
     await using backend = await agUiBackend({ model: scriptedModel([{ text: 'Let me', error: new Error('key sk-123 refused') }]) })
     const { run, say, events } = agentAt(backend.url)
     say('hi')
@@ -136,7 +136,7 @@ describe('AG-UI 1.0', () => {
     expect(events.at(-1)).toMatchObject({ type: 'RUN_ERROR', message: 'The provider answered with an error.', code: 'provider_error' })
   })
 
-  it('tools that fail and calls that can’t be run have results; ids that a provider repeats are told apart', async () => {
+  it('gives results to failed and unrunnable calls, and distinguishes repeated ids of a provider', async () => {
     const model = scriptedModel([
       { toolCalls: [{ id: 'c', name: 'weather', args: {} }] },
       { toolCalls: [{ id: 'c', name: 'nothing' }] },
@@ -151,7 +151,7 @@ describe('AG-UI 1.0', () => {
     expect(new Set(results.map((message) => (message.role === 'tool' ? message.toolCallId : ''))).size).toBe(2)
   })
 
-  it('an approval with edited arguments, a refusal, and a question: interrupts, answered by the next input', async () => {
+  it('sends an approval with edited arguments, a refusal, and a question as interrupts, answered by the next input', async () => {
     paid.length = 0
     const calls = [{ name: 'refund', args: { euros: 250 } }, { name: 'refund', args: { euros: 20 } }, { name: 'book' }]
     const model = scriptedModel([{ toolCalls: calls }, 'All done.'])
@@ -186,7 +186,7 @@ describe('AG-UI 1.0', () => {
     expect(agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'All done.' })
   })
 
-  it('P3.2 what agents inside calls wait for comes as interrupts, and is answered by the next input', async () => {
+  it('P3.2 sends what nested agents wait for as interrupts, answered by the next input', async () => {
     paid.length = 0
     const inner = new AgentRunner({
       model: scriptedModel(({ messages }) =>
@@ -218,7 +218,7 @@ describe('AG-UI 1.0', () => {
     expect(JSON.stringify(agent.messages)).not.toContain('refund')
   })
 
-  it('tools of the page come with the input, and their results with the next one', async () => {
+  it('reads the page’s tools from the input, and their results from the next one', async () => {
     const model = scriptedModel([{ toolCalls: [{ name: 'pick_file', args: { kind: 'pdf' } }] }, 'Got it.'])
     await using backend = await agUiBackend({ model })
     const { agent, run, say, finished } = agentAt(backend.url)
@@ -240,7 +240,7 @@ describe('AG-UI 1.0', () => {
   it.each([
     ['a short one', 'menu.pdf'],
     ['one that the agent cuts', 'menu '.repeat(40_000)],
-  ])('E1.5 a result that the page has sent is not sent to it: %s', async (_what, content) => {
+  ])('E1.5 does not send back a result that the page has sent: %s', async (_what, content) => {
     const calls = { toolCalls: [{ name: 'pick_file' }, { name: 'weather', args: { city: 'Oslo' } }] }
     await using backend = await agUiBackend({ model: scriptedModel([calls, 'Got it.']), tools: [weather] })
     const { agent, events, run, say } = agentAt(backend.url)
@@ -257,7 +257,7 @@ describe('AG-UI 1.0', () => {
     expect(agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'Got it.' })
   })
 
-  it('a client that stops ends the run; one that comes again is told everything', async () => {
+  it('ends the run if the client stops, and sends everything to one that reconnects', async () => {
     const held = Promise.withResolvers<void>()
     const model = scriptedModel([{ text: 'one ', hang: true }, { chunks: ['two ', held.promise, 'three'] }])
     await using backend = await agUiBackend({ model })
@@ -285,7 +285,7 @@ describe('AG-UI 1.0', () => {
     expect(third.agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'two three' })
   })
 
-  it('F7 an answer that was cut says so', async () => {
+  it('F7 says that an answer was cut', async () => {
     const run = new AgentRunner({ model: scriptedModel([{ text: 'Half', finishReason: 'length' }]), logger }).stream('hi')
     const events = (await toAgUiResponse(run).text()).trim().split('\n\n')
     expect(JSON.parse(events.at(-1)?.slice('data: '.length) ?? '')).toMatchObject({
@@ -295,7 +295,7 @@ describe('AG-UI 1.0', () => {
     })
   })
 
-  it('F7 an answer that is continued is one message', async () => {
+  it('F7 sends a continued answer as one message', async () => {
     const model = scriptedModel([{ text: 'Half', finishReason: 'length' }, ' and half.'])
     await using backend = await agUiBackend({ model, onTruncated: 'continue' })
     const { agent, run, say, types } = agentAt(backend.url)
@@ -305,7 +305,7 @@ describe('AG-UI 1.0', () => {
     expect(types().filter((type) => type === 'STEP_STARTED')).toHaveLength(1)
   })
 
-  it('a run that the server aborts is cancelled, and an answer with a schema is the result', async () => {
+  it('sends a run that the server aborts as cancelled, and an answer with a schema as the result', async () => {
     const abort = new AbortController()
     const run = new AgentRunner({ model: scriptedModel([{ text: 'one ', hang: true }]) }).stream('hi', { signal: abort.signal })
     const response = toAgUiResponse(run)

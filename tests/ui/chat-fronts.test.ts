@@ -27,7 +27,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** A process of the backend, on the same files as every other. */
+/** A process of the backend, using the same files as every other. */
 async function start(): Promise<{ url: string; child: ChildProcess }> {
   const child = spawn(process.execPath, [program, folder], { stdio: ['ignore', 'pipe', 'inherit'] })
   running.push(child)
@@ -57,7 +57,7 @@ const stored = async (url: string) => (await (await fetch(`${url}/chat?id=c1`)).
 const textsOf = (messages: readonly UIMessage[]) =>
   messages.map(({ role, parts }) => `${role}: ${parts.map((part) => (part.type === 'text' ? part.text : '')).join('')}`)
 const lastCall = ({ lastMessage }: Chat) => lastMessage?.parts.findLast(isToolUIPart)
-/** What a page shows of its messages, and by which ids. Who has decided is kept with the run, not in the conversation. */
+/** What a page shows of its messages, and their ids. Who decided is stored with the run, not in the conversation. */
 const shown = (messages: readonly UIMessage[]) =>
   JSON.parse(JSON.stringify(messages)).map(({ id, role, parts }: UIMessage) => ({
     id,
@@ -70,8 +70,8 @@ const shown = (messages: readonly UIMessage[]) =>
     }),
   }))
 
-describe('useChat on two devices, with a server that is restarted', () => {
-  it('P3.10 P3.11 a reloaded page has the messages, ids and waiting approval of the first, and decides on it', async () => {
+describe('useChat on two devices, with a restarted server', () => {
+  it('P3.10 P3.11 a reloaded page has the messages, ids and waiting approval of the first one, and decides on it', async () => {
     const first = await start()
     const chat = await deviceAt(first.url)
     await chat.sendMessage({ text: 'hello' })
@@ -118,7 +118,7 @@ describe('useChat on two devices, with a server that is restarted', () => {
     }
   })
 
-  it('P3.11 regenerate() replaces the answer, and an edit the message and all behind it: the session has each once', async () => {
+  it('P3.11 regenerate() replaces the answer, and an edit replaces the message and all after it: the session has each once', async () => {
     const { url } = await start()
     const chat = await deviceAt(url)
     await chat.sendMessage({ text: 'one' })
@@ -137,7 +137,7 @@ describe('useChat on two devices, with a server that is restarted', () => {
     expect(shown(await stored(url))).toEqual(shown(other.messages))
   })
 
-  it('P3.11 a message that is edited while its call waits for an approval leaves nothing to approve', async () => {
+  it('P3.11 a message that is edited while its call waits for approval leaves nothing to approve', async () => {
     const { url } = await start()
     const chat = await deviceAt(url)
     await chat.sendMessage({ text: 'call refund' })
@@ -145,15 +145,15 @@ describe('useChat on two devices, with a server that is restarted', () => {
     const stale = await deviceAt(url)
     await chat.sendMessage({ text: 'never mind', messageId: chat.messages[0]?.id })
     expect(textsOf(await stored(url))).toEqual(['user: never mind', 'assistant: 1: never mind'])
-    // The other device approves what it still shows: nothing waits for that.
+    // The other device approves what it still shows, but nothing waits for that.
     await stale.addToolApprovalResponse({ id: approval.id, approved: true })
     await expect.poll(() => stale.status).toBe('error')
     expect(textsOf(await stored(url))).toEqual(['user: never mind', 'assistant: 1: never mind'])
   })
 })
 
-describe('AG-UI on two devices, with a server that is restarted', () => {
-  /** A device, and the one way in which it asks: the interrupts it was told of last are its own. */
+describe('AG-UI on two devices, with a restarted server', () => {
+  /** A device and how it asks: it only knows the interrupts it received last. */
   function agentAt(url: string) {
     const agent = new HttpAgent({ url: `${url}/agui`, threadId: 't1' })
     const ask = async (path: string, parameters: Parameters<HttpAgent['runAgent']>[0] = {}) => {

@@ -19,7 +19,7 @@ import {
 } from '../../src/ui/index.ts'
 import { serveFetch } from '../fetch-server.ts'
 
-/** A backend of a chat page, with its conversations in a folder: `node chat-process.ts <folder>`. Says where it listens. */
+/** A backend of a chat page, with its conversations in a folder: `node chat-process.ts <folder>`. Prints its address. */
 const [folder = '.'] = process.argv.slice(2)
 const refund = defineTool({ name: 'refund', description: 'Pays back.', approval: true, effect: 'idempotent', execute: () => ({ paid: 7 }) })
 const book = defineTool({
@@ -45,7 +45,7 @@ interface Asked {
   replaces: string | undefined
 }
 
-/** The run that answers, or the one that goes on. Undefined: the page decides on what does not wait. */
+/** The run that answers, or the resumed one. Undefined if the page decides on something that does not wait. */
 async function answer(session: string, { input, replaces }: Asked, decide: (pending: readonly PendingItem[]) => Decision[]) {
   const waiting = (await sessions.get(session))?.waiting
   const decisions = waiting === undefined ? [] : decide(waiting.pending)

@@ -25,7 +25,7 @@ class PlainState implements ChatState<UIMessage> {
   snapshot = <T>(thing: T): T => structuredClone(thing)
 }
 
-/** What `useChat` is made of, without React. */
+/** The parts of `useChat`, without React. */
 export class Chat extends AbstractChat<UIMessage> {
   constructor(init: Omit<ChatInit<UIMessage>, 'messages'>) {
     super({ ...init, state: new PlainState() })
@@ -38,7 +38,7 @@ export function chatAt(url: string, init: Omit<ChatInit<UIMessage>, 'transport' 
 
 export const userMessage = (text: string): UIMessage => ({ id: 'u1', role: 'user', parts: [{ type: 'text', text }] })
 
-/** What the transport gives of a stream: chunks, as the client has checked them, and the message they become. */
+/** What the transport makes of a stream: chunks, validated by the client, and the message they become. */
 export async function readChunks(
   stream: ReadableStream<UIMessageChunk>,
 ): Promise<{ chunks: UIMessageChunk[]; message: UIMessage | undefined; errors: unknown[] }> {

@@ -18,7 +18,7 @@ import { readChunks, userMessage } from './chat.ts'
 const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => 'seen' })
 const fault = { cutAfterBytes: 'content' } as const
 
-/** A response breaks off when this resolves: when its pieces have been sent to the client. */
+/** A response breaks off when this resolves: after its pieces have been sent to the client. */
 type Sent = Promise<unknown>
 
 /** The second turn breaks off. */
@@ -27,7 +27,7 @@ const replies = (sent: Sent): MockReply[] => [
   { reasoning: 'Hm, wh', chunks: ['The answer is lo', sent], toolCalls: [{ name: 'look', arguments: { n: 2 } }], fault },
   { reasoning: 'Hm.', text: 'The answer is long.' },
 ]
-/** The answer is cut off at a limit, and what continues it breaks off. */
+/** The answer is cut off at a limit, and its continuation breaks off. */
 const continued = (sent: Sent): MockReply[] => [
   { text: 'The answer ', finishReason: 'length' },
   { chunks: ['is lo', sent], fault },
@@ -35,7 +35,7 @@ const continued = (sent: Sent): MockReply[] => [
 ]
 const once = (sent: Sent): MockReply[] => [{ reasoning: 'Hm, wh', chunks: ['The answer is lo', sent], fault }, 'The answer is long.']
 
-/** A provider that breaks off, and a runner over it. */
+/** A provider that breaks off, and a runner that uses it. */
 async function stage(script: (sent: Sent) => MockReply[]) {
   const sent = Promise.withResolvers<void>()
   const provider = await startStrictProvider({ script: script(sent.promise) })
@@ -76,7 +76,7 @@ describe('a response that breaks off, in the AI SDK’s UI message stream', () =
     return { message, errors, resets, result: await ended }
   }
 
-  it('F21 is removed from the message by `reset-step`, and said again', async () => {
+  it('F21 is removed from the message by `reset-step`, and sent again', async () => {
     const { message, errors, resets, result } = await read(replies)
     expect(result).toMatchObject({ stopReason: 'answered', output: 'The answer is long.' })
     expect([errors, resets]).toEqual([[], 1])
@@ -91,7 +91,7 @@ describe('a response that breaks off, in the AI SDK’s UI message stream', () =
     ])
   })
 
-  it('F21 the text that it continues stays', async () => {
+  it('F21 keeps the text that it continues', async () => {
     const { message, errors, resets } = await read(continued, { onTruncated: 'continue' })
     expect([errors, resets]).toEqual([[], 1])
     expect(message?.parts).toMatchObject([{ type: 'step-start' }, { type: 'text', text: 'The answer is long.', state: 'done' }])
@@ -119,7 +119,7 @@ describe('a response that breaks off, over AG-UI', () => {
     return { messages, types: events.map(({ type }) => type) }
   }
 
-  it('F21 is removed by a snapshot of the other messages, and said again', async () => {
+  it('F21 is removed by a snapshot of the other messages, and sent again', async () => {
     const { messages, types } = await read(replies)
     expect(types.filter((type) => type === 'MESSAGES_SNAPSHOT')).toHaveLength(1)
     expect(types.at(-1)).toBe('RUN_FINISHED')
@@ -133,7 +133,7 @@ describe('a response that breaks off, over AG-UI', () => {
     ])
   })
 
-  it('F21 the only reasoning there is is emptied', async () => {
+  it('F21 empties the only reasoning there is', async () => {
     const { messages } = await read(once)
     expect(messages).toEqual([
       ['user', 'go', 0],
@@ -142,7 +142,7 @@ describe('a response that breaks off, over AG-UI', () => {
     ])
   })
 
-  it('F21 the text that it continues stays', async () => {
+  it('F21 keeps the text that it continues', async () => {
     const { messages } = await read(continued, { onTruncated: 'continue' })
     expect(messages).toEqual([
       ['user', 'go', 0],
@@ -150,7 +150,7 @@ describe('a response that breaks off, over AG-UI', () => {
     ])
   })
 
-  it('F21 ends the run if it is not known what else the client has', async () => {
+  it('F21 ends the run if the client’s other content is unknown', async () => {
     const { messages, types } = await read(once, { withInput: false })
     expect([messages, types.at(-1)]).toEqual([
       [
@@ -164,7 +164,7 @@ describe('a response that breaks off, over AG-UI', () => {
 })
 
 describe('a response that breaks off, in our own events', () => {
-  it('F21 is taken back where a `select` leaves retries out', async () => {
+  it('F21 is taken back even if a `select` excludes retries', async () => {
     await using on = await stage(once)
     const run = on.runner.stream('go')
     const response = run.toResponse({ select: (event) => (event.type === 'TEXT_DELTA' ? event : undefined) })
@@ -175,7 +175,7 @@ describe('a response that breaks off, in our own events', () => {
     expect(await run.result).toMatchObject({ stopReason: 'answered', output: 'The answer is long.' })
   })
 
-  it('F21 who comes later is told nothing of it', async () => {
+  it('F21 is not sent to later readers', async () => {
     await using on = await stage(once)
     const run = on.runner.stream('go')
     await Promise.all([run.toResponse({ onDisconnect: 'continue' }).text(), run.result])
@@ -184,7 +184,7 @@ describe('a response that breaks off, in our own events', () => {
     expect(texts.join('')).toBe('The answer is long.')
   })
 
-  it('F21 a format that takes nothing back ends the run', async () => {
+  it('F21 ends the run if a format can’t take anything back', async () => {
     await using on = await stage(once)
     const run = on.runner.stream('go')
     const open = () => ({ event: () => '', gap: () => '', end: () => 'end', broken: () => '' })

@@ -14,7 +14,7 @@ import { inFormat, type ResponseFormat } from '../../src/ui/web/response-format.
 import { toldEnding } from '../../src/ui/web/run-ending.ts'
 import { serveFetch } from '../fetch-server.ts'
 
-/** The response to whoever comes when the events of a run before the one of this number are no longer kept. */
+/** The response to a reader who arrives when events before this number are no longer kept. */
 function framesFrom(
   firstId: number,
   events: readonly RunEvent[],
@@ -50,7 +50,7 @@ async function agUiFrom(firstId: number, events: readonly RunEvent[], ending: Pa
   return { frames, types, messages: agent.messages }
 }
 
-/** A run of three steps, with tools and an agent inside. */
+/** A run of three steps, with tools and a nested agent. */
 async function longRun() {
   const look = defineTool({ name: 'look', description: 'Looks.', execute: () => 'seen' })
   const inner = new AgentRunner({ model: scriptedModel(['Inside.']) })
@@ -67,7 +67,7 @@ async function longRun() {
   return { events, ending }
 }
 
-it('whoever comes when the beginning is no longer kept gets whole steps, and the answer', async () => {
+it('a late reader gets complete steps and the answer if the beginning is no longer kept', async () => {
   const { events, ending } = await longRun()
   const whole = await messageFrom(1, events, ending)
   const steps = new Set<number>()
@@ -78,7 +78,7 @@ it('whoever comes when the beginning is no longer kept gets whole steps, and the
       'finish',
       { type: 'text', text: 'All is well.' },
     ])
-    // What it has been told is the end of what others were told.
+    // It receives the end of what others received.
     const [, ...told] = message?.parts ?? []
     expect(whole.message?.parts.slice(-told.length)).toEqual(told.length === 0 ? whole.message?.parts : told)
     steps.add(message?.parts.length ?? 0)
@@ -86,7 +86,7 @@ it('whoever comes when the beginning is no longer kept gets whole steps, and the
   expect(steps.size).toBe(4)
 })
 
-it('calls that wait are told of to whoever comes late', async () => {
+it('a late reader gets the calls that wait', async () => {
   const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
   const stream = new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }]), tools: [pay] }).stream('go')
   const events = await Array.fromAsync(stream)
@@ -94,7 +94,7 @@ it('calls that wait are told of to whoever comes late', async () => {
   expect(message?.parts).toMatchObject([{ type: 'tool-pay', state: 'approval-requested' }])
 })
 
-it('AG-UI: the same, with the ids that others were told, and without a usage that is not all', async () => {
+it('AG-UI: a late reader gets the same, with the ids of other readers, and without incomplete usage', async () => {
   const { events, ending } = await longRun()
   const whole = await agUiFrom(1, events, ending)
   const told = new Set<number>()
@@ -104,7 +104,7 @@ it('AG-UI: the same, with the ids that others were told, and without a usage tha
     expect([types[0], types.at(-1)]).toEqual(['RUN_STARTED', 'RUN_FINISHED'])
     expect(frames).not.toContain('"usage"')
     expect(messages.at(-1)).toMatchObject({ role: 'assistant', content: 'All is well.' })
-    // Behind the last step there is the answer alone.
+    // After the last step there is only the answer.
     if (messages.length > 1) expect(idsOf(whole.messages).slice(-messages.length)).toEqual(idsOf(messages))
     told.add(messages.length)
   }
@@ -112,7 +112,7 @@ it('AG-UI: the same, with the ids that others were told, and without a usage tha
   expect(told.size).toBeGreaterThan(2)
 })
 
-it('AG-UI: calls that wait are told of to whoever comes late', async () => {
+it('AG-UI: a late reader gets the calls that wait', async () => {
   const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
   const stream = new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }]), tools: [pay] }).stream('go')
   const events = await Array.fromAsync(stream)

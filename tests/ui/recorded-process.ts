@@ -4,7 +4,7 @@ import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 
-/** What a parent asks of the process: to start a run, to approve what waits in it, or to let the tool that is held return. */
+/** Requests of the parent: start a run, approve what waits in it, or let the blocked tool return. */
 export type Asked = { run: string; input: string } | { approve: string } | { open: true }
 
 const anything = { type: 'object', additionalProperties: true } as const

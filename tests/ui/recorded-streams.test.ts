@@ -44,7 +44,7 @@ async function elsewhere(asked: Asked): Promise<unknown> {
   return (await answer)[0]
 }
 
-/** The events of a stream, without their times; of neighbouring pieces one. */
+/** The events of a stream without their times, with adjacent pieces joined. */
 async function told(stream: RunStream): Promise<string[]> {
   const lines: string[] = []
   for await (const event of eventsOf(stream)) lines.push(lineOf(event))
@@ -113,7 +113,7 @@ const beginning = [
 ]
 
 describe('a recorded run, streamed in another process', () => {
-  it('waits: runs.stream tells its texts, calls and results, and what is to be decided', async () => {
+  it('waits: runs.stream sends its texts, calls and results, and what to decide', async () => {
     expect(await elsewhere({ run: 'r', input: 'pay' })).toBe('paused')
     const stream = runner.runs.stream('r')
     const events = await told(stream)
@@ -136,7 +136,7 @@ describe('a recorded run, streamed in another process', () => {
     expect((await runner.runs.stream('r').result).stopReason).toBe('paused')
   })
 
-  it('is decided here: resumeStream tells it from its beginning, then as it goes on', async () => {
+  it('is decided here: resumeStream sends it from the start, then as it continues', async () => {
     const approve = async (runId: string) => {
       const pending = (await runner.runs.get(runId))?.pending ?? []
       return runner.resumeStream(runId, { decisions: pending.map((item) => ({ ...item, approved: true as const })) })
@@ -174,7 +174,7 @@ describe('a recorded run, streamed in another process', () => {
     expect((await told(now)).slice(0, 2)).toEqual(['0 RUN_START', '2 DECISION_MADE pay'])
   })
 
-  it('is decided elsewhere: a page that showed the approval learns of it when it comes again', async () => {
+  it('is decided elsewhere: a page that showed the approval learns of it when it reconnects', async () => {
     await elsewhere({ run: 'r', input: 'pay' })
     await using server = await serveFetch(() => toUIMessageResponse(runner.runs.stream('r'), { messageId: 'm1' }))
     const chat = chatAt(server.url, { id: 'c1' })
@@ -193,7 +193,7 @@ describe('a recorded run, streamed in another process', () => {
     expect((await runner.runs.stream('r').result).text).toBe('All done.')
   })
 
-  it('goes on elsewhere: what the other process records is told as it comes', async () => {
+  it('continues elsewhere: what the other process records is sent as it arrives', async () => {
     expect(await elsewhere({ run: 'r', input: 'hold' })).toBe('held')
     const lines: string[] = []
     const stream = runner.runs.stream('r')
@@ -215,7 +215,7 @@ describe('a recorded run, streamed in another process', () => {
     expect((await stream.result).output).toBe('All done.')
   })
 
-  it('leaving the stream leaves the run alone', async () => {
+  it('is not affected if a stream is left', async () => {
     expect(await elsewhere({ run: 'r', input: 'hold' })).toBe('held')
     const stream = runner.runs.stream('r')
     for await (const event of stream) if (event.type === 'RUN_START') break
@@ -226,7 +226,7 @@ describe('a recorded run, streamed in another process', () => {
 })
 
 describe('a recorded run, streamed in the process that executes it', () => {
-  it('a call that is under way is told once it has ended, and what follows as it happens', async () => {
+  it('sends a call in progress once it has ended, and what follows as it happens', async () => {
     const result = runner.run('hold', { runId: 'r' })
     await held.promise
     const events: RunEvent[] = []
@@ -244,7 +244,7 @@ describe('a recorded run, streamed in the process that executes it', () => {
       '3 MODEL_END',
       '3 RUN_END answered',
     ])
-    // The last answer came piece by piece, as the model said it.
+    // The last answer arrived in pieces, as the model sent it.
     expect(later.filter(({ type }) => type === 'TEXT_DELTA').length).toBeGreaterThan(1)
   })
 })

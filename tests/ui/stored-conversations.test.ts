@@ -91,7 +91,7 @@ const conversation = fc.array(turn, { maxLength: 8 }).map((turns): ChatMessage[]
   }),
 )
 
-/** What a model sees, in one form: JSON without spaces, one text as a text, bytes as a URL. */
+/** What a model sees, in one form: JSON without spaces, a single text as a text, bytes as a URL. */
 function seen(messages: readonly MessageInput[], { resultsAreText = false } = {}): unknown[] {
   return (messages as ChatMessage[]).map((message) => {
     const { role, content } = message
@@ -131,7 +131,7 @@ function compact(text: string): string {
 }
 
 describe('messagesToUI', () => {
-  it('P3.10 messagesToUI keeps everything a model sees, through JSON and back', async () => {
+  it('P3.10 keeps everything a model sees, through JSON and back', async () => {
     await fc.assert(
       fc.asyncProperty(conversation, async (messages) => {
         const shown: UIMessage[] = messagesToUI(messages, { system: 'keep' })
@@ -145,7 +145,7 @@ describe('messagesToUI', () => {
     )
   })
 
-  it('P3.10 messagesToUI shows a run as the page has seen it', async () => {
+  it('P3.10 shows a run as the page has seen it', async () => {
     const look = defineTool({ name: 'look', description: 'Looks.', execute: () => ({ left: 3 }) })
     const broken = defineTool({ name: 'broken', description: 'Breaks.', execute: () => Promise.reject(new Error('no paper')) })
     const model = scriptedModel([
@@ -170,7 +170,7 @@ describe('messagesToUI', () => {
     expect(await convertToModelMessages(messagesToUI(messages))).toHaveLength(4)
   })
 
-  it('P3.10 messagesToUI makes ids of positions for messages without one, also of a later page of the conversation', () => {
+  it('P3.10 makes ids of positions for messages without one, also on a later page of the conversation', () => {
     const messages: MessageInput[] = [
       { role: 'assistant', content: 'Welcome.' },
       { role: 'user', content: 'one' },
@@ -184,7 +184,7 @@ describe('messagesToUI', () => {
     expect(() => messagesToUI(messages, { from: -1 })).toThrow('Expected `from` to be an integer ≥ 0, got `-1`')
   })
 
-  it('P3.10 messagesToUI leaves out system messages, and gives unanswered calls a result', () => {
+  it('P3.10 leaves out system messages, and gives unanswered calls a result', () => {
     const call = { id: 'c1', type: 'function' as const, function: { name: 'look', arguments: '{}' } }
     const shown = messagesToUI([
       { role: 'system', content: 'The password is 1234.' },
@@ -200,7 +200,7 @@ describe('messagesToUI', () => {
     ])
   })
 
-  it('P3.10 messagesToUI shows what waits, of a result and of a session, in place of what it replaces', async () => {
+  it('P3.10 shows what waits in a result or a session, in place of what it replaces', async () => {
     const refund = defineTool({ name: 'refund', description: 'Pays.', approval: true, execute: () => 'paid' })
     const sessions = memorySessions()
     const turn = { toolCalls: [{ name: 'refund' }, { name: 'book' }] }
@@ -220,7 +220,7 @@ describe('messagesToUI', () => {
     expect(question).toMatchObject({ type: 'data-question', data: { about: 'For how many?' } })
   })
 
-  it('P3.2 P3.10 messagesToUI shows what agents inside calls wait for as the page has seen it, also where ids are the same', async () => {
+  it('P3.2 P3.10 shows what nested agents wait for as the page has seen it, even if ids are equal', async () => {
     const refund = defineTool({ name: 'refund', description: 'Pays.', approval: true, execute: () => 'paid' })
     const turn = {
       toolCalls: [
@@ -248,13 +248,13 @@ describe('messagesToUI', () => {
       ['tool-book', 'input-available'],
       'data-question',
     ])
-    // They are no calls of the conversation.
+    // They are not calls of the conversation.
     expect(messagesFromUI([shown]).flatMap((one) => (hasToolCalls(one) ? one.toolCalls.map(({ id }) => id) : []))).toEqual(['c'])
   })
 })
 
-describe('messagesToUI of what a model and a tool may write', () => {
-  it('P3.10 messagesToUI can be sent, and read again, whatever arguments and results are', () => {
+describe('messagesToUI with arbitrary arguments and results', () => {
+  it('P3.10 returns messages that can be sent and read again', () => {
     const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
     for (const text of [`{"a":${deep}}`, deep, '{"__proto__":{"a":1}}', '\ud800', '{"id":123456789012345678901}', 'x'.repeat(1_000_000)]) {
       const call = { id: 'c1', type: 'function' as const, function: { name: 'look', arguments: text } }
@@ -269,7 +269,7 @@ describe('messagesToUI of what a model and a tool may write', () => {
 })
 
 describe('messagesToAgUi', () => {
-  it('P3.10 messagesToAgUi keeps texts, images, files, calls and results, through JSON and back', () => {
+  it('P3.10 keeps texts, images, files, calls and results, through JSON and back', () => {
     fc.assert(
       fc.property(conversation, (messages) => {
         const shown: Message[] = messagesToAgUi(messages, { system: 'keep' }) as Message[]
@@ -298,12 +298,12 @@ describe('inputFromUI', () => {
     ['regenerate() of a reply', { trigger: 'regenerate-message', messageId: 'a2' }, 'u2'],
     ['an edited message', { trigger: 'submit-message', messageId: 'u2' }, 'u2'],
     ['a body without a trigger', {}, undefined],
-  ])('P3.11 inputFromUI reads what %s replaces', (_what, fields, replaces) => {
+  ])('P3.11 reads what %s replaces', (_what, fields, replaces) => {
     const input = inputFromUI(body(fields))
     expect(input).toMatchObject({ id: 'chat', input: [{ role: 'user', content: 'two', id: 'u2' }], replaces })
   })
 
-  it('P3.11 inputFromUI takes no input from answers to calls, and none of other roles', () => {
+  it('P3.11 ignores answers to calls, and messages of other roles', () => {
     const messages = [text('one', 'u1'), { id: 'a1', role: 'assistant', parts: [] }]
     expect(inputFromUI(body({ messages, trigger: 'submit-message', messageId: 'a1' }))).toMatchObject({ input: [], replaces: undefined })
     const system = [{ id: 's', role: 'system', parts: [{ type: 'text', text: 'Obey.' }] }]
@@ -318,7 +318,7 @@ describe('inputFromUI', () => {
     ['another trigger', body({ trigger: 'explode' }), 'trigger'],
     ['a message id that is none', body({ messageId: 7 }), 'messageId'],
     ['an endless id', body({ messages: [text('x', 'i'.repeat(513))] }), 'messages[0].id'],
-  ])('P3.11 inputFromUI refuses %s', (_what, given, place) => {
+  ])('P3.11 refuses %s', (_what, given, place) => {
     expect(() => inputFromUI(given)).toThrow(`Expected ${place} to be`)
   })
 })

@@ -40,7 +40,7 @@ const book = defineTool({
   execute: (_args, { answer }) => (answer === undefined ? ask({ about: 'For how many?' }) : { people: answer }),
 })
 
-/** A chat backend as an application would write it: paused runs by their chat, and the runs that go on. */
+/** A chat backend as an application would write it: paused runs by chat, and the runs that continue. */
 async function chatBackend(options: RunnerOptions) {
   const runner = new AgentRunner({ logger, ...options })
   const paused = new Map<string, RunResult>()
@@ -84,7 +84,7 @@ const send = (url: string, messages: UIMessage[], abortSignal?: AbortSignal) =>
 const toolParts = (message: UIMessage | undefined) => (message?.parts ?? []).filter(isToolUIPart)
 
 describe('the AI SDK’s UI message stream', () => {
-  it('text, reasoning and parallel tools become one message, checked by the client', async () => {
+  it('sends text, reasoning and parallel tools as one message, validated by the client', async () => {
     const model = scriptedModel([
       {
         reasoning: 'Two cities.',
@@ -111,20 +111,20 @@ describe('the AI SDK’s UI message stream', () => {
     ])
     expect(chunks.filter(({ type }) => type === 'start-step').length).toBe(chunks.filter(({ type }) => type === 'finish-step').length)
     expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
-    // What the page sends back is the conversation that the run had.
+    // The page sends back the conversation of the run.
     expect(messagesFromUI([userMessage('weather?'), message])).toEqual(
       backend.results[0]?.messages.map(({ providerData: _, ...kept }) => kept),
     )
   })
 
-  it('F7 an answer that was cut finishes with `length`', async () => {
+  it('F7 finishes a cut answer with `length`', async () => {
     await using backend = await chatBackend({ model: scriptedModel([{ text: 'Half', finishReason: 'length' }]) })
     const { chunks, errors } = await readChunks(await send(backend.url, [userMessage('go')]))
     expect(errors).toEqual([])
     expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'length' })
   })
 
-  it('F7 an answer that is continued is one text', async () => {
+  it('F7 sends a continued answer as one text', async () => {
     const model = scriptedModel([{ text: 'Half', finishReason: 'length' }, ' and half.'])
     await using backend = await chatBackend({ model, onTruncated: 'continue' })
     const { chunks, message, errors } = await readChunks(await send(backend.url, [userMessage('go')]))
@@ -134,7 +134,7 @@ describe('the AI SDK’s UI message stream', () => {
     expect(messagesFromUI([userMessage('go'), message])).toEqual(backend.results[0]?.messages)
   })
 
-  it('a provider that repeats its ids, tools that fail, and calls that can’t be run', async () => {
+  it('handles repeated ids of a provider, failed tools, and calls that can’t be run', async () => {
     const broken = defineTool({ name: 'broken', description: 'Breaks.', execute: () => Promise.reject(new Error('no paper')) })
     const model = scriptedModel([
       { toolCalls: [{ id: 'call_0', name: 'broken' }] },
@@ -158,7 +158,7 @@ describe('the AI SDK’s UI message stream', () => {
   it.each<[what: string, turn: ScriptedTurn | string, options: Partial<RunnerOptions>]>([
     ['in one piece', { toolCalls: [{ name: 'weather', args: { city: 'Oslo' } }] }, { stream: false }],
     ['written as text', '<tool_action name="weather"><city value="Oslo" /></tool_action>', { toolCalling: 'tags' }],
-  ])('calls that come %s have their arguments and results', async (_what, turn, options) => {
+  ])('sends arguments and results of calls that arrive %s', async (_what, turn, options) => {
     await using backend = await chatBackend({ model: scriptedModel([turn, 'Fine.']), tools: [weather], ...options })
     const { message, errors } = await readChunks(await send(backend.url, [userMessage('weather?')]))
     expect(errors).toEqual([])
@@ -171,7 +171,7 @@ describe('the AI SDK’s UI message stream', () => {
   it.each([
     ['approved', true],
     ['refused', false],
-  ])('P3.2 what an agent inside a call waits for is an approval on the page, which is %s', async (_what, approved) => {
+  ])('P3.2 shows what a nested agent waits for as an approval on the page, which is %s', async (_what, approved) => {
     paid.length = 0
     const turns = ({ messages }: { messages: readonly { role: string }[] }) =>
       messages.at(-1)?.role === 'user' ? { text: 'inner', toolCalls: [{ id: 'call_1', name: 'refund', args: { euros: 7 } }] } : 'done'
@@ -200,14 +200,14 @@ describe('the AI SDK’s UI message stream', () => {
         data: expect.objectContaining({ toolCallId: 'call_1/call_1', tool: 'refund', approved }),
       }),
     )
-    // The next message of the page brings them again: they are no calls of this conversation.
+    // The next message of the page contains them again, although they are not calls of this conversation.
     await chat.sendMessage({ text: 'thanks' })
     const sent = JSON.stringify(model.requests.at(-1)?.messages)
     expect(sent).toContain('helper')
     expect(sent).not.toContain('refund')
   })
 
-  it('a run over its budget is an approval on the page', async () => {
+  it('shows a run over its budget as an approval on the page', async () => {
     const budget = new Budget({ costUsd: 1, spent: { costUsd: 1 } })
     const priced = scriptedModel(['Done.'], { capabilities: { nativeTools: true, price: { input: 1, output: 1 } } })
     await using backend = await chatBackend({ model: priced, budget, onBudget: 'pause' })
@@ -221,7 +221,7 @@ describe('the AI SDK’s UI message stream', () => {
     expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-available', output: 'The run continues.' }])
   })
 
-  it('an error ends the stream as one, and says nothing of what the provider told', async () => {
+  it('ends with an error, and reveals nothing of the provider’s message', async () => {
     await using backend = await chatBackend({ model: scriptedModel([{ text: 'Let me', error: new Error('key sk-123 refused') }]) })
     const { chunks, errors, message } = await readChunks(await send(backend.url, [userMessage('hi')]))
     expect(chunks.at(-1)).toEqual({ type: 'error', errorText: 'The provider answered with an error.' })
@@ -229,14 +229,14 @@ describe('the AI SDK’s UI message stream', () => {
     expect(message?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Let me', state: 'done' })
   })
 
-  it('an answer that no model has said piece by piece is there all the same', async () => {
+  it('sends an answer that no model has streamed', async () => {
     const done = defineTool({ name: 'done', description: 'Ends.', final: true, execute: () => 'the answer' })
     await using backend = await chatBackend({ model: scriptedModel([{ toolCalls: [{ name: 'done' }] }]), tools: [done] })
     const { message } = await readChunks(await send(backend.url, [userMessage('hi')]))
     expect(message?.parts.at(-1)).toMatchObject({ type: 'text', text: 'the answer' })
   })
 
-  it('what a tool reports comes as a transient part, and metadata at both ends', async () => {
+  it('sends a tool’s progress as a transient part, and metadata at the start and end', async () => {
     const dig = defineTool({ name: 'dig', description: 'Digs.', execute: (_args, { progress }) => progress({ depth: 1 }) })
     const run = new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'dig' }] }, 'done']), tools: [dig] }).stream('dig')
     const messageMetadata = (ending?: { stopReason?: string }) => (ending === undefined ? { model: 'm' } : { ended: ending.stopReason })
@@ -251,15 +251,15 @@ describe('the AI SDK’s UI message stream', () => {
     expect(message?.parts.map(({ type }) => type)).not.toContain('data-tool-progress')
   })
 
-  it('the response of the stream says what it is', async () => {
+  it('has a response with the right headers', async () => {
     const response = toUIMessageResponse(new AgentRunner({ model: scriptedModel(['hi']) }).stream('hi'))
     expect(response.headers.get('x-vercel-ai-ui-message-stream')).toBe('v1')
     expect((await response.text()).endsWith('data: [DONE]\n\n')).toBe(true)
   })
 })
 
-describe('useChat’s client against a backend', () => {
-  it('an approval runs the call, a refusal does not, and the same message goes on', async () => {
+describe('useChat’s client with a backend', () => {
+  it('runs a call after an approval, not after a refusal, and continues the same message', async () => {
     paid.length = 0
     const calls: ScriptedCall[] = [
       { name: 'refund', args: { euros: 10 } },
@@ -287,7 +287,7 @@ describe('useChat’s client against a backend', () => {
     expect(JSON.stringify(model.requests[1]?.messages)).toContain('too much')
   })
 
-  it('an approval with edited arguments runs the call with those, checked against the tool’s schema', async () => {
+  it('runs an approved call with edited arguments, validated by the tool’s schema', async () => {
     paid.length = 0
     const model = scriptedModel([{ toolCalls: [{ name: 'refund', args: { euros: 250 } }] }, 'Paid.'])
     await using backend = await chatBackend({ model, tools: [refund] })
@@ -312,7 +312,7 @@ describe('useChat’s client against a backend', () => {
     )
   })
 
-  it('tools of the page: it is told of each call once, and its output or error goes to the model', async () => {
+  it('receives each call of the page’s tools once; its output or error goes to the model', async () => {
     const model = scriptedModel([{ toolCalls: [{ name: 'pick_file' }] }, { toolCalls: [{ name: 'pick_file' }] }, 'Got it.'])
     await using backend = await chatBackend({ model, tools: [pickFile] })
     const told: string[] = []
@@ -337,7 +337,7 @@ describe('useChat’s client against a backend', () => {
     expect(chat.messages).toHaveLength(2)
   })
 
-  it('a question of a tool is a call without an output, and its output the answer', async () => {
+  it('shows a tool’s question as a call without output, whose output is the answer', async () => {
     const model = scriptedModel([{ toolCalls: [{ name: 'book' }] }, 'Booked.'])
     await using backend = await chatBackend({ model, tools: [book] })
     const chat = chatAt(backend.url, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls })
@@ -352,7 +352,7 @@ describe('useChat’s client against a backend', () => {
     expect(toolParts(chat.lastMessage)[0]).toMatchObject({ state: 'output-available', output: { people: 4 } })
   })
 
-  it('who goes on talking instead of deciding starts anew, and nothing is run', async () => {
+  it('starts a new run if the user sends a message instead of deciding, and runs nothing', async () => {
     paid.length = 0
     const model = scriptedModel([{ toolCalls: [{ name: 'refund', args: { euros: 1 } }] }, 'Well then.'])
     await using backend = await chatBackend({ model, tools: [refund] })
@@ -364,7 +364,7 @@ describe('useChat’s client against a backend', () => {
     expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
   })
 
-  it('a client that comes again gets the whole message, and 204 where nothing goes on', async () => {
+  it('gets the whole message when it reconnects, and 204 if nothing is running', async () => {
     const held = Promise.withResolvers<void>()
     const model = scriptedModel([{ chunks: ['one ', held.promise, 'two'] }])
     await using backend = await chatBackend({ model })
@@ -384,7 +384,7 @@ describe('useChat’s client against a backend', () => {
     expect(await transport.reconnectToStream({ chatId: 'c1' })).toBeNull()
   })
 
-  it('a client that stops ends the run, and what was said stays', async () => {
+  it('ends the run if it stops, and keeps the text so far', async () => {
     const model = scriptedModel([{ text: 'one ', hang: true }])
     const runs: RunStream[] = []
     await using server = await serveFetch(async (request) => {
@@ -401,7 +401,7 @@ describe('useChat’s client against a backend', () => {
     expect(chat.status).toBe('ready')
   })
 
-  it('a run that the server aborts ends the stream as aborted', async () => {
+  it('sees a run that the server aborts as aborted', async () => {
     const abort = new AbortController()
     const run = new AgentRunner({ model: scriptedModel([{ text: 'one ', hang: true }]) }).stream('hi', { signal: abort.signal })
     const response = toUIMessageResponse(run)

@@ -14,7 +14,7 @@ import { tempFolder } from '../temp-folder.ts'
 
 const moves = ['left', 'right', 'wordLeft', 'wordRight', 'lineStart', 'lineEnd'] as const
 
-it('the cursor and deletions go by characters and words as a person sees them, over lines', () => {
+it('EditedText moves and deletes by visible characters and words, across lines', () => {
   const edited = new EditedText()
   edited.set('one two\nthree 👩‍💻')
   edited.delete('left')
@@ -29,7 +29,7 @@ it('the cursor and deletions go by characters and words as a person sees them, o
   expect([edited.text, edited.moveDown()]).toEqual(['one\n two', false])
 })
 
-it('changes are taken back one by one, and what was typed in a row at once', () => {
+it('EditedText undoes changes one by one, and characters typed in a row at once', () => {
   const edited = new EditedText()
   for (const character of 'one two') edited.insert(character)
   edited.delete('wordLeft')
@@ -43,7 +43,7 @@ it('changes are taken back one by one, and what was typed in a row at once', () 
   expect(seen).toEqual(['one a paste of\nlines!', 'one a paste of\nlines', 'one ', 'one two', 'one', '', ''])
 })
 
-it('of a long text that is typed in, only the line that changes is laid out again', () => {
+it('layOut only lays out the changed line of a long text', () => {
   const lines = Array.from({ length: 100 }, (_, at) => `line ${at}, with ${'some more words '.repeat(4)}`)
   const text = lines.join('\n')
   const known: KnownRows = new Map()
@@ -54,7 +54,7 @@ it('of a long text that is typed in, only the line that changes is laid out agai
   expect(layOut(text, 10, '> ', 40, known)).toEqual(layOut(text, 10, '> ', 40))
 })
 
-it('moving up and down never ends within a character', () => {
+it('EditedText never ends a move up or down inside a character', () => {
   const edited = new EditedText()
   edited.set('😀😀\nabc')
   expect([edited.moveUp(), edited.at]).toEqual([true, 4])
@@ -62,7 +62,7 @@ it('moving up and down never ends within a character', () => {
   expect([edited.moveDown(), edited.at]).toEqual([true, 11])
 })
 
-it('a search loses a whole character by Backspace', () => {
+it('HistorySearch deletes a whole character with Backspace', () => {
   const search = new HistorySearch(['a 👩‍💻'])
   search.type('a ')
   search.type('👩‍💻')
@@ -70,7 +70,7 @@ it('a search loses a whole character by Backspace', () => {
   expect(search.query).toBe('a ')
 })
 
-it('whatever is typed and however it is moved about in, the cursor stays inside the text', () => {
+it('EditedText keeps the cursor inside the text, whatever is typed and however it is moved', () => {
   const action = fc.oneof(
     fc.constantFrom(...moves).map((how) => (edited: EditedText) => edited.move(how)),
     fc.constantFrom(...moves).map((how) => (edited: EditedText) => edited.delete(how)),
@@ -88,7 +88,7 @@ it('whatever is typed and however it is moved about in, the cursor stays inside 
   )
 })
 
-it('a screen shows what was drawn last, whatever was drawn before', () => {
+it('DrawnRows shows what was drawn last, whatever was drawn before', () => {
   const text = fc.string({ unit: fc.constantFrom('a', 'b', ' ', '\n', '\t', '好', '🎉'), maxLength: 60 })
   fc.assert(
     fc.property(fc.array(fc.tuple(text, fc.nat(60)), { minLength: 1, maxLength: 6 }), fc.integer({ min: 8, max: 30 }), (texts, columns) => {
@@ -106,13 +106,13 @@ it('a screen shows what was drawn last, whatever was drawn before', () => {
   )
 })
 
-it('a text is laid out with its lines below each other, and what a screen would not show made visible', () => {
+it('layOut puts lines below each other, and makes invisible characters visible', () => {
   expect(layOut('ab\n\u202ecd', 2, '> ', 20)).toEqual({ rows: ['> ab', '  ‹U+202E›cd'], cursor: { row: 0, column: 4 } })
   expect(layOut('abcdefgh', 8, '> ', 6)).toEqual({ rows: ['> abcd', '  efgh'], cursor: { row: 1, column: 6 } })
   expect(layOut('好好', 1, '', 3)).toEqual({ rows: ['好', '好'], cursor: { row: 1, column: 0 } })
 })
 
-it('a search finds the newest text first, then older ones, and says when there is none', () => {
+it('HistorySearch finds the newest text first, then older ones, and says when there is none', () => {
   const search = new HistorySearch(['git log', 'ls', 'git diff', 'git diff'])
   search.type('g')
   search.type('it')
@@ -127,14 +127,14 @@ it('a search finds the newest text first, then older ones, and says when there i
   expect(search.found).toBe('git diff')
 })
 
-it('a short prompt stands once, also on a narrow screen', () => {
+it('PromptLayout shows a short prompt once, even on a narrow screen', () => {
   const io = fakeIO({ tty: true })
   io.stderr.columns = 20
   new KeyedInput(io, { prompt: '> ' }).begin()
   expect(io.err()).toBe('> ')
 })
 
-it('completes commands at the beginning, and files behind an @', async () => {
+it('completeIn completes commands at the start, and files after an @', async () => {
   const folder = await tempFolder({ 'src/a.ts': '', 'src/b.ts': '', 'my file.txt': '', '.env': '' })
   await mkdir(join(folder, 'scripts'))
   await writeFile(join(folder, 'scripts', 'x"y'), '')

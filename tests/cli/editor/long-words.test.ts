@@ -21,7 +21,7 @@ function narrow() {
   }
 }
 
-it('an address that is longer than the screen is shown once, whole, above what is typed meanwhile', () => {
+it('an address longer than the screen is shown once, complete, above what is typed meanwhile', () => {
   const { terminal, type, shown } = narrow()
   const address = `https://example.com/${'abcdefghij/'.repeat(8)}`
   const answer = `See ${address} or ask.`
@@ -35,7 +35,7 @@ it('an address that is longer than the screen is shown once, whole, above what i
   expect(shown()).toBe(wanted)
 })
 
-it('a question with an address that is longer than the screen is shown once while it is answered', async () => {
+it('a question with an address longer than the screen is shown once while it is answered', async () => {
   const { terminal, lines, type, shown } = narrow()
   const answer = lines.ask(`Is https://example.com/${'abcdefghij/'.repeat(8)} yours? `, new AbortController().signal)
   for (let round = 0; round < 3; round++) await setImmediate()

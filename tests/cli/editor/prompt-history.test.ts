@@ -8,7 +8,7 @@ const failing = (error: unknown) => {
   throw error
 }
 
-it('prompts are remembered for the next chat, in a file for their owner alone; not what looks like a key, or begins with a space', async () => {
+it('stores prompts for the next chat in a file only its owner can read, except those with keys or a leading space', async () => {
   const HOME = await tempFolder()
   const history = await openPromptHistory({ env: { HOME } }, failing)
   for (const prompt of ['one', 'two\nlines', 'two\nlines', ' hidden', 'use sk-proj-abcdefghijklmnopqrstuvwxyz0123456789'])
@@ -18,7 +18,7 @@ it('prompts are remembered for the next chat, in a file for their owner alone; n
   expect((await stat(join(HOME, '.toolloop/history'))).mode & 0o777).toBe(0o600)
 })
 
-it('the file is where the environment says, and nowhere if that is empty', async () => {
+it('uses the file in the environment, and none if that is empty', async () => {
   const folder = await tempFolder()
   const byState = await openPromptHistory({ env: { HOME: '/nowhere', XDG_STATE_HOME: folder } }, failing)
   await byState.add('one')
@@ -28,7 +28,7 @@ it('the file is where the environment says, and nowhere if that is empty', async
   expect(none.prompts).toEqual(['one'])
 })
 
-it('keeps the newest thousand, passes over lines that are none, and closes a file that others could read', async () => {
+it('keeps the newest thousand prompts, skips invalid lines, and makes a readable file private', async () => {
   const folder = await tempFolder({ history: `not json\n${Array.from({ length: 2_500 }, (_, at) => `"${at}"\n`).join('')}"cut` })
   const file = join(folder, 'history')
   const { prompts } = await openPromptHistory({ env: { TOOLLOOP_HISTORY: file } }, failing)
@@ -37,7 +37,7 @@ it('keeps the newest thousand, passes over lines that are none, and closes a fil
   expect((await stat(file)).mode & 0o777).toBe(0o600)
 })
 
-it('a chat goes on where nothing can be written, and says so once', async () => {
+it('continues a chat that can’t write the file, and says so once', async () => {
   const folder = await tempFolder({ file: '' })
   const problems: unknown[] = []
   const history = await openPromptHistory({ env: { HOME: join(folder, 'file') } }, (error) => problems.push(error))
@@ -45,7 +45,7 @@ it('a chat goes on where nothing can be written, and says so once', async () => 
   expect([history.prompts, problems.length]).toEqual([['one'], 1])
 })
 
-it('what is no file, such as /dev/null, is left as it is', async () => {
+it('does not change a device such as /dev/null', async () => {
   const { mode } = await stat('/dev/null')
   const history = await openPromptHistory({ env: { TOOLLOOP_HISTORY: '/dev/null' } }, failing)
   await history.add('one')

@@ -23,7 +23,7 @@ function typing(prompts: string[] = [], env: Record<string, string> = {}) {
   }
 }
 
-it('a Ctrl-C within what is pasted ends neither the paste nor an answer: nothing behind it is sent', async () => {
+it('Ctrl-C in a paste ends neither the paste nor an answer: nothing after it is sent', async () => {
   const { next, type, interrupts } = typing()
   type('\x1b[200~one\x03two\r\x04/quit\r')
   type('\x03three\x1b[201~')
@@ -31,7 +31,7 @@ it('a Ctrl-C within what is pasted ends neither the paste nor an answer: nothing
   expect([(await next)?.text, interrupts()]).toEqual(['onetwo\n/quit\nthree!', 0])
 })
 
-it('a Ctrl-C that comes by itself ends a paste whose end never comes', async () => {
+it('Ctrl-C by itself ends a paste without an end', async () => {
   const { next, type, interrupts } = typing()
   type('\x1b[200~never ends')
   type('\x03')
@@ -39,7 +39,7 @@ it('a Ctrl-C that comes by itself ends a paste whose end never comes', async () 
   expect([(await next)?.text, interrupts()]).toEqual(['typed', 1])
 })
 
-it('while nobody reads, a text is typed as at the prompt: searched for, over several lines, entered for later', async () => {
+it('text typed while nothing reads can be edited as at the prompt: searched, over several lines, entered for later', async () => {
   const { lines, signal, screen, next, type } = typing(['from before'])
   type('one\r')
   expect((await next)?.text).toBe('one')
@@ -50,7 +50,7 @@ it('while nobody reads, a text is typed as at the prompt: searched for, over sev
   expect([(await lines.next(signal))?.text, (await lines.next(signal))?.text]).toEqual(['from before', 'two\nthree'])
 })
 
-it('a question takes back what was entered, and is answered by what is typed behind it alone', async () => {
+it('a question takes back entered text, and is answered only by what is typed after it', async () => {
   const { lines, signal, screen, next, type } = typing()
   type('one\r')
   await next
@@ -64,7 +64,7 @@ it('a question takes back what was entered, and is answered by what is typed beh
   expect(screen()).toMatch(/Sure\? no\n> y\n {2}y$/)
 })
 
-it('a paste of several lines answers no question where pastes are not marked; a line that a program sends does', async () => {
+it('a paste of several lines answers no question if pastes are not marked; a line sent by a program does', async () => {
   const { lines, signal, screen, next, type } = typing([], { TERM: 'dumb' })
   type('one\r')
   await next
@@ -84,7 +84,7 @@ it('a paste of several lines answers no question where pastes are not marked; a 
   expect(await second.answer).toBe('y')
 })
 
-it('Ctrl-D while nobody reads ends the prompts, unless something is typed behind it', async () => {
+it('Ctrl-D while nothing reads ends the prompts, unless something is typed after it', async () => {
   const { lines, signal, next, type } = typing()
   let left = 0
   lines.onLeave = () => void left++
@@ -99,7 +99,7 @@ it('Ctrl-D while nobody reads ends the prompts, unless something is typed behind
   expect([await lines.next(signal), left]).toEqual([undefined, 2])
 })
 
-it('a prompt that has been hidden for another program is not drawn with what is written meanwhile', async () => {
+it('a prompt hidden for another program is not drawn with other output', async () => {
   const { lines, screen, next, type } = typing()
   type('one\r')
   await next
