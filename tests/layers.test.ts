@@ -49,7 +49,7 @@ const allowed: Record<string, string[]> = {
   service: ['core', 'tools', 'dialects', 'models', 'agent', 'journals', 'sessions', 'ui', 'ui/web', 'telemetry', 'recording'],
   page: ['core/text/visible.ts', 'core/runs/index.ts'],
   telemetry: ['core', 'tools', 'dialects', 'models', 'agent'],
-  testing: ['core', 'tools', 'dialects', 'models', 'agent', 'recording'],
+  testing: ['core', 'tools', 'dialects', 'models', 'agent', 'code-mode', 'recording'],
   cli: [
     'core',
     'tools',

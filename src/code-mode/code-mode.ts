@@ -6,6 +6,7 @@ import { type ToolSet, ToolView } from '../tools/registry.ts'
 import { type AnyTool, convertToOpenAITool, defineTool, type ToolDefinition } from '../tools/tool.ts'
 import { declareTool, declareTools } from './declarations.ts'
 import { executeScript, type ScriptResult, showResult } from './run-script.ts'
+import { ScriptTools } from './script-tools.ts'
 
 /** What one script may use. */
 export interface ScriptLimits {
@@ -148,7 +149,7 @@ class CodeModeTools implements ToolSet {
     const declared = declareTools(tools, this.#mostDeclared)
     this.#index = new ToolIndex(scripted)
     const search = declared === undefined ? [this.#searchTool()] : []
-    const runs = { tools: new ToolView(this.#tools, { only: tools.map(({ name }) => name), also: search }) }
+    const runs = { tools: new ScriptTools(new ToolView(this.#tools, { only: tools.map(({ name }) => name), also: search })) }
     const { scriptBytes, ...limits } = this.#limits
     const tool = defineTool({
       name: scriptName,

@@ -6,13 +6,12 @@ import { decisionsIn, type PausedAgent, pausedIn, questionOf } from '../agent/su
 import type { RunResult } from '../agent/types/options.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import type { Json } from '../core/messages.ts'
-import type { ChatModel } from '../models/chat-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { resultText } from '../tools/result-text.ts'
 import type { InlineLimits } from '../tools/sandbox/vm/script-vms.ts'
 import type { Question, ToolContext } from '../tools/tool.ts'
 import { rulesOfCalls } from './rules-of-calls.ts'
-import { scriptLoop } from './script-loop.ts'
+import { scriptLoop, scriptModel } from './script-loop.ts'
 
 /** A script, and what it may use. */
 export interface GivenScript {
@@ -24,6 +23,9 @@ export interface GivenScript {
   limits: InlineLimits
 }
 
+/** Of the result of one call, as a script is given it. */
+const mostResultBytes = 1024 * 1024
+
 /** What a script has come to. */
 export interface ScriptResult {
   /** What it has returned; absent if that is nothing. */
@@ -33,9 +35,6 @@ export interface ScriptResult {
   /** Calls that were run otherwise than it made them; absent if there were none. */
   notes?: string[]
 }
-
-/** Of the result of one call, as a script is given it. */
-const mostResultBytes = 1024 * 1024
 
 /**
  * Runs a script as a run inside the call: its turns are made by the script, not by a model. So its calls are carried out, approved, recorded and replayed
@@ -68,7 +67,7 @@ function scriptRunner({ tools, limits }: GivenScript, run: RunContext): AgentRun
   const { toolTimeoutMs, maxArgumentValues } = run.limits
   return new AgentRunner<never>(
     {
-      model: scriptItself,
+      model: scriptModel,
       name: 'script',
       tools,
       bus: run.events.bus,
@@ -85,14 +84,6 @@ function scriptRunner({ tools, limits }: GivenScript, run: RunContext): AgentRun
     scriptLoop(limits),
     { warns: false },
   )
-}
-
-/** What stands in the model's place. */
-const scriptItself: ChatModel = {
-  provider: 'script',
-  model: 'javascript',
-  capabilities: { nativeTools: true, price: { input: 0, output: 0 } },
-  generate: () => Promise.reject(new Error('A script is not asked as a model')),
 }
 
 /** `stop`: told why the run outside has to end, too. */

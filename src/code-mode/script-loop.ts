@@ -4,20 +4,32 @@ import { scriptStep, turnStep } from '../agent/step-keys.ts'
 import { otherArgumentsNote, withNote } from '../agent/told.ts'
 import { planCalls } from '../agent/turn/model-turn.ts'
 import { needsApproval } from '../agent/turn/needs-approval.ts'
+import { buildTurn } from '../agent/turn/request.ts'
 import type { Execution, Loop, Place } from '../agent/types/execution.ts'
-import type { PlannedCall, Reply, Turn } from '../agent/types/recorded.ts'
+import type { Plan, Turn } from '../agent/types/recorded.ts'
 import type { RunStep, ToolCallRecord } from '../agent/types/result.ts'
-import type { CallOutcome } from '../agent/types/running-call.ts'
 import { digestOf } from '../core/digest.ts'
-import { messageOf, ToolloopError } from '../core/errors.ts'
-import type { AssistantMessage, Content, JsonObject, ToolCall } from '../core/messages.ts'
+import { ModelError, messageOf } from '../core/errors.ts'
+import type { ScriptLine } from '../core/events.ts'
+import { type AssistantMessage, type Content, type JsonObject, noUsage, type ToolCall } from '../core/messages.ts'
+import type { ChatModel, ModelResponse } from '../models/chat-model.ts'
 import { type InlineLimits, type ScriptRound, ScriptVm } from '../tools/sandbox/vm/script-vms.ts'
 import type { RoundCall } from '../tools/sandbox/vm/vm-worker.ts'
-import { exactText, textForScript } from './result-values.ts'
+import { textForScript } from './result-values.ts'
 
 const longestLine = 200
 /** Of what a script has printed, in characters, where it has failed. */
 const shownOutput = 2_000
+
+/** What stands in a model's place: it says what the script does next. */
+const scriptItself = {
+  provider: 'script',
+  model: 'javascript',
+  capabilities: { nativeTools: true, reportsCost: true },
+}
+
+/** The model of a run whose turns are made by a script. */
+export const scriptModel: ChatModel = { ...scriptItself, generate: () => Promise.reject(new Error('A script is not asked as a model.')) }
 
 /** The loop of a run whose turns are made by a script: everything else is as if a model had made its calls. */
 export function scriptLoop(limits: InlineLimits): Loop {
@@ -26,19 +38,12 @@ export function scriptLoop(limits: InlineLimits): Loop {
     const { now } = await durable.step(scriptStep, async () => ({ now: Date.now() }))
     const code = state.history.slice().find(({ role }) => role === 'user')?.content
     const script = new ScriptTurns(execution, typeof code === 'string' ? code : '', now, limits)
-    const runCall = async (call: Parameters<typeof layers.runCall>[0]) => withExactText(await layers.runCall(call))
     try {
-      return await runLoop({ ...execution, layers: { ...layers, runCall, takeTurn: (_, place) => script.take(place) } })
+      return await runLoop({ ...execution, layers: { ...layers, takeTurn: (_, place) => script.take(place) } })
     } finally {
       script.close()
     }
   }
-}
-
-/** The text of a value is recorded so that the script is given the value. */
-function withExactText(outcome: CallOutcome): CallOutcome {
-  const { end } = outcome
-  return end.outcome === 'ok' ? { ...outcome, end: { ...end, content: exactText(end.content, end.value) } } : outcome
 }
 
 /** Takes the turns of a script: runs it until it waits for calls, or has ended. */
@@ -49,6 +54,8 @@ class ScriptTurns {
   readonly #signal: AbortSignal
   /** How many rounds the VM has been given the answers to. */
   #answered = 0
+  /** Where the calls of the last round stand. */
+  #lines: readonly number[] = []
 
   constructor(execution: Execution, code: string, now: number, limits: InlineLimits) {
     this.#execution = execution
@@ -61,31 +68,66 @@ class ScriptTurns {
     this.#vm.close()
   }
 
-  take({ iteration }: Place): Promise<Turn> {
+  take(place: Place): Promise<Turn> {
     const { durable, run } = this.#execution
-    const key = turnStep(iteration, false)
+    const key = turnStep(place.iteration, false)
     return durable.step(key, async () => {
       if (run.interruption !== undefined) return { kind: 'interrupted', why: run.interruption, text: '', unasked: true }
       const startedAt = performance.now()
       try {
-        const round = await this.#next()
-        if ('calls' in round) return await this.#callsOf(round.calls, iteration, startedAt)
-        if (!round.ok) return this.#failed(key, withOutput(round.problem, round.output))
-        const message: AssistantMessage = { role: 'assistant', content: resultJson(round, changedCalls(this.#execution.state)) }
-        return { kind: 'reply', message, planned: [], step: stepOf(iteration, startedAt, []) }
+        const response = await this.#ask(place)
+        const { text: content, toolCalls, providerData } = response
+        const plan = toolCalls.length === 0 ? { calls: [], planned: [] } : await this.#plan(toolCalls)
+        const message: AssistantMessage =
+          toolCalls.length === 0 ? { role: 'assistant', content } : { role: 'assistant', content, toolCalls: plan.calls }
+        if (providerData !== undefined) message.providerData = providerData
+        const { provider, model } = scriptItself
+        const step: RunStep = {
+          iteration: place.iteration,
+          provider,
+          model,
+          usage: noUsage,
+          finishReason: response.finishReason,
+          durationMs: performance.now() - startedAt,
+          retries: 0,
+          warnings: [],
+          toolCalls: plan.calls.map(({ id, function: { name } }) => ({ id, tool: name })),
+        }
+        return { kind: 'reply', message, planned: plan.planned, step }
       } catch (error) {
         if (run.interruption !== undefined) return { kind: 'interrupted', why: run.interruption, text: '' }
-        return this.#failed(key, messageOf(error))
+        const failure = failed(messageOf(error))
+        run.errors.set(key, failure)
+        return { kind: 'failed', text: '', error: { code: failure.code, message: failure.message } }
       } finally {
         this.#vm.rest()
       }
     })
   }
 
-  #failed(key: string, problem: string): Turn {
-    const error = new ToolloopError('tool_failed', problem)
-    this.#execution.run.errors.set(key, error)
-    return { kind: 'failed', text: '', error: { code: error.code, message: error.message } }
+  /** Whoever records the run is told what the script does as a model's responses. */
+  async #ask(place: Place): Promise<ModelResponse> {
+    const { run } = this.#execution
+    const { recorder } = run
+    if (recorder === undefined) return this.#respond()
+    const { request } = await buildTurn(this.#execution, place)
+    return recorder.watched(run, { ...scriptItself, generate: () => this.#respond() }).generate(request)
+  }
+
+  async #respond(): Promise<ModelResponse> {
+    const round = await this.#next()
+    if ('calls' in round) {
+      this.#lines = round.calls.map(({ line }) => line)
+      return {
+        text: '',
+        toolCalls: round.calls.map((call) => ({ id: idOf(call), type: 'function', function: { name: call.name, arguments: call.json } })),
+        finishReason: 'tool_calls',
+        usage: noUsage,
+        providerData: { provider: scriptItself.provider, data: { calls: round.calls.map(recordedCall) as object[] as JsonObject[] } },
+      }
+    }
+    if (!round.ok) throw failed(withOutput(round.problem, round.output))
+    return { text: resultJson(round, changedCalls(this.#execution.state)), toolCalls: [], finishReason: 'stop', usage: noUsage }
   }
 
   /** The next round of the script. One that has not been started here, or had to leave its VM, is started again with what is recorded. */
@@ -109,16 +151,16 @@ class ScriptTurns {
   #answer({ calls, answers }: RecordedRound): Promise<ScriptRound> {
     this.#answered++
     return this.#vm.goOn(
-      calls.map(({ call, id }) => ({ call, ...(answers.get(id) ?? { ok: false, text: 'The call has no result.' }) })),
+      calls.map(({ call }) => ({ call, ...(answers.get(idOf({ call })) ?? { ok: false, text: 'The call has no result.' }) })),
       this.#signal,
     )
   }
 
-  async #callsOf(calls: readonly RoundCall[], iteration: number, startedAt: number): Promise<Reply> {
+  async #plan(calls: readonly ToolCall[]): Promise<Plan> {
     const { run, state } = this.#execution
     const { toolTimeoutMs: timeoutMs, maxArgumentValues: maxValues } = run.limits
     const plan = await planCalls({
-      calls: calls.map(({ call, name, json }): ToolCall => ({ id: `call_${call}`, type: 'function', function: { name, arguments: json } })),
+      calls,
       finishReason: 'tool_calls',
       registry: run.agent.registry,
       choice: undefined,
@@ -129,33 +171,18 @@ class ScriptTurns {
     })
     if (plan.planned.length !== calls.length)
       throw new Error('The script made a call that stands for several others: make them one by one.')
-    const recorded = plan.planned.map(({ id }, at): RecordedCall => recordedCall(calls[at] as RoundCall, id))
-    const planned = plan.planned.map((call, at): PlannedCall => {
-      const line = calls[at]?.line ?? 0
-      const code = this.#code.split('\n', line)[line - 1]?.trim() ?? ''
-      return code === '' ? call : { ...call, script: { line, code: code.length > longestLine ? `${code.slice(0, longestLine)}…` : code } }
-    })
-    const message: AssistantMessage = {
-      role: 'assistant',
-      content: '',
-      toolCalls: plan.calls,
-      providerData: { provider: 'script', data: { calls: recorded as object as JsonObject[] } },
-    }
-    return { kind: 'reply', message, planned, step: stepOf(iteration, startedAt, plan.calls) }
+    return { ...plan, planned: plan.planned.map((call, at) => ({ ...call, ...this.#quoted(this.#lines[at] ?? 0) })) }
+  }
+
+  #quoted(line: number): { script?: ScriptLine } {
+    const code = this.#code.split('\n', line)[line - 1]?.trim() ?? ''
+    if (code === '') return {}
+    return { script: { line, code: code.length > longestLine ? `${code.slice(0, longestLine)}…` : code } }
   }
 }
 
-function stepOf(iteration: number, startedAt: number, calls: readonly ToolCall[]): RunStep {
-  return {
-    iteration,
-    provider: 'script',
-    model: 'javascript',
-    finishReason: calls.length > 0 ? 'tool_calls' : 'stop',
-    durationMs: performance.now() - startedAt,
-    retries: 0,
-    warnings: [],
-    toolCalls: calls.map(({ id, function: { name } }) => ({ id, tool: name })),
-  }
+function failed(problem: string): ModelError {
+  return new ModelError('tool_failed', problem, { provider: scriptItself.provider, model: scriptItself.model, retryable: false })
 }
 
 /** What the script has come to: a `ScriptResult`. */
@@ -190,16 +217,19 @@ function withOutput(problem: string, output: string): string {
 
 /** A call as the script made it. */
 interface RecordedCall {
-  /** Its id in the conversation. */
-  id: string
   call: number
   name: string
   /** Of its name and arguments. */
   digest: string
 }
 
-function recordedCall({ call, name, json }: RoundCall, id: string): RecordedCall {
-  return { id, call, name, digest: digestOf(`${name} ${json}`).slice(0, 16) }
+function recordedCall({ call, name, json }: RoundCall): RecordedCall {
+  return { call, name, digest: digestOf(`${name} ${json}`).slice(0, 16) }
+}
+
+/** The id of a call in the conversation. */
+function idOf({ call }: Pick<RoundCall, 'call'>): string {
+  return `call_${call}`
 }
 
 interface RecordedRound {
@@ -231,7 +261,7 @@ function differenceOf({ calls }: RecordedRound, round: ScriptRound): string | un
     const [before, now] = [calls[at], made[at]]
     if (before === undefined) return `\`${now?.name}\` was not called then`
     if (now === undefined) return `\`${before.name}\` was called then, and is not now`
-    if (recordedCall(now, before.id).digest !== before.digest)
+    if (recordedCall(now).digest !== before.digest)
       return before.name === now.name ? `\`${now.name}\` has other arguments` : `\`${before.name}\` was called then, \`${now.name}\` is now`
   }
   return undefined

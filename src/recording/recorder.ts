@@ -210,7 +210,7 @@ export class RecordingRecorder implements RunRecorder {
       open.endRequest()
       this.noted(run, turn, recorded.steps[turn])
     }
-    const waiting = pending.map(({ fingerprint: _, ...item }) => copyAsJson(item) as JsonObject)
+    const waiting = pending.map(({ fingerprint: _, script: __, ...item }) => copyAsJson(item) as JsonObject)
     recorded.result = {
       stopReason,
       text,

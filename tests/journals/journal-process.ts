@@ -1,6 +1,7 @@
 import { appendFileSync } from 'node:fs'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
+import { codeMode } from '../../src/code-mode/index.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { type AnyTool, defineTool, type ToolEffect } from '../../src/tools/tool.ts'
@@ -8,15 +9,17 @@ import { type AnyTool, defineTool, type ToolEffect } from '../../src/tools/tool.
 /**
  * A worker that is killed: recovers the runs in the journal, and starts runs until there are as many as asked for. Its tools write a line
  * for each start and each end to a file that outlives it. With levels, each run has another inside one of its calls, which does the same.
- * `node journal-process.ts <folder> <runs> <turns> <concurrency> <levels>`
+ * With `script`, a script makes the calls of all turns.
+ * `node journal-process.ts <folder> <runs> <turns> <concurrency> <levels> [script]`
  */
-const [folder = '.', runs = '1', turns = '3', concurrency = '1', levels = '1'] = process.argv.slice(2)
+const [folder = '.', runs = '1', turns = '3', concurrency = '1', levels = '1', mode] = process.argv.slice(2)
 const note = (line: string): void => appendFileSync(`${folder}/world.txt`, `${line}\n`)
 
 const tool = (name: string, effect: ToolEffect) =>
   defineTool({
     name,
     description: name,
+    parameters: { type: 'object' },
     effect,
     execute: async (_args, { idempotencyKey, runId, toolCallId }) => {
       note(`start ${name} ${idempotencyKey} ${runId}/${toolCallId}`)
@@ -42,7 +45,17 @@ for (let level = Number(levels); level > 1; level--) {
   const agent = new AgentRunner({ model: modelOf(inner), tools: [...tools, ...inner], ...options })
   inner = [asTool(agent, { name: 'ask', description: 'asks', effect: 'idempotent' })]
 }
-const runner = new AgentRunner({ model: modelOf(inner), tools: [...tools, ...inner], journal, ...options })
+const code = `for (let turn = 0; turn < ${turns}; turn++) {
+  await Promise.allSettled([tools.pay({ turn, sure: Math.random() < 2 }), tools.put({ turn })])
+}
+return 'done'`
+const scripting = scriptedModel(({ messages }) =>
+  messages.at(-1)?.role === 'tool' ? 'done' : { toolCalls: [{ name: 'run_script', args: { code } }] },
+)
+const runner =
+  mode === 'script'
+    ? new AgentRunner({ model: scripting, tools: codeMode(tools), journal, ...options })
+    : new AgentRunner({ model: modelOf(inner), tools: [...tools, ...inner], journal, ...options })
 
 note(`process ${process.pid}`)
 await runner.recover({ concurrency: Number(concurrency) })

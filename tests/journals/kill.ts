@@ -16,6 +16,8 @@ export interface Chaos {
   concurrency: number
   /** How many runs are inside each other. Default 1. */
   levels?: number
+  /** Whether scripts make the calls. Default false. */
+  scripts?: boolean
   kills: number
   /** A number in [0, 1) for each kill: how long the process lives. */
   random(): number
@@ -41,8 +43,18 @@ export interface Outcome {
 }
 
 /** Starts workers and kills them with SIGKILL, until so many are dead; then lets one finish, and counts. */
-export async function killWorkers({ folder, runs, turns, concurrency, levels = 1, kills, random, longestMs }: Chaos): Promise<Outcome> {
-  const given = [folder, ...[runs, turns, concurrency, levels].map(String)]
+export async function killWorkers({
+  folder,
+  runs,
+  turns,
+  concurrency,
+  levels = 1,
+  scripts = false,
+  kills,
+  random,
+  longestMs,
+}: Chaos): Promise<Outcome> {
+  const given = [folder, ...[runs, turns, concurrency, levels].map(String), ...(scripts ? ['script'] : [])]
   const start = () => spawn(process.execPath, [program, ...given], { stdio: 'inherit' })
   const finished = new Set<string>()
   const repeated: string[] = []

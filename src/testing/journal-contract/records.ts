@@ -2,6 +2,7 @@ import { AgentRunner } from '../../agent/agent-runner.ts'
 import type { Durable, DurableBody, RecordEntry } from '../../agent/journal/journal.ts'
 import { asTool } from '../../agent/sub-agents/sub-agent.ts'
 import type { RunResult } from '../../agent/types/options.ts'
+import { codeMode } from '../../code-mode/index.ts'
 import type { Json } from '../../core/messages.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { comparable, type JournalCase, type LocalProcess, type ProcessOptions, refusalOf, usageOfTurn, type World } from './kit.ts'
@@ -36,6 +37,33 @@ async function continued({ runner }: LocalProcess, runId: string): Promise<RunRe
 /** The calls of a run, without the run's id. */
 const callsOf = (world: World, runId: string) =>
   world.started.filter(({ key }) => key.startsWith(`${runId}/`)).map(({ tool, key }) => `${tool} ${key.slice(runId.length)}`)
+
+/** A script that reads and writes at once, pays, and waits for an approval. */
+const script = `const [seen, put] = await Promise.all([tools.look({ n: 1 }), tools.put({ n: 1 })])
+const paid = await tools.pay({ n: 2 }).catch((error) => error.message)
+return [seen, put, paid, await tools.refund({ n: Math.floor(Math.random() * 1000) })]`
+
+/** A process whose model writes that script. */
+function openScript(world: World, options: ProcessOptions = {}): LocalProcess {
+  const turns: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'run_script', args: { code: script } }] }, { text: 'done' }]
+  return world.open(turns, { tools: codeMode(world.tools()), ...options })
+}
+
+/** Runs the script until it waits, approves what it asks for, and lets it end, in processes that may die. */
+async function runScript(world: World, runId: string, { first = Number.POSITIVE_INFINITY, second = Number.POSITIVE_INFINITY } = {}) {
+  const starting = openScript(world, { dieAt: first })
+  await Promise.race([continued(starting, runId), starting.death.happened])
+  await starting.journal.close()
+  const asked = await continued(openScript(world), runId)
+  const approve = ({ pending }: RunResult) => pending.map((item) => ({ ...item, approved: true as const }))
+  const deciding = openScript(world, { dieAt: second })
+  await Promise.race([deciding.runner.resume(runId, { decisions: approve(asked) }), deciding.death.happened])
+  await deciding.journal.close()
+  const found = await continued(openScript(world), runId)
+  // It died before anything was decided.
+  const result = found.stopReason === 'paused' ? await openScript(world).runner.resume(runId, { decisions: approve(found) }) : found
+  return { asked, result, moments: { first: starting.death.moments, second: deciding.death.moments } }
+}
 
 function entry(position: number, value: Json): RecordEntry {
   return { position, fingerprint: `call ${position}`, value }
@@ -82,6 +110,30 @@ export const recordCases: readonly JournalCase[] = [
         expect(result.toolCalls.length).toBe(ended.toolCalls.length)
         if (missing.length === 0 && result.toolCalls.every(({ outcome }) => outcome === 'ok'))
           expect(comparable(result)).toEqual(comparable(ended))
+      }
+    },
+  },
+  {
+    name: 'a killed script is started again: no finished call runs again, every approval is asked once, and every key stays the same',
+    async run({ place, expect }) {
+      const world = await place()
+      const whole = await runScript(world, 'whole')
+      expect([whole.asked.stopReason, whole.asked.pending.length, whole.result.stopReason]).toEqual(['paused', 1, 'answered'])
+      const calls = callsOf(world, 'whole')
+      expect(calls.length).toBe(4)
+      for (const phase of ['first', 'second'] as const) {
+        for (let dieAt = 1; dieAt <= whole.moments[phase]; dieAt += 5) {
+          const runId = `${phase}-${dieAt}`
+          const { asked, result } = await runScript(world, runId, { [phase]: dieAt })
+          expect([asked.stopReason, asked.pending.length, result.stopReason, result.toolCalls.length]).toEqual(['paused', 1, 'answered', 1])
+          const made = callsOf(world, runId)
+          const doubled = made.filter((call, at) => made.indexOf(call) !== at)
+          // Two calls were in flight at once.
+          expect(doubled.length <= 2 && doubled.every((call) => /^(look|put) /.test(call))).toBe(true)
+          // The arguments of the last call are random, and so is its key.
+          expect(made.filter((call) => !call.startsWith('refund ') && !calls.includes(call))).toEqual([])
+          expect(made.filter((call) => /^(pay|refund) /.test(call)).length <= 2).toBe(true)
+        }
       }
     },
   },

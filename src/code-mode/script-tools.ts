@@ -1,0 +1,66 @@
+import { type Content, isJsonObject } from '../core/messages.ts'
+import type { ToolSet } from '../tools/registry.ts'
+import { resultText } from '../tools/result-text.ts'
+import type { AnyTool, ApprovalContext, ToolContext, ToolDefinition } from '../tools/tool.ts'
+import { exactText } from './result-values.ts'
+
+/** The tools of a script: those of a set, with results from which a script gets the values. */
+export class ScriptTools implements ToolSet {
+  readonly #set: ToolSet
+  readonly #made = new WeakMap<AnyTool, AnyTool>()
+
+  constructor(set: ToolSet) {
+    this.#set = set
+  }
+
+  get size(): number {
+    return this.#set.size
+  }
+
+  get(name: string): AnyTool | undefined {
+    const tool = this.#set.get(name)
+    return tool && this.#scripted(tool)
+  }
+
+  names(): string[] {
+    return this.#set.names()
+  }
+
+  list(): AnyTool[] {
+    return this.#set.list().map((tool) => this.#scripted(tool))
+  }
+
+  getAllSpecs(): readonly ToolDefinition[] {
+    return this.#set.getAllSpecs()
+  }
+
+  settled(): Promise<void> | undefined {
+    return this.#set.settled?.()
+  }
+
+  #scripted(tool: AnyTool): AnyTool {
+    const made = this.#made.get(tool) ?? withExactResults(tool)
+    this.#made.set(tool, made)
+    return made
+  }
+}
+
+/** The same tool with texts of its results from which a script gets the values. It has all members of the tool; its functions belong to the tool itself. */
+function withExactResults(tool: AnyTool): AnyTool {
+  const { approval } = tool
+  const own: Partial<AnyTool> = {
+    toContent: (value) => contentFor(tool, value),
+    ...(tool.execute && { execute: (args: never, ctx: ToolContext) => tool.execute?.(args, ctx) }),
+    ...(tool.reconcile && { reconcile: (args: never, ctx: ToolContext) => tool.reconcile?.(args, ctx) }),
+    ...(typeof approval === 'function' && { approval: (...given: [never, ApprovalContext]) => approval.apply(tool, given) }),
+  }
+  return Object.assign(Object.create(tool, Object.fromEntries(Object.keys(own).map((name) => [name, { writable: true }]))), own)
+}
+
+/** The data that a tool returns beside what it shows a model: of a tool with an `outputSchema`, and of one of an MCP server. Else what it shows. */
+function contentFor(tool: AnyTool, value: unknown): Content {
+  const data = tool.outputSchema !== undefined ? value : isJsonObject(value) && 'content' in value ? value.structured : undefined
+  if (tool.toContent === undefined || (typeof data === 'object' && data !== null))
+    return exactText(resultText(data ?? value), data ?? value)
+  return exactText(tool.toContent(value as never), value)
+}
