@@ -150,10 +150,23 @@ describe('pages', () => {
     expect([...files].sort()).toEqual(shown.map((name) => `tests/examples/${name}`).sort())
   })
 
-  it('the README has at most 300 lines, and a page 250', () => {
-    const long = pages.filter((page) => page !== 'docs/api.md').map((page) => ({ page, lines: read(page).split('\n').length - 1 }))
+  it('the README has at most 300 lines, and a page 250, blank ones not counted', () => {
+    const written = (page: string) =>
+      read(page)
+        .split('\n')
+        .filter((line) => line.trim() !== '').length
+    const long = pages.filter((page) => page !== 'docs/api.md').map((page) => ({ page, lines: written(page) }))
     expect(long.filter(({ page, lines }) => lines > (page === 'README.md' ? 300 : 250))).toEqual([])
   })
+
+  it.each(pages.filter((page) => page === 'README.md' || (page.startsWith('docs/') && !page.startsWith('docs/decisions/'))))(
+    '%s: a paragraph has at most three sentences, and an item of a list four',
+    (page) => {
+      expect(
+        paragraphsOf(page).filter(({ isItem, text }) => (text.match(/[.!?](?=[)"*]*(?: [A-Z`[*“]|$))/g)?.length ?? 0) > (isItem ? 4 : 3)),
+      ).toEqual([])
+    },
+  )
 
   it.each(pages)('%s: its links lead to files and headings that are there', (page) => {
     for (const [, target = ''] of prose(page).matchAll(/(?:\]\(|src=")(?!https?:)([^)"]+)[)"]/g)) {
@@ -263,6 +276,21 @@ describe('pages', () => {
     expect(read('CHANGELOG.md')).toMatch(/^## \[Unreleased\]$/m)
   })
 })
+
+/** A page's paragraphs and items of lists, without their bold beginnings and code. */
+function paragraphsOf(page: string): { isItem: boolean; text: string }[] {
+  return prose(page)
+    .split(/\n\s*\n|\n(?=- |\d+\. |\| |#|<!--)/)
+    .filter((block) => !/^\s*(?:\||#|<)/.test(block))
+    .map((block) => ({
+      isItem: /^\s*(?:- |\d+\. )/.test(block),
+      text: block
+        .trim()
+        .replace(/^(?:- |\d+\. )?(?:\*\*[^*]+\*\*)?/, '')
+        .replace(/`[^`]*`/g, '`x`')
+        .replace(/\s+/g, ' '),
+    }))
+}
 
 /** The anchors of a page's headings, as GitHub makes them. */
 function headingsOf(page: string): string[] {

@@ -38,8 +38,8 @@ import type { AgentRules, NestingPlace, OutputOptions, RunInput, RunnerOptions, 
 import type { AgentTools, Needed, ToolCallOf } from './types/typed.ts'
 
 /**
- * Drives a bounded tool loop: asks the model, runs the tools it calls, gives it the results, until it answers or a bound is reached.
- * One runner serves any number of runs at once. The constructor throws `invalid_option`, `invalid_tool` or `unknown_provider`.
+ * Runs agents: asks the model, runs the tools it calls, sends back their results, and repeats until the model answers or a limit is
+ * reached. One runner serves any number of runs at once. The constructor throws `invalid_option`, `invalid_tool` or `unknown_provider`.
  */
 export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTools> {
   readonly bus: EventBus

@@ -31,8 +31,8 @@ import type { AgentTools, FittingTools, ToolCallOf, ToolsFor } from './types/typ
 type StepState = Parameters<NonNullable<RunSettings['stopWhen']>>[0]
 
 /**
- * The class to subclass for an agent of your own: `run` drives the whole tool loop, `generate` asks for a single turn. Override what should
- * be different; each of the methods below does nothing by itself, and says when it is called, who waits for it, and what happens when it
+ * Base class for agents written as classes. `run` drives the whole tool loop, `generate` asks for a single turn. Override what should be
+ * different; each of the methods below does nothing by itself, and says when it is called, who waits for it, and what happens when it
  * throws. All of them are called with what belongs to one run, so that one agent serves any number of runs at once.
  *
  * ```ts

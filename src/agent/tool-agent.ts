@@ -59,7 +59,7 @@ const generateOptionNames: OptionNames<GenerateOptions> = {
   streamStallTimeoutMs: true,
 }
 
-/** A model with tools bound to it, asked one turn at a time: it says which tools it wants called, and calls none itself. */
+/** A model with tools bound to it, asked one turn at a time. It returns the calls and runs none. */
 export class ToolAgent<Context = unknown> {
   protected readonly options: RunnerOptions<Context>
   readonly #model: ChatModel

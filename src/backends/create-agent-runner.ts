@@ -10,7 +10,7 @@ import { type Backend, backends, type LoopOpeners, openLoop } from './open-loop.
 
 export { type Backend, backends }
 
-/** The options of a runner, and the loop that drives it. */
+/** Options of a runner, and its backend. */
 export interface BackendOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>> extends RunnerOptions<Context, Tools> {
   /** Default: `'native'`. */
   backend?: Backend
@@ -19,8 +19,8 @@ export interface BackendOptions<Context = unknown, Tools extends AgentTools = To
 const backendOptionNames: OptionNames<BackendOptions> = { ...runnerOptions, backend: true }
 
 /**
- * Creates a runner on the loop that `backend` names. Tools, messages, events, limits and results are the same on both. To switch, change
- * the option; a run that was paused on one is resumed on the other.
+ * Creates a runner with the backend that `backend` names. Tools, messages, events, limits and results are the same on both. To switch,
+ * change the option; a run that was paused on one is resumed on the other.
  *
  * | | `native` | `langchain` |
  * | --- | --- | --- |

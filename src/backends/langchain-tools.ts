@@ -12,9 +12,9 @@ export interface LangChainTool {
 }
 
 /**
- * Converts LangChain tools, for use on either backend. Names, descriptions and schemas stay the same. Arguments are validated by toolloop
- * and then by LangChain. If a tool throws, the model is told. `returnDirect` becomes `final`, the run's signal is passed on, and of a
- * returned `ToolMessage` the content is used. Add other fields by spreading: `{ ...tool, effect: 'read' }`.
+ * Converts LangChain tools, for either backend. Names, descriptions and schemas stay the same. Arguments are validated by toolloop and then
+ * by LangChain. If a tool throws, the model is told. `returnDirect` becomes `final`, the run's signal is passed on, and of a returned
+ * `ToolMessage` the content is used. Add other fields by spreading: `{ ...tool, effect: 'read' }`.
  *
  * Rejects with `missing_dependency` if `@langchain/core` is not installed, and with `invalid_tool` for an invalid tool.
  */

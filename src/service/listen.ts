@@ -5,7 +5,7 @@ import { InvalidOptionError, messageOf, ToolloopError } from '../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import type { Service } from './service.ts'
 
-/** Where a service listens. */
+/** Where the service listens. */
 export interface ListenOptions {
   /** Default: that of the configuration, else `127.0.0.1`. */
   host?: string
@@ -43,8 +43,8 @@ const maxConnections = 10_000
 const lastWordsMs = 1_000
 
 /**
- * Serves on a port of this machine. Rejects with `invalid_option` for an address that others can reach unless a token was configured, and
- * for one that can't be listened on; the service is closed then.
+ * Starts a server for a service on a port of this machine. Rejects with `invalid_option` for an address that others can reach unless a
+ * token was configured, and for one that can't be listened on; the service is closed then.
  */
 export async function listen(service: Service, options: ListenOptions = {}): Promise<ListeningService> {
   checkOptionNames(options, optionNames, '`listen`')

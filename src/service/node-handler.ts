@@ -2,15 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import type { Service } from './service.ts'
 
-/** A request of a server of Node.js; Express has put the body that it has read there as `body`. */
+/** A request to a server of Node.js. Express puts the parsed body into `body`. */
 export type NodeRequest = IncomingMessage & { body?: unknown }
 
-/** Answers a request of a server of Node.js; never rejects. `body`: what a framework has read of it. Default: the request's own `body`. */
+/** Answers a request to a server of Node.js. Never rejects. `body`: what a framework has read of it. Default: the request's own `body`. */
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, body?: unknown) => Promise<void>
 
 /**
- * The service for servers of Node.js: `node:http` itself, Express (`app.use('/agent', nodeHandler(service))`), and Fastify, whose requests and
- * replies have theirs as `raw`. A body that was read already, be it as JSON, text or bytes, is taken; the limits of the service hold for it too.
+ * Returns a request handler for servers of Node.js. `node:http` itself, Express (`app.use('/agent', nodeHandler(service))`), and Fastify,
+ * whose requests and replies have theirs as `raw`. A body that was read already, be it as JSON, text or bytes, is taken; the limits of the
+ * service hold for it too.
  */
 export function nodeHandler(service: Service): NodeHandler {
   const bodies = new WeakMap<object, string | Uint8Array>()

@@ -72,7 +72,7 @@ export interface ServiceOptions {
   times?: Optional<ServiceTimes>
 }
 
-/** How often and how long a service waits, in milliseconds. */
+/** How often the service does something, and how long it waits, in milliseconds. */
 export interface ServiceTimes {
   debounceMs: number
   pollMs: number

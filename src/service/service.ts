@@ -33,7 +33,7 @@ import { checkServiceOptions, type ServiceOptions, type ServiceTimes } from './s
 import { TelemetrySource } from './telemetry-source.ts'
 import { ByTenant } from './tenants/by-tenant.ts'
 
-/** A running service, to be mounted in any server that speaks `fetch`, or given to `listen`. */
+/** A running service: mount it in any server that uses `fetch`, or pass it to `listen`. */
 export interface Service {
   /** Answers a request; never rejects. `from`: the server's own view of the connection, as Hono passes it; its address is logged. */
   readonly fetch: (request: Request, from?: unknown) => Promise<Response>
@@ -60,8 +60,8 @@ export interface Service {
 }
 
 /**
- * Makes a service of an agent: an API compatible with OpenAI's, one for runs, and one for administration; `/openapi.json` has it all.
- * The configuration may change while it runs. Throws `invalid_option` or `invalid_tool`; a broken configuration file rejects `ready`.
+ * Creates a service for an agent: an API compatible with OpenAI's, an API for runs, and one for administration. `/openapi.json` documents
+ * it. The configuration may change while it runs. Throws `invalid_option` or `invalid_tool`; a broken configuration file rejects `ready`.
  *
  * ```ts
  * const service = createService({ model: 'openai/gpt-5.2', tools: [weather], token: process.env.MY_TOKEN })

@@ -29,8 +29,8 @@ import { checkOptionNames } from '../core/option-names.ts'
 import { processClock } from '../core/time/process-clock.ts'
 
 /**
- * Conversations in memory: for tests, and for a process whose conversations may end with it. `sqliteSessions` and `postgresSessions` do the
- * same and outlive it. Throws `invalid_option`.
+ * Stores conversations in memory, for tests and for processes whose conversations may end with them. `sqliteSessions` and
+ * `postgresSessions` do the same and outlive it. Throws `invalid_option`.
  *
  * ```ts
  * const runner = new AgentRunner({ model, tools, sessions: memorySessions() })

@@ -5,7 +5,7 @@ import type { ChatMessage, Content, JsonObject } from '../../core/messages.ts'
 import { checkCallbackNames, type OptionNames } from '../../core/option-names.ts'
 import type { HookPlace, ToolEnding, ToolTurn } from './hooks.ts'
 
-/** What a check says: nothing, and all is well; or what is to be done. */
+/** The result of a check: nothing if it passed, or what to do. */
 export type GuardrailVerdict<T> =
   | undefined
   /** Goes on with this instead. */
@@ -16,8 +16,8 @@ export type GuardrailVerdict<T> =
   | { stop: string }
 
 /**
- * Checks by a name, asked one after the other, after all hooks and entries, each seeing what those before it left. They are asked once for each
- * step, and not again when a run is resumed from its record.
+ * A named set of checks, called one after the other after all hooks and entries. Each sees what those before it changed. They are asked
+ * once for each step, and not again when a run is resumed from its record.
  *
  * Contract of all checks: awaited, for as long as an attempt at a tool may take (`toolTimeoutMs`). A check that throws, rejects, takes longer, or
  * replaces its subject with what can't be there has not passed: the call is refused, the result withheld, the run stopped. Returning nothing

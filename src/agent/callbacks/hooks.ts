@@ -21,7 +21,7 @@ export interface HookPlace<Context = unknown> {
   readonly run: RunScope
 }
 
-/** A request before it is sent. */
+/** A request before it is sent, as passed to `beforeModel`. */
 export interface ModelTurn<Context = unknown> extends HookPlace<Context> {
   /** The whole conversation as it is to be sent, the instructions first. Frozen. */
   readonly messages: readonly ChatMessage[]
@@ -31,7 +31,7 @@ export interface ModelTurn<Context = unknown> extends HookPlace<Context> {
   readonly toolChoice?: ToolChoice
 }
 
-/** What is different for this one request. The run's own conversation stays as it is. */
+/** What `beforeModel` may change for this one request. The run's own conversation stays as it is. */
 export interface ModelTurnChange {
   /** Sent instead. Put in order where calls lack results or results calls. */
   messages?: readonly MessageInput[]
@@ -41,7 +41,7 @@ export interface ModelTurnChange {
   toolChoice?: ToolChoice
 }
 
-/** A whole response. */
+/** A whole response, as passed to `afterModel`. */
 export interface ModelEnding<Context = unknown> extends HookPlace<Context> {
   readonly text: string
   /** Arguments as the model wrote them: they are not validated yet. */
@@ -50,7 +50,7 @@ export interface ModelEnding<Context = unknown> extends HookPlace<Context> {
   readonly usage?: Usage
 }
 
-/** A call before its function is run. */
+/** A call before its function runs, as passed to `beforeTool`. */
 export interface ToolTurn<Context = unknown> extends HookPlace<Context> {
   readonly toolCallId: string
   readonly tool: string
@@ -58,7 +58,7 @@ export interface ToolTurn<Context = unknown> extends HookPlace<Context> {
   readonly args: JsonObject
 }
 
-/** What a `beforeTool` hook does to a call. */
+/** What `beforeTool` may return for a call. */
 export type ToolTurnChange =
   /** The function is not run; the model is told why. */
   | { refuse: string }
@@ -67,19 +67,19 @@ export type ToolTurnChange =
   /** The function is not run: this counts as what it returned. Kept as JSON. */
   | { result: unknown }
 
-/** A call whose function has run. */
+/** A call whose function has run, as passed to `afterTool`. */
 export interface ToolEnding<Context = unknown> extends ToolTurn<Context> {
   readonly outcome: ToolCallOutcome
   /** What the model is to be given. */
   readonly content: Content
 }
 
-/** A request as it is sent. Frozen, and its lists are its own. */
+/** A request as it is sent, as passed to `aroundModel`. Frozen, and its lists are its own. */
 export interface SentRequest<Context = unknown> extends HookPlace<Context>, Readonly<Omit<ModelRequest, 'signal'>> {
   readonly model: ChatModel
 }
 
-/** A call that is about to be run, with the arguments that it is run with. Frozen, and so are they. */
+/** A call that is about to run, with its final arguments. Frozen, and so are they. */
 export interface RunningToolCall<Context = unknown> extends ToolTurn<Context> {
   readonly effect: ToolEffect
   /** As in the tool's own context: the same for every attempt, also after a crash. */
@@ -87,10 +87,11 @@ export interface RunningToolCall<Context = unknown> extends ToolTurn<Context> {
 }
 
 /**
- * Takes part in the loop. The functions of hooks are entries of the plan (`beforeModel`, `beforeTool`, `afterModel`) and of what stands around a
- * step (`aroundModel`, `aroundTool`, `afterTool`); see `PlanEntry` and `AroundEntry`. Those before are asked in the order of the hooks, each
- * seeing what those before it made of the request or the arguments, until one refuses or answers; those after in reverse; of those around, the
- * first is the outermost. They are asked once for each step, and not again when a run is resumed from its record.
+ * Functions that take part in the loop. The functions of hooks are entries of the plan (`beforeModel`, `beforeTool`, `afterModel`) and of
+ * what stands around a step (`aroundModel`, `aroundTool`, `afterTool`); see `PlanEntry` and `AroundEntry`. Those before are asked in the
+ * order of the hooks, each seeing what those before it made of the request or the arguments, until one refuses or answers; those after in
+ * reverse; of those around, the first is the outermost. They are asked once for each step, and not again when a run is resumed from its
+ * record.
  *
  * Contract of all of them: awaited, for as long as an attempt at a tool may take (`toolTimeoutMs`), the time in `next` not counted. A hook may
  * throw; it has failed then, as it has if it rejects, takes longer, or asks for what can't be done, and `onFailure` says what that means.

@@ -3,7 +3,7 @@ import type { MessageInput } from '../../core/message-input.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import type { RunResult } from '../types/result.ts'
 
-/** A run, as a history is asked about it. */
+/** A run, as passed to a history. */
 export interface HistoryRun<Context = unknown> {
   runId: string
   context: Context
@@ -12,7 +12,7 @@ export interface HistoryRun<Context = unknown> {
   parentRunId?: string
 }
 
-/** Conversations in tables of your own. */
+/** Stores conversations in tables of your own. */
 export interface AgentHistory<Context = unknown> {
   /**
    * The conversation that a run continues. Awaited when the run begins, unless its caller gives it `messages` or a `session`. Undefined: none, and

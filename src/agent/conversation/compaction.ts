@@ -121,9 +121,9 @@ export function checkedEstimate(estimate: CompactionSize['estimate']): ((message
 }
 
 /**
- * A conversation that fits into so many tokens, to be stored or passed on in place of the long one: old results shortened, then the oldest
- * rounds left out, calls and results whole, system messages and the task kept. The whole conversation where it fits; done twice, it
- * changes nothing more. The last round stays whole, also where it alone is too long. Throws `invalid_message`, and what `estimate` throws.
+ * Shortens a conversation to a number of tokens: old results are shortened first, then the oldest rounds are left out. System messages and
+ * the task stay. The whole conversation where it fits; done twice, it changes nothing more. The last round stays whole, also where it alone
+ * is too long. Throws `invalid_message`, and what `estimate` throws.
  */
 export function compactMessages(given: readonly MessageInput[], size: CompactionSize): readonly ChatMessage[] {
   const messages = toChatMessages(given)

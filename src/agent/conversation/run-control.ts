@@ -6,8 +6,8 @@ import { History } from './history.ts'
 import { type RunInput, toMessages } from './run-input.ts'
 
 /**
- * Steers a run from outside while it goes on; given to it as `control`, or taken from its stream. What is said here is taken up between two
- * steps: when a turn's calls have ended, or the model has answered, and before it is asked again.
+ * Steers a running run: pass it to the run as `control`, or take it from the stream. What is said here is taken up between two steps: when
+ * a turn's calls have ended, or the model has answered, and before it is asked again.
  *
  * What the run has not taken up when it ends is its result's `unread`, and still here: give the control to the run that goes on from it, or send
  * the messages again, not both.

@@ -3,7 +3,7 @@ import { isList } from '../../core/json.ts'
 import { asChecked, type MessageInput, toChatMessage, toChatMessages } from '../../core/message-input.ts'
 import type { ChatMessage } from '../../core/messages.ts'
 
-/** What a run is started with: a user's words, or messages to append to the conversation. */
+/** The input of a run: a text, or messages to append to the conversation. */
 export type RunInput = string | MessageInput | readonly MessageInput[]
 
 /** Throws `invalid_option` for what is no input at all, and `invalid_message`. */

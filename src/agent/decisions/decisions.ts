@@ -7,7 +7,7 @@ import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { nobodyDecided } from '../told.ts'
 import type { PendingItem } from '../types/result.ts'
 
-/** What was decided on a pending item; made from it: `{ ...item, approved: true }`. Plain JSON. */
+/** A decision on a pending item, made from it: `{ ...item, approved: true }`. `{ ...item, approved: true }`. Plain JSON. */
 export type Decision = Pick<PendingItem, 'toolCallId' | 'fingerprint'> & Verdict
 
 /** What was decided, by the kind of the item. */

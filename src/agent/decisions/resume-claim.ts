@@ -2,14 +2,14 @@ import { ToolloopError } from '../../core/errors.ts'
 import type { RunState } from '../types/result.ts'
 import { hashOf } from './decisions.ts'
 
-/** A paused state that is about to be gone on from. */
+/** A paused state that is about to be resumed. */
 export interface ResumeClaim {
   runId: string
   /** The same for every copy of this state, and for no other: a later pause of the same run has another one. */
   key: string
 }
 
-/** Says whether this caller is the one that goes on: true for the first that asks with a key, false for every later one. */
+/** Whether this caller may continue: return true for the first caller with a key, and false for all others. */
 export type Claim = (claim: ResumeClaim) => boolean | Promise<boolean>
 
 /** The run that is about to go on. */

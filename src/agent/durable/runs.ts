@@ -22,7 +22,7 @@ import { wholeResult } from '../journal/stored-result.ts'
 import { RunStream, type Watch } from '../runner/run-stream.ts'
 import type { PendingItem, RunResult } from '../types/options.ts'
 
-/** A run in the journal. */
+/** A recorded run, with its result and pending calls. */
 export interface RecordedRun extends RunSummary {
   /** What waits for a decision. */
   pending: PendingItem[]
@@ -30,16 +30,16 @@ export interface RecordedRun extends RunSummary {
   result?: StoredResult
 }
 
-/** A result as it is recorded; of an error, its code and message. */
+/** A recorded result. Of an error, it has the code and the message. */
 export type StoredResult = Omit<RunResult, 'error'> & { error?: Pick<ToolloopError, 'code' | 'message'> }
 
-/** How `recover` goes about it. */
+/** Options of `recover`. */
 export interface RecoverOptions {
   /** How many runs are carried out at once. An integer ≥ 1. Default 8. */
   concurrency?: number
 }
 
-/** A run that was taken up again: how it ended, or why it could not go on. */
+/** A run that was continued: how it ended, or why it could not continue. */
 export interface RecoveredRun {
   runId: string
   stopReason?: StopReason
@@ -60,7 +60,7 @@ const queryNames: OptionNames<RunQuery> = {
 }
 const pruneNames: OptionNames<PruneOptions> = { olderThanMs: true, keep: true }
 
-/** The runs of a runner's journal. Each method rejects with `invalid_option` without a journal that can do it. */
+/** The runs in a runner's journal. Each method rejects with `invalid_option` without a journal that can do it. */
 export class Runs {
   readonly #engine: Engine | undefined
   /** Makes a result of what is recorded of it. */

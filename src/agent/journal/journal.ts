@@ -3,14 +3,14 @@ import type { StopReason } from '../../core/events.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'
 
-/** What a step is given: the signal that ends it. */
+/** The argument of the work of a step. */
 export interface StepContext {
   readonly signal: AbortSignal
 }
 
 /**
- * The port the loop is written against. Outside `step` and `wait` the loop computes only from its input and from recorded values,
- * so that running it again over the recorded values takes it to where it was.
+ * What the loop uses of a journal. Outside `step` and `wait` the loop computes only from its input and from recorded values, so that
+ * running it again over the recorded values takes it to where it was.
  */
 export interface Durable {
   readonly runId: string
@@ -58,7 +58,7 @@ export interface Durable {
   entries?(record: string): Promise<RecordEntry[]>
 }
 
-/** One entry of the record of a call: something that the call has done. */
+/** One entry in the record of a call. */
 export interface RecordEntry {
   /** Counts the entries of a record from 0. */
   position: number
@@ -67,12 +67,12 @@ export interface RecordEntry {
   value: Json
 }
 
-/** The workflow a journal runs: the loop, from its JSON input to its JSON output. */
+/** The workflow that a journal runs: the loop, from its JSON input to its JSON output. */
 export type DurableBody = (durable: Durable, input: Json) => Promise<Json>
 
 /**
- * What the host sees of a journal that has been given the loop. `get`, `list` and `prune` are there where the journal can find its runs again:
- * `runner.resume(runId)` needs `get`, `runner.runs` all three.
+ * What a runner uses of a journal. `get`, `list` and `prune` are there where the journal can find its runs again: `runner.resume(runId)`
+ * needs `get`, `runner.runs` all three.
  */
 export interface Engine {
   /**
@@ -110,7 +110,7 @@ export interface Engine {
   close?(drained: Promise<unknown>, problem: ToolloopError): Promise<void>
 }
 
-/** A place where runs are kept. `connect` is called once by each runner. */
+/** Records runs, so that they survive the process. `connect` is called once by each runner. */
 export interface Journal {
   connect(body: DurableBody): Engine
   /**
@@ -146,7 +146,7 @@ export interface RunSummary {
   process?: RunProcess
 }
 
-/** A run as it is recorded. */
+/** A recorded run, as a journal returns it. */
 export interface KeptRun extends RunSummary {
   input: Json
   /** Of one that has ended or waits. */
@@ -155,7 +155,7 @@ export interface KeptRun extends RunSummary {
   waits: string[]
 }
 
-/** Which runs a list shows, the newest first. */
+/** Which runs to list, newest first. */
 export interface RunQuery {
   status?: RunStatus
   /** In milliseconds since 1970. */
@@ -177,14 +177,14 @@ export interface RunQuery {
   cursor?: string
 }
 
-/** A part of a list. */
+/** One page of a list of runs. */
 export interface RunPage {
   runs: RunSummary[]
   /** Where the next page begins; absent on the last. */
   next?: string
 }
 
-/** Which of the runs that have ended are deleted: those that any given bound is against. */
+/** Which runs to delete, of those that have ended. With both limits, a run that exceeds either is deleted. */
 export interface PruneOptions {
   /** How long a run is kept after it has ended, in milliseconds. */
   olderThanMs?: number

@@ -11,7 +11,7 @@ export interface BudgetAmounts {
   tokens: number
 }
 
-/** What a `Budget` allows; at least one of the two. */
+/** Options of a `Budget`: at least one of the two. */
 export interface BudgetOptions extends Optional<BudgetAmounts> {
   /** What has been used of it already, as an earlier process stored it. Default: nothing. */
   spent?: Optional<BudgetAmounts>
@@ -46,7 +46,7 @@ interface Waiter {
   end(reservation: Reservation | undefined): void
 }
 
-/** A request was not sent: a budget of the run, or its `limits`, do not allow it. What `next()` of `aroundModel` rejects with. */
+/** A request was not sent, because a budget of the run or its `limits` did not allow it. What `next()` of `aroundModel` rejects with. */
 export class BudgetSpentError extends ToolloopError {
   override readonly name = 'BudgetSpentError'
   /** The option that does not allow it, of this run or of one that it is nested in. */
@@ -75,8 +75,8 @@ let made = 0
 const nothing: BudgetAmounts = { costUsd: 0, tokens: 0 }
 
 /**
- * What several runs may use up together: those of a user, of a day, of a project. Given to each as `budget`. Before each request its estimate
- * is set aside, so that runs at once can't all spend what is left; afterwards what it has really used takes the place of that.
+ * A budget that several runs share, such as the runs of a user, a day or a project. Given to each as `budget`. Before each request its
+ * estimate is set aside, so that runs at once can't all spend what is left; afterwards what it has really used takes the place of that.
  *
  * ```ts
  * const budget = new Budget({ costUsd: 20 })

@@ -82,7 +82,7 @@ export interface ControlSettings<Context = unknown> {
   telemetry?: Telemetry
 }
 
-/** A call that needs an approval, as `approve` is asked about it. */
+/** A call that needs an approval, as passed to `approve`. */
 export interface ApprovalRequest<Context = unknown> {
   toolCallId: string
   tool: string
@@ -95,9 +95,10 @@ export interface ApprovalRequest<Context = unknown> {
 }
 
 /**
- * What `approve` decides: the same as a decision given to `resume`. The reason is told to the model. With `args`, the approved call runs with those
- * arguments, and the model is told so. With `remember`, the same call needs no approval any more in this run. `by` and `note` are kept with the call.
- * A decision that can't be carried out, because the arguments don't fit the tool or there is anything else in it, refuses the call.
+ * The return value of `approve`: the same as a decision passed to `resume`. The reason is told to the model. With `args`, the approved call
+ * runs with those arguments, and the model is told so. With `remember`, the same call needs no approval any more in this run. `by` and
+ * `note` are kept with the call. A decision that can't be carried out, because the arguments don't fit the tool or there is anything else
+ * in it, refuses the call.
  */
 export type ApprovalDecision = boolean | ({ approved: boolean; reason?: string; args?: JsonObject; remember?: boolean } & Signature)
 

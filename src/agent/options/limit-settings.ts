@@ -60,7 +60,10 @@ export interface LimitSettings {
   streamStallTimeoutMs?: number
 }
 
-/** The limits of a run. If several are reached at once, it ends with the first of `deadline`, `budget`, `max_iterations` and `repeated_calls`. */
+/**
+ * The limits of a run. If several are reached at once, it ends with the first of `deadline`, `budget`, `max_iterations` and
+ * `repeated_calls`.
+ */
 export interface RunLimits {
   /** Milliseconds for the whole run, which then ends with `deadline`; whatever is running is aborted. */
   deadlineMs?: number
@@ -89,8 +92,8 @@ export interface RunLimits {
 }
 
 /**
- * Results that are too long for the conversation: kept aside, and read by the model in parts with the tool `read_result`. They are kept until
- * the run ends, in its journal if it has one.
+ * How results that are too long for the conversation are stored, for the model to read in parts with the tool `read_result`. They are kept
+ * until the run ends, in its journal if it has one.
  */
 export interface LargeResultOptions {
   /** A result with more bytes of text (UTF-8) is kept; `read_result` returns at most so many at once. At most `maxResultBytes`, the default. */

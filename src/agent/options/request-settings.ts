@@ -77,12 +77,12 @@ export interface RequestSettings {
   providerOptions?: JsonObject
 }
 
-/** How tools reach the model, and how its calls come back. */
+/** How tools are described to the model, and how it writes calls. */
 export type ToolCalling = 'auto' | 'native' | 'tags' | 'json' | (string & {}) | Dialect
 
 /**
- * What is sent of a long conversation: old results are shortened, then the oldest rounds left out, calls and results whole; system messages
- * and the task stay. Done when it is estimated to be too long, and when the provider says so.
+ * How a long conversation is shortened for each request: old results first, then the oldest rounds, calls and results together. System
+ * messages and the task stay. Done when it is estimated to be too long, and when the provider says so.
  */
 export interface CompactionOptions {
   /** Maximum number of tokens of conversation that are sent. Default: three quarters of the model's context window; no limit if that is not known. */

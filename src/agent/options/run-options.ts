@@ -13,7 +13,7 @@ import type { AgentTools, ToolsFor } from '../types/typed.ts'
 import { type RunSettings, runSettings } from './run-settings.ts'
 import { checksOf } from './setting-row.ts'
 
-/** What one run can be given: every setting of a runner, and what belongs to this run alone. */
+/** Options of one run: every setting of a runner, and those of this run alone. */
 export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>> extends RunSettings<Context> {
   /** Aborts the run. */
   signal?: AbortSignal
@@ -67,7 +67,7 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
   forwardEvents?: boolean
 }
 
-/** Of a run, or one that is resumed, whose answer has a schema. */
+/** Options of a run whose answer has a schema. */
 export interface OutputOptions<S extends OutputSchema = OutputSchema> {
   /**
    * The schema of the answer: `result.output` is then what it makes of the answer. It is not stored: give it to `resume` again.
@@ -81,7 +81,7 @@ export interface OutputOptions<S extends OutputSchema = OutputSchema> {
   output: S
 }
 
-/** What a paused run continues with. What is not given stays as it was. */
+/** Options of `resume`. What is not given stays as it was. */
 export interface ResumeOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>>
   extends Omit<RunOptions<Context, Tools>, 'messages' | 'runId' | 'session' | 'instructions'> {
   /** Decisions on pending calls, in any order, such as `{ ...item, approved: true }`. Calls without a decision stay pending. */

@@ -5,10 +5,10 @@ import { type LimitSettings, limitSettings } from './limit-settings.ts'
 import { type RequestSettings, requestSettings } from './request-settings.ts'
 import type { SettingRows } from './setting-row.ts'
 
-/** What a run can be given, and a runner for all its runs; the run's value wins. */
+/** Settings of a runner that a run can override. */
 export interface RunSettings<Context = unknown> extends Sampling, LimitSettings, RequestSettings, ControlSettings<Context> {}
 
-/** The options of the loop, by another name. */
+/** The options of the loop, by an older name. */
 export type ReActOptions<Context = unknown> = RunSettings<Context>
 
 const sampling = Object.fromEntries(Object.keys(samplingNames).map((name) => [name, { check: unchecked, stored: 'json' }]))

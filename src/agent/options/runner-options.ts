@@ -12,7 +12,7 @@ import type { AgentTools, RequiredContext, ToolsFor } from '../types/typed.ts'
 import { type RunSettings, runSettings } from './run-settings.ts'
 import { checksOf } from './setting-row.ts'
 
-/** What an `AgentRunner` is made of. Its settings are the defaults of its runs. */
+/** Options of an `AgentRunner`. Its settings are the defaults of its runs. */
 export interface RunnerOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>> extends RunSettings<Context> {
   /** A model, or what `createModel` accepts, such as `'openai/gpt-5.2'`. Give either `model` or `models`. */
   model?: AnyModel
@@ -114,7 +114,7 @@ export interface AgentRules<Context = unknown>
     'hooks' | 'plan' | 'around' | 'guardrails' | 'limits' | 'maxIterations' | 'activeTools' | 'stopWhen'
   > {}
 
-/** A run that continues without its caller, as `restore` is asked about it. */
+/** A run that continues without its caller, as passed to `restore`. */
 export interface RunToRestore {
   runId: string
   /** As the run was started with. */
@@ -139,7 +139,7 @@ interface OwnOptions<Context>
 export type RestoredName = keyof OwnOptions<unknown>
 
 /**
- * What `restore` supplies: of these, at least what the run was started with. What the run was not started with is not used. Not among them is
- * what belongs to the caller: `signal`, `control`, `onText`, `recorder`.
+ * What `restore` returns: at least what the run was started with. What the run was not started with is not used. Not among them is what
+ * belongs to the caller: `signal`, `control`, `onText`, `recorder`.
  */
 export type Restored<Context = unknown> = OwnOptions<Context> & RequiredContext<Context>

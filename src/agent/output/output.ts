@@ -12,10 +12,10 @@ import { acceptSchema, problemOfWritten } from '../../tools/schema/written-schem
 import { type AnyTool, defineTool, type JsonSchema } from '../../tools/tool.ts'
 import { answerGivenText } from '../told.ts'
 
-/** What `output` takes: a Standard Schema (zod, valibot, arktype, …) or a plain JSON Schema. */
+/** The schema of an answer: a Standard Schema (zod, valibot, arktype, …) or a plain JSON Schema. */
 export type OutputSchema = StandardSchemaV1 | JsonSchema
 
-/** What the schema makes of an answer. */
+/** The value that a schema makes of an answer. */
 export type OutputOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromSchema<S>
 
 /** The output of a run with such a schema: undefined where there was no answer that fits. Without one (`never`): text. */

@@ -4,8 +4,8 @@ import type { PlainError } from '../types/recorded.ts'
 import type { RunResult } from '../types/result.ts'
 
 /**
- * A run that ended with an error, where that is thrown: with `throwOnError`, and when a model in the middle of a run turned out not to be
- * set up. `code` and `fault` are those of the error, which is the `cause`.
+ * A run that ended with an error, thrown with `throwOnError` and when a model turns out not to be set up in the middle of a run. `code` and
+ * `fault` are those of the error, which is the `cause`.
  */
 export class RunError extends ToolloopError {
   override readonly name = 'RunError'

@@ -4,7 +4,7 @@ import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { EventTap } from '../types/event-tap.ts'
 
-/** A run that goes on in this process. */
+/** A run that is running in this process. */
 export interface ActiveRun {
   runId: string
   /** When it began here, in milliseconds since 1970. */

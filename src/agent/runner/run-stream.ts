@@ -18,10 +18,11 @@ export interface Watch {
 }
 
 /**
- * A run to be watched. Iterate it for events, `.text` for the visible text alone, or `.partialOutput` for an answer with a schema; `.result` settles as `run()` does, whether or not
- * anything is iterated. Leaving an iteration (`break`, `return`, an exception) aborts the run. Only one of these can be iterated, once; a run
- * that is sent in responses (`toResponse`) can't be iterated.
- * What came before it is iterated is there still; by then, neighbouring pieces of a text are one, and of a tool's reports there is the latest.
+ * A run as a stream of events, text and partial output. Iterate it for events, `.text` for the visible text alone, or `.partialOutput` for
+ * an answer with a schema; `.result` settles as `run()` does, whether or not anything is iterated. Leaving an iteration (`break`, `return`,
+ * an exception) aborts the run. Only one of these can be iterated, once; a run that is sent in responses (`toResponse`) can't be iterated.
+ * What came before it is iterated is there still; by then, neighbouring pieces of a text are one, and of a tool's reports there is the
+ * latest.
  *
  * If the run ends with `model_error`, `refused` or `aborted`, the iteration throws a `RunError` after its last item. It does not throw if the
  * run was aborted by the caller's own `signal`.

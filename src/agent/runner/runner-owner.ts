@@ -9,7 +9,7 @@ import { RunError } from '../run/run-error.ts'
 import type { ResumeOptions, RunInput, RunOptions, RunResult, RunState } from '../types/options.ts'
 import type { DurableInput } from './durable-run.ts'
 
-/** A run on its way through an agent's `perform`. */
+/** A run that passes through an agent's `perform`. */
 export interface PerformedRun<Context = unknown> {
   /** What it is started with; absent for one that continues. */
   readonly input?: RunInput
@@ -19,7 +19,7 @@ export interface PerformedRun<Context = unknown> {
   readonly options: RunOptions<Context>
 }
 
-/** Carries a run out, with another input or other options if they are given. A run that a journal continues by itself has what it has. */
+/** Runs it, with another input or other options if they are given. A run that a journal continues by itself has what it has. */
 export type PerformRun<Context = unknown> = (changed?: Optional<Pick<PerformedRun<Context>, 'input' | 'options'>>) => Promise<RunResult>
 
 /** The agent that a runner is a part of. */

@@ -1,7 +1,7 @@
 import { InvalidOptionError } from '../../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 
-/** The session of a run, and what happens when another run is going on in it. */
+/** The session of a run, and what to do if another run is using it. */
 export interface SessionOptions {
   id: string
   /**
@@ -41,7 +41,7 @@ export function checkId(id: unknown, option = 'session'): asserts id is string {
   if (!isId) throw new InvalidOptionError(option, `a text of 1 to ${longestId} characters, without NUL and lone surrogates`, id)
 }
 
-/** What every place for sessions takes. */
+/** Options of every session store. */
 export interface ExpiryOptions {
   /**
    * A session that has not changed for so many milliseconds is deleted, but for one that a run has. From then on it is not there; what it

@@ -1,7 +1,7 @@
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 
 /**
- * Where `Sessions` keeps conversations. Each call is one transaction: it happens as a whole, and has outlived the process when it resolves.
+ * Stores conversations for `Sessions`. Each call is one transaction: it happens as a whole, and has outlived the process when it resolves.
  * One instance is one owner of claims; those of a process that dies, or of an instance that is closed, hold nobody up. Messages,
  * compactions and drafts are JSON texts, which no store looks into. Rejects with `session_failed` where the store can't be read or written.
  */
@@ -33,7 +33,7 @@ export interface SessionStore {
   close(): Promise<void>
 }
 
-/** Who claims a session. */
+/** The run that claims a session. */
 export interface ClaimRequest {
   runId: string
   /** The run is recorded in a journal: what it claims stays its own when its process dies, until it has been taken up and has ended. */
@@ -48,7 +48,7 @@ export interface ClaimRequest {
   again?: boolean
 }
 
-/** How a session is let go of. */
+/** How a session is released. */
 export interface UnclaimOptions {
   /** The run has not ended, and the session stays its own, as if its process had died. */
   keeps: boolean
@@ -56,14 +56,14 @@ export interface UnclaimOptions {
   untouched?: boolean
 }
 
-/** A run that has a session. `token` is a new one with each claim: who has an older one has lost the session. */
+/** A run that holds a session. `token` is a new one with each claim: who has an older one has lost the session. */
 export interface Claim {
   id: string
   runId: string
   token: string
 }
 
-/** The session that a run has got. */
+/** The session that a run now holds. */
 export interface Claimed {
   kind: 'claimed'
   token: string
@@ -74,7 +74,7 @@ export interface Claimed {
   compaction?: string
 }
 
-/** Why a run does not get the session. */
+/** Why a run can't have the session. */
 export type NotClaimed =
   /** Another run has it, or another caller with the same run. `alive`: whether that one's process is. Of dead ones only those of durable runs count. */
   | { kind: 'busy'; runId: string; durable: boolean; alive: boolean }
@@ -89,7 +89,7 @@ export type NotClaimed =
   /** The session that was asked for is not there. */
   | { kind: 'gone' }
 
-/** What a run has added. */
+/** The messages a run has added. */
 export interface Added {
   messages: readonly string[]
   /** Absent: as it was; with `at`, none. */
@@ -98,28 +98,28 @@ export interface Added {
   at?: number
 }
 
-/** What a run that waits has come to. */
+/** The state of a waiting run. */
 export interface Draft {
   /** The same for the same pending calls, and for no others. */
   waitsFor: string
   value: string
 }
 
-/** Whether it was kept: of a run that is in the session already, nothing more is. */
+/** Whether the messages were stored. A run that is already in the session adds nothing more. */
 export type Kept = 'kept' | 'stored' | 'lost'
 
-/** How messages are appended outside of runs. */
+/** How to append messages outside of a run. */
 export interface AppendOptions {
   isNew: boolean
   compaction?: string
 }
-/** What came of it. */
+/** The result of `append`. */
 export type Appended = { kind: 'appended' } | { kind: 'exists' }
 
-/** `idle`, unless a run is going on in it, or waits for a decision. */
+/** `idle`, unless a run is using the session (`running`) or waits for a decision in it (`waiting`). */
 export type SessionStatus = 'idle' | 'running' | 'waiting'
 
-/** A session as a list shows it. Times are in milliseconds since 1970. */
+/** A session in a list. Times are in milliseconds since 1970. */
 export interface SessionSummary {
   id: string
   status: SessionStatus
@@ -132,7 +132,7 @@ export interface SessionSummary {
   updatedAt: number
 }
 
-/** A session as a store has it. */
+/** A session, as a store returns it. */
 export interface StoredSession extends SessionSummary {
   /** Its own number. */
   session: number
@@ -143,7 +143,7 @@ export interface StoredSession extends SessionSummary {
   resumedAt?: number
 }
 
-/** Which sessions a list shows, those that changed last first. */
+/** Which sessions to list, last changed first. */
 export interface SessionQuery {
   /** What their ids begin with, such as `'user-17/'`. */
   prefix?: string
@@ -157,7 +157,7 @@ export interface SessionQuery {
   cursor?: string
 }
 
-/** A part of a list. */
+/** One page of a list of sessions. */
 export interface SessionPage {
   sessions: SessionSummary[]
   /** Where the next page begins; absent on the last. */

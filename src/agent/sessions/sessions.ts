@@ -39,7 +39,7 @@ export interface WaitingRun {
   resumedAt?: number
 }
 
-/** Which messages are read. */
+/** Which messages to read. */
 export interface ReadOptions {
   /** The position of the first, from 0. Default 0. */
   from?: number
@@ -47,7 +47,7 @@ export interface ReadOptions {
   to?: number
 }
 
-/** Where a session is forked, and under which id the fork is kept. */
+/** Where to fork a session, and the id of the fork. */
 export interface ForkOptions {
   /** The first message that the fork does not have: its position, or the `id` of a user's message. Default: the fork has all. */
   at?: number | string
@@ -69,7 +69,7 @@ const pruneNames: OptionNames<{ olderThanMs: number }> = { olderThanMs: true }
 const statuses: readonly unknown[] = ['idle', 'running', 'waiting']
 
 /**
- * Conversations that are kept: given to a runner as `sessions`, they are continued by `run(input, { session: id })`. `memorySessions`,
+ * Stored conversations: pass them to a runner as `sessions`, and continue one with `run(input, { session: id })`. `memorySessions`,
  * `sqliteSessions` and `postgresSessions` make one; `new Sessions(store)` makes one on a store of your own.
  *
  * An id is any text of 1 to 512 UTF-16 code units, without NUL and lone surrogates. Every method rejects with `invalid_option` for another,

@@ -28,7 +28,7 @@ export interface ConversationTaker<Context = unknown> {
   readonly handoffRules?: AgentRules<Context>
 }
 
-/** How an agent is offered to take the conversation over. */
+/** Options of `handoff`. */
 export interface HandoffOptions {
   /** The agent's name, in the result's `agent` and in the tool's name, `hand_off_to_NAME`. `a-z A-Z 0-9 _ -`, at most 52 characters. */
   name: string
@@ -43,9 +43,9 @@ interface HandoffTool extends Tool<never> {
 }
 
 /**
- * A tool with which the model hands the conversation to another agent. From the next turn on, that agent's model, instructions and tools are
- * used. Its hooks, guardrails, limits, `activeTools` and `stopWhen` hold around its turns and calls; those of the run stay around them. The
- * result's `agent` names the agent that has the conversation at the end: start the next run with it.
+ * Makes a tool with which the model hands the conversation over to another agent. From the next turn on, that agent's model, instructions
+ * and tools are used. Its hooks, guardrails, limits, `activeTools` and `stopWhen` hold around its turns and calls; those of the run stay
+ * around them. The result's `agent` names the agent that has the conversation at the end: start the next run with it.
  *
  * The agent's `input` guardrails check what was said to the run so far; if they refuse it, or would replace it, the run ends `refused`. Its limits
  * count from the handoff. Throws `invalid_tool`.

@@ -29,7 +29,7 @@ export interface RunnableAgent<Context = unknown> {
   resume(state: RunState | string | undefined, options?: ResumeOptions<NoInfer<Context>>): Promise<RunResult>
 }
 
-/** How an agent is offered to another as a tool. */
+/** Options of `asTool`. */
 export interface AsToolOptions<Context = unknown, S = TaskSchema> {
   name: string
   /** What the agent is for: the model decides by it. */
@@ -66,9 +66,9 @@ const asToolOptionNames: OptionNames<AsToolOptions> = {
 }
 
 /**
- * An agent as a tool of another. Its run draws on the budget of the run it is called in, ends with it, asks the same `approve` where it has
- * none of its own, and its usage is added to the call and to that run's result. Hooks and guardrails are its own. One that does not come to
- * an answer is a failed call, and the model is told how it ended.
+ * Makes an agent a tool of another agent. Its run draws on the budget of the run it is called in, ends with it, asks the same `approve`
+ * where it has none of its own, and its usage is added to the call and to that run's result. Hooks and guardrails are its own. One that
+ * does not come to an answer is a failed call, and the model is told how it ended.
  *
  * If the agent pauses, the run outside pauses with it: the agent's items are among its `pending`, each with a `path`, and are decided like any other.
  */

@@ -3,13 +3,13 @@ import type { Json, JsonObject } from '../../core/messages.ts'
 import type { ModelResponse } from '../../models/chat-model.ts'
 import type { ModelTurn, ModelTurnChange, RunningToolCall, SentRequest, ToolTurn } from '../callbacks/hooks.ts'
 
-/** What an entry of `plan` decides on a request. */
+/** What an entry of `plan` may return for a request. */
 export type RequestPlan =
   | ModelTurnChange
   /** Nothing is sent, and the run ends: stop reason `refused`, error code `guardrail`. */
   | { stop: string }
 
-/** What an entry of `plan` decides on a call. `args` may come with `ask` or `result`; a refusal counts whatever comes with it. */
+/** What an entry of `plan` may return for a call. `args` may come with `ask` or `result`; a refusal counts whatever comes with it. */
 export type CallPlan =
   /** The call is not run; the model is told why. */
   | { refuse: string }
@@ -26,9 +26,9 @@ export type CallPlan =
   | { ask: Json }
 
 /**
- * Decides what a run does, before any of it is done. What it decides is recorded, so that a run that continues in another process does the same.
- * Entries are asked in their order, after the hooks and before the guardrails. Each sees what those before it made of the request or the
- * arguments, until one refuses, answers or asks.
+ * Decides what a run does, before any of it is done. What it decides is recorded, so that a run that continues in another process does the
+ * same. Entries are asked in their order, after the hooks and before the guardrails. Each sees what those before it made of the request or
+ * the arguments, until one refuses, answers or asks.
  */
 export interface PlanEntry<Context = unknown> {
   /** In the log and in messages. */
@@ -55,8 +55,8 @@ export interface PlanEntry<Context = unknown> {
 }
 
 /**
- * Wraps model requests and tool functions while they are carried out. It never waits for people: that is what `plan` is for. The first entry is
- * the outermost; hooks stand outside of all entries.
+ * Wraps model requests and tool functions while they run. It never waits for people: that is what `plan` is for. The first entry is the
+ * outermost; hooks stand outside of all entries.
  */
 export interface AroundEntry<Context = unknown> {
   /** In the log and in messages. */

@@ -11,7 +11,7 @@ export interface Spent {
 
 export type { ToolCallOutcome }
 
-/** One call of a run: what the model asked for, what became of it, and what the model was told. */
+/** One call of a run: what the model asked for, how it ended, and what the model was told. */
 export interface ToolCallRecord {
   id: string
   tool: string
@@ -38,7 +38,7 @@ export interface ToolCallRecord {
   callKey?: CallKey
 }
 
-/** One model request. */
+/** One model request of a run. */
 export interface RunStep {
   iteration: number
   provider: string
@@ -58,7 +58,7 @@ export interface RunStep {
   toolCalls: { id: string; tool: string }[]
 }
 
-/** A call the caller has to deal with before the run can go on. */
+/** A call that waits for your application before the run can continue. */
 export interface PendingItem {
   /** `budget`: no call, but a request that the run's `budget` does not allow; to be approved when that has been raised. */
   kind: 'approval' | 'client_tool' | 'question' | 'budget'
@@ -79,7 +79,7 @@ export interface PendingItem {
   script?: ScriptLine
 }
 
-/** A paused run as plain JSON: to be stored, and given to `resume` in any process. What it holds is for no one's eyes but the program's. */
+/** A paused run as plain JSON: store it, and pass it to `resume` in any process. What it holds is for no one's eyes but the program's. */
 export interface RunState {
   version: 1
   runId: string
@@ -148,7 +148,7 @@ interface UnansweredRun<Output, Call> extends RunOutcome<Call> {
 }
 
 /**
- * What a run came to, however it ended: `stopReason` narrows `output` and `error`. `Call`: its calls, where the compiler knows its tools.
+ * The result of a run, however it ended. `stopReason` narrows `output` and `error`. `Call`: its calls, where the compiler knows its tools.
  *
  * ```ts
  * const result = await runner.run('…', { output: schema })

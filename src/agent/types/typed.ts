@@ -49,7 +49,7 @@ type SucceededCallOf<T extends AnyTool> = T extends AnyTool
     : SucceededCall<T['name'], JsonArguments<WrittenArguments<T>>, ValueOf<T>>
   : never
 
-/** A call whose function has returned. */
+/** A call whose tool has returned. */
 export interface SucceededCall<Name extends string, Args, Value> extends Omit<ToolCallRecord, 'tool' | 'args' | 'outcome' | 'value'> {
   tool: Name
   outcome: 'ok'
@@ -68,7 +68,7 @@ export interface UnsuccessfulCall extends ToolCallRecord {
   value?: undefined
 }
 
-/** A call of a tool that a run has besides its agent's. */
+/** A call of a tool that the run adds to the agent's own. */
 export interface BuiltInCall extends ToolCallRecord {
   tool: 'read_result' | `final_answer${string}`
 }

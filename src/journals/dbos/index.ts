@@ -7,7 +7,7 @@ import { defaultLogger, type Logger, redacting } from '../../core/logger.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { DbosStore } from './dbos-store.ts'
 
-/** What `dbosJournal` takes. */
+/** Options of `dbosJournal`. */
 export interface DbosJournalOptions {
   /**
    * The address of the database, such as `postgres://user:password@host:5432/name`: of the server itself or a pooler in session mode, because
@@ -63,10 +63,10 @@ const optionNames: OptionNames<DbosJournalOptions> = {
 }
 
 /**
- * A journal in PostgreSQL, for agents in several processes on several machines: each run is executed by one of them, as a workflow of DBOS;
- * when that dies, another takes its runs over within seconds. Needs the packages `@dbos-inc/dbos-sdk` and `pg`; throws `missing_dependency`
- * without them, and `invalid_option`. The database is reached by the first run; what is wrong with it is told then, with `journal_failed`.
- * Its connections keep the process alive until `close()`.
+ * Records runs in PostgreSQL, for processes on several machines. Each run is executed by one process, as a workflow of DBOS; if that
+ * process dies, another continues it within seconds. Needs the packages `@dbos-inc/dbos-sdk` and `pg`; throws `missing_dependency` without
+ * them, and `invalid_option`. The database is reached by the first run; what is wrong with it is told then, with `journal_failed`. Its
+ * connections keep the process alive until `close()`.
  *
  * ```ts
  * const journal = dbosJournal({ url: process.env.DATABASE_URL ?? '', agent: 'refunds' })

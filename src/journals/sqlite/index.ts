@@ -8,7 +8,7 @@ import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { fileOptions } from '../../sqlite/sqlite-file.ts'
 import { SqliteStore } from './sqlite-store.ts'
 
-/** What `sqliteJournal` takes. */
+/** Options of `sqliteJournal`. */
 export interface SqliteJournalOptions {
   /**
    * The file, on a local disk. It is created, with its folder, if it doesn't exist, and only its owner can read it. SQLite and the journal
@@ -61,9 +61,10 @@ const optionNames: OptionNames<SqliteJournalOptions> = {
 }
 
 /**
- * A journal in an SQLite file, without a server. Several processes may use it at once, each run being carried out by one of them; when that
- * dies, another that has begun to execute runs resumes its runs within seconds; `runner.recover()` does so at once. Throws `invalid_option`. The file is opened by the first run: a full disk, a file
- * that is locked, damaged, read-only, of a newer version or of another program is told then, with `journal_failed`.
+ * Records runs in an SQLite file, without a server. Several processes may use it at once, each run being carried out by one of them; when
+ * that dies, another that has begun to execute runs resumes its runs within seconds; `runner.recover()` does so at once. Throws
+ * `invalid_option`. The file is opened by the first run: a full disk, a file that is locked, damaged, read-only, of a newer version or of
+ * another program is told then, with `journal_failed`.
  *
  * ```ts
  * const runner = new AgentRunner({ model, tools, journal: sqliteJournal({ file: 'data/runs.sqlite' }) })

@@ -25,10 +25,10 @@ import { openClientTool } from './client-tools.ts'
 import { type FoundSkills, type OpenedTools, openTools, toolsKey } from './open-tools.ts'
 import { ToolSources } from './tool-sources.ts'
 
-/** The agent on the current model, as clients name it. */
+/** The name by which clients address the agent on the current model. */
 export const defaultAgent = 'toolloop'
 
-/** What of a runner the embedding program may give; the rest is the service's. */
+/** The options of a runner that the embedding program may set; the service sets the rest. */
 export type AgentOptions = Omit<RunnerOptions, 'model' | 'models' | 'tools' | 'bus' | 'logger' | 'journal' | 'restore' | 'approve'>
 
 const {

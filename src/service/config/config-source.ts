@@ -23,7 +23,7 @@ import { mostAliases, parseConfig } from './parse-config.ts'
 import { readAtStart } from './service-limits.ts'
 import { FileWatch, type WatchTimes } from './watch-file.ts'
 
-/** How the configuration stands. */
+/** The state of the configuration. */
 export interface ConfigState {
   /** The file's path; null: the service was given none. */
   file: string | null

@@ -5,7 +5,7 @@ import type { ModelSettings } from '../../models/settings.ts'
 import type { McpServer } from '../../tools/mcp/server-config.ts'
 import type { TokenEntry } from '../http/auth.ts'
 
-/** What a `toolloop.yaml` says; `config/toolloop.yaml` explains every field, `config/toolloop.schema.json` is its shape. */
+/** The content of a `toolloop.yaml`. `config/toolloop.yaml` explains every field, `config/toolloop.schema.json` is its schema. */
 export interface Config {
   /** A name of `models`, `provider/model`, or settings. */
   model?: string | ModelSettings
@@ -91,7 +91,7 @@ export interface ServiceConfig {
   mcp?: boolean | McpRouteConfig
 }
 
-/** `service.mcp` of the configuration: what MCP clients are offered. */
+/** `service.mcp` in the configuration: what MCP clients can use. */
 export interface McpRouteConfig {
   /** Names of tools. Default: all that need no approval. */
   tools?: readonly string[]

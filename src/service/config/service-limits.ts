@@ -4,7 +4,7 @@ import type { RateLimits } from '../http/rate-limit.ts'
 import type { RunBounds, RunPlace } from '../run-bounds.ts'
 import type { Config, ServiceConfig } from './config.ts'
 
-/** The bounds of the service, defaults filled in. */
+/** The limits of the service, with defaults filled in. */
 export interface ServiceLimits extends RateLimits, OriginRules {
   host: string
   port: number

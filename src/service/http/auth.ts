@@ -6,10 +6,10 @@ import { HttpProblem, type Problem } from './problem.ts'
 /** `run`: the API under `/v1`. `metrics`: `/metrics` alone. `admin`: all of it, that of everybody's runs, and the configuration. */
 export type Role = 'run' | 'metrics' | 'admin'
 
-/** The values of fields of `metadata` that each run of a tenant has. */
+/** The `metadata` values that every run of a tenant has. */
 export type Tenant = Readonly<Record<string, string>>
 
-/** A token that is accepted: the token itself is in no file, only its SHA-256, or the name of the variable that holds it. */
+/** An accepted token: its SHA-256, or the name of the environment variable that holds it. */
 export type TokenEntry = Caller & ({ hash: string } | { env: string })
 
 /** Who sent a request. Runs belong to the caller of that name. */
@@ -29,7 +29,7 @@ export type ContextOf = (request: Request | undefined, caller: Caller) => Promis
 /** Finds out who sent a request; undefined or null: nobody. */
 export type Authenticate = (request: Request) => Caller | undefined | null | Promise<Caller | undefined | null>
 
-/** `sha256:` and 64 hexadecimal digits: how a token is written down. */
+/** Returns the form in which a token is stored: `sha256:` and 64 hexadecimal digits. */
 export function hashToken(token: string): string {
   return `sha256:${digest(token).toString('hex')}`
 }

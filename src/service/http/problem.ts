@@ -1,7 +1,7 @@
 import { isSetupFault, ToolloopError } from '../../core/errors.ts'
 import { redactText } from '../../core/redaction/redact.ts'
 
-/** Where a value is not what it has to be: a JSON Pointer, and what was expected. Never holds the value itself where that could be a secret. */
+/** Where a value is invalid: a JSON Pointer, and what was expected. Never holds the value itself where that could be a secret. */
 export interface Problem {
   path: string
   message: string

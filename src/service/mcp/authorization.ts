@@ -3,7 +3,7 @@ import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { HttpProblem } from '../http/problem.ts'
 
 /**
- * Who issues the tokens that MCP clients come with (OAuth 2.1). Clients are told of it as RFC 9728 has it, and ask there; the service's
+ * The issuer of the tokens that MCP clients send (OAuth 2.1). Clients are told of it as RFC 9728 has it, and ask there; the service's
  * `authenticate` checks what they bring.
  */
 export interface McpAuthorization {

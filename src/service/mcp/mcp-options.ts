@@ -4,7 +4,7 @@ import type { McpServing, SessionBounds } from '../../tools/mcp/server/serving.t
 import type { McpRouteConfig } from '../config/config.ts'
 import { checkAuthorization, type McpAuthorization } from './authorization.ts'
 
-/** How a program has its service speak MCP; what its configuration says of `service.mcp` overrides this. */
+/** How the service serves MCP; `service.mcp` in its configuration overrides this. */
 export interface McpRouteOptions
   extends McpRouteConfig,
     SessionBounds,

@@ -8,7 +8,7 @@ import { PostgresSessionStore } from './postgres-session-store.ts'
 
 export type { PostgresClient, PostgresPool, PostgresResult } from './pool.ts'
 
-/** What `postgresSessions` takes. */
+/** Options of `postgresSessions`. */
 export interface PostgresSessionsOptions extends ExpiryOptions {
   /** A `Pool` of `pg` 8. It stays yours: `close` does not end it. */
   pool: PostgresPool
@@ -43,8 +43,8 @@ export class PostgresSessions extends Sessions {
 }
 
 /**
- * Conversations in PostgreSQL 13 or newer, for processes on any number of machines. Throws `invalid_option`. Rejects with `session_failed` as long as
- * the tables are not there: see `migrate`.
+ * Stores conversations in PostgreSQL 13 or newer, for processes on several machines. Throws `invalid_option`. Rejects with `session_failed`
+ * as long as the tables are not there: see `migrate`.
  *
  * ```ts
  * const sessions = postgresSessions({ pool: new Pool({ connectionString }) })

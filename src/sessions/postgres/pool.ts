@@ -1,12 +1,12 @@
 import { callUnawaited, handleRejectionOf } from '../../core/callbacks/callbacks.ts'
 import { messageOf, readableError, ToolloopError } from '../../core/errors.ts'
 
-/** What comes of a statement. */
+/** The result of a statement. */
 export interface PostgresResult {
   rows: Record<string, unknown>[]
 }
 
-/** What is used of a client of `pg`. */
+/** The part of a `pg` client that is used. */
 export interface PostgresClient {
   query(text: string, values?: unknown[]): Promise<PostgresResult>
   release(error?: Error | boolean): void
@@ -14,7 +14,7 @@ export interface PostgresClient {
   off(event: 'error', listener: (error: Error) => void): unknown
 }
 
-/** What is used of a `Pool` of `pg` 8: any other with these functions does as well. It is the caller's, who also ends it. */
+/** The part of a `pg` 8 `Pool` that is used. Any other object with these functions works too. It is the caller's, who also ends it. */
 export interface PostgresPool {
   query(text: string, values?: unknown[]): Promise<PostgresResult>
   connect(callback: (error: Error | undefined, client: PostgresClient | undefined) => void): void

@@ -6,7 +6,7 @@ import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { fileOptions } from '../../sqlite/sqlite-file.ts'
 import { SqliteSessionStore } from './sqlite-session-store.ts'
 
-/** What `sqliteSessions` takes. */
+/** Options of `sqliteSessions`. */
 export interface SqliteSessionsOptions extends ExpiryOptions {
   /**
    * The file, on a local disk. It is created, with its folder, if it doesn't exist, and only its owner can read it. It can't be the file
@@ -36,9 +36,9 @@ const optionNames: OptionNames<SqliteSessionsOptions> = {
 }
 
 /**
- * Conversations in an SQLite file, without a server. Several processes may use it at once; the sessions of one that dies are free for the
- * others. Throws `invalid_option`. The file is opened by the first call: a full disk, a file that is locked, damaged, read-only, of a newer
- * version or of another program is told then, with `session_failed`.
+ * Stores conversations in an SQLite file, without a server. Several processes may use it at once; the sessions of one that dies are free
+ * for the others. Throws `invalid_option`. The file is opened by the first call: a full disk, a file that is locked, damaged, read-only, of
+ * a newer version or of another program is told then, with `session_failed`.
  *
  * ```ts
  * const sessions = sqliteSessions({ file: 'data/sessions.sqlite' })
