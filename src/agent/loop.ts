@@ -108,9 +108,9 @@ function isStopped({ run, state }: Execution, iteration: number): boolean {
 const noSteering: Steering = { messages: [], stops: false }
 
 /** What was said to the run meanwhile. Recorded, because the next turn depends on it. */
-async function takeSteering({ durable, run }: Execution, iteration: number, { takesMessages, hasAnswer }: Steer): Promise<Steering> {
+function takeSteering({ durable, run }: Execution, iteration: number, { takesMessages, hasAnswer }: Steer): Promise<Steering> {
   // In memory it costs nothing, and a run that was started without a control may be resumed with one.
-  if (!run.steerable && durable.survivesCrashes) return noSteering
+  if (!run.steerable && durable.survivesCrashes) return Promise.resolve(noSteering)
   return durable.step(iterationStep(iteration, 'steer'), async () => {
     const taken = run.settings.control?.take({ goesOn: takesMessages, hasAnswer })
     if (taken === undefined || taken.messages.length === 0) return taken ?? noSteering

@@ -101,7 +101,7 @@ export const leftStep = (call: string): string => `${call}.left`
 
 /** Names a call in all runs: the default of its idempotency key, and the name of its record. */
 export function callName(runId: string, iteration: number, index: number): string {
-  return callNameOf(runId, callStep(iteration, index))
+  return `${runId}/${callStep(iteration, index)}`
 }
 
 /** The same, of a step that carries the call out. */

@@ -164,7 +164,7 @@ class ScriptTurns {
       finishReason: 'tool_calls',
       registry: run.agent.registry,
       choice: undefined,
-      withUniqueIds: (found) => state.history.withUniqueIds(found),
+      uniqueIds: () => state.history.uniqueIds(),
       terms: { timeoutMs, maxValues, signal: run.signal, asNative: true },
       needsApproval: (call) => needsApproval(run, state.remembered, call),
       prepared: run.prepared,

@@ -189,7 +189,9 @@ export function copyJson<T>(value: T): T {
  * ...defaults, ...withoutUndefined({ model }) }`.
  */
 export function withoutUndefined<Fields extends object>(fields: Fields): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
+  const defined: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) setField(defined, name, value)
+  return defined as never
 }
 
 /** Sets a field. `__proto__` becomes a normal field, as in JSON; assigning it would set the prototype. */
@@ -248,10 +250,7 @@ export function addUsage(a: Usage, b: Usage | undefined): Usage {
     outputTokens: a.outputTokens + b.outputTokens,
     totalTokens: a.totalTokens + b.totalTokens,
   }
-  for (const key of optionalCounts) {
-    const [one, other] = [a[key], b[key]]
-    if (one !== undefined || other !== undefined) sum[key] = (one ?? 0) + (other ?? 0)
-  }
+  for (const key of optionalCounts) if (a[key] !== undefined || b[key] !== undefined) sum[key] = (a[key] ?? 0) + (b[key] ?? 0)
   return sum
 }
 

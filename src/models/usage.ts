@@ -157,15 +157,16 @@ export class UsageReport {
 
 /** The counts in one report, including those in its details. */
 function countsIn(usage: JsonObject): Map<Count, number> {
-  const details = Object.entries(usage).flatMap(([name, value]) =>
-    isJsonObject(value) && /_details$|Details$/.test(name) ? Object.entries(value) : [],
-  )
   const counts = new Map<Count, number>()
-  for (const [name, value] of [...Object.entries(usage), ...details]) {
-    const kind = countsByName.get(name)
-    const counted = count(value)
-    if (kind !== undefined && counted !== undefined) counts.set(kind, counted || (counts.get(kind) ?? 0))
+  const take = (fields: JsonObject): void => {
+    for (const [name, value] of Object.entries(fields)) {
+      const counted = count(value)
+      const kind = counted === undefined ? undefined : countsByName.get(name)
+      if (kind !== undefined && counted !== undefined) counts.set(kind, counted || (counts.get(kind) ?? 0))
+    }
   }
+  take(usage)
+  for (const [name, value] of Object.entries(usage)) if (isJsonObject(value) && /_details$|Details$/.test(name)) take(value)
   return counts
 }
 

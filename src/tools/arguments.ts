@@ -98,18 +98,26 @@ export interface ArgumentTerms {
 export async function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerms = {}): Promise<Preparation> {
   // Many calls may be prepared at once.
   if (raw.length > mostReadAtOnce || mayTakeLong(parametersOf(tool))) await nextTurn()
-  const preparing = prepareNow(tool, raw, terms)
-  // JSON Schema validation is synchronous.
-  return standardSchemaOf(tool) === undefined ? preparing : inTime(tool, preparing, terms)
-}
-
-async function prepareNow(tool: AnyTool, raw: string, terms: ArgumentTerms): Promise<Preparation> {
   const { asText = false, asNative = false, maxValues } = terms
   const inner = asNative && !asText ? innerArguments(raw, maxValues) : undefined
   const parsed = parseArguments(inner ?? raw, maxValues)
   if (!parsed.ok) return unprepared(parsed.code, unreadableArgumentsText(tool.name, parsed.problem, show(raw)))
-  const read = await (asText ? fitAsText(tool, parsed.args) : fitNative(tool, parsed.args, terms))
-  return prepared(tool, read, inner === undefined ? [] : ['arguments decoded, which were encoded twice'])
+  const decoded = inner === undefined ? [] : ['arguments decoded, which were encoded twice']
+  const isCheckedAtOnce = standardSchemaOf(tool) === undefined
+  // Most fit as they are.
+  const asGiven = isCheckedAtOnce && !asText ? fitToSchema(tool, parsed.args) : undefined
+  if (asGiven !== undefined && 'input' in asGiven) return prepared(tool, parsed.args, asGiven.input, decoded)
+  const reading = readArguments(tool, parsed.args, terms)
+  const read = await (isCheckedAtOnce ? reading : inTime(tool, reading, terms))
+  if ('problem' in read) return { ok: false, problem: read.problem }
+  const { args, fitted, repairs } = read
+  if ('problems' in fitted) return unprepared('invalid_arguments', invalidArgumentsText(tool.name, fitted.problems), args)
+  return prepared(tool, args, fitted.input, [...decoded, ...repairs])
+}
+
+function prepared(tool: AnyTool, args: JsonObject, input: unknown, repairs: string[]): Preparation {
+  const call = { tool, args, input }
+  return repairs.length === 0 ? { ok: true, call } : { ok: true, call, repairs }
 }
 
 /** The arguments to use for a tool. */
@@ -120,12 +128,11 @@ interface ReadArguments {
   repairs: string[]
 }
 
-async function fitAsText(tool: AnyTool, given: JsonObject): Promise<ReadArguments> {
-  const args = coerceArguments(given, parametersOf(tool))
-  return { args, fitted: await fitArguments(tool, args), repairs: coercions(given, args) }
-}
-
-async function fitNative(tool: AnyTool, given: JsonObject, { asNative, maxValues }: ArgumentTerms): Promise<ReadArguments> {
+async function readArguments(tool: AnyTool, given: JsonObject, { asText, asNative, maxValues }: ArgumentTerms): Promise<ReadArguments> {
+  if (asText === true) {
+    const args = coerceArguments(given, parametersOf(tool))
+    return { args, fitted: await fitArguments(tool, args), repairs: coercions(given, args) }
+  }
   const asGiven: ReadArguments = { args: given, fitted: await fitArguments(tool, given), repairs: [] }
   if (asNative !== true || !('problems' in asGiven.fitted)) return asGiven
   const args = decodeArguments(given, parametersOf(tool), (text) => valueIn(text, maxValues))
@@ -153,14 +160,7 @@ export function innerArguments(raw: string, maxValues?: number): string | undefi
   return isJsonObject(valueIn(inner, maxValues)) ? inner : undefined
 }
 
-function prepared(tool: AnyTool, { args, fitted, repairs }: ReadArguments, decoded: string[]): Preparation {
-  if ('problems' in fitted) return unprepared('invalid_arguments', invalidArgumentsText(tool.name, fitted.problems), args)
-  const call = { tool, args, input: fitted.input }
-  const all = [...decoded, ...repairs]
-  return all.length === 0 ? { ok: true, call } : { ok: true, call, repairs: all }
-}
-
-function unprepared(code: ErrorCode, message: string, args?: JsonObject): Preparation {
+function unprepared(code: ErrorCode, message: string, args?: JsonObject): Preparation & { ok: false } {
   return { ok: false, problem: { code, message, args } }
 }
 
@@ -170,9 +170,9 @@ const defaultCheckMs = 30_000
 /** An asynchronous check might never settle. It gets the time limit of one attempt and ends with the run. */
 async function inTime(
   tool: AnyTool,
-  checking: Promise<Preparation>,
+  checking: Promise<ReadArguments>,
   { timeoutMs = defaultCheckMs, signal }: ArgumentTerms,
-): Promise<Preparation> {
+): Promise<ReadArguments | { problem: ArgumentsProblem }> {
   const milliseconds = tool.timeoutMs ?? timeoutMs
   try {
     return await pTimeout(checking, { milliseconds, signal })
@@ -196,14 +196,26 @@ const maxCheckMs = 100
  * Otherwise the JSON Schema decides. Never rejects.
  */
 export async function fitArguments(tool: AnyTool, args: JsonObject): Promise<FittedArguments> {
+  const standard = standardSchemaOf(tool)
+  if (standard === undefined) return fitToSchema(tool, args)
   try {
-    const standard = standardSchemaOf(tool)
-    if (standard !== undefined) return await fitToStandard(standard, tool, args)
+    return await fitToStandard(standard, tool, args)
+  } catch (error) {
+    return checkFailed(error)
+  }
+}
+
+function fitToSchema(tool: AnyTool, args: JsonObject): FittedArguments {
+  try {
     const problems = compileSchema(parametersOf(tool), tool.name)(args)
     return problems.length > 0 ? { problems } : { input: args }
   } catch (error) {
-    return { problems: [`the check failed: ${messageOf(error)}`] }
+    return checkFailed(error)
   }
+}
+
+function checkFailed(error: unknown): FittedArguments {
+  return { problems: [`the check failed: ${messageOf(error)}`] }
 }
 
 async function fitToStandard(standard: StandardSchemaV1, tool: AnyTool, args: JsonObject): Promise<FittedArguments> {

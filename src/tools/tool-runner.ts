@@ -104,31 +104,35 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
   if (signal.aborted) return cancelled(tool, 0)
   const { effect = 'unsafe', retries = 0 } = tool
   const mostAttempts = retries + 1
-  const told = (end: LeftEnd, found: Finding | undefined) =>
-    withFinding(end, found, (value) => endOf(tool, value, environment.maxResultBytes))
-  /** Adds whether the call has taken effect. */
-  const settled = async (end: LeftEnd) => (effect === 'read' ? end : told(end, await askReconcile(call, environment, end.attempts)))
   let mayHaveRun = false
   for (let attempt = 1; ; attempt++) {
     const { end, ran, thrown } = await new Attempt(call, environment, attempt).run()
     if (environment.raw !== undefined) environment.raw.thrown = thrown
-    if (end.outcome === 'cancelled' && !ran) return settled(end)
+    if (end.outcome === 'cancelled' && !ran) return settled(call, environment, end)
     if (end.outcome !== 'failed' && end.outcome !== 'timeout') return end
     const failure = { outcome: end.outcome, attempt, code: end.code, ...loggedFailure(call, thrown) }
     environment.logger.warn({ tool: tool.name, toolCallId, runId, ...failure }, 'tool call failed')
     if (ran) return end
     mayHaveRun ||= end.outcome === 'timeout'
-    const conclude = (last: LeftEnd) => (mayHaveRun ? settled(last) : last)
-    if (attempt >= mostAttempts) return conclude(end)
+    if (attempt >= mostAttempts) return mayHaveRun ? settled(call, environment, end) : end
     if (end.outcome === 'timeout') {
       // A call that is not `unsafe` may be repeated whatever it has done.
       const found = effect === 'unsafe' ? await askReconcile(call, environment, attempt) : undefined
-      if (effect === 'unsafe' && found?.ran !== false) return told(end, found)
+      if (effect === 'unsafe' && found?.ran !== false) return told(call, environment, end, found)
       environment.saved = await environment.readSaved?.()
     }
     const waited = await wait(Math.min(firstRetryDelayMs * 2 ** (attempt - 1), longestRetryDelayMs), signal)
-    if (!waited) return conclude(cancelled(tool, attempt))
+    if (!waited) return mayHaveRun ? settled(call, environment, cancelled(tool, attempt)) : cancelled(tool, attempt)
   }
+}
+
+/** The end of a call that may have run, with whether it has taken effect. */
+async function settled(call: PreparedCall, environment: ToolCallEnvironment, end: LeftEnd): Promise<ToolCallEnd> {
+  return call.tool.effect === 'read' ? end : told(call, environment, end, await askReconcile(call, environment, end.attempts))
+}
+
+function told({ tool }: PreparedCall, { maxResultBytes }: ToolCallEnvironment, end: LeftEnd, found: Finding | undefined): ToolCallEnd {
+  return withFinding(end, found, (value) => endOf(tool, value, maxResultBytes))
 }
 
 /** The outcome of one attempt. */
@@ -163,7 +167,7 @@ class Attempt {
     this.#number = number
   }
 
-  async run(): Promise<Tried> {
+  run(): Promise<Tried> {
     const { tool, args, input } = this.#call
     const execute: ((input: never, ctx: ToolContext<never>) => unknown) | undefined = tool.execute
     const abort = () => this.#abort()
@@ -175,9 +179,9 @@ class Attempt {
       const value = execute?.call(tool, given as never, this.#context() as ToolContext<never>)
       // A value returned synchronously is the result, even if the run ends meanwhile.
       const isPending = (typeof value === 'object' || typeof value === 'function') && isThenable(value)
-      return isPending ? await this.#waitFor(value) : this.#returned(value)
+      return isPending ? this.#waitFor(value) : Promise.resolve(this.#returned(value))
     } catch (error) {
-      return this.#threw(error)
+      return Promise.resolve(this.#threw(error))
     }
   }
 
@@ -190,13 +194,11 @@ class Attempt {
     const progress = (update: Json) => {
       if (!this.#isOver && !signal.aborted) environment.onProgress?.(update)
     }
-    const attempt = this.#number
     const { name: tool } = this.#call.tool
     // Created on demand: most tools log nothing.
     const log = (level: RecordLevel) => (fields: object, message: string) => {
       childLogger(toolLogger, { runId, tool, toolCallId })[level](fields, message)
     }
-    const ask = askModel && ((question: ModelQuestion) => askModel(question, ctx))
     const ctx: WritableContext = {
       context,
       signal,
@@ -204,13 +206,13 @@ class Attempt {
       runId,
       iteration,
       idempotencyKey,
-      attempt,
+      attempt: this.#number,
       progress,
       timeoutMs: this.#timeoutMs,
       extendTimeout: (milliseconds) => this.#limit(milliseconds),
       logger: { ...toolLogger, debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
       run,
-      askModel: ask,
+      askModel: askModel && ((question: ModelQuestion) => askModel(question, ctx)),
     }
     if (metadata !== undefined) ctx.metadata = metadata
     if (trace !== undefined) ctx.trace = trace

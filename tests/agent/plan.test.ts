@@ -40,7 +40,7 @@ async function plan(
     finishReason,
     registry,
     choice: undefined,
-    withUniqueIds: (list) => history.withUniqueIds(list),
+    uniqueIds: () => history.uniqueIds(),
     terms: {},
     needsApproval: needsApproval ?? (async ({ tool: { approval } }) => approval === true),
     prepared,

@@ -9,7 +9,7 @@ export async function prepareAgain(
   { name, rawArguments, asText, args, plan }: PlannedCall,
 ): Promise<PreparedCall | Refusal> {
   const tool = run.agent.registry.get(name)
-  if (tool === undefined) return notFound(run, name)
+  if (tool === undefined) return { code: 'tool_not_found', text: notFoundText(name, run.agent.registry.names()) }
   const { signal, limits } = run
   const terms = { timeoutMs: limits.toolTimeoutMs, signal }
   // Arguments that a program has chosen are never decoded.
@@ -17,8 +17,4 @@ export async function prepareAgain(
     ? prepareArguments(tool, rawArguments, { ...terms, asText: asText === true, asNative: true })
     : prepareArguments(tool, JSON.stringify(args), terms))
   return preparation.ok ? preparation.call : { code: preparation.problem.code, text: preparation.problem.message }
-}
-
-export function notFound({ agent }: RunContext, name: string): Refusal {
-  return { code: 'tool_not_found', text: notFoundText(name, agent.registry.names()) }
 }

@@ -10,63 +10,61 @@ import { endOf, executeCall, type RawEnd, type ToolCallEnd, type ToolCallEnviron
 import type { StepContext } from '../journal/journal.ts'
 import { type GivenKey, keyLeftBy } from '../run/call-keys.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
-import { callNameOf, callStep } from '../step-keys.ts'
+import { callName, callStep } from '../step-keys.ts'
 import { uncertainText, withNote } from '../told.ts'
 import type { Execution } from '../types/execution.ts'
-import type { FinishedCall, Handoff, Refusal } from '../types/recorded.ts'
+import type { FinishedCall, Handoff, PlannedCall, Refusal } from '../types/recorded.ts'
 import type { ToolCallRecord } from '../types/result.ts'
 import type { AroundTool, CallOutcome, CallPlace, CallTerms, CallWork, RunCall, RunningCall } from '../types/running-call.ts'
 import { withoutLongText } from './keep-aside.ts'
-import { notFound, prepareAgain } from './prepare-again.ts'
+import { prepareAgain } from './prepare-again.ts'
 import { savedValueOf } from './saved-value.ts'
 import { shownEnd, shownInput, shownRejection, shownUpdate } from './shown-call.ts'
 
-/** Carries a call out inside of its step: from what is planned to its record. */
+/** EXECUTE: carries a call out inside of its step, from what is planned to its record. */
 export async function carryOutCall(
   execution: Execution,
   iteration: number,
-  { call, index, key, answered, result }: CallWork,
+  work: CallWork,
   step: StepContext,
   terms: CallTerms,
 ): Promise<FinishedCall> {
   const { durable, run, layers } = execution
+  const { call, index, key, result } = work
+  const { lanes, mayHaveRun, ended } = terms
   const tags = tagsOf(durable, key)
-  const refuse = (refusal: Refusal) => {
-    const finished = refuseCall(execution, { iteration, call, tags }, refusal)
-    terms.ended?.()
+  // The same for each of its steps: when it is asked for, carried out, and carried out again.
+  const own = { idempotencyKey: callName(run.runId, iteration, index), isCarried: false }
+  const given = (call.refusal === undefined ? terms.keyOf?.(index, call) : undefined) ?? own
+  const prepared =
+    call.refusal ?? (result === undefined ? run.prepared.get(call.id) : doneElsewhere(run, call)) ?? (await prepareAgain(run, call))
+  if ('code' in prepared) {
+    const finished = refuseCall(execution, { iteration, call, tags }, prepared)
+    ended?.()
     return finished
   }
-  if (call.refusal !== undefined) return refuse(call.refusal)
-  // The same for each of its steps: when it is asked for, carried out, and carried out again.
-  const place = callStep(iteration, index)
-  const given = terms.keyOf?.(index, call) ?? { idempotencyKey: callNameOf(run.runId, place), isCarried: false }
-  const saved = durable.survivesCrashes ? savedValueOf(durable, place) : undefined
-  const running = (prepared: PreparedCall): RunningCall => ({
+  const running: RunningCall = {
     iteration,
     call,
     tags,
     key,
-    lanes: terms.lanes,
-    mayHaveRun: terms.mayHaveRun,
-    ended: terms.ended,
+    lanes,
+    mayHaveRun,
+    ended,
     idempotencyKey: given.idempotencyKey,
     prepared,
-    answered,
-    saved,
+    answered: work.answered,
+    saved: durable.survivesCrashes ? savedValueOf(durable, callStep(iteration, index)) : undefined,
     trace: undefined,
-  })
+  }
   if (result !== undefined) {
-    const tool = run.agent.registry.get(call.name)
-    if (tool === undefined) return refuse(notFound(run, call.name))
-    const finished = await finishElsewhere(execution, running({ tool, args: call.args ?? {}, input: undefined }), result)
-    terms.ended?.()
+    const finished = await finishElsewhere(execution, running, result)
+    ended?.()
     return finished
   }
-  const prepared = run.prepared.get(call.id) ?? (await prepareAgain(run, call))
-  if ('code' in prepared) return refuse(prepared)
   const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
   try {
-    const outcome = await layers.runCall(running(prepared))
+    const outcome = await layers.runCall(running)
     const finished = finishCall(execution, outcome)
     if (outcome.end.outcome !== 'ok' || given.isCarried)
       leaveKey(finished, call, given, 'effect' in outcome.end ? outcome.end.effect : undefined)
@@ -300,6 +298,12 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
   if (handoff !== undefined) finished.handoff = handoff
   else if (tool.final === true) finished.final = true
   return finished
+}
+
+/** A call that its caller has carried out: its arguments are not read again. */
+function doneElsewhere({ agent }: RunContext, { name, args = {} }: PlannedCall): PreparedCall | undefined {
+  const tool = agent.registry.get(name)
+  return tool && { tool, args, input: undefined }
 }
 
 /** The end of a call that its caller carried out, published and recorded. */

@@ -28,13 +28,13 @@ export async function runToolRound(
   planned: readonly PlannedCall[],
   start: StartCalls = startAll,
 ): Promise<ToolRound> {
-  const calls = await planRound(execution, iteration, planned)
+  const isFree = execution.layers.planCall === undefined && !planned.some(needsApproval)
+  const calls = isFree ? planned : await planRound(execution, iteration, planned)
   const carryOut = carryOutTogether(execution, iteration, calls)
   const free: CallWork[] = []
-  for (const [index, call] of calls.entries()) {
-    const waits = needsApproval(call) || call.action === 'client'
-    if (!waits) free.push({ call, index, key: callStep(iteration, index) })
-  }
+  calls.forEach((call, index) => {
+    if (call.approval === undefined && call.action !== 'client') free.push({ call, index, key: callStep(iteration, index) })
+  })
   const finished = await start(free, carryOut)
   if (free.length === calls.length && !finished.some(asks)) return summarise(calls, finished)
   const { finished: all, pending } = await finishWaiting({ execution, iteration, calls, finished, carryOut })

@@ -35,7 +35,7 @@ export interface Account {
   /** Called with the usage of each request that has ended. */
   count(usage: Usage): void
   /** The most that a request has used so far: at least that much is reserved. */
-  readonly dearest: BudgetAmounts
+  dearest(): BudgetAmounts
 }
 
 /** A request that waits. */
@@ -160,7 +160,7 @@ export class Budget {
    * nothing before it: it comes before the others. Undefined: it does not fit, or `signal` was aborted.
    */
   async reserve(estimate: BudgetAmounts, signal: AbortSignal, held: BudgetAmounts = nothing): Promise<Reservation | undefined> {
-    const amount = this.#account === undefined ? estimate : atLeast(estimate, this.#account.dearest)
+    const amount = this.#account === undefined ? estimate : atLeast(estimate, this.#account.dearest())
     const waiting = held.costUsd > 0 || held.tokens > 0 ? this.#waitedFor : this.#waiting
     if (signal.aborted || !this.#mayFit(amount, held)) return undefined
     if (waiting.size === 0 && this.#fitsNow(amount)) return this.#reservation(amount)

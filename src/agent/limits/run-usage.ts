@@ -35,7 +35,8 @@ interface CallSpent {
  * each call that runs concurrently.
  */
 export class RunUsage {
-  readonly #limits: Budget
+  /** Undefined if nothing limits its requests. */
+  readonly #limits: Budget | undefined
   readonly #resolved: Limiting
   readonly #parent: BudgetParent | HandedOver | undefined
   /** Of agents that have taken the conversation over. */
@@ -51,7 +52,8 @@ export class RunUsage {
   #callsLeftOut = false
 
   constructor(limits: Limiting, parent?: BudgetParent | HandedOver) {
-    this.#limits = Budget.ofRun({ costUsd: limits.costUsd, tokens: limits.tokens }, this.#account())
+    const { costUsd, tokens } = limits
+    if (Number.isFinite(tokens) || Number.isFinite(costUsd)) this.#limits = Budget.ofRun({ costUsd, tokens }, this.#account())
     this.#resolved = limits
     this.#parent = parent
     if (parent === undefined) return
@@ -72,9 +74,8 @@ export class RunUsage {
 
   /** Those that limit requests: this one and the ones it is nested in. */
   get limiting(): Budget[] {
-    const { tokens, costUsd } = this.#resolved
     const outer = this.#parent?.budget.limiting ?? []
-    return Number.isFinite(tokens) || Number.isFinite(costUsd) ? [this.#limits, ...outer] : outer
+    return this.#limits === undefined ? outer : [this.#limits, ...outer]
   }
 
   /** Counts a turn as it is recorded. */
@@ -133,7 +134,8 @@ export class RunUsage {
   #admitted(call: PlannedCall): PlannedCall {
     const { left, limit } = this.#callsLeft()
     if (left > 0) {
-      this.#recorded = addSpent(this.#recorded, oneCall)
+      const { usage, toolCalls } = this.#recorded
+      this.#recorded = { usage, toolCalls: toolCalls + 1 }
       return call
     }
     this.#callsLeftOut = true
@@ -153,15 +155,12 @@ export class RunUsage {
   }
 
   #account(): Account {
-    const dearest = () => this.#dearest
     return {
       used: () => ({ costUsd: this.#sum(({ usage }) => usage.costUsd ?? 0), tokens: this.#sum(({ usage }) => usage.totalTokens) }),
       // The run that has sent the request counts it.
       count: (usage) => this.#learn(usage),
       // What nobody can see beforehand, such as a long answer, was seen then.
-      get dearest() {
-        return dearest()
-      },
+      dearest: () => this.#dearest,
     }
   }
 
@@ -209,7 +208,6 @@ export class RunUsage {
 type Limiting = Pick<ResolvedLimits, 'tokens' | 'costUsd' | 'toolCalls' | 'maxIterations'>
 
 const nothingSpent: Spent = { usage: noUsage, toolCalls: 0 }
-const oneCall: Spent = { usage: noUsage, toolCalls: 1 }
 
 function addSpent(a: Spent, b: Spent): Spent {
   return { usage: addUsage(a.usage, b.usage), toolCalls: a.toolCalls + b.toolCalls }

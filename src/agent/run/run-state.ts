@@ -199,8 +199,10 @@ export class RepeatBreaker {
     const results = new Map<string, Content>()
     for (const { id, content } of records) results.set(id, content)
     const now = ++this.#counted
+    const { made } = this.#ids
     const calls = planned.map((call) => ({ id: call.id, same: this.#ids.of(call, results.get(call.id), now) }))
-    const before = this.#before(new Set(calls.map(({ same }) => same)))
+    // Calls that were never made before repeat nothing.
+    const before = calls.some(({ same }) => same <= made) ? this.#before(new Set(calls.map(({ same }) => same))) : []
     const turn = new Map<number, CountedCall>()
     const tell = new Set<string>()
     let end = false
@@ -252,7 +254,8 @@ function repeatOf(same: number, before: Turns): CountedCall {
 class CallIds {
   /** By tool and result. */
   readonly #places = new Map<string, Map<string, CallPlace>>()
-  #made = 0
+  /** How many ids have been given, which count from 1. */
+  made = 0
 
   of(call: PlannedCall, content: Content | undefined, turn: number): number {
     const byResult = this.#places.get(call.name) ?? new Map<string, CallPlace>()
@@ -260,14 +263,14 @@ class CallIds {
     const result = resultKey(content)
     const place = byResult.get(result)
     if (place === undefined) {
-      byResult.set(result, { first: call, id: ++this.#made, seen: turn, others: undefined })
-      return this.#made
+      byResult.set(result, { first: call, id: ++this.made, seen: turn, others: undefined })
+      return this.made
     }
     place.seen = turn
     // Arguments are compared only if tool and result are the same.
     place.others ??= new Map([[argumentsKey(place.first), place.id]])
     const key = argumentsKey(call)
-    const id = place.others.get(key) ?? ++this.#made
+    const id = place.others.get(key) ?? ++this.made
     place.others.set(key, id)
     return id
   }

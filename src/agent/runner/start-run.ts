@@ -2,6 +2,7 @@ import { InvalidOptionError, isSetupFault, ToolloopError } from '../../core/erro
 import { Event, type StopReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import { type ChatMessage, textOf, withoutUndefined } from '../../core/messages.ts'
+import { giveWay } from '../../core/time/give-way.ts'
 import { checkedTools } from '../../tools/call/checked-tools.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool } from '../../tools/tool.ts'
@@ -184,6 +185,8 @@ async function executeSteps(steps: Durable, { loop, run, input, sessions, state:
   })
   run.resumed ||= durable.resumed === true
   recorder?.begins(run, inputToJson(withEarlier(input, session?.messages)))
+  // Very many runs may begin at once.
+  await giveWay()
   const { refused } = input
   const compose = () => composeLayers(run, durable, input.session)
   run.turn?.begin()

@@ -15,7 +15,7 @@ import {
 } from '../../core/messages.ts'
 import { answerIn, type ToolChoice, toModelError } from '../../models/chat-model.ts'
 import { usageOfFailure, withCost } from '../../models/usage.ts'
-import { type ArgumentTerms, innerArguments, type Preparation, type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
+import { type ArgumentTerms, innerArguments, type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { notFoundText } from '../../tools/told.ts'
 import { HookFailure, RequestStopped } from '../callbacks/failures.ts'
@@ -175,7 +175,7 @@ class ModelTurn {
       finishReason,
       registry: this.#asked.tools,
       choice: this.#asked.request.toolChoice,
-      withUniqueIds: (found) => state.history.withUniqueIds(found),
+      uniqueIds: () => state.history.uniqueIds(),
       terms: { timeoutMs, maxValues, signal: run.signal, asNative: true },
       needsApproval: (call) => needsApproval(run, state.remembered, call),
       prepared: run.prepared,
@@ -254,7 +254,7 @@ export interface PlanInput {
   registry: ToolSet
   /** What the request said may be called; not every provider holds a model to it. */
   choice: ToolChoice | undefined
-  withUniqueIds(calls: readonly ToolCall[]): ToolCall[]
+  uniqueIds(): (given: string, index: number) => string
   /** How arguments are read. */
   terms: ArgumentTerms
   /** Asked only for a tool that may need one. */
@@ -268,18 +268,16 @@ export interface PlanInput {
  * refused. Never throws.
  */
 export async function planCalls(input: PlanInput): Promise<Plan> {
-  const found = findTools(input.calls, input.registry)
-  const unique = input.withUniqueIds(found.map(({ call }) => call))
+  const uniqueId = input.uniqueIds()
   const calls: ToolCall[] = []
-  const plans: Promise<PlannedCall>[] = []
-  for (const [at, one] of found.entries()) {
+  const plans = findTools(input.calls, input.registry).map((one, index) => {
     const { name, arguments: json } = one.call.function
-    const id = unique[at]?.id ?? ''
+    const id = uniqueId(one.call.id, index)
     // Sent back as arguments that were encoded twice, they would be none to most servers.
     const args = innerArguments(json, input.terms.maxValues) ?? json
     calls.push({ id, type: 'function', function: { name: one.tool?.name ?? legalName(name), arguments: args } })
-    plans.push(planCall(input, id, one))
-  }
+    return planCall(input, id, one)
+  })
   return { calls, planned: await Promise.all(plans) }
 }
 
@@ -300,23 +298,18 @@ async function planCall(input: PlanInput, id: string, { call, tool, repairs }: O
   if (typeof choice === 'object' && choice.function.name !== tool.name)
     return refuse(planned, 'tool_denied', onlyCallableText(choice.function.name))
   const preparation = await prepareArguments(tool, rawArguments, asText ? { ...input.terms, asText } : input.terms)
-  return planPrepared(input, planned, preparation)
+  if (!preparation.ok) return refuse(planned, preparation.problem.code, preparation.problem.message, preparation.problem.args)
+  const { call: prepared } = preparation
+  input.prepared.set(id, prepared)
+  planned.args = prepared.args
+  planned.action = tool.execute === undefined ? 'client' : 'run'
+  if (preparation.repairs !== undefined) planned.repairs = [...repairs, ...preparation.repairs]
+  const mayNeedOne = tool.approval !== undefined && tool.approval !== false
+  return mayNeedOne && (await input.needsApproval(prepared)) ? { ...planned, approval: true } : planned
 }
 
 function refuse({ args: _, ...call }: PlannedCall, code: ErrorCode, text: string, args?: JsonObject): PlannedCall {
   return { ...call, ...withoutUndefined({ args }), refusal: { code, text } }
-}
-
-async function planPrepared(input: PlanInput, planned: PlannedCall, preparation: Preparation): Promise<PlannedCall> {
-  if (!preparation.ok) return refuse(planned, preparation.problem.code, preparation.problem.message, preparation.problem.args)
-  const { call, repairs } = preparation
-  const { tool, args } = call
-  input.prepared.set(planned.id, call)
-  planned.args = args
-  planned.action = tool.execute === undefined ? 'client' : 'run'
-  if (repairs !== undefined) planned.repairs = [...(planned.repairs ?? []), ...repairs]
-  if (tool.approval === undefined || tool.approval === false) return planned
-  return (await input.needsApproval(call)) ? { ...planned, approval: true } : planned
 }
 
 /** The calls with their tools. Most name one as it is called; the others are looked at more closely. */

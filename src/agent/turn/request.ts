@@ -19,7 +19,8 @@ export async function buildTurn({ run, state, layers }: Execution, { iteration, 
   const chosen = settings.control?.takeModel()
   if (chosen !== undefined) run.useModel(chosen)
   const { model, offered: tools } = run.agent
-  await settle(tools, run)
+  const settling = tools.settled?.()
+  if (settling !== undefined) await settle(settling, run)
   const continues = state.continuations > 0
   const messages = continues ? [...state.history.messages, continueMessage] : state.history.messages
   const before: Asked = { model: modelOfTurn(model), tools, messages, toolChoice: forced ?? settings.toolChoice }
@@ -40,9 +41,7 @@ export async function buildTurn({ run, state, layers }: Execution, { iteration, 
 const longestSettleMs = 5_000
 
 /** Waits for changes of the tools that have been announced. A set that takes too long is used as it is. */
-async function settle(tools: ToolSet, run: RunContext): Promise<void> {
-  const settling = tools.settled?.()
-  if (settling === undefined) return
+async function settle(settling: Promise<void>, run: RunContext): Promise<void> {
   const fallback = () => run.logger.warn({ runId: run.runId }, 'the tools are still changing; the request is sent with those there are')
   await pTimeout(run.untilInterrupted(settling), { milliseconds: longestSettleMs, fallback })
 }

@@ -60,11 +60,10 @@ export function readWrittenCalls(run: RunContext, written: WrittenCalls): Around
 export function sendRequest(run: RunContext): AskModel {
   return async ({ model, request, sink, turn }) => {
     try {
-      // Very many runs may begin at once, and their responses may come at once.
-      await giveWay()
       const asking = Promise.resolve(model.generate(request, turn.sink(sink)))
       const response = await run.untilInterrupted(asking)
       if (!run.signal.aborted) {
+        // The responses of very many runs may come at once.
         await giveWay()
         return takeResponse(response, model, request)
       }

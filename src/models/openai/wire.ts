@@ -197,18 +197,22 @@ export class OpenAIWire {
   }
 
   #fitCalls(calls: readonly ToolCall[], ids: CallIds, data: JsonObject = {}): ToolCall[] {
-    const extras = Array.isArray(data.calls) ? data.calls.filter(isJsonObject) : []
-    const byId = new Map(extras.toReversed().map((entry) => [entry.id, entry]))
-    const byPosition = new Map(extras.filter(({ id }) => id === '').map((entry) => [entry.position, entry]))
-    const fitted: ToolCall[] = []
-    for (const [position, call] of calls.entries()) {
+    const fieldsOf = Array.isArray(data.calls) ? extraFields(data.calls.filter(isJsonObject)) : undefined
+    return calls.map((call, position) => {
       const { name, arguments: json } = call.function
       const body = { name, arguments: argumentsText(json, this.#quirks.malformedArguments) }
-      // If a call had no id, the id it was given later is unknown here.
-      const extra = (call.id === '' ? undefined : byId.get(call.id)) ?? byPosition.get(position)
-      const fields = isJsonObject(extra?.fields) ? extra.fields : {}
-      fitted.push({ id: ids.ofCall(call), type: call.type, function: body, ...fields })
-    }
-    return fitted
+      return { id: ids.ofCall(call), type: call.type, function: body, ...fieldsOf?.(call, position) }
+    })
+  }
+}
+
+/** Finds the fields that came with a call. */
+function extraFields(extras: readonly JsonObject[]): (call: ToolCall, position: number) => JsonObject | undefined {
+  const byId = new Map(extras.toReversed().map((entry) => [entry.id, entry]))
+  const byPosition = new Map(extras.filter(({ id }) => id === '').map((entry) => [entry.position, entry]))
+  return ({ id }, position) => {
+    // If a call had no id, the id it was given later is unknown here.
+    const extra = (id === '' ? undefined : byId.get(id)) ?? byPosition.get(position)
+    return isJsonObject(extra?.fields) ? extra.fields : undefined
   }
 }

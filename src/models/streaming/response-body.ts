@@ -165,7 +165,7 @@ export class ResponseBody {
   }
 
   #readValue(value: JsonObject, name = ''): void {
-    const isPing = keepsAlive.test(name) || keepsAlive.test(String(value.type))
+    const isPing = keepsAlive.test(name) || (typeof value.type === 'string' && keepsAlive.test(value.type))
     if (name !== 'error' && this.#reader.readEvent(value, name)) {
       if (!isPing) this.#parts++
       return

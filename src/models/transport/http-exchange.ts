@@ -66,7 +66,7 @@ export class HttpExchange {
       signal?.addEventListener('abort', this.#onAbort, { once: true })
       if (idleMs <= longestTimerMs) this.#timer = setTimeout(() => this.#settle('silent'), idleMs)
       ask().then(
-        () => this.#onAsked(new Error('Expected the SDK to make a request, got none')),
+        () => this.#onAsked(undefined),
         (error: unknown) => this.#onAsked(error),
       )
     }
@@ -83,7 +83,7 @@ export class HttpExchange {
     const { signal } = this.#stop
     signal.throwIfAborted()
     this.#timer?.refresh()
-    const sent = given instanceof Headers ? given : new Headers(given)
+    const sent = [...(given instanceof Headers ? given : new Headers(given))]
     this.#options.secrets.push(...secretsIn(sent))
     try {
       const { status, body, headers } = await this.#options.send({ url: String(url), headers: sent, body: String(text), signal })
@@ -105,7 +105,9 @@ export class HttpExchange {
 
   /** Ignores how the SDK reads the response: the reader has it. */
   #onAsked(problem: unknown): void {
-    if (!this.#isAnswered) this.#reject(this.#failure ?? accessError(problem, this.#options.reader.context()))
+    if (this.#isAnswered) return
+    const thrown = problem ?? new Error('Expected the SDK to make a request, got none')
+    this.#reject(this.#failure ?? accessError(thrown, this.#options.reader.context()))
   }
 
   #read(body: Readable): void {

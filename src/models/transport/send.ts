@@ -7,7 +7,7 @@ import { dispatcherFor } from './dispatcher.ts'
 /** A POST request. */
 interface Post {
   url: string
-  headers: Headers
+  headers: [name: string, value: string][]
   body: string
   signal: AbortSignal
 }
@@ -63,20 +63,20 @@ async function sendOverUndici({ signal, ...post }: Post): Promise<Reply> {
     if (url.protocol === 'https:' && location.protocol === 'http:')
       throw new InvalidOptionError('baseURL', 'a URL that does not redirect to an unencrypted one', location.origin)
     const isElsewhere = location.origin !== url.origin
-    headers = new Headers([...headers].filter(([name]) => (isElsewhere ? openHeaders.test(name) : name !== 'host')))
+    headers = headers.filter(([name]) => (isElsewhere ? openHeaders.test(name) : name !== 'host'))
     url = location
   }
 }
 
 /** Sends with a `fetch` of the application. */
 export function sendOver(fetch: typeof globalThis.fetch): Send {
-  return async ({ url, ...init }) => {
-    const { status, headers, body } = await fetch(url, { method: 'POST', redirect: 'follow', ...init })
+  return async ({ url, headers: sent, ...init }) => {
+    const { status, headers, body } = await fetch(url, { method: 'POST', redirect: 'follow', headers: new Headers(sent), ...init })
     return { status, headers: () => headers, body: streamOf(body) }
   }
 }
 
-async function sendTo(url: URL, headers: Headers, body: string, signal: AbortSignal): Promise<Dispatcher.ResponseData<unknown>> {
+async function sendTo(url: URL, headers: Post['headers'], body: string, signal: AbortSignal): Promise<Dispatcher.ResponseData<unknown>> {
   const start = performance.now()
   let isServed = false
   const post = () =>
@@ -85,7 +85,7 @@ async function sendTo(url: URL, headers: Headers, body: string, signal: AbortSig
       origin: url.origin,
       path: `${url.pathname}${url.search}`,
       method: 'POST',
-      headers: [...headers].flat(),
+      headers: headers.flat(),
       body,
       signal,
       onInfo: () => {

@@ -23,7 +23,9 @@ const converted = new WeakMap<StandardSchemaV1, JsonSchema>()
 /** The JSON Schema of a tool's `parameters`. Converts a Standard Schema once. Throws `invalid_tool` if it can't be converted. */
 export function parametersOf({ name, parameters }: { name: string; parameters: JsonSchema | StandardSchemaV1 }): JsonSchema {
   if (!isStandardSchema(parameters)) return parameters
-  const schema = converted.get(parameters) ?? jsonSchemaOf(parameters, name, 'give it as `schema` beside a JSON Schema as `parameters`')
+  const known = converted.get(parameters)
+  if (known !== undefined) return known
+  const schema = jsonSchemaOf(parameters, name, 'give it as `schema` beside a JSON Schema as `parameters`')
   converted.set(parameters, schema)
   return schema
 }
@@ -94,7 +96,9 @@ function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
 
 /** Compiles a schema: once per object, and usually once for equal schemas. Throws `invalid_tool` for an invalid schema. */
 export function compileSchema(schema: JsonSchema, toolName: string): Validator {
-  const validator = compiled.get(schema) ?? compileEqual(schema, toolName)
+  const known = compiled.get(schema)
+  if (known !== undefined) return known
+  const validator = compileEqual(schema, toolName)
   compiled.set(schema, validator)
   return validator
 }
@@ -176,9 +180,11 @@ const takesLong = new WeakMap<JsonSchema, boolean>()
  * of a millisecond.
  */
 export function mayTakeLong(schema: JsonSchema): boolean {
-  const known = takesLong.get(schema) ?? hasSlowKeyword(schema)
-  takesLong.set(schema, known)
-  return known
+  const known = takesLong.get(schema)
+  if (known !== undefined) return known
+  const takes = hasSlowKeyword(schema)
+  takesLong.set(schema, takes)
+  return takes
 }
 
 function hasSlowKeyword(schema: JsonSchema): boolean {
