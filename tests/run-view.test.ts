@@ -97,7 +97,7 @@ describe('reduceRun', () => {
     })
     const { events, result } = await eventsOf(runner.stream('weather?'))
     const view = viewOf(events)
-    expect(view).toMatchObject({ runId: result.runId, status: 'ended', stopReason: 'answered', usage: result.usage, pending: [] })
+    expect(view).toMatchObject({ runId: result.runId, status: 'ended', stopReason: 'answered', usage: result.usage, pending: new Map() })
     expect(partsOf(view)).toEqual([['reasoning Three cities.', 'text I look. ', 'weather', 'weather', 'weather'], ['text Only Oslo.']])
     expect(lastText(view)).toBe(result.text)
     const calls = [...view.calls.values()]
@@ -149,7 +149,11 @@ describe('reduceRun', () => {
     const first = await eventsOf(runner.stream('go'))
     const view = viewOf(first.events)
     expect(view).toMatchObject({ status: 'waiting', stopReason: 'paused', endedAt: undefined })
-    expect(view.pending.map(({ kind, tool }) => `${kind} ${tool}`)).toEqual(['approval refund', 'approval refund', 'question book'])
+    expect([...view.pending.values()].map(({ kind, tool }) => `${kind} ${tool}`)).toEqual([
+      'approval refund',
+      'approval refund',
+      'question book',
+    ])
     expect([...view.calls.values()].map(({ status, waitsFor, result }) => ({ status, waitsFor, result }))).toEqual([
       { status: 'waiting', waitsFor: 'approval', result: '' },
       { status: 'waiting', waitsFor: 'approval', result: '' },
@@ -159,20 +163,20 @@ describe('reduceRun', () => {
     const decisions = first.result.pending.map(({ toolCallId, fingerprint }, at) => ({ toolCallId, fingerprint, ...said[at] }) as Decision)
     const second = await eventsOf(runner.resumeStream(first.result.state, { decisions }))
     viewOf(second.events, view)
-    expect(view).toMatchObject({ status: 'ended', stopReason: 'answered', pending: [] })
+    expect(view).toMatchObject({ status: 'ended', stopReason: 'answered', pending: new Map() })
     expect(
       [...view.calls.values()].map(({ status, outcome, result, decisions }) => ({
         status,
         outcome,
         result,
-        approved: decisions.map(({ approved }) => approved),
+        approved: [...decisions.values()].map(({ approved }) => approved),
       })),
     ).toEqual([
       { status: 'ended', outcome: 'ok', result: 'paid', approved: [true] },
       { status: 'ended', outcome: 'denied', result: expect.stringContaining('too much'), approved: [false] },
       { status: 'ended', outcome: 'ok', result: 'for 4', approved: [true] },
     ])
-    expect([...view.calls.values()][0]?.decisions[0]?.by).toBe('ada')
+    expect([...view.calls.values()][0]?.decisions.values().next().value?.by).toBe('ada')
     expect(view.pauses).toHaveLength(1)
     expect(view.pauses[0]?.to).toBeGreaterThanOrEqual(view.pauses[0]?.from ?? 0)
     // A process that takes the run up knows the second part alone.
@@ -191,9 +195,9 @@ describe('reduceRun', () => {
     const [waits, other] = first.result.pending.map((item) => ({ ...item, approved: true as const }))
     const { events, result } = await eventsOf(runner.resumeStream(first.result.state as RunState, { decisions: [other as Decision] }))
     viewOf(events, view)
-    expect([view.status, view.pending.map(({ place }) => place)]).toEqual(['waiting', [waits?.place]])
+    expect([view.status, [...view.pending.keys()]]).toEqual(['waiting', [waits?.place]])
     viewOf((await eventsOf(runner.resumeStream(result.state as RunState, { decisions: [waits as Decision] }))).events, view)
-    expect([view.status, view.pending]).toEqual(['ended', []])
+    expect([view.status, view.pending.size]).toEqual(['ended', 0])
   })
 
   it('has the runs inside of a call in it, and shows in the call that they wait', async () => {
@@ -212,7 +216,7 @@ describe('reduceRun', () => {
     const view = viewOf(first.events)
     const [call] = view.calls.values()
     expect(call).toMatchObject({ tool: 'helper', status: 'waiting', waitsFor: 'approval', args: { task: 'pay' } })
-    expect(view.pending).toMatchObject([{ tool: 'refund', path: [{ agent: 'helper', toolCallId: call?.id }] }])
+    expect([...view.pending.values()]).toMatchObject([{ tool: 'refund', path: [{ agent: 'helper', toolCallId: call?.id }] }])
     const [{ toolCallId = '', fingerprint = '' } = {}] = first.result.pending
     const second = await eventsOf(runner.resumeStream(first.result.state, { decisions: [{ toolCallId, fingerprint, approved: true }] }))
     viewOf(second.events, view)
@@ -360,12 +364,12 @@ describe('reduceRun', () => {
     const item = { toolCallId: '2.budget', tool: 'budget', args: {}, fingerprint: 'f', place: '2.budget' }
     const asked = { ...meta, toolCallId: '2.budget' }
     const view = viewOf([{ type: 'DECISION_NEEDED', meta: asked, kind: 'budget', ...item }, ended('paused')])
-    expect([view.calls.size, view.pending.length, view.status]).toEqual([0, 1, 'waiting'])
+    expect([view.calls.size, view.pending.size, view.status]).toEqual([0, 1, 'waiting'])
     viewOf(
       [{ type: 'DECISION_MADE', meta: asked, kind: 'budget', approved: true, toolCallId: '2.budget', tool: 'budget', place: '2.budget' }],
       view,
     )
-    expect(view.pending).toEqual([])
+    expect(view.pending.size).toBe(0)
   })
 
   it('keeps notes in their place: what a guardrail found, and who was handed the conversation', () => {
@@ -436,7 +440,7 @@ describe('reduceRun', () => {
             expect(outcome === undefined || status === 'ended').toBe(true)
             expect(waits.slice(0, -1).every(({ to }) => to !== undefined)).toBe(true)
           }
-          const places = run.pending.map(({ place }) => place)
+          const places = [...run.pending.keys()]
           expect(new Set(places).size).toBe(places.length)
         }
       }),
@@ -452,6 +456,16 @@ describe('reduceRun', () => {
     for (let iteration = 2; iteration < 20_000; iteration++) reduceRun(view, text('x', { iteration }))
     reduceRun(view, ended('answered'))
     expect([view.calls.size, view.turns.length]).toEqual([20_000, 19_999])
+    const item = (at: number) => ({ kind: 'approval' as const, toolCallId: `d${at % 10_000}`, tool: 't', place: `p${at}` })
+    for (let at = 0; at < 20_000; at++)
+      reduceRun(view, { type: 'DECISION_NEEDED', meta: { ...meta, toolCallId: `d${at % 10_000}` }, args: {}, fingerprint: '', ...item(at) })
+    expect(view.pending.size).toBe(20_000)
+    for (let at = 0; at < 20_000; at++) {
+      const decided = { ...meta, toolCallId: `d${at % 10_000}` }
+      if (at % 2 === 0) reduceRun(view, { type: 'DECISION_MADE', meta: decided, approved: true, ...item(at) })
+      else reduceRun(view, called(`d${at % 10_000}`))
+    }
+    expect(view.pending.size).toBe(0)
     // 0.1 s on an idle machine; quadratic time would take minutes.
     expect(performance.now() - began).toBeLessThan(10_000)
   })

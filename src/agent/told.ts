@@ -50,6 +50,9 @@ export function refusalIn(tool: string, text: string): { reason?: string } | und
   return text.startsWith(before) ? { reason: text.slice(before.length) } : undefined
 }
 
+/** Why a call was refused whose arguments were changed each time that it was to be approved. */
+export const changedTooOften = 'its arguments were changed twice, and still need an approval'
+
 export function refusedByText(tool: string, guardrail: string): string {
   return `The call to \`${tool}\` was refused by ${guardrail}`
 }

@@ -257,7 +257,7 @@ class AgentService implements Service {
     await Promise.all([this.#runs.settled(inTime), this.#mcp.settled(inTime), this.#trials.settled(inTime)])
     if (this.#runs.running() > 0) {
       this.logger.warn({ running: this.#runs.running() }, 'runs are aborted, or left to the next start: the service is shutting down')
-      this.#runs.abortAll('the service is shutting down')
+      await this.#runs.abortAll('the service is shutting down', AbortSignal.timeout(afterAbortMs))
     }
     await this.ready.catch(() => {})
     await Promise.all([this.#mcp.close(), this.#trials.close()])

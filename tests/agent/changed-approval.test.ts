@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { ApprovalDecision } from '../../src/agent/types/options.ts'
-import type { JsonObject } from '../../src/core/messages.ts'
+import type { ChatMessage, JsonObject } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
@@ -76,4 +76,36 @@ it('`approve` may remember an approval, as a decision may', async () => {
   expect(result.toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'ok'])
   expect(asked).toBe(1)
   expect(result.remembered).toHaveLength(1)
+})
+
+it('a call that an entry of `plan` asks about each time, and whose arguments are changed each time, is refused after the second change', async () => {
+  const paid: unknown[] = []
+  const parameters = { type: 'object', properties: { euros: { type: 'number' } }, required: ['euros'] } as const
+  const pay = defineTool({ name: 'pay', description: 'Pays.', parameters, execute: (args) => void paid.push(args) })
+  const script = [{ toolCalls: [{ name: 'pay', args: { euros: 1 } }] }, 'Done.']
+  const plan = [{ name: 'four eyes', call: () => ({ ask: 'Pay?' }) }]
+  const asked: unknown[] = []
+  const approve = ({ args }: { args: JsonObject }) => {
+    asked.push(args.euros)
+    return { approved: true, args: { euros: Number(args.euros) + 1 } }
+  }
+  const contents = (messages: readonly ChatMessage[]) => messages.filter(({ role }) => role === 'tool').map(({ content }) => content)
+  const { toolCalls, messages } = await new AgentRunner({ model: scriptedModel(script), tools: [pay], plan, approve }).run('Pay.')
+  expect([asked, paid]).toEqual([[1, 2], []])
+  const refused = 'The call to `pay` was refused: its arguments were changed twice, and still need an approval'
+  expect(toolCalls).toMatchObject([{ outcome: 'denied', decision: { approved: true } }])
+  expect(contents(messages)).toEqual([refused])
+
+  // One who changes them once, and one who answers without `approve`.
+  const once = ({ args }: { args: JsonObject }) => ({ approved: true, args: { euros: Math.max(2, Number(args.euros)) } })
+  await new AgentRunner({ model: scriptedModel(script), tools: [pay], plan, approve: once }).run('Pay.')
+  expect(paid).toEqual([{ euros: 2 }])
+  const runner = new AgentRunner({ model: scriptedModel(script), tools: [pay], plan })
+  let result = await runner.run('Pay.')
+  let times = 0
+  for (; result.stopReason === 'paused'; times++) {
+    const decisions = result.pending.map((item) => ({ ...item, approved: true as const, args: { euros: Number(item.args.euros) + 1 } }))
+    result = await runner.resume(JSON.parse(JSON.stringify(result.state)), { decisions })
+  }
+  expect([times, contents(result.messages), paid.length]).toEqual([2, [refused], 1])
 })

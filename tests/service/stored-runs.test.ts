@@ -435,6 +435,26 @@ describe('runs without a journal', () => {
     const frames = await allFrames(await second.ask(`/v1/runs/${data[0].id}/events`))
     expect([frames[0]?.event, frames.at(-1)?.event, frames.some(({ event }) => event === 'GAP')]).toEqual(['RUN_START', 'RESULT', false])
   })
+
+  it('a chat that a shutdown aborts is stored', async () => {
+    const { options } = await folderOfRuns()
+    const asked = Promise.withResolvers<void>()
+    const model = scriptedModel(() => {
+      asked.resolve()
+      return { before: new Promise<void>(() => {}), text: 'never' }
+    })
+    const first = await startService({ ...options, model })
+    const chat = { model: 'toolloop', messages: [{ role: 'user', content: 'How is the weather?' }] }
+    const answer = first.post('/v1/chat/completions', chat)
+    await asked.promise
+    await first.listening.close(0)
+    await (await answer).text()
+    const second = await startService({ ...options, model: scriptedModel([]) })
+    const { data } = await json(second.ask('/v1/runs'))
+    expect(data).toMatchObject([{ kind: 'chat', status: 'ended', stopReason: 'aborted', input: 'How is the weather?' }])
+    const frames = await allFrames(await second.ask(`/v1/runs/${data[0].id}/events`))
+    expect(frames.map(({ event }) => event)).toEqual(expect.arrayContaining(['RUN_START', 'RUN_END', 'RESULT']))
+  })
 })
 
 describe('runs that come at once', () => {

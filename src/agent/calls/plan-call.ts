@@ -1,10 +1,14 @@
 import { cancelledText } from '../../tools/told.ts'
 import { planStep } from '../step-keys.ts'
+import { changedTooOften, refusedText } from '../told.ts'
 import type { Execution } from '../types/execution.ts'
 import type { CallInPlan, PlanCall } from '../types/plan.ts'
-import type { CallChange, PlannedCall } from '../types/recorded.ts'
+import type { CallChange, PlannedCall, Refusal } from '../types/recorded.ts'
 import type { CallWork } from '../types/running-call.ts'
 import { prepareAgain } from './prepare-again.ts'
+
+/** A call whose arguments were changed so often by whoever approved it is not asked about again: neither side might ever give in. */
+const mostEdits = 2
 
 /**
  * Puts calls to the plan, each as a step, and gives them as they are to be carried out. Those that wait, are refused, or have
@@ -53,8 +57,12 @@ function changed(call: PlannedCall, change: CallChange): PlannedCall {
   const planned: PlannedCall = { ...call, plan: { ...before, ...change } }
   if (change.args !== undefined) planned.args = change.args
   if (change.repairs !== undefined) planned.repairs = change.repairs
-  if (change.refusal !== undefined) Object.assign(planned, { action: 'reject', refusal: change.refusal } satisfies Partial<PlannedCall>)
-  if (change.ask !== undefined) planned.approval = true
+  const isAskedTooOften = change.ask !== undefined && (call.edits ?? 0) >= mostEdits
+  const refusal: Refusal | undefined = isAskedTooOften
+    ? { code: 'tool_denied', text: refusedText(call.name, changedTooOften) }
+    : change.refusal
+  if (refusal !== undefined) Object.assign(planned, { action: 'reject', refusal } satisfies Partial<PlannedCall>)
+  else if (change.ask !== undefined) planned.approval = true
   // There is nothing left to do for its caller.
   if (change.result !== undefined) planned.action = 'run'
   return planned

@@ -23,6 +23,8 @@ export interface PlannedCall {
   approval?: true
   /** What somebody has decided on it. */
   decision?: MadeDecision
+  /** How often whoever approved it has changed its arguments. */
+  edits?: number
   /** Why it is not run, in words for the model. Only with `reject`. */
   refusal?: Refusal
   effect: ToolEffect

@@ -162,7 +162,7 @@ function settle(run: RunView, time: number): void {
   if (!isPaused) {
     run.status = 'ended'
     run.endedAt = time
-    run.pending = []
+    clearPending(run)
   }
   const turn = run.turns.at(-1)
   if (turn !== undefined && turn.startedAt !== undefined) turn.endedAt ??= time
@@ -179,7 +179,7 @@ function beginTurn(run: RunView, event: Extract<RunEvent, { type: 'MODEL_START' 
   const continues = event.continues === true
   if (run.status !== 'running') beginRun(run, time)
   // Everything it waited for is decided, even if events are missing.
-  run.pending = []
+  clearPending(run)
   let turn = turnOf(run, iteration)
   // The request is sent again because the first response broke off. A request that continues a response starts a new turn.
   if (turn.startedAt !== undefined && continues && !turn.continues) {
@@ -247,7 +247,10 @@ function takeCall(run: RunView, event: CallEvent): void {
   // No tool runs while its run waits, so the run's new start was missed.
   if (event.type === 'TOOL_CALL_START' && run.status === 'waiting') beginRun(run, time)
   // A decision was made.
-  if (call.status === 'waiting' && run.pending.length > 0) run.pending = run.pending.filter((item) => ownerOf(item) !== toolCallId)
+  if (call.status === 'waiting') {
+    for (const place of call.pending.keys()) run.pending.delete(place)
+    call.pending.clear()
+  }
   endWait(call, time)
   switch (event.type) {
     case 'TOOL_CALL_START':
@@ -278,11 +281,10 @@ function takeCall(run: RunView, event: CallEvent): void {
 }
 
 function askFor(run: RunView, { type: _, meta, ...item }: Extract<RunEvent, { type: 'DECISION_NEEDED' }>): void {
-  const at = run.pending.findIndex(({ place }) => place === item.place)
-  if (at < 0) run.pending.push(item)
-  else run.pending[at] = item
+  run.pending.set(item.place, item)
   const call = callOfItem(run, meta, item)
   if (call === undefined) return
+  call.pending.set(item.place, item)
   reopen(call, 'waiting')
   call.waitsFor = item.kind
   // A question of an agent inside the call has its own arguments.
@@ -291,11 +293,12 @@ function askFor(run: RunView, { type: _, meta, ...item }: Extract<RunEvent, { ty
 }
 
 function decide(run: RunView, { type: _, meta, ...decision }: Extract<RunEvent, { type: 'DECISION_MADE' }>): void {
-  run.pending = run.pending.filter(({ place }) => place !== decision.place)
+  run.pending.delete(decision.place)
   const call = callOfItem(run, meta, decision)
   if (call === undefined) return
-  if (!call.decisions.some(({ place }) => place === decision.place)) call.decisions.push({ ...decision, time: meta.time })
-  if (!run.pending.some((item) => ownerOf(item) === call.id)) endWait(call, meta.time)
+  call.pending.delete(decision.place)
+  call.decisions.set(decision.place, call.decisions.get(decision.place) ?? { ...decision, time: meta.time })
+  if (call.pending.size === 0) endWait(call, meta.time)
 }
 
 type Decided = Pick<PendingView, 'kind' | 'toolCallId' | 'tool' | 'path'>
@@ -304,6 +307,11 @@ type Decided = Pick<PendingView, 'kind' | 'toolCallId' | 'tool' | 'path'>
 function callOfItem(run: RunView, meta: EventMeta, { kind, toolCallId, tool, path }: Decided): CallView | undefined {
   if (kind === 'budget' && path === undefined) return undefined
   return callIn(run, meta.toolCallId ?? toolCallId, { meta, tool: path === undefined ? tool : '' })
+}
+
+function clearPending(run: RunView): void {
+  for (const item of run.pending.values()) run.calls.get(ownerOf(item))?.pending.clear()
+  run.pending.clear()
 }
 
 function ownerOf({ path, toolCallId }: Decided): string {

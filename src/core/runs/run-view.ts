@@ -28,8 +28,8 @@ export interface RunView {
   turns: TurnView[]
   /** The run's own calls by id, in the order in which they started. */
   calls: Map<string, CallView>
-  /** What it waits for now. */
-  pending: PendingView[]
+  /** What it waits for now, by `place`, in the order in which it was asked. */
+  pending: Map<string, PendingView>
   /** The periods in which the whole run waited and nothing was executed. */
   pauses: Stretch[]
   startedAt: number | undefined
@@ -91,10 +91,12 @@ export interface CallView {
   result: string
   /** What the function returned, if the event has it. */
   value: Json | undefined
+  /** What it waits for now, and what agents inside it ask, by `place`. */
+  pending: Map<string, PendingView>
   /** The kind of decision it waits for, or last waited for. */
   waitsFor: PendingView['kind'] | undefined
-  /** Decisions on the call, and on questions of agents inside it, oldest first. */
-  decisions: (EventPayloads['DECISION_MADE'] & { time: number })[]
+  /** Decisions on the call, and on questions of agents inside it, by `place`, oldest first. */
+  decisions: Map<string, EventPayloads['DECISION_MADE'] & { time: number }>
   waits: Stretch[]
   /** Undefined if it has not started to run, or if the event is missing. */
   startedAt: number | undefined
@@ -116,7 +118,7 @@ export function emptyRunView(runId = ''): RunView {
     usage: undefined,
     turns: [],
     calls: new Map(),
-    pending: [],
+    pending: new Map(),
     pauses: [],
     startedAt: undefined,
     endedAt: undefined,
@@ -157,8 +159,9 @@ export function emptyCallView(id: string): CallView {
     progress: undefined,
     result: '',
     value: undefined,
+    pending: new Map(),
     waitsFor: undefined,
-    decisions: [],
+    decisions: new Map(),
     waits: [],
     startedAt: undefined,
     endedAt: undefined,

@@ -257,9 +257,11 @@ export class RunStore {
     return this.#running.settled(signal)
   }
 
-  /** Aborts the runs that this process takes with it. */
-  abortAll(reason: string): void {
-    for (const run of this.#running.all()) if (this.#executionOf(run.head) !== this.#stored) run.abort(reason)
+  /** Aborts the runs that end with this process. Resolves when what became of them is stored, or when `signal` is aborted. */
+  async abortAll(reason: string, signal: AbortSignal): Promise<void> {
+    const endsHere = (run: ServiceRun) => this.#executionOf(run.head) !== this.#stored
+    for (const run of this.#running.all()) if (endsHere(run)) run.abort(reason)
+    await this.#running.settled(signal, endsHere)
   }
 
   /** Lets go of what is in the store. */

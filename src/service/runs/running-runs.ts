@@ -4,7 +4,7 @@ import type { ServiceRun } from './service-run.ts'
 /** The runs that are carried out in this process. */
 export class RunningRuns {
   readonly #runs = new Map<string, ServiceRun>()
-  #onIdle: (() => void)[] = []
+  #onEnd: (() => void)[] = []
 
   /** How many have all of these tags. What has ended and is being stored does not count. */
   count(tags: readonly string[]): number {
@@ -29,21 +29,14 @@ export class RunningRuns {
 
   delete(run: ServiceRun): void {
     this.#runs.delete(run.id)
-    if (this.#runs.size > 0) return
-    for (const resolve of this.#onIdle.splice(0)) resolve()
+    for (const resolve of this.#onEnd.splice(0)) resolve()
   }
 
-  /** Resolves when there is none, or when `signal` is aborted. */
-  async settled(signal: AbortSignal): Promise<void> {
-    if (this.#runs.size === 0 || signal.aborted) return
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const stop = () => resolve()
-    this.#onIdle.push(resolve)
-    signal.addEventListener('abort', stop)
-    try {
-      await promise
-    } finally {
-      signal.removeEventListener('abort', stop)
-    }
+  /** Resolves when all of them (`which`: those that it is true of) have ended and are stored, or when `signal` is aborted. */
+  async settled(signal: AbortSignal, which: (run: ServiceRun) => boolean = () => true): Promise<void> {
+    const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
+    signal.addEventListener('abort', () => stop(), { once: true })
+    while (!signal.aborted && this.all().some(which))
+      await Promise.race([stopped, new Promise<void>((resolve) => this.#onEnd.push(resolve))])
   }
 }

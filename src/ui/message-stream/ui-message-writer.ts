@@ -101,7 +101,7 @@ export class UIMessageWriter implements ResponseWriter {
 
   #take(event: RunEvent): void {
     // The run goes on: what it has waited for is not in the view any more then.
-    if (event.type === Event.RUN_START) this.#goOn(this.#view.pending)
+    if (event.type === Event.RUN_START) this.#goOn([...this.#view.pending.values()])
     reduceRun(this.#view, event)
     switch (event.type) {
       case Event.DECISION_MADE:

@@ -122,5 +122,6 @@ function withArguments(run: RunContext, call: PlannedCall, args: JsonObject): Pl
   // The plan has seen other arguments.
   const { asText: _, plan: __, ...edited } = call
   const repairs = [...(call.repairs ?? []), 'arguments changed by whoever approved the call']
-  return { ...edited, args, rawArguments: JSON.stringify(args), repairs, note: otherArgumentsNote(args) }
+  const edits = (call.edits ?? 0) + 1
+  return { ...edited, args, rawArguments: JSON.stringify(args), repairs, note: otherArgumentsNote(args), edits }
 }
