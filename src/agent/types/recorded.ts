@@ -21,9 +21,8 @@ export interface PlannedCall {
   action: 'run' | 'client' | 'reject'
   /** It needs an approval first. */
   approval?: true
-  /** What somebody has decided on it. */
   decision?: MadeDecision
-  /** How often whoever approved it has changed its arguments. */
+  /** How often an approval has changed its arguments. */
   edits?: number
   /** Why it is not run, in words for the model. Only with `reject`. */
   refusal?: Refusal
@@ -40,7 +39,7 @@ export interface PlannedCall {
   script?: ScriptLine
 }
 
-/** What the entries of the plan made of a call. Recorded as a step before the call runs. */
+/** What the entries of the plan made of a call, and used (`nested`). Recorded as a step before the call runs. */
 export interface CallChange {
   /** It is run with these arguments, which replace the model's. */
   args?: JsonObject
@@ -53,7 +52,6 @@ export interface CallChange {
   result?: { value: Json }
   /** It waits for an approval: what whoever decides is shown, and how many entries were asked. */
   ask?: { about: Json; asked: number }
-  /** What runs made by the entries have used. */
   nested?: Spent
 }
 
