@@ -4,8 +4,10 @@ import { type NotedTime, SteadyClock } from '../src/core/time/steady-clock.ts'
 import { RecordedRuns } from '../src/journals/sqlite/recorded-runs.ts'
 import { runsSchema } from '../src/journals/sqlite/runs-schema.ts'
 import { ShownRunsTable } from '../src/journals/sqlite/shown-runs-table.ts'
-import { SessionTables } from '../src/sessions/sqlite/session-tables.ts'
+import { SessionWork } from '../src/sessions/session-work.ts'
+import { sqliteDialect } from '../src/sessions/sqlite/session-dialect.ts'
 import { sessionsSchema } from '../src/sessions/sqlite/sessions-schema.ts'
+import { doAtOnce, type Work } from '../src/sql/statement.ts'
 import { inTransaction, type Schema } from '../src/sqlite/database.ts'
 import { type FileParts, openFile } from '../src/sqlite/opened-file.ts'
 import { inFolder } from './journals/temp-folder.ts'
@@ -121,9 +123,9 @@ function open<Tables>(schema: Schema, file: string, tables: (parts: FileParts) =
   const options = { file, synchronous: 'normal', busyTimeoutMs: 1_000, maxBytes: undefined } as const
   const opened = openFile(contents, options, { own: undefined, warn })
   opened.enter()
-  const change = <T>(work: (tables: Tables) => T): T =>
+  const change = <T>(work: (tables: Tables, done: <D>(asked: Work<D>) => D) => T): T =>
     inTransaction(opened.database, () => {
-      const value = work(opened.tables)
+      const value = work(opened.tables, (asked) => doAtOnce(asked, (statement) => opened.statements.rowsOf(statement)))
       opened.clock.note()
       return value
     })
@@ -159,7 +161,7 @@ describe('what is in an SQLite file', () => {
   it('P1.8 H60 is neither given up nor forgotten: runs that are shown, and sessions', () =>
     inFolder(async (folder) => {
       const shown = open(runsSchema, join(folder, 'runs.sqlite'), (parts) => new ShownRunsTable(parts))
-      const sessions = open(sessionsSchema, join(folder, 'sessions.sqlite'), (parts) => new SessionTables(parts, 30 * day))
+      const sessions = open(sessionsSchema, join(folder, 'sessions.sqlite'), (parts) => new SessionWork(sqliteDialect(parts), 30 * day))
       const show = (runId: string, status: 'waiting' | 'ended') =>
         shown.change((tables) => {
           tables.begin({ runId, caller: 'ann', agent: 'a', createdAt: Date.now(), title: '', head: '' }, { attempt: 'one' })
@@ -176,12 +178,12 @@ describe('what is in an SQLite file', () => {
         ])
       show('waits', 'waiting')
       show('ended', 'ended')
-      sessions.change((tables) => tables.append('chat', ['{}'], { isNew: true }))
+      sessions.change((tables, done) => done(tables.append('chat', ['{}'], { isNew: true })))
       for (const days of [40, -80]) {
         set(days * day)
         expect(tidy()).toEqual([[], 0])
         show(`waits ${days}`, 'waiting')
-        expect(sessions.change((tables) => [tables.prune(30 * day), tables.read('chat', {})])).toEqual([0, ['{}']])
+        expect(sessions.change((tables, done) => [done(tables.prune(30 * day)), done(tables.read('chat', {}))])).toEqual([0, ['{}']])
       }
       set(40 * day)
       expect(tidy()).toEqual([[], 0])

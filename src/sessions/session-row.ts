@@ -8,7 +8,7 @@ import {
   statusOf,
 } from '../agent/sessions/session-store.ts'
 
-/** A row of the table of sessions, as both databases have it; of `durable` either a number or a boolean. */
+/** A row of the table of sessions, as both databases have it. */
 export type SessionRow = Readonly<Record<string, unknown>>
 
 /** The run that a session is kept for; `alive`: its process is. */

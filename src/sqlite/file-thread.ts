@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import { type ErrorCode, ToolloopError } from '../core/errors.ts'
+import { doAtOnce, isWork } from '../sql/statement.ts'
 import { type DatabaseOptions, emptyLog, inTransaction } from './database.ts'
 import { type Contents, type OpenedFile, openFile } from './opened-file.ts'
 import { fileProblem, isBusy, tried } from './problems.ts'
@@ -88,7 +89,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
 
   /** Runs all calls in one transaction. Each call has its own savepoint: it takes effect as a whole or not at all. */
   const carryOut = (
-    { database, clock, tables }: OpenedFile<Tables>,
+    { database, clock, statements, tables }: OpenedFile<Tables>,
     file: string,
     asked: readonly Asked[],
     kind: 'reads' | 'writes',
@@ -101,7 +102,8 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
           try {
             // `SqliteFile` types a method's name and arguments together.
             const method = tables[call.name as keyof Tables] as (...args: unknown[]) => unknown
-            const value = method.apply(tables, [...call.args])
+            const done = method.apply(tables, [...call.args])
+            const value = isWork(done) ? doAtOnce(done, (statement) => statements.rowsOf(statement)) : done
             database.exec('RELEASE one')
             return { id, ok: true, value }
           } catch (error) {

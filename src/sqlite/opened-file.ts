@@ -6,17 +6,19 @@ import { isInMemory, makeFile } from './file-place.ts'
 import { settleAt } from './home.ts'
 import { Owner } from './owner.ts'
 import { fileProblem, tried } from './problems.ts'
+import { Statements } from './statements.ts'
 
 /** What a file's tables are built from. */
 export interface FileParts {
   readonly database: DatabaseSync
   readonly owner: Owner
   readonly clock: FileClock
+  readonly statements: Statements
 }
 
 /** A kind of file: its tables and their methods. */
 export interface Contents<Tables, Options> extends Schema {
-  /** Returns the methods. Each call runs in a transaction, which is rolled back if the method throws. */
+  /** Returns the methods. Each call runs in a transaction, which is rolled back if the method throws. A method may return `Work`, which is then done. */
   open(parts: FileParts, options: Options): Tables
   /** Gives up everything that an owner holds when it leaves. */
   release(database: DatabaseSync, ownerId: string): void
@@ -30,6 +32,7 @@ export interface Contents<Tables, Options> extends Schema {
 export interface OpenedFile<Tables> {
   readonly database: DatabaseSync
   readonly clock: FileClock
+  readonly statements: Statements
   readonly tables: Tables
   /** Registers the owner. Called before the first write: other processes never see an owner that only reads. */
   enter(): void
@@ -46,6 +49,7 @@ const sharedSince = [3, 51, 3]
 interface Connection {
   readonly database: DatabaseSync
   readonly clock: FileClock
+  readonly statements: Statements
   users: number
   readonly owners: Set<string>
 }
@@ -69,9 +73,9 @@ export function openFile<Tables, Options>(
     const real = inMemory ? file : makeFile(contents, file)
     const key = JSON.stringify({ ...options, file: real })
     connection = connections.get(key) ?? connect(openDatabase(contents, options, real), warn)
-    const { database, owners, clock } = connection
+    const { database, owners, clock, statements } = connection
     const owner = new Owner(inMemory ? undefined : `${real}-owners`)
-    const tables = contents.open({ database, owner, clock }, own)
+    const tables = contents.open({ database, owner, clock, statements }, own)
     const used = connection
     connections.set(key, used)
     used.users++
@@ -94,7 +98,7 @@ export function openFile<Tables, Options>(
       owner.live()
       enter({ database, owners, clock }, owner, contents, { file, real })
     }
-    return { database, clock, tables, enter: enterOnce, close }
+    return { database, clock, statements, tables, enter: enterOnce, close }
   } catch (error) {
     if (connection?.users === 0) tried(() => connection?.database.close())
     throw fileProblem(error, contents, file)
@@ -104,7 +108,7 @@ export function openFile<Tables, Options>(
 /** Throws what SQLite throws, after closing the database. */
 function connect(database: DatabaseSync, warn: (message: string) => void): Connection {
   try {
-    return { database, clock: new FileClock(database, warn), users: 0, owners: new Set() }
+    return { database, clock: new FileClock(database, warn), statements: new Statements(database), users: 0, owners: new Set() }
   } catch (error) {
     tried(() => database.close())
     throw error
@@ -113,7 +117,7 @@ function connect(database: DatabaseSync, warn: (message: string) => void): Conne
 
 /** Adds the owner to the owners of the file, and removes dead ones. */
 function enter(
-  { database, owners: sharing, clock }: Omit<Connection, 'users'>,
+  { database, owners: sharing, clock }: Pick<Connection, 'database' | 'owners' | 'clock'>,
   owner: Owner,
   { noun, code, isUnique }: Schema,
   { file, real }: { file: string; real: string },

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { InvalidOptionError, messageOf, ToolloopError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import { nextTurn } from '../core/time/give-way.ts'
+import type { ResultOf } from '../sql/statement.ts'
 import type { Answer, Asked, Call, FromThread, Methods, OpenOptions } from './file-thread.ts'
 import type { FileKind } from './problems.ts'
 import type { FileThread } from './thread-link.ts'
@@ -14,7 +15,7 @@ interface Waiting {
 /** The names of the methods of `Tables`. */
 export type MethodName<Tables> = { [K in keyof Tables]: Tables[K] extends (...args: never[]) => unknown ? K & string : never }[keyof Tables]
 type ArgsOf<Method> = Method extends (...args: infer Args) => unknown ? Args : never
-type ValueOf<Method> = Method extends (...args: never[]) => infer Value ? Value : never
+type ValueOf<Method> = Method extends (...args: never[]) => infer Value ? ResultOf<Value> : never
 
 /** Who is told about warnings and about the loss of the thread. */
 export interface Told {

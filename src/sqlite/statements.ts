@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
+import type { Statement } from '../sql/statement.ts'
 
 export type Row = Record<string, SQLOutputValue>
 type Value = SQLOutputValue | undefined
@@ -27,6 +28,10 @@ export class Statements {
   /** Iterates over the rows, for results that are large or may not be read to the end. */
   each(sql: string, ...values: Value[]): Iterable<Row> {
     return this.#prepare(sql).iterate(...values.map((value) => value ?? null))
+  }
+
+  rowsOf({ sql, values }: Statement): Row[] {
+    return this.all(sql, ...(values as Value[]))
   }
 
   #prepare(sql: string): StatementSync {

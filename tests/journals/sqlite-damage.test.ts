@@ -176,9 +176,9 @@ it('P1.12 sqliteSessions: is refused if it was cut to nothing, or has other tabl
       await sessions.close()
       return problem
     }
-    change(file, 'ALTER TABLE messages ADD COLUMN mine TEXT')
+    change(file, 'ALTER TABLE session_messages ADD COLUMN mine TEXT')
     expect(await problemOf()).toMatch(
-      /^session_failed: Expected `.+` to be a toolloop session file with the tables of version \d, got another `messages`/,
+      /^session_failed: Expected `.+` to be a toolloop session file with the tables of version \d, got another `session_messages`/,
     )
     truncateSync(file)
     expect(await problemOf()).toMatch(/^session_failed: Expected `.+` to be the session file that was used before, got an empty file/)

@@ -86,7 +86,7 @@ it('P1.12 sqliteSessions: reads beside a writer; a session that is expired or wh
     database.exec("UPDATE sessions SET updated_at = 1 WHERE id = 'old'")
     // Deleted for good, though it is not there to anybody.
     expect(await sessions.delete('old')).toBe(false)
-    expect(database.prepare("SELECT count(*) AS n FROM messages WHERE value LIKE '%new%'").get()).toEqual({ n: 0 })
+    expect(database.prepare("SELECT count(*) AS n FROM session_messages WHERE value LIKE '%new%'").get()).toEqual({ n: 0 })
     database.close()
     await sessions.close()
     await second.close()

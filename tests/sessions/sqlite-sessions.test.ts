@@ -89,8 +89,8 @@ describe('the file of SQLite sessions', () => {
       const { sessions, runner } = open({ file })
       for (const session of ['good', 'text', 'kind', 'folded']) await runner.run('hi', { session })
       const of = (id: string) => `(SELECT n FROM sessions WHERE id = '${id}')`
-      change(file, `UPDATE messages SET value = '{"role":' WHERE at = 1 AND session = ${of('text')}`)
-      change(file, `UPDATE messages SET value = '{"role":"nobody"}' WHERE at = 0 AND session = ${of('kind')}`)
+      change(file, `UPDATE session_messages SET value = '{"role":' WHERE at = 1 AND session = ${of('text')}`)
+      change(file, `UPDATE session_messages SET value = '{"role":"nobody"}' WHERE at = 0 AND session = ${of('kind')}`)
       change(file, `UPDATE sessions SET compaction = '{"from":-1}' WHERE id = 'folded'`)
       const why = async (session: string) => runner.run('again', { session }).then(String, ({ code, message }) => `${code}: ${message}`)
       expect(await why('text')).toMatch(/^session_failed: The message 1 of session `text` can’t be read: .*JSON/)
@@ -118,7 +118,7 @@ describe('the file of SQLite sessions', () => {
         { role: 'assistant', content: '', toolCalls: [call] },
         { role: 'tool', content: 'seen', toolCallId: 'a' },
       ])
-      change(file, 'DELETE FROM messages WHERE at = 2')
+      change(file, 'DELETE FROM session_messages WHERE at = 2')
       // The missing result is stored with the first run’s own messages.
       for (const expected of [
         ['heard 4', 3],
@@ -160,7 +160,7 @@ describe('the file of SQLite sessions', () => {
       expect((await runner.run('hi', { session: 'a' })).output).toBe('heard 1')
       await sessions.close()
       const database = new DatabaseSync(file)
-      expect(database.prepare('SELECT count(*) AS count FROM messages').get()).toEqual({ count: 2 })
+      expect(database.prepare('SELECT count(*) AS count FROM session_messages').get()).toEqual({ count: 2 })
       database.close()
     }))
 

@@ -1,4 +1,4 @@
-import type { Dialect, Statement } from '../queries/dialect.ts'
+import type { Dialect } from '../queries/dialect.ts'
 import { plain } from './values.ts'
 
 /** `schema` is quoted. */
@@ -10,10 +10,4 @@ export function dialectOf(schema: string): Dialect {
     isOneOf: (column) => `${column} = ANY(?)`,
     listOf: (values) => values,
   }
-}
-
-/** A statement as `pg` takes it: its values are numbered. */
-export function numbered({ sql, values }: Statement): [sql: string, values: unknown[]] {
-  let at = 0
-  return [sql.replaceAll('?', () => `$${++at}`), values]
 }

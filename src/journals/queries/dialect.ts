@@ -12,8 +12,3 @@ export interface Dialect {
 }
 
 export type Value = string | number
-
-export interface Statement {
-  sql: string
-  values: unknown[]
-}

@@ -1,7 +1,8 @@
 import type { RunPage, RunQuery } from '../../agent/journal/journal.ts'
 import { cursorOf, mostRuns } from '../../agent/journal/store.ts'
 import { tagsOf } from '../../agent/journal/tags.ts'
-import type { Dialect, Statement, Value } from './dialect.ts'
+import { Statement } from '../../sql/statement.ts'
+import type { Dialect, Value } from './dialect.ts'
 import { type RunRow, summaryOf } from './run-row.ts'
 
 /** As it is written in SQLite's index of open runs: without it, all runs that have ended are read too. */
@@ -10,7 +11,7 @@ const isOpen = "status <> 'ended'"
 /** The owners of the runs that are executed, one a row. */
 export function ownersOf({ table }: Dialect, agent: string): Statement {
   const running = `agent = ? AND ${isOpen} AND status = 'running' AND owner IS NOT NULL`
-  return { sql: `SELECT DISTINCT owner FROM ${table('runs')} WHERE ${running}`, values: [agent] }
+  return new Statement(`SELECT DISTINCT owner FROM ${table('runs')} WHERE ${running}`, [agent])
 }
 
 /** The runs of a page, and one more to know whether there is another page. `dead`: of the owners of running runs, those that have died. */
@@ -41,7 +42,7 @@ export function listOf(dialect: Dialect, agent: string, query: RunQuery, dead: R
   const where = given.map(([condition]) => condition).join(' AND ')
   const columns = 'n, id, status, stop_reason, session, model, owner, created_at, updated_at, problem, metadata'
   const sql = `SELECT ${columns} FROM ${from} WHERE ${where} ORDER BY ${place} DESC LIMIT ?`
-  return { sql, values: [...given.map(([, value]) => value), mostOf(query) + 1] }
+  return new Statement(sql, [...given.map(([, value]) => value), mostOf(query) + 1])
 }
 
 export function pageOf(rows: readonly RunRow[], query: RunQuery, dead: ReadonlySet<unknown>): RunPage {

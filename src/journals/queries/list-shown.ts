@@ -1,6 +1,7 @@
 import type { ShownQuery } from '../../agent/journal/shown-runs.ts'
 import { cursorOf } from '../../agent/journal/store.ts'
-import type { Dialect, Statement } from './dialect.ts'
+import { Statement } from '../../sql/statement.ts'
+import type { Dialect } from './dialect.ts'
 
 /** Which of the runs that are shown a list has, the newest first. */
 export interface ShownSelection {
@@ -65,7 +66,7 @@ export function sumWaiting(dialect: Dialect, { caller, tags = [] }: Pick<ShownQu
   const conditions = ["status = 'waiting'", ...(caller === undefined ? [] : ['caller = ?']), ...tags.map(() => hasTag(dialect))]
   const sums = `SELECT count(*) AS runs, coalesce(sum(size), 0) AS characters FROM ${dialect.table('shown_runs')}`
   const values = [...(caller === undefined ? [] : [dialect.text(caller)]), ...tags]
-  return { sql: `${sums} WHERE ${conditions.join(' AND ')}`, values }
+  return new Statement(`${sums} WHERE ${conditions.join(' AND ')}`, values)
 }
 
 function hasTag({ table }: Dialect): string {

@@ -30,7 +30,7 @@ import { type Row, Statements } from '../../sqlite/statements.ts'
 import { listOf, ownersOf, pageOf } from '../queries/list-runs.ts'
 import { summaryOf, timeOf } from '../queries/run-row.ts'
 import { deleteRecorded, prunedAtOnce } from './delete-recorded.ts'
-import { given, sqlite } from './dialect.ts'
+import { sqlite } from './dialect.ts'
 
 /** What else has a checksum is called by the names of steps and waits. */
 const [inputName, outputName] = ['input', 'output']
@@ -206,9 +206,9 @@ export class RecordedRuns {
   }
 
   list(query: RunQuery): RunPage {
-    const owners = this.#sql.all(...given(ownersOf(sqlite, this.#agent)))
+    const owners = this.#sql.rowsOf(ownersOf(sqlite, this.#agent))
     const dead = new Set(owners.flatMap(({ owner }) => (this.#owner.isAlive(String(owner)) ? [] : [String(owner)])))
-    return pageOf(this.#sql.all(...given(listOf(sqlite, this.#agent, query, dead))), query, dead)
+    return pageOf(this.#sql.rowsOf(listOf(sqlite, this.#agent, query, dead)), query, dead)
   }
 
   pending(): string[] {

@@ -24,7 +24,7 @@ import { type Row, Statements } from '../../sqlite/statements.ts'
 import { selectShown, sumWaiting } from '../queries/list-shown.ts'
 import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../queries/run-row.ts'
 import { deleteRecorded, prunedAtOnce } from './delete-recorded.ts'
-import { given, sqlite } from './dialect.ts'
+import { sqlite } from './dialect.ts'
 import { packedType, unpackEvents } from './packed-events.ts'
 
 /** As much as a run with a longer input has when it starts. */
@@ -230,8 +230,8 @@ export class ShownRunsTable {
       'n, id, caller, agent, kind, thread, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
     const runs: ListedRun[] = []
     let characters = 0
-    const select = { sql: `SELECT ${columns} FROM ${found} ${where} ORDER BY ${place} DESC`, values }
-    for (const run of this.#sql.each(...given(select))) {
+    const select = `SELECT ${columns} FROM ${found} ${where} ORDER BY ${place} DESC`
+    for (const run of this.#sql.each(select, ...(values as SQLOutputValue[]))) {
       if (runs.length >= Math.min(limit, mostRuns) || characters >= mostCharacters) return { runs, hasMore: true }
       runs.push(listed(run))
       characters += String(run.summary).length
@@ -246,7 +246,7 @@ export class ShownRunsTable {
   }
 
   waiting(of?: Pick<ShownQuery, 'caller' | 'tags'>): { runs: number; characters: number } {
-    const { runs, characters } = this.#sql.one(...given(sumWaiting(sqlite, of))) ?? {}
+    const { runs, characters } = this.#sql.rowsOf(sumWaiting(sqlite, of))[0] ?? {}
     return { runs: Number(runs), characters: Number(characters) }
   }
 

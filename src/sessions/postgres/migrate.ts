@@ -13,7 +13,7 @@ const migrations: readonly ((schema: string) => string)[] = [
       length integer NOT NULL DEFAULT 0,
       compaction text,
       run text,
-      durable boolean NOT NULL DEFAULT false,
+      durable integer NOT NULL DEFAULT 0,
       token text,
       owner text,
       lease bigint,

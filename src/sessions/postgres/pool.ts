@@ -80,7 +80,7 @@ function ignore(): void {}
 const firstPauseMs = 100
 const longestPauseMs = 2_000
 /** About three seconds. */
-const fewTries = 6
+export const fewTries = 6
 /** About half a minute: what a run has come to is worth waiting for. */
 export const manyTries = 20
 

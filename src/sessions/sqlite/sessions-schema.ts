@@ -26,9 +26,14 @@ export const sessionsSchema: Schema = {
      ) STRICT;
      CREATE INDEX sessions_changed ON sessions (updated_at, n);
      CREATE INDEX sessions_owned ON sessions (owner) WHERE owner IS NOT NULL;
-     CREATE TABLE messages (session INTEGER NOT NULL, at INTEGER NOT NULL, value TEXT NOT NULL, UNIQUE (session, at)) STRICT;
+     CREATE TABLE session_messages (
+       session INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,
+       at INTEGER NOT NULL,
+       value TEXT NOT NULL,
+       UNIQUE (session, at)
+     ) STRICT;
      CREATE TABLE session_runs (
-       session INTEGER NOT NULL,
+       session INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,
        run TEXT NOT NULL,
        outcome TEXT NOT NULL CHECK (outcome IN ('stored', 'released')),
        first INTEGER NOT NULL,

@@ -3,7 +3,7 @@ import { defaultLogger, type Logger } from '../../core/logger.ts'
 import type { DatabaseOptions } from '../../sqlite/database.ts'
 import { SqliteFile } from '../../sqlite/sqlite-file.ts'
 import { FileThread } from '../../sqlite/thread-link.ts'
-import { prunedAtOnce, type SessionTables } from './session-tables.ts'
+import { prunedAtOnce, type SessionWork } from '../session-work.ts'
 import type { TablesOptions } from './session-thread.ts'
 import { workerCode } from './session-thread-code.ts'
 import { sessionsSchema } from './sessions-schema.ts'
@@ -13,13 +13,13 @@ const thread = new FileThread(workerCode)
 
 /** The sessions in a file. */
 export class SqliteSessionStore implements SessionStore {
-  readonly #file: SqliteFile<SessionTables>
+  readonly #file: SqliteFile<SessionWork>
 
   constructor(database: DatabaseOptions, expireAfterMs: number, logger: Logger = defaultLogger) {
     this.#file = new SqliteFile(sessionsSchema, thread, { database, own: { expireAfterMs } satisfies TablesOptions }, { logger })
   }
 
-  claim: SessionStore['claim'] = (...args) => this.#file.call('claim', ...args)
+  claim: SessionStore['claim'] = (...args) => this.#file.call('claim', ...args, crypto.randomUUID())
   commit: SessionStore['commit'] = (...args) => this.#file.call('commit', ...args)
   pause: SessionStore['pause'] = (...args) => this.#file.call('pause', ...args)
   unclaim: SessionStore['unclaim'] = (...args) => this.#file.call('unclaim', ...args)

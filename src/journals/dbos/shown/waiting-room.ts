@@ -1,7 +1,8 @@
 import type { ShownQuery, WaitingRoom } from '../../../agent/journal/shown-runs.ts'
+import { numbered } from '../../../sql/statement.ts'
 import { sumWaiting } from '../../queries/list-shown.ts'
 import type { Query, Row } from '../database.ts'
-import { dialectOf, numbered } from '../dialect.ts'
+import { dialectOf } from '../dialect.ts'
 
 /** How large runs are that wait, and whether there is room for another, in SQL. */
 export class WaitingRuns {
