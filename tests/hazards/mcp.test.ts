@@ -139,15 +139,8 @@ describe('tools of an MCP server in a run', () => {
     const controller = new AbortController()
     const toolCalls = [call('odd__echo', { a: 1 }), call('odd__hang', { key: 'never' })]
     await using on = await stage(mode, [{ toolCalls }, 'done'], { tools })
-    const aborted = Promise.withResolvers<number>()
-    on.runner.on('TOOL_PROGRESS', () => {
-      setImmediate(() => {
-        aborted.resolve(performance.now())
-        controller.abort()
-      })
-    })
+    on.runner.on('TOOL_PROGRESS', () => void setImmediate(() => controller.abort()))
     const result = await on.run('go', { signal: controller.signal })
-    expect(performance.now() - (await aborted.promise)).toBeLessThan(2_000)
     expect(result).toMatchObject({ stopReason: 'aborted', toolCalls: [{ outcome: 'ok' }, { outcome: 'cancelled' }] })
     expect(getEventListeners(controller.signal, 'abort')).toEqual([])
     expect(await on.run('again', { messages: result.messages })).toMatchObject({ stopReason: 'answered', output: 'done' })

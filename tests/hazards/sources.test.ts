@@ -230,9 +230,8 @@ describe('tools of every source', () => {
     await using on = await open([{ toolCalls: [call('deaf'), call('calculate', { expression: '2' })] }, 'never asked'])
     const running = on.run('go', { signal: controller.signal })
     await ready.promise
-    const from = performance.now()
     controller.abort()
-    const result = await running.finally(() => expect(performance.now() - from).toBeLessThan(5_000))
+    const result = await running
     expect(result).toMatchObject({ stopReason: 'aborted', toolCalls: [{ outcome: 'cancelled' }, { outcome: 'ok' }] })
     // Both threads are free again.
     const both = await Promise.all([tools.dispatch('args'), tools.dispatch('args')])

@@ -228,9 +228,7 @@ describe('a call that is ended by an abort may have taken effect', () => {
     const told = async (reconcile: PayOptions['reconcile']) =>
       resultTexts((await cut(reconcile === undefined ? {} : { reconcile })).result)[0]
     expect(await told(() => ({ ran: true, value: 'receipt 17' }))).toContain('It has taken effect. Its result: receipt 17')
-    const since = performance.now()
     expect(await told(() => new Promise(() => {}))).toContain('It may have taken effect.')
-    expect(performance.now() - since).toBeLessThan(5_000)
   })
 
   const stores: [string, () => Sessions][] = [

@@ -11,6 +11,7 @@ import { redactFile } from '../../src/service/config/inline-secrets.ts'
 import { parseConfig } from '../../src/service/config/parse-config.ts'
 import { createService } from '../../src/service/index.ts'
 import { startStrictProvider } from '../models/rules/strict-provider.ts'
+import { leastCpuMs } from '../reference-pace.ts'
 import { configFile, json, reloads, startService } from './start-service.ts'
 
 const times = { debounceMs: 5, pollMs: 3_600_000 }
@@ -404,15 +405,16 @@ describe('what a file may say', () => {
     const levels = [...'abcdefghi'].map(
       (name, at) => `${name}: &${name} [${Array.from({ length: 9 }, () => (at === 0 ? 'x' : `*${'abcdefghi'[at - 1]}`)).join(', ')}]`,
     )
-    const started = performance.now()
-    expect(await problemsOf(levels.join('\n'))).toMatchObject([{ message: expect.stringContaining('not valid YAML') }])
-    expect(await problemsOf(`mcp: ${'['.repeat(20_000)}`)).toHaveLength(1)
-    expect(await problemsOf(`mcp: ${'{a: '.repeat(70)}1${'}'.repeat(70)}`)).toMatchObject([
-      { message: expect.stringContaining('Nested deeper') },
-    ])
-    expect(await problemsOf(`instructions: ${'x'.repeat(200_001)}`)).toHaveLength(1)
-    expect(await problemsOf('__proto__: { model: demo }')).toMatchObject([{ message: 'The key `__proto__` is not allowed' }])
-    expect(performance.now() - started).toBeLessThan(5_000)
+    const refuse = async () => {
+      expect(await problemsOf(levels.join('\n'))).toMatchObject([{ message: expect.stringContaining('not valid YAML') }])
+      expect(await problemsOf(`mcp: ${'['.repeat(20_000)}`)).toHaveLength(1)
+      expect(await problemsOf(`mcp: ${'{a: '.repeat(70)}1${'}'.repeat(70)}`)).toMatchObject([
+        { message: expect.stringContaining('Nested deeper') },
+      ])
+      expect(await problemsOf(`instructions: ${'x'.repeat(200_001)}`)).toHaveLength(1)
+      expect(await problemsOf('__proto__: { model: demo }')).toMatchObject([{ message: 'The key `__proto__` is not allowed' }])
+    }
+    expect(await leastCpuMs(2_000, refuse)).toBeLessThan(2_000)
   })
 
   it('a variable that is not there is one problem, however many rules its place has', async () => {

@@ -251,12 +251,10 @@ it('a collector that is busy is asked again, when it says so', async () => {
 
 it('what waits for a collector that is silent is bounded, and so is the end', async () => {
   await using collector = await startCollector(() => {})
-  const env = { ...quickly, OTEL_EXPORTER_OTLP_TIMEOUT: '60000', OTEL_BSP_MAX_QUEUE_SIZE: '20', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '10' }
+  const env = { ...quickly, OTEL_EXPORTER_OTLP_TIMEOUT: '120000', OTEL_BSP_MAX_QUEUE_SIZE: '20', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '10' }
   const { run, close, records } = await open({ endpoint: collector.url, env })
   for (let count = 0; count < 20; count++) await run()
-  const started = performance.now()
   await close(100)
-  expect(performance.now() - started).toBeLessThan(2_000)
   const [{ fields } = { fields: {} }] = records.filter(({ fields }) => 'dropped' in fields)
   // Five spans a run: none has arrived.
   expect(fields).toEqual({ dropped: 100 })
@@ -278,15 +276,13 @@ it.each<[name: string, answer: Answer | undefined, ending: 'close' | 'leave']>([
 ])('a program ends by itself while its collector $0: $2', { timeout: 30_000 }, async (_name, answer, ending) => {
   await using collector = await startCollector(answer)
   const endpoint = answer === undefined ? 'http://127.0.0.1:9' : collector.url
-  const env = { ...process.env, ...quickly }
+  // Longer than the test may take: a request that kept the process alive would fail it.
+  const env = { ...process.env, ...quickly, OTEL_EXPORTER_OTLP_TIMEOUT: '120000' }
   const child = spawn(process.execPath, [program, endpoint, ending], { env, stdio: ['ignore', 'pipe', 'ignore'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   const exit = once(child, 'close')
   expect(String(await once(child.stdout, 'data'))).toBe('Done.\n')
-  const printedAt = performance.now()
   expect(await exit).toEqual([0, null])
-  // The exporter may wait for some seconds until it would ask again a collector that is down.
-  expect(performance.now() - printedAt).toBeLessThan(answer === undefined ? 8_000 : 3_000)
 })
 
 it('a response that never ends costs the spans of its request, and no others', async () => {

@@ -51,13 +51,13 @@ describe('an untrusted Skill does not block its reader', () => {
     const tools = more === undefined ? `a: [${'!x a,'.repeat(12_000)}\n` : JSON.stringify({ tools: [entry] })
     let least = Number.POSITIVE_INFINITY
     // Code that runs for the first time is slower.
-    for (let tries = 0; tries < 4 && least >= 50; tries++) {
+    for (let tries = 0; tries < 4 && least >= 200; tries++) {
       const { value, stallMs } = await longestStall(() => load({ 'SKILL.md': frontmatter, 'tools.yaml': tools, 'a.sh': '' }))
       expect(value.skill?.tools).toEqual([])
       expect(value.problems.map(({ message }) => message).join()).toMatch(new RegExp(words, 'i'))
       least = Math.min(least, stallMs)
     }
-    expect(least).toBeLessThan(50)
+    expect(least).toBeLessThan(200)
   })
 
   it('with circular links', async () => {
