@@ -45,7 +45,7 @@ export default defineConfig(({ mode }) => ({
     ...(mode === 'slow' ? { projects: slowProjects() } : includedIn(mode)),
     // The admin page is served as it is bundled.
     globalSetup: ['tests/built-page.ts'],
-    setupFiles: ['tests/real-connections.ts', 'tests/same-values.ts'],
+    setupFiles: ['tests/real-connections.ts', 'tests/own-timers.ts', 'tests/same-values.ts'],
     // Far more than any test takes: what hangs fails, and what a busy machine slows down does not.
     testTimeout: mode === 'nightly' ? 400_000 : mode === 'slow' ? 180_000 : 60_000,
     expect: { poll: { timeout: 15_000 } },
