@@ -58,6 +58,8 @@ const snippets = pages.flatMap((page) =>
 const printed: Record<string, RegExp> = {
   'quick-start.ts': /^weather: \{"city":"Oslo","sky":"clear","celsius":21\}\nanswered .*Oslo/,
   'run-view.ts': /^turn 1\n- list_files: ok, [\s\S]*turn 2\n- calculate: ok, [\s\S]*turn 3\nanswered: There are \d+ files/,
+  'redact.ts':
+    /^\{\s+user: 'ann',\s+password: '\[redacted\]',\s+headers: \{ authorization: '\[redacted\]' \}\s+\}\ncurl -H "x-api-key: \[redacted\]" https:\/\/ann:\[redacted\]@example\.com\n$/,
   'choosing.ts': /^answered\n$/,
   'streaming.ts': /→ list_files[\s\S]*→ calculate[\s\S]*\nanswered after 3 requests/,
   'limits.ts': /^budget 5\n(max_iterations|budget) true\n$/,

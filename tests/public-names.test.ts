@@ -40,7 +40,7 @@ const rootNames = words(`
 `)
 
 const durableNames = words(`
-  Claim Durable DurableBody Engine Journal KeptRun PruneOptions RecordedRun RecordEntry RecoveredRun RecoverOptions Restored
+  Claim Durable DurableBody Engine Journal JournalRun KeptRun PruneOptions RecordEntry RecoveredRun RecoverOptions Restored
   ResumeClaim RunPage RunQuery RunStatus RunSummary RunToRestore StepContext StoredResult
 `)
 
@@ -79,5 +79,12 @@ describe('the names of the package', () => {
     const fixed = (name: string) => specified.includes(name) || new RegExp(`\\b${name}\\b`).test(text)
     expect(rootNames.filter(fixed).length).toBeGreaterThan(40)
     expect(rootNames.filter((name) => !fixed(name)).length).toBeLessThanOrEqual(120)
+  })
+
+  it('mean the same in every entry', () => {
+    const rows = [...read('docs/api.md').matchAll(/^\| `(\w+)` \| (.+)$/gm)]
+    const meanings = Map.groupBy(rows, ([, name = '']) => name)
+    const ambiguous = [...meanings].filter(([, all]) => new Set(all.map(([, , meaning]) => meaning)).size > 1)
+    expect(ambiguous.map(([name]) => name)).toEqual([])
   })
 })

@@ -34,12 +34,12 @@ const optionNames: OptionNames<ScriptedModelOptions> = {
 }
 
 /** A deep copy of a request, without the signal. */
-export type RecordedRequest = Omit<ModelRequest, 'signal'>
+export type ScriptedRequest = Omit<ModelRequest, 'signal'>
 
 /** A model that answers from a script. */
 export interface ScriptedModel extends ChatModel {
   /** All requests so far, in order. Excludes requests whose signal was already aborted, because nothing would have been sent. */
-  readonly requests: readonly RecordedRequest[]
+  readonly requests: readonly ScriptedRequest[]
 }
 
 /**
@@ -59,7 +59,7 @@ export function scriptedModel(turns: Script<ModelRequest, ScriptedTurn | string>
   checkOptionNames(options, optionNames, '`scriptedModel`')
   const { provider = 'scripted', model = 'scripted-model', capabilities = { nativeTools: true }, record = true } = options
   const pieceLength = checkPieceLength(options.pieceLength ?? 4)
-  const requests: RecordedRequest[] = []
+  const requests: ScriptedRequest[] = []
   const ids = new CallIds()
   let asked = 0
 

@@ -9,7 +9,7 @@ export type { Durable, DurableBody, Engine, Journal, KeptRun, RecordEntry, StepC
 export type { RunStatus } from '../../core/runs/run-states.ts'
 export type { PruneOptions, RunPage, RunQuery, RunSummary } from '../journal/journal.ts'
 export type { Restored, RunToRestore } from '../types/options.ts'
-export type { RecordedRun, RecoveredRun, RecoverOptions, StoredResult } from './runs.ts'
+export type { JournalRun, RecoveredRun, RecoverOptions, StoredResult } from './runs.ts'
 
 // States resumed without a journal: docs/approvals.md
 

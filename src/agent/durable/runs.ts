@@ -23,7 +23,7 @@ import { RunStream, type Watch } from '../runner/run-stream.ts'
 import type { PendingItem, RunResult } from '../types/options.ts'
 
 /** A recorded run, with its result and pending calls. */
-export interface RecordedRun extends RunSummary {
+export interface JournalRun extends RunSummary {
   /** What waits for a decision. */
   pending: PendingItem[]
   /** What it came to, of one that has ended or waits: as plain JSON, so without the values that tools returned. */
@@ -93,7 +93,7 @@ export class Runs {
   }
 
   /** Undefined for a run that the journal doesn't know. */
-  async get(runId: string): Promise<RecordedRun | undefined> {
+  async get(runId: string): Promise<JournalRun | undefined> {
     const kept = await keptRun(openEngine(this.#engine), runId)
     if (kept === undefined) return undefined
     const { input: _input, output, waits: _waits, ...summary } = kept

@@ -1,6 +1,6 @@
 import { AgentRunner } from '../../agent/agent-runner.ts'
 import type { Decision, Verdict } from '../../agent/decisions/decisions.ts'
-import type { RecordedRun } from '../../agent/durable/runs.ts'
+import type { JournalRun } from '../../agent/durable/runs.ts'
 import type { RunSummary } from '../../agent/journal/journal.ts'
 import type { Sessions } from '../../agent/sessions/sessions.ts'
 import type { PendingItem } from '../../agent/types/options.ts'
@@ -108,7 +108,7 @@ export async function decideRun(runId: string, flags: Flags, io: CliIO): Promise
   })
 }
 
-type Decide = (run: RecordedRun, by: { terminal: Terminal; tools: PreparedAgent['tools']; signal: AbortSignal }) => Promise<Decision[]>
+type Decide = (run: JournalRun, by: { terminal: Terminal; tools: PreparedAgent['tools']; signal: AbortSignal }) => Promise<Decision[]>
 
 async function goOn(runId: string, flags: Flags, io: CliIO, decide: Decide): Promise<number> {
   const terminal = new Terminal(io)
@@ -193,14 +193,14 @@ export async function withRuns(
 }
 
 /** Finds a run. Rejects with `invalid_option` if it is unknown. */
-export async function knownRun(runner: AgentRunner, runId: string): Promise<RecordedRun> {
+export async function knownRun(runner: AgentRunner, runId: string): Promise<JournalRun> {
   const run = await runner.runs.get(runId)
   if (run === undefined)
     throw new ToolloopError('invalid_option', `Expected the id of a run in the journal, got ${runId}: toolloop runs list`)
   return run
 }
 
-function* linesOf({ runId, status, stopReason, createdAt, updatedAt, problem, pending, result }: RecordedRun): Iterable<string> {
+function* linesOf({ runId, status, stopReason, createdAt, updatedAt, problem, pending, result }: JournalRun): Iterable<string> {
   yield `${runId}: ${status === 'ended' ? stopReason : status}, started ${new Date(createdAt).toISOString()}, changed ${new Date(updatedAt).toISOString()}`
   if (problem !== undefined) yield withoutControls(`problem: ${problem}`)
   for (const message of result?.messages ?? []) yield* messageLines(message)

@@ -6,7 +6,7 @@ import { HttpProblem } from '../http/problem.ts'
  * The issuer of the tokens that MCP clients send (OAuth 2.1). Clients are told of it as RFC 9728 has it, and ask there; the service's
  * `authenticate` checks what they bring.
  */
-export interface McpAuthorization {
+export interface McpTokenIssuer {
   /** The address by which clients know the route, such as `https://example.com/mcp`; tokens are issued for it. */
   resource: string
   /** The issuers, such as `https://login.example.com`. */
@@ -15,10 +15,10 @@ export interface McpAuthorization {
   scopes?: readonly string[]
 }
 
-const optionNames: OptionNames<McpAuthorization> = { resource: true, servers: true, scopes: true }
+const optionNames: OptionNames<McpTokenIssuer> = { resource: true, servers: true, scopes: true }
 
 /** Throws `invalid_option`. */
-export function checkAuthorization(authorization: McpAuthorization): void {
+export function checkAuthorization(authorization: McpTokenIssuer): void {
   const path = 'mcp.authorization'
   checkOptionNames(authorization, optionNames, '`createService`', path)
   const isAddress = (text: unknown) => typeof text === 'string' && /^https?:$/.test(URL.parse(text)?.protocol ?? '')
@@ -34,7 +34,7 @@ export function checkAuthorization(authorization: McpAuthorization): void {
 export const metadataPath = '/.well-known/oauth-protected-resource/mcp'
 
 /** What a client is told of the route and its issuers. https://www.rfc-editor.org/rfc/rfc9728 */
-export function resourceMetadata({ resource, servers, scopes }: McpAuthorization): object {
+export function resourceMetadata({ resource, servers, scopes }: McpTokenIssuer): object {
   return {
     resource,
     authorization_servers: servers,
@@ -44,7 +44,7 @@ export function resourceMetadata({ resource, servers, scopes }: McpAuthorization
 }
 
 /** The same problem, saying where a token that is accepted can be had. */
-export function challenged(problem: HttpProblem, { resource, scopes = [] }: McpAuthorization): HttpProblem {
+export function challenged(problem: HttpProblem, { resource, scopes = [] }: McpTokenIssuer): HttpProblem {
   const { status, code, message, fields } = problem
   if (status !== 401 && status !== 403) return problem
   const { href } = new URL(resource)

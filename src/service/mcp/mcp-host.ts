@@ -18,7 +18,7 @@ import type { RunStore } from '../runs/run-store.ts'
 import { identityOf } from '../tenants/tenant.ts'
 import { AgentTasks } from './agent-tasks.ts'
 import { agentTool, agentToolName } from './agent-tools.ts'
-import type { McpAuthorization } from './authorization.ts'
+import type { McpTokenIssuer } from './authorization.ts'
 import type { McpRouteOptions } from './mcp-options.ts'
 
 interface Parts {
@@ -41,7 +41,7 @@ export class McpHost {
     this.#parts = parts
   }
 
-  get authorization(): McpAuthorization | undefined {
+  get authorization(): McpTokenIssuer | undefined {
     return this.#parts.options?.authorization
   }
 

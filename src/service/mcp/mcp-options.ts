@@ -2,7 +2,7 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { McpServing, SessionBounds } from '../../tools/mcp/server/serving.ts'
 import type { McpRouteConfig } from '../config/config.ts'
-import { checkAuthorization, type McpAuthorization } from './authorization.ts'
+import { checkAuthorization, type McpTokenIssuer } from './authorization.ts'
 
 /** How the service serves MCP; `service.mcp` in its configuration overrides this. */
 export interface McpRouteOptions
@@ -12,7 +12,7 @@ export interface McpRouteOptions
   /** True: nothing is served but `/mcp` and the probes, and agents only where they are named. Default false. */
   only?: boolean
   /** Default: the tokens of the service are all there is. */
-  authorization?: McpAuthorization
+  authorization?: McpTokenIssuer
 }
 
 const optionNames: OptionNames<McpRouteOptions> = {
