@@ -19,8 +19,7 @@ import { activeTools, checkSettings, mergeOptions, toModel, toToolSet, warnOfDep
 import { chooseCallForm } from './text-calls/mode.ts'
 import type { ReadCall, ReadResponse } from './text-calls/read-call.ts'
 import type { TextCalls } from './text-calls/text-calls.ts'
-import { takeResponse } from './turn/check-response.ts'
-import { requestOf, setTools } from './turn/request.ts'
+import { requestOf, setTools, takeResponse } from './turn/model-turn.ts'
 import type { RunInput, RunnerOptions } from './types/options.ts'
 import type { ToolsFor } from './types/typed.ts'
 

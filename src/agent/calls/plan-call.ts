@@ -5,7 +5,7 @@ import type { Execution } from '../types/execution.ts'
 import type { CallInPlan, PlanCall } from '../types/plan.ts'
 import type { CallChange, PlannedCall, Refusal } from '../types/recorded.ts'
 import type { CallWork } from '../types/running-call.ts'
-import { prepareAgain } from './prepare-again.ts'
+import { prepareAgain } from './tool-call.ts'
 
 /** A call whose arguments were changed so often by whoever approved it is not asked about again: neither side might ever give in. */
 const mostEdits = 2

@@ -1,25 +1,112 @@
 import type { ErrorCode } from '../../core/errors.ts'
-import { Event, type EventPayloads, type EventPlace } from '../../core/events.ts'
+import { Event, type EventPayloads, type EventPlace, type FinishReason } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
-import { copyJson, isJsonObject, type Json, type JsonObject, textOf, withoutUndefined } from '../../core/messages.ts'
-import type { PreparedCall } from '../../tools/arguments.ts'
+import {
+  copyJson,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  legalName,
+  type ToolCall,
+  textOf,
+  withoutUndefined,
+} from '../../core/messages.ts'
+import type { ToolChoice } from '../../models/chat-model.ts'
+import { type ArgumentTerms, innerArguments, type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
 import type { Lanes } from '../../tools/concurrency.ts'
-import { cancelledText } from '../../tools/told.ts'
+import type { ToolSet } from '../../tools/registry.ts'
+import { cancelledText, notFoundText } from '../../tools/told.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 import { endOf, executeCall, type RawEnd, type ToolCallEnd, type ToolCallEnvironment } from '../../tools/tool-runner.ts'
 import type { StepContext } from '../journal/journal.ts'
 import { type GivenKey, keyLeftBy } from '../run/call-keys.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
 import { callName, callStep } from '../step-keys.ts'
-import { uncertainText, withNote } from '../told.ts'
+import { type OpenedCall, openCalls } from '../text-calls/find-tools.ts'
+import type { ReadCall } from '../text-calls/read-call.ts'
+import { callNothingNowText, onlyCallableText, quotedText, truncatedText, uncertainText, unreadableText, withNote } from '../told.ts'
 import type { Execution } from '../types/execution.ts'
-import type { FinishedCall, Handoff, PlannedCall, Refusal } from '../types/recorded.ts'
+import type { FinishedCall, Handoff, Plan, PlannedCall, Refusal } from '../types/recorded.ts'
 import type { ToolCallRecord } from '../types/result.ts'
 import type { AroundTool, CallOutcome, CallPlace, CallTerms, CallWork, RunCall, RunningCall } from '../types/running-call.ts'
 import { withoutLongText } from './keep-aside.ts'
-import { prepareAgain } from './prepare-again.ts'
 import { savedValueOf } from './saved-value.ts'
 import { shownEnd, shownInput, shownRejection, shownUpdate } from './shown-call.ts'
+
+export interface PlanInput {
+  calls: readonly ReadCall[]
+  finishReason: FinishReason
+  registry: ToolSet
+  /** What the request said may be called; not every provider holds a model to it. */
+  choice: ToolChoice | undefined
+  uniqueIds(): (given: string, index: number) => string
+  /** How arguments are read. */
+  terms: ArgumentTerms
+  /** Asked only for a tool that may need one. */
+  needsApproval(call: PreparedCall): Promise<boolean>
+  /** Takes what is needed to run the calls, by id. Not recorded: made again from the plan after a crash. */
+  prepared: Map<string, PreparedCall>
+}
+
+/**
+ * PREPARE: finds each call's tool, parses and validates its arguments, and decides whether it runs, needs an approval, is the caller's, or is
+ * refused. Never throws.
+ */
+export async function planCalls(input: PlanInput): Promise<Plan> {
+  const uniqueId = input.uniqueIds()
+  const calls: ToolCall[] = []
+  const plans = findTools(input.calls, input.registry).map((one, index) => {
+    const { name, arguments: json } = one.call.function
+    const id = uniqueId(one.call.id, index)
+    // Sent back as arguments that were encoded twice, they would be none to most servers.
+    const args = innerArguments(json, input.terms.maxValues) ?? json
+    calls.push({ id, type: 'function', function: { name: one.tool?.name ?? legalName(name), arguments: args } })
+    return planCall(input, id, one)
+  })
+  return { calls, planned: await Promise.all(plans) }
+}
+
+async function planCall(input: PlanInput, id: string, { call, tool, repairs }: OpenedCall): Promise<PlannedCall> {
+  const { asText, textAfter, unreadable, isQuoted } = call
+  const { name: written, arguments: rawArguments } = call.function
+  const name = tool?.name ?? written
+  const planned: PlannedCall = { id, name, rawArguments, args: undefined, effect: tool?.effect ?? 'unsafe', action: 'reject' }
+  if (repairs.length > 0) planned.repairs = repairs
+  if (asText) planned.asText = true
+  if (textAfter !== undefined) planned.textAfter = textAfter
+  if (input.finishReason === 'length') return refuse(planned, 'tool_call_truncated', truncatedText(name))
+  if (unreadable !== undefined) return refuse(planned, 'unreadable_call', unreadableText(unreadable))
+  if (tool === undefined) return refuse(planned, 'tool_not_found', notFoundText(name, input.registry.names()))
+  if (isQuoted) return refuse(planned, 'tool_denied', quotedText(name))
+  const { choice } = input
+  if (choice === 'none') return refuse(planned, 'tool_denied', callNothingNowText)
+  if (typeof choice === 'object' && choice.function.name !== tool.name)
+    return refuse(planned, 'tool_denied', onlyCallableText(choice.function.name))
+  const preparation = await prepareArguments(tool, rawArguments, asText ? { ...input.terms, asText } : input.terms)
+  if (!preparation.ok) return refuse(planned, preparation.problem.code, preparation.problem.message, preparation.problem.args)
+  const { call: prepared } = preparation
+  input.prepared.set(id, prepared)
+  planned.args = prepared.args
+  planned.action = tool.execute === undefined ? 'client' : 'run'
+  if (preparation.repairs !== undefined) planned.repairs = [...repairs, ...preparation.repairs]
+  const mayNeedOne = tool.approval !== undefined && tool.approval !== false
+  return mayNeedOne && (await input.needsApproval(prepared)) ? { ...planned, approval: true } : planned
+}
+
+function refuse({ args: _, ...call }: PlannedCall, code: ErrorCode, text: string, args?: JsonObject): PlannedCall {
+  return { ...call, ...withoutUndefined({ args }), refusal: { code, text } }
+}
+
+/** The calls with their tools. Most name one as it is called; the others are looked at more closely. */
+function findTools(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] {
+  const found: OpenedCall[] = []
+  for (const call of calls) {
+    const tool = registry.get(call.function.name)
+    if (tool === undefined || registry.opened !== undefined) return openCalls(calls, registry)
+    found.push({ call, tool, repairs: call.repairs ?? [] })
+  }
+  return found
+}
 
 /** EXECUTE: carries a call out inside of its step, from what is planned to its record. */
 export async function carryOutCall(
@@ -366,4 +453,20 @@ function handoffOf(value: unknown): Handoff | undefined {
 /** A call whose function is not run. */
 export function rejected(call: RunningCall, { code, text }: Refusal): CallOutcome {
   return { call, end: { outcome: 'rejected', content: text, code } }
+}
+
+/** A resumed run makes its calls ready again. */
+export async function prepareAgain(
+  run: RunContext,
+  { name, rawArguments, asText, args, plan }: PlannedCall,
+): Promise<PreparedCall | Refusal> {
+  const tool = run.agent.registry.get(name)
+  if (tool === undefined) return { code: 'tool_not_found', text: notFoundText(name, run.agent.registry.names()) }
+  const { signal, limits } = run
+  const terms = { timeoutMs: limits.toolTimeoutMs, signal }
+  // Arguments that a program has chosen are never decoded.
+  const preparation = await (plan?.args === undefined
+    ? prepareArguments(tool, rawArguments, { ...terms, asText: asText === true, asNative: true })
+    : prepareArguments(tool, JSON.stringify(args), terms))
+  return preparation.ok ? preparation.call : { code: preparation.problem.code, text: preparation.problem.message }
 }

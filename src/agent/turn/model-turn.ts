@@ -1,39 +1,53 @@
-import { type ErrorCode, ModelError, readableError, type ToolloopError } from '../../core/errors.ts'
+import pTimeout from 'p-timeout'
+import { syncAnswer } from '../../core/callbacks/callbacks.ts'
+import { digestOf } from '../../core/digest.ts'
+import { ModelError, readableError, show, type ToolloopError } from '../../core/errors.ts'
 import { Event, type EventPayloads, type FinishReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import { withWholeArguments } from '../../core/message-input.ts'
 import {
   type AssistantMessage,
   addUsage,
+  type ChatMessage,
   copyJson,
+  isJsonObject,
   type JsonObject,
-  legalName,
-  type ToolCall,
   type Usage,
   wellFormed,
   withoutUndefined,
 } from '../../core/messages.ts'
-import { answerIn, type ToolChoice, toModelError } from '../../models/chat-model.ts'
-import { usageOfFailure, withCost } from '../../models/usage.ts'
-import { type ArgumentTerms, innerArguments, type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
+import { giveWay } from '../../core/time/give-way.ts'
+import {
+  abortedError,
+  answerIn,
+  type ChatModel,
+  isModelError,
+  type ModelRequest,
+  type ModelResponse,
+  type Sampling,
+  samplingNames,
+  type ToolChoice,
+  toModelError,
+  withoutDeclinedCalls,
+} from '../../models/chat-model.ts'
+import { havingWaited, sumOfUsage, usageOfFailure, withCost, withReceived, withWholeUsage } from '../../models/usage.ts'
 import type { ToolSet } from '../../tools/registry.ts'
-import { notFoundText } from '../../tools/told.ts'
 import { HookFailure, RequestStopped } from '../callbacks/failures.ts'
+import { planCalls } from '../calls/tool-call.ts'
+import { needsApproval } from '../calls/waiting/approvals.ts'
 import type { StepTags } from '../journal/journal.ts'
 import { BudgetSpentError } from '../limits/budget.ts'
-import { tagsOf } from '../run/run-context.ts'
+import { type RunContext, tagsOf } from '../run/run-context.ts'
 import { earlierText } from '../run/run-state.ts'
 import { turnStep } from '../step-keys.ts'
-import { type OpenedCall, openCalls } from '../text-calls/find-tools.ts'
-import type { ReadCall, ReadResponse } from '../text-calls/read-call.ts'
-import { callNothingNowText, onlyCallableText, quotedText, truncatedText, unreadableText } from '../told.ts'
+import type { ReadResponse } from '../text-calls/read-call.ts'
+import { continueText } from '../told.ts'
 import type { Execution, Place } from '../types/execution.ts'
-import type { TurnRequest } from '../types/model-call.ts'
-import type { Failed, Plan, PlannedCall, Reply, Turn } from '../types/recorded.ts'
+import type { AroundModel, Asked, AskModel, TurnRequest, WrittenCalls } from '../types/model-call.ts'
+import type { RunSettings } from '../types/options.ts'
+import type { Failed, Plan, Reply, Turn } from '../types/recorded.ts'
 import type { RunStep } from '../types/result.ts'
 import type { ReviewedReply } from '../types/review.ts'
-import { needsApproval } from './needs-approval.ts'
-import { buildTurn } from './request.ts'
 import { TurnSink } from './turn-sink.ts'
 
 /**
@@ -248,77 +262,205 @@ function partialOf(error: ToolloopError): ModelError['partial'] {
   return error instanceof ModelError ? error.partial : undefined
 }
 
-export interface PlanInput {
-  calls: readonly ReadCall[]
-  finishReason: FinishReason
-  registry: ToolSet
-  /** What the request said may be called; not every provider holds a model to it. */
-  choice: ToolChoice | undefined
-  uniqueIds(): (given: string, index: number) => string
-  /** How arguments are read. */
-  terms: ArgumentTerms
-  /** Asked only for a tool that may need one. */
-  needsApproval(call: PreparedCall): Promise<boolean>
-  /** Takes what is needed to run the calls, by id. Not recorded: made again from the plan after a crash. */
-  prepared: Map<string, PreparedCall>
+/** What the turn asks, once hooks have changed it. */
+export async function buildTurn({ run, state, layers }: Execution, { iteration, lastTurn }: Place): Promise<TurnRequest> {
+  const { settings } = run
+  // In a last turn nothing can be called, whoever says what.
+  const forced: ToolChoice | undefined = lastTurn === undefined ? undefined : 'none'
+  const chosen = settings.control?.takeModel()
+  if (chosen !== undefined) run.useModel(chosen)
+  const { model, offered: tools } = run.agent
+  const settling = tools.settled?.()
+  if (settling !== undefined) await settle(settling, run)
+  const continues = state.continuations > 0
+  const messages = continues ? [...state.history.messages, continueMessage] : state.history.messages
+  const before: Asked = { model: modelOfTurn(model), tools, messages, toolChoice: forced ?? settings.toolChoice }
+  const changed = layers.changeTurn === undefined ? before : await layers.changeTurn(before, iteration)
+  const asked = forced === undefined ? changed : { ...changed, toolChoice: forced }
+  const request: ModelRequest = { ...layers.request, messages: asked.messages }
+  if (layers.formatAnswer !== undefined) {
+    const turn = layers.formatAnswer(asked, request, forced !== undefined || state.objections > 0)
+    // Held to the schema, the model would have to begin again.
+    if (continues) delete turn.request.responseSchema
+    return turn
+  }
+  setTools(request, settings, asked.tools, asked.toolChoice)
+  return { model: asked.model, tools: asked.tools, request }
+}
+
+/** How long a request waits for tools that are just changing. */
+const longestSettleMs = 5_000
+
+/** Waits for changes of the tools that have been announced. A set that takes too long is used as it is. */
+async function settle(settling: Promise<void>, run: RunContext): Promise<void> {
+  const fallback = () => run.logger.warn({ runId: run.runId }, 'the tools are still changing; the request is sent with those there are')
+  await pTimeout(run.untilInterrupted(settling), { milliseconds: longestSettleMs, fallback })
+}
+
+/** The model to ask throughout the turn. One that can't say so fails the request. */
+function modelOfTurn(model: ChatModel): ChatModel {
+  if (model.forTurn === undefined) return model
+  try {
+    const chosen = syncAnswer('forTurn', model.forTurn())
+    if (typeof chosen?.generate === 'function') return chosen
+    throw new TypeError(`Expected \`forTurn\` to return a model, got \`${show(chosen)}\``)
+  } catch (error) {
+    const { provider, model: name, capabilities } = model
+    return { provider, model: name, capabilities, generate: () => Promise.reject(toModelError(error, provider, name)) }
+  }
+}
+
+/** Sent behind a text that was cut, and not kept. */
+const continueMessage: ChatMessage = Object.freeze({ role: 'user', content: continueText })
+
+/** Makes the request offer tools, where there are any. */
+export function setTools(
+  request: ModelRequest,
+  { parallelToolCalls }: Pick<RunSettings, 'parallelToolCalls'>,
+  tools: ToolSet,
+  choice: ToolChoice | undefined,
+): void {
+  const specs = tools.getAllSpecs()
+  if (specs.length === 0) return
+  request.tools = specs
+  const searchable = tools.searchable?.()
+  if (searchable !== undefined) request.searchable = searchable
+  // A tool that a hook or a handoff has taken away can't be asked for.
+  const isThere = typeof choice !== 'object' || tools.get(choice.function.name) !== undefined
+  if (choice !== undefined && isThere) request.toolChoice = choice
+  if (parallelToolCalls !== undefined) request.parallelToolCalls = parallelToolCalls
+}
+
+/** What of a run's settings a request says. */
+type RequestSettings = Sampling &
+  Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'streamStallTimeoutMs' | 'cacheKey' | 'providerOptions'>
+
+/** What every request says, as the settings want it. What nobody chose is left to the driver. `session`: the id of the run's session. */
+export function requestOf(settings: RequestSettings, signal: AbortSignal | undefined, session?: string): Omit<ModelRequest, 'messages'> {
+  const request: Omit<ModelRequest, 'messages'> = { signal }
+  for (const name of requestSettings) if (settings[name] !== undefined) Object.assign(request, { [name]: settings[name] })
+  // Ids of sessions may say who somebody is: a provider is given their digest.
+  const cacheKey = settings.cacheKey ?? (session === undefined ? undefined : digestOf(session))
+  if (cacheKey !== undefined && cacheKey !== false) request.cacheKey = cacheKey
+  if (settings.stream === false) request.stream = false
+  return request
+}
+
+const requestSettings = [
+  ...(Object.keys(samplingNames) as (keyof Sampling)[]),
+  'streamIdleTimeoutMs',
+  'streamStallTimeoutMs',
+  'providerOptions',
+] as const
+
+/** An empty response is nearly always a hiccup, and there is nothing in it to go on with: it is asked for once more. */
+export function askOnceMore(run: RunContext): AroundModel {
+  return (next) => async (call) => {
+    const { turn, model: asked } = call
+    const first = await next({ ...call, sink: turn.open() })
+    if (!isEmpty(first)) return first
+    const { provider, model } = asked
+    turn.usedBefore = first.usage
+    run.logger.warn({ runId: run.runId, provider, model, finishReason: first.finishReason }, 'empty response, asking once more')
+    turn.retry({ provider, model, errorCode: 'empty_response', error: 'The response was empty', delayMs: 0 })
+    const again = await next({ ...call, sink: turn.open() })
+    const usage = sumOfUsage(first.usage, again.usage)
+    const whole = { ...again, ...withoutUndefined({ usage }), retries: (again.retries ?? 0) + 1 }
+    const second = havingWaited(whole, first)
+    // Of a text that was cut, there may be nothing more to say.
+    if (!isEmpty(second) || call.continues) return second
+    turn.usedBefore = second.usage
+    const reason = second.rawFinishReason ?? second.finishReason
+    const message = `The model answered twice with neither text nor calls (finish reason \`${reason}\`)`
+    throw new ModelError('empty_response', message, { provider, model, retryable: false })
+  }
 }
 
 /**
- * PREPARE: finds each call's tool, parses and validates its arguments, and decides whether it runs, needs an approval, is the caller's, or is
- * refused. Never throws.
+ * Lets a model write its calls as text; the loop sees ordinary ones. One that has native calls is read only where it made none of them: text
+ * that nobody watches is not looked at before that is known.
  */
-export async function planCalls(input: PlanInput): Promise<Plan> {
-  const uniqueId = input.uniqueIds()
-  const calls: ToolCall[] = []
-  const plans = findTools(input.calls, input.registry).map((one, index) => {
-    const { name, arguments: json } = one.call.function
-    const id = uniqueId(one.call.id, index)
-    // Sent back as arguments that were encoded twice, they would be none to most servers.
-    const args = innerArguments(json, input.terms.maxValues) ?? json
-    calls.push({ id, type: 'function', function: { name: one.tool?.name ?? legalName(name), arguments: args } })
-    return planCall(input, id, one)
-  })
-  return { calls, planned: await Promise.all(plans) }
-}
-
-async function planCall(input: PlanInput, id: string, { call, tool, repairs }: OpenedCall): Promise<PlannedCall> {
-  const { asText, textAfter, unreadable, isQuoted } = call
-  const { name: written, arguments: rawArguments } = call.function
-  const name = tool?.name ?? written
-  const planned: PlannedCall = { id, name, rawArguments, args: undefined, effect: tool?.effect ?? 'unsafe', action: 'reject' }
-  if (repairs.length > 0) planned.repairs = repairs
-  if (asText) planned.asText = true
-  if (textAfter !== undefined) planned.textAfter = textAfter
-  if (input.finishReason === 'length') return refuse(planned, 'tool_call_truncated', truncatedText(name))
-  if (unreadable !== undefined) return refuse(planned, 'unreadable_call', unreadableText(unreadable))
-  if (tool === undefined) return refuse(planned, 'tool_not_found', notFoundText(name, input.registry.names()))
-  if (isQuoted) return refuse(planned, 'tool_denied', quotedText(name))
-  const { choice } = input
-  if (choice === 'none') return refuse(planned, 'tool_denied', callNothingNowText)
-  if (typeof choice === 'object' && choice.function.name !== tool.name)
-    return refuse(planned, 'tool_denied', onlyCallableText(choice.function.name))
-  const preparation = await prepareArguments(tool, rawArguments, asText ? { ...input.terms, asText } : input.terms)
-  if (!preparation.ok) return refuse(planned, preparation.problem.code, preparation.problem.message, preparation.problem.args)
-  const { call: prepared } = preparation
-  input.prepared.set(id, prepared)
-  planned.args = prepared.args
-  planned.action = tool.execute === undefined ? 'client' : 'run'
-  if (preparation.repairs !== undefined) planned.repairs = [...repairs, ...preparation.repairs]
-  const mayNeedOne = tool.approval !== undefined && tool.approval !== false
-  return mayNeedOne && (await input.needsApproval(prepared)) ? { ...planned, approval: true } : planned
-}
-
-function refuse({ args: _, ...call }: PlannedCall, code: ErrorCode, text: string, args?: JsonObject): PlannedCall {
-  return { ...call, ...withoutUndefined({ args }), refusal: { code, text } }
-}
-
-/** The calls with their tools. Most name one as it is called; the others are looked at more closely. */
-function findTools(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] {
-  const found: OpenedCall[] = []
-  for (const call of calls) {
-    const tool = registry.get(call.function.name)
-    if (tool === undefined || registry.opened !== undefined) return openCalls(calls, registry)
-    found.push({ call, tool, repairs: call.repairs ?? [] })
+export function readWrittenCalls(run: RunContext, written: WrittenCalls): AroundModel {
+  const isAuto = (run.settings.toolCalling ?? 'auto') === 'auto'
+  return (next) => {
+    const readingRefused: AskModel = (call) =>
+      next({ ...call, sink: { ...call.sink, readRefused: (text) => written.readRefused(call, text) } })
+    const readLive = written.readLive(readingRefused)
+    const askUnwatched: AskModel = async (call) => {
+      let response: ReadResponse
+      try {
+        response = await readingRefused(call)
+      } catch (error) {
+        const said = call.turn.partialText(isModelError(error) ? error.partial?.text : undefined)
+        if (said !== '') await written.readBroken(call, said)
+        throw error
+      }
+      return response.toolCalls.length > 0 || call.request.tools === undefined ? response : written.readWhole(call, response)
+    }
+    return (call) => (isAuto && call.model.capabilities.nativeTools && call.sink?.text === undefined ? askUnwatched : readLive)(call)
   }
-  return found
+}
+
+/** Sends a request to its model, and checks the response. A model that ignores its signal is left behind when the run is interrupted. */
+export function sendRequest(run: RunContext): AskModel {
+  return async ({ model, request, sink, turn }) => {
+    try {
+      const asking = Promise.resolve(model.generate(request, turn.sink(sink)))
+      const response = await run.untilInterrupted(asking)
+      if (!run.signal.aborted) {
+        // The responses of very many runs may come at once.
+        await giveWay()
+        return takeResponse(response, model, request)
+      }
+      // One that heeds its signal rejects at once, and tells what has come and what was used.
+      await Promise.race([asking, new Promise(setImmediate)])
+      throw abortedError(model.provider)
+    } catch (error) {
+      throw run.signal.aborted ? withReceived(error, request, turn.received) : error
+    }
+  }
+}
+
+const finishReasons: readonly FinishReason[] = ['stop', 'length', 'tool_calls', 'content_filter', 'refusal', 'error']
+
+/** The response of a model as the loop relies on it: checked, and with what the request has used. Throws `bad_response` or `provider_error`. */
+export function takeResponse(
+  response: unknown,
+  model: Pick<ChatModel, 'provider' | 'model'>,
+  request: ModelRequest,
+): ModelResponse & { usage: Usage } {
+  return withWholeUsage(request, checkResponse(response, model))
+}
+
+/** A model written by others may return anything: what the loop reads is checked once, here. */
+function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, 'provider' | 'model'>): ModelResponse {
+  const fail = (what: string): never => {
+    throw new ModelError('bad_response', `Expected the model's response to have ${what}`, { provider, model, retryable: false })
+  }
+  if (!isJsonObject(response)) return fail('the fields of a ModelResponse')
+  const { text = '', toolCalls = [], finishReason = 'stop', ...given }: Partial<ModelResponse> = response
+  if (typeof text !== 'string') fail('a string `text`')
+  if (!Array.isArray(toolCalls)) fail('an array `toolCalls`')
+  for (const call of toolCalls) {
+    if (typeof call?.function?.name !== 'string' || typeof call.function.arguments !== 'string' || typeof call.id !== 'string') {
+      fail('`toolCalls` of the shape `{id, type, function: {name, arguments}}` with strings')
+    }
+  }
+  if (!finishReasons.includes(finishReason)) fail(`a \`finishReason\` that is one of ${finishReasons.join(', ')}`)
+  if (finishReason === 'error') {
+    const told = [text === '' ? '' : ` after: ${text}`, ...(Array.isArray(given.warnings) ? given.warnings : [])].join('. ')
+    throw new ModelError('provider_error', `The provider ended the response with an error${told}`, {
+      provider,
+      model,
+      retryable: false,
+      partial: { text, ...withoutUndefined({ usage: given.usage }) },
+    })
+  }
+  const checked = { ...given, text, toolCalls, finishReason }
+  return finishReason === 'content_filter' || finishReason === 'refusal' ? withoutDeclinedCalls(checked) : checked
+}
+
+/** Whether there is nothing in it to go on with. */
+export function isEmpty({ text, toolCalls, finishReason }: ModelResponse): boolean {
+  return toolCalls.length === 0 && text.trim() === '' && finishReason !== 'refusal' && finishReason !== 'content_filter'
 }

@@ -1,8 +1,7 @@
 import type { Anthropic } from '@anthropic-ai/sdk'
 import type { ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import { type Access, findAccess, SdkClient } from '../transport/sdk-client.ts'
-import { exchangeFetch, quietly, requestOptions, withoutVariable } from '../transport/sdk-options.ts'
+import { type Access, exchangeFetch, findAccess, quietly, requestOptions, SdkClient, withoutVariable } from '../transport/sdk-client.ts'
 import type { AnthropicQuirks } from './quirks.ts'
 import { isAnthropic } from './request.ts'
 

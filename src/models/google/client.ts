@@ -2,8 +2,7 @@ import type { GenerateContentConfig, GenerateContentParameters, GoogleGenAI, Goo
 import { ModelError, rethrow, ToolloopError } from '../../core/errors.ts'
 import { findAPIKey, findBaseURL, type ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import { type Access, SdkClient } from '../transport/sdk-client.ts'
-import { quietly } from '../transport/sdk-options.ts'
+import { type Access, quietly, SdkClient } from '../transport/sdk-client.ts'
 import type { GoogleQuirks } from './quirks.ts'
 
 /** Replaces a missing key, because the SDK requires one. */

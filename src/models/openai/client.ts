@@ -1,8 +1,15 @@
 import type { OpenAI } from 'openai'
 import type { ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import { type Access, findAccess, type RequestParams, SdkClient } from '../transport/sdk-client.ts'
-import { exchangeFetch, requestOptions, withoutVariable } from '../transport/sdk-options.ts'
+import {
+  type Access,
+  exchangeFetch,
+  findAccess,
+  type RequestParams,
+  requestOptions,
+  SdkClient,
+  withoutVariable,
+} from '../transport/sdk-client.ts'
 
 /** Sends a request with a method of the SDK. */
 type Create = (sdk: OpenAI, params: RequestParams, options: OpenAI.RequestOptions) => { asResponse(): Promise<Response> }

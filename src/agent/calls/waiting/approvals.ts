@@ -1,8 +1,10 @@
+import pTimeout from 'p-timeout'
 import { toJson } from '../../../core/json.ts'
-import { copyJson } from '../../../core/messages.ts'
+import { copyJson, type JsonObject } from '../../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../../core/option-names.ts'
+import type { PreparedCall } from '../../../tools/arguments.ts'
 import { cancelledText, loggedFailure } from '../../../tools/told.ts'
-import type { Verdict } from '../../decisions/decisions.ts'
+import { approvalKey, type Verdict } from '../../decisions/decisions.ts'
 import { type RunContext, tagsOf } from '../../run/run-context.ts'
 import { approveStep, iterationStep } from '../../step-keys.ts'
 import { approvalFailed } from '../../told.ts'
@@ -105,4 +107,26 @@ function decisionOf(answer: ApprovalDecision | undefined): Exclude<ApprovalDecis
   if (typeof answer !== 'object' || answer === null) return { approved: answer === true }
   checkOptionNames(answer, approvalNames, 'an approval', 'approve')
   return answer
+}
+
+/** Whether a call has to be approved. Fails closed: a predicate that throws, or takes longer than a hook may, asks for an approval. */
+export async function needsApproval(run: RunContext, remembered: ReadonlySet<string>, { tool, args }: PreparedCall): Promise<boolean> {
+  if (tool.approval === undefined || tool.approval === false || isRemembered(tool.name, args, remembered)) return false
+  if (typeof tool.approval !== 'function') return true
+  try {
+    const { metadata, settings } = run
+    const place = { context: settings.context as never, metadata }
+    const asked = run.untilInterrupted(Promise.resolve(tool.approval(structuredClone(args), place)))
+    const needed = await pTimeout(asked, { milliseconds: run.limits.toolTimeoutMs })
+    return needed !== false
+  } catch (error) {
+    const failure = loggedFailure({ tool, args }, error)
+    run.logger.error({ runId: run.runId, tool: tool.name, ...failure }, 'approval predicate failed; the call needs an approval')
+    return true
+  }
+}
+
+/** Hashing arguments takes long where they are large: done only where something is remembered. */
+function isRemembered(tool: string, args: JsonObject, remembered: ReadonlySet<string>): boolean {
+  return remembered.size > 0 && remembered.has(approvalKey(tool, args))
 }

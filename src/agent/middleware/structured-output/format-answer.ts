@@ -1,7 +1,7 @@
 import { takesSchema, withAnswerTool } from '../../output/output.ts'
 import type { RunContext } from '../../run/run-context.ts'
 import { chooseCallForm } from '../../text-calls/mode.ts'
-import { setTools } from '../../turn/request.ts'
+import { setTools } from '../../turn/model-turn.ts'
 import type { Asked, FormatAnswer } from '../../types/model-call.ts'
 
 /** Asks for an answer with a schema: by the model's own means, else through the tool that gives it. */
