@@ -29,8 +29,8 @@ import { checkOptionNames } from '../core/option-names.ts'
 import { processClock } from '../core/time/process-clock.ts'
 
 /**
- * Stores conversations in memory, for tests and for processes whose conversations may end with them. `sqliteSessions` and
- * `postgresSessions` do the same and outlive it. Throws `invalid_option`.
+ * Creates sessions in memory, for tests and for a process whose conversations may end with it. `sqliteSessions` and `postgresSessions` do
+ * the same and survive the process. Throws `invalid_option`.
  *
  * ```ts
  * const runner = new AgentRunner({ model, tools, sessions: memorySessions() })
@@ -43,7 +43,7 @@ export function memorySessions(options: ExpiryOptions = {}): Sessions {
   return new Sessions(new MemorySessionStore(new SessionMemory(), expiryOf(options)))
 }
 
-/** The run that has a session: carried out by `owner`, or, with a draft and no token, waiting. */
+/** The run that holds a session: executed by `owner`, or waiting if it has a draft and no token. */
 interface EntryHold {
   runId: string
   durable: boolean
@@ -65,15 +65,15 @@ interface Entry {
   updatedAt: number
 }
 
-/** What stores in memory keep: it outlives them, as a disk outlives processes. */
+/** The memory of such stores, which outlives them like a disk outlives processes. */
 export class SessionMemory {
-  /** By id, those that changed last at the end. */
+  /** Sessions by id, the most recently changed last. */
   readonly entries: Map<string, Entry> = new Map()
   readonly alive: Set<object> = new Set()
   made = 0
 }
 
-/** One process's view of it. */
+/** One process's view of the memory. */
 export class MemorySessionStore implements SessionStore {
   readonly #memory: SessionMemory
   readonly #expireAfterMs: number
@@ -96,7 +96,7 @@ export class MemorySessionStore implements SessionStore {
     if (refused !== undefined) return refused
     const entry = found ?? this.#make(id)
     const token = crypto.randomUUID()
-    // What a run waited for stays until it has come to something else: should its process die, it waits again.
+    // Keeps what a run waited for until the run has changed it: if its process dies, the run waits again.
     const { draft, resumedAt } = (statusOf(hold) === 'idle' ? undefined : found?.hold) ?? {}
     const resumed = resumedAt ?? (request.waitsFor === undefined ? undefined : processClock.now())
     entry.hold = { runId, durable, epoch, token, owner: this.#owner, draft, resumedAt: resumed }
@@ -123,7 +123,7 @@ export class MemorySessionStore implements SessionStore {
     if (entry?.hold === undefined) return
     const { hold, messages } = entry
     const resumedAt = untouched ? undefined : hold.resumedAt
-    // One that waited before waits again.
+    // A session that waited before waits again.
     if (keeps || hold.draft !== undefined) entry.hold = { ...hold, token: undefined, owner: undefined, resumedAt }
     else if (messages.length > 0) entry.hold = undefined
     else this.#memory.entries.delete(entry.id)
@@ -210,7 +210,7 @@ export class MemorySessionStore implements SessionStore {
   #make(id: string): Entry {
     const now = processClock.now()
     for (const entry of this.#memory.entries.values()) {
-      // Those behind it have changed later.
+      // All sessions after this one have changed later.
       if (entry.updatedAt > now - this.#expireAfterMs) break
       if (this.#isExpired(entry)) this.#memory.entries.delete(entry.id)
     }
@@ -220,7 +220,7 @@ export class MemorySessionStore implements SessionStore {
     return made
   }
 
-  /** Appends, and lets go. */
+  /** Appends messages and releases the session. */
   #add(entry: Entry, { messages, compaction, at }: Added): void {
     if (at !== undefined) entry.messages.splice(at)
     if (at !== undefined || compaction !== undefined) entry.compaction = compaction
@@ -231,7 +231,7 @@ export class MemorySessionStore implements SessionStore {
     this.#memory.entries.set(entry.id, entry)
   }
 
-  /** The session, as long as the claim holds. */
+  /** The session, if the claim is still valid. */
   #claimed({ id, runId, token }: Claim): { entry: Entry | undefined; kept: Kept } {
     const entry = this.#find(id)
     if (entry?.hold?.token === token) return { entry, kept: 'kept' }

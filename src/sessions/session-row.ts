@@ -8,10 +8,10 @@ import {
   statusOf,
 } from '../agent/sessions/session-store.ts'
 
-/** A row of the table of sessions, as both databases have it. */
+/** A row of the table of sessions in either database; `durable` is a number or a boolean. */
 export type SessionRow = Readonly<Record<string, unknown>>
 
-/** The run that a session is kept for; `alive`: its process is. */
+/** The run that holds a session. `alive`: whether its process is alive. */
 export function holdFrom({ run, durable, epoch, waits_for, resumed_at }: SessionRow, alive: boolean): Hold | undefined {
   if (typeof run !== 'string') return undefined
   const waitsFor = typeof waits_for === 'string' ? waits_for : undefined
@@ -47,7 +47,7 @@ export function storedFrom(row: SessionRow, hold: Hold | undefined): StoredSessi
   }
 }
 
-/** A page of at most `limit`, of rows of which there is one more if there is a next page. */
+/** A page of up to `limit` sessions. `rows` has one row more if there is a next page. */
 export function pageFrom<Row extends SessionRow>(
   rows: readonly Row[],
   limit: number,

@@ -1,4 +1,4 @@
-/** A run for pages that speak the AI SDK's UI message stream, or AG-UI. */
+/** `toolloop/ui`: runs for pages that use the AI SDK's UI message stream, or AG-UI. */
 export { type AgUiInput, type AgUiInputOptions, type AgUiResume, inputFromAgUi } from './ag-ui/ag-ui-input.ts'
 export { type AgUiResponseOptions, agUiFormat, toAgUiResponse } from './ag-ui/ag-ui-response.ts'
 export { decisionsFromAgUi } from './ag-ui/decisions-from-ag-ui.ts'

@@ -2,27 +2,27 @@ import type { PendingItem } from '../agent/types/result.ts'
 import type { RunEvent } from '../core/events.ts'
 import { type JsonObject, withoutUndefined } from '../core/messages.ts'
 
-/** The id by which a page knows an item's call. Within a run ids are unique, but not among the runs inside its calls. */
+/** The page's id of an item's call. Ids are unique within a run, but not among nested runs. */
 export function idOnPage({ path = [], toolCallId }: Pick<PendingItem, 'path' | 'toolCallId'>): string {
   return [...path.map((step) => step.toolCallId), toolCallId].join('/')
 }
 
-/** Whether the item is a call of the run that the page shows, and so a part of its conversation. */
+/** Whether the item is a call of the run that the page shows, and therefore part of its conversation. */
 export function isOwnCall({ kind, path }: Pick<PendingItem, 'kind' | 'path'>): boolean {
   return path === undefined && kind !== 'budget'
 }
 
-/** Whether the item is decided by yes or no. */
+/** Whether the decision on an item is yes or no. */
 export function isYesOrNo({ kind }: Pick<PendingItem, 'kind'>): boolean {
   return kind === 'approval' || kind === 'budget'
 }
 
-/** Says on a page that a call is none of the conversation: it comes back with the page's messages. */
+/** Marks a call on a page as not belonging to the conversation, because the page sends it back with its messages. */
 export function metadataOf({ kind, path }: Pick<PendingItem, 'kind' | 'path'>): { toolloop: JsonObject } {
   return { toolloop: { kind, ...withoutUndefined({ path }) } }
 }
 
-/** A decision as pages are told of it. */
+/** A decision as sent to pages. */
 export function decisionOnPage({ type: _, meta: __, ...decision }: Extract<RunEvent, { type: 'DECISION_MADE' }>): object {
   return { ...decision, toolCallId: idOnPage(decision) }
 }

@@ -17,45 +17,45 @@ import { idOnPage, isOwnCall } from './pending-on-page.ts'
 /** A run that waits for decisions: `waiting` of `sessions.get(id)`, or `{ pending }` of a result. */
 export interface WaitingConversation {
   pending: readonly PendingItem[]
-  /** What the run has added. Absent: it is among the messages. */
+  /** The messages that the run has added. If absent, they are among the messages. */
   messages?: readonly MessageInput[]
-  /** The position of the first message that these replace. Absent: they are behind all others. */
+  /** The position of the first message that these replace. If absent, they follow all others. */
   at?: number
 }
 
-/** How a stored conversation is shown. */
+/** Options for showing a stored conversation. */
 export interface ShownConversationOptions {
-  /** The run that waits: its calls can be decided on. */
+  /** The waiting run, whose calls can be decided. */
   waiting?: WaitingConversation | undefined
-  /** The position of the first message in its conversation, if these are not all: ids are made of positions. Default 0. */
+  /** The position of the first message in its conversation, if the messages are only a part: ids are derived from positions. Default 0. */
   from?: number
-  /** Whether system messages are shown. They may hold your instructions. Default `'omit'`. */
+  /** Whether to show system messages, which may contain your instructions. Default `'omit'`. */
   system?: 'omit' | 'keep'
 }
 
 const optionNames: OptionNames<ShownConversationOptions> = { waiting: true, from: true, system: true }
 
-/** A call as it stands. `result` absent: the call is open; `pending` absent: nobody has to decide on it. */
+/** The state of a call. Without `result`, the call is open; without `pending`, nobody has to decide on it. */
 export interface ShownCall {
   call: ToolCall
   result?: ToolResultMessage
   pending?: PendingItem
-  /** An agent inside the call waits: what for is shown beside it. */
+  /** The nested agent in the call that waits; what it waits for is shown next to the call. */
   waitingAgent?: string
 }
 
-/** One message, under an id that is the same each time. */
+/** One message with a stable id. */
 export type Shown =
   | { id: string; message: Exclude<ChatMessage, AssistantMessage | ToolResultMessage> }
   | { id: string; message: AssistantMessage; calls: ShownCall[] }
 
-/** The conversation as a page shows it. Throws `invalid_message` and `invalid_option`. */
+/** Converts the conversation to what a page shows. Throws `invalid_message` and `invalid_option`. */
 export function readConversation(given: readonly MessageInput[], options: ShownConversationOptions, name: string): Shown[] {
   checkOptionNames(options, optionNames, `\`${name}\``)
   const { waiting, from = 0, system = 'omit' } = options
   if (!Number.isSafeInteger(from) || from < 0) throw new InvalidOptionError('from', 'an integer ≥ 0', from)
   const messages = withWaiting(toChatMessages(given), waiting, from)
-  // Healing adds and moves results; a user's message keeps its place among the users'.
+  // Repairs add and move results, but keep the order of the user's messages.
   const positions = messages.flatMap(({ role }, index) => (role === 'user' ? [from + index] : []))
   const open = openCalls(messages, waiting)
   const agents = new Map(
@@ -89,7 +89,7 @@ function withWaiting(messages: readonly ChatMessage[], waiting: WaitingConversat
   return [...kept, ...toChatMessages(waiting.messages)]
 }
 
-/** The calls without a result of a run that waits, with what is to be decided on them, by their ids. */
+/** The calls without a result of a waiting run, by id, with their pending items. */
 function openCalls(messages: readonly ChatMessage[], waiting: WaitingConversation | undefined): Map<string, PendingItem | undefined> {
   if (waiting === undefined) return new Map()
   const at = messages.findLastIndex(hasToolCalls)
@@ -102,7 +102,7 @@ function openCalls(messages: readonly ChatMessage[], waiting: WaitingConversatio
   ])
 }
 
-/** Takes the calls that it finds out of `open`. */
+/** The calls of a message with their states. Removes the calls it finds from `open`. */
 function callsOf(
   message: AssistantMessage,
   results: ReadonlyMap<string, ToolResultMessage>,
@@ -119,7 +119,7 @@ function callsOf(
   })
 }
 
-/** What waits inside of a call is shown beside it, and what the run itself waits for, such as its budget. */
+/** Shows an item that waits inside a call, or for the run itself (such as its budget), as a call. */
 function asOwnCall(pending: PendingItem | undefined): ShownCall[] {
   if (pending === undefined || (isOwnCall(pending) && pending.kind !== 'approval')) return []
   const { tool: name, args } = pending

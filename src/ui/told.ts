@@ -1,11 +1,11 @@
-// What models and pages are told of calls that have no result.
+// Texts for models and pages about calls without a result.
 
-/** What a page shows as the output of a call that an agent inside another call has made. */
+/** The output that a page shows for a call of a nested agent. */
 export function withinText(agent: string): string {
   return `Its result is part of what the agent \`${agent}\` does.`
 }
 
-/** What a page shows as the output of a run that continues over its budget. */
+/** The output that a page shows for a run that continues over its budget. */
 export const continuedText = 'The run continues.'
 
 export function waitingText(tool: string): string {

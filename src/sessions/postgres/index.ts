@@ -10,13 +10,13 @@ export type { PostgresClient, PostgresPool, PostgresResult } from './pool.ts'
 
 /** Options of `postgresSessions`. */
 export interface PostgresSessionsOptions extends ExpiryOptions {
-  /** A `Pool` of `pg` 8. It stays yours: `close` does not end it. */
+  /** A `Pool` of `pg` 8. You own it: `close` does not end it. */
   pool: PostgresPool
-  /** The schema that the tables are in. Default `'toolloop'`. */
+  /** The schema of the tables. Default `'toolloop'`. */
   schema?: string
   /**
-   * How long a process that gives no sign of life keeps the sessions of its runs, in milliseconds, at least 300. Living ones give a sign three
-   * times as often. Default 30 000.
+   * How long an unresponsive process keeps the sessions of its runs, in milliseconds, at least 300. Running processes renew their leases
+   * three times as often. Default 30 000.
    */
   leaseMs?: number
 }
@@ -33,9 +33,9 @@ export class PostgresSessions extends Sessions {
   }
 
   /**
-   * Makes the schema and its tables (`sessions`, `session_messages`, `session_runs`, `session_schema`), or brings them up to date; several
-   * processes may do so at once. To be called with a role that may do so before the first run of a new version: nothing is changed by itself.
-   * Rejects with `session_failed`.
+   * Creates the schema and its tables (`sessions`, `session_messages`, `session_runs`, `session_schema`), or upgrades them. Several
+   * processes may call it at the same time. Call it before the first run of a new version, with a role that may change the schema; nothing
+   * is changed automatically. Rejects with `session_failed`.
    */
   async migrate(): Promise<void> {
     await this.#store.migrate()
@@ -43,8 +43,8 @@ export class PostgresSessions extends Sessions {
 }
 
 /**
- * Stores conversations in PostgreSQL 13 or newer, for processes on several machines. Throws `invalid_option`. Rejects with `session_failed`
- * as long as the tables are not there: see `migrate`.
+ * Stores conversations in PostgreSQL 13 or newer, for processes on any number of machines. Throws `invalid_option`. Its methods reject with
+ * `session_failed` until the tables exist: see `migrate`.
  *
  * ```ts
  * const sessions = postgresSessions({ pool: new Pool({ connectionString }) })

@@ -1,10 +1,13 @@
 import { ToolloopError } from '../../core/errors.ts'
 import { inTransaction, isMissing, type PostgresPool } from './pool.ts'
 
-/** Milliseconds since 1970, by the clock of the server: the only one that all processes share. */
+/** Milliseconds since 1970 by the clock of the server, the only one that all processes share. */
 export const now = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
-/** Each brings a schema from the version that is its index to the next. Never changed once released: schemas of every version exist. */
+/**
+ * Each migration upgrades a schema from the version that is its index to the next. Never changed after a release, because schemas of every
+ * version exist.
+ */
 const migrations: readonly ((schema: string) => string)[] = [
   (schema) => `
     CREATE TABLE ${schema}.sessions (
@@ -41,14 +44,14 @@ const migrations: readonly ((schema: string) => string)[] = [
     );`,
 ]
 
-/** Nobody stands between the statements of a migration for as long, in milliseconds. */
+/** Maximum pause between the statements of a migration, in milliseconds. */
 const migrationIdleMs = 60_000
 
-/** Makes the tables, or brings them up to date; several processes may do so at once. */
+/** Creates the tables, or upgrades them. Several processes may call it at the same time. */
 export async function migrate(pool: PostgresPool, schema: string, name: string): Promise<void> {
   await inTransaction(pool, migrationIdleMs, async (query) => {
     await query('SELECT pg_advisory_xact_lock(hashtext($1))', [`toolloop sessions ${name}`])
-    // Not `IF NOT EXISTS`: that needs the right to make schemas, also where there is nothing to make.
+    // Not `IF NOT EXISTS`, which requires the right to create schemas even if the schema exists.
     const [there] = await query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [name])
     if (there === undefined) await query(`CREATE SCHEMA ${schema}`)
     const [table] = await query('SELECT to_regclass($1) AS known', [`${schema}.session_schema`])
@@ -62,7 +65,7 @@ export async function migrate(pool: PostgresPool, schema: string, name: string):
   })
 }
 
-/** Rejects with `session_failed` where the tables are not there, or of another version. */
+/** Rejects with `session_failed` if the tables are missing or of another version. */
 export async function checkTables(pool: PostgresPool, schema: string, name: string): Promise<void> {
   let version: number
   try {

@@ -6,7 +6,7 @@ export interface PostgresResult {
   rows: Record<string, unknown>[]
 }
 
-/** The part of a `pg` client that is used. */
+/** The parts of a `pg` client that are used. */
 export interface PostgresClient {
   query(text: string, values?: unknown[]): Promise<PostgresResult>
   release(error?: Error | boolean): void
@@ -14,26 +14,29 @@ export interface PostgresClient {
   off(event: 'error', listener: (error: Error) => void): unknown
 }
 
-/** The part of a `pg` 8 `Pool` that is used. Any other object with these functions works too. It is the caller's, who also ends it. */
+/** The parts of a `Pool` of `pg` 8 that are used; any object with these methods works. The caller owns it and ends it. */
 export interface PostgresPool {
   query(text: string, values?: unknown[]): Promise<PostgresResult>
   connect(callback: (error: Error | undefined, client: PostgresClient | undefined) => void): void
-  /** Listened to: `pg` ends the process of whoever does not when an idle connection is lost. */
+  /** Used to add a listener: without one, `pg` ends the process if an idle connection is lost. */
   on?(event: 'error', listener: (error: Error) => void): unknown
 }
 
 const listenedTo = new WeakSet<PostgresPool>()
 
-/** From now on a lost connection that nobody uses does not end the process. The pool makes another. */
+/** Prevents a lost idle connection from ending the process. The pool opens another one. */
 export function surviveLostConnections(pool: PostgresPool): void {
   if (!listenedTo.has(pool)) callUnawaited(() => pool.on?.('error', ignore))
   listenedTo.add(pool)
 }
 
-/** A statement, within a transaction. */
+/** Executes a statement within a transaction. */
 export type Query = (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
 
-/** Undone as a whole if `work` rejects, or leaves the server waiting for longer than `idleMs`, as a process does that stands still. */
+/**
+ * Runs `work` in a transaction. Rolls it back if `work` rejects, or if it leaves the server waiting longer than `idleMs`, for example
+ * because the process hangs.
+ */
 export async function inTransaction<T>(pool: PostgresPool, idleMs: number, work: (query: Query) => Promise<T>): Promise<T> {
   const client = await connectionOf(pool)
   let broken: Error | undefined
@@ -43,7 +46,7 @@ export async function inTransaction<T>(pool: PostgresPool, idleMs: number, work:
     await client.query('COMMIT')
     return value
   } catch (error) {
-    // A client that can't even undo is of no use to others.
+    // A client that can't roll back must not be reused.
     broken = await failureOf(() => client.query('ROLLBACK'))
     throw error
   } finally {
@@ -62,7 +65,10 @@ async function failureOf(work: () => Promise<unknown>): Promise<Error | undefine
   }
 }
 
-/** A connection whose end is not an uncaught error. Listened to in the callback: by the time a promise is, it may have ended. */
+/**
+ * Gets a connection whose end is not an uncaught error. Adds the listener in the callback, because a promise might be resolved after the
+ * connection has ended.
+ */
 function connectionOf(pool: PostgresPool): Promise<PostgresClient> {
   return new Promise((resolve, reject) => {
     const connecting: unknown = pool.connect((error, client) => {
@@ -73,20 +79,20 @@ function connectionOf(pool: PostgresPool): Promise<PostgresClient> {
   })
 }
 
-/** The next statement fails of it. */
+/** Ignores the error, because the next statement reports it. */
 function ignore(): void {}
 
-/** Pauses are 0.1, 0.2, 0.4, … s, at most 2 s. */
+/** Delays are 0.1, 0.2, 0.4, … s, up to 2 s. */
 const firstPauseMs = 100
 const longestPauseMs = 2_000
 /** About three seconds. */
 export const fewTries = 6
-/** About half a minute: what a run has come to is worth waiting for. */
+/** About half a minute, which a run's result is worth. */
 export const manyTries = 20
 
 /**
- * Does `work` again when the server could not be reached, as while it is restarted. It has to come to the same however often it is done: a
- * connection may be lost after the server has done it. Rejects with `session_failed`.
+ * Runs `work` again if the server could not be reached, for example during a restart. `work` must have the same effect however often it
+ * runs, because a connection may be lost after the server has executed it. Rejects with `session_failed`.
  */
 export async function withRetries<T>(work: () => Promise<T>, tries: number = fewTries): Promise<T> {
   for (let tried = 1; ; tried++) {
@@ -99,14 +105,17 @@ export async function withRetries<T>(work: () => Promise<T>, tries: number = few
   }
 }
 
-/** Classes of SQLSTATE: connections, resources, an operator's doing; transactions that have to be tried again. https://www.postgresql.org/docs/current/errcodes-appendix.html */
+/**
+ * Classes of SQLSTATE: connections, resources, operator intervention; transactions to be retried.
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
 const passingStates = /^(08|53|57P)|^(25P03|40001|40P01)$/
 const passingCodes = /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)$/
 
 function isPassing(error: unknown): boolean {
   const code = codeOf(error)
   if (typeof code === 'string') return passingStates.test(code) || passingCodes.test(code)
-  // What `pg` says of a connection that ends, or that it has waited for in vain, has no code.
+  // Errors of `pg` about a connection that ends, or that could not be obtained in time, have no code.
   return /connection terminated|connection ended|not queryable|timeout exceeded when trying to connect/i.test(messageOf(error))
 }
 
@@ -114,7 +123,7 @@ function codeOf(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
 }
 
-/** Of a table or schema that is not there. */
+/** Whether an error is about a missing table or schema. */
 export function isMissing(error: unknown): boolean {
   return codeOf(error) === '42P01' || codeOf(error) === '3F000'
 }

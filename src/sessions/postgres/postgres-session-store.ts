@@ -6,7 +6,7 @@ import { checkTables, migrate, now } from './migrate.ts'
 import { fewTries, inTransaction, manyTries, type PostgresPool, surviveLostConnections, withRetries } from './pool.ts'
 import { postgresDialect } from './session-dialect.ts'
 
-/** How the store works. */
+/** Options of the store. */
 export interface StoreOptions {
   pool: PostgresPool
   schema: string
@@ -15,8 +15,8 @@ export interface StoreOptions {
 }
 
 /**
- * Sessions in PostgreSQL. A process says again and again that it is alive (`lease`): one that no longer does has lost its sessions, and what it
- * still wants to add is refused by its token.
+ * Stores sessions in PostgreSQL. A process renews its lease regularly. A process that no longer does loses its sessions, and its further
+ * changes are refused because of their token.
  */
 export class PostgresSessionStore implements SessionStore {
   readonly #pool: PostgresPool
@@ -55,10 +55,10 @@ export class PostgresSessionStore implements SessionStore {
   pause: SessionStore['pause'] = (claim, draft) => this.#letGo(claim, () => this.#work.pause(claim, draft))
   unclaim: SessionStore['unclaim'] = (claim, options) => this.#letGo(claim, () => this.#work.unclaim(claim, options))
   release: SessionStore['release'] = (...given) => this.#do(() => this.#work.release(...given))
-  // By its number a run reads its session, which is worth waiting for.
+  // By its number, a run reads its own session, which is worth more retries.
   read: SessionStore['read'] = (session, range) =>
     this.#look(() => this.#work.read(session, range), typeof session === 'number' ? manyTries : fewTries)
-  // Not tried again: nothing would tell that it has been done.
+  // Not retried, because nothing would show that it had succeeded.
   append: SessionStore['append'] = (...given) => this.#do(() => this.#work.append(...given), 1)
   get: SessionStore['get'] = (id) => this.#look(() => this.#work.get(id))
   list: SessionStore['list'] = (query) => this.#look(() => this.#work.list(query))
@@ -68,7 +68,7 @@ export class PostgresSessionStore implements SessionStore {
     for (let deleted = 0; ; ) {
       const more = await this.#do(() => this.#work.prune(olderThanMs), fewTries)
       deleted += more
-      // Not until there is none: sessions that change meanwhile could keep this from ending.
+      // Stops at a partial batch, because sessions that change meanwhile could prolong this forever.
       if (more < prunedAtOnce) return deleted
     }
   }
@@ -81,12 +81,12 @@ export class PostgresSessionStore implements SessionStore {
     this.#closed = true
   }
 
-  /** Work on a claimed session. */
+  /** Works on a claimed session, and stops renewing the claim. */
   async #letGo<T>({ token }: Claim, work: () => Work<T>): Promise<T> {
     try {
       return await this.#do(work)
     } finally {
-      // Also where it failed: nobody is to wait for it any longer.
+      // Also after a failure: nobody should have to wait for it any longer.
       this.#held.delete(token)
       if (this.#held.size === 0) this.#stopRenewing()
     }
@@ -104,16 +104,17 @@ export class PostgresSessionStore implements SessionStore {
 
   async #renew(): Promise<void> {
     const renewed = `UPDATE ${this.#schema}.sessions SET lease = ${now} + $3 WHERE owner = $1 AND token = ANY ($2)`
-    // One that fails is made up for by the next; should they all fail, the sessions are lost, and whoever wants to store is told.
+    // The next renewal makes up for one that fails. If all fail, the sessions are lost, and their runs find out when they store their
+    // messages.
     await this.#pool.query(renewed, [this.#owner, [...this.#held], this.#leaseMs]).catch(() => undefined)
   }
 
-  /** Does the work in a transaction: again as a whole if the server could not be reached. */
+  /** Does the work in a transaction, which is repeated as a whole if the server could not be reached. */
   #do<T>(work: () => Work<T>, tries: number = manyTries): Promise<T> {
     return this.#tried(() => inTransaction(this.#pool, this.#leaseMs, (query) => doInTurn(work(), query)), tries)
   }
 
-  /** The same of work that only reads, each statement by itself. */
+  /** Does work that only reads, without a transaction. */
   #look<T>(work: () => Work<T>, tries: number = fewTries): Promise<T> {
     return this.#tried(() => doInTurn(work(), async (text, values) => (await this.#pool.query(text, values)).rows), tries)
   }
@@ -123,7 +124,7 @@ export class PostgresSessionStore implements SessionStore {
     return withRetries(work, tries)
   }
 
-  /** Looks once whether the tables are there. */
+  /** Checks once that the tables exist. */
   async #ready(): Promise<void> {
     if (this.#closed) throw closedStore()
     this.#checked ??= withRetries(() => checkTables(this.#pool, this.#schema, this.#name))

@@ -1,4 +1,4 @@
-/** `toolloop/sessions/sqlite`: conversations that outlive the process, in one file. */
+/** `toolloop/sessions/sqlite`: conversations in a file, which survive the process. */
 import { type ExpiryOptions, expiryOf } from '../../agent/sessions/session-options.ts'
 import { Sessions } from '../../agent/sessions/sessions.ts'
 import { defaultLogger, type Logger, redacting } from '../../core/logger.ts'
@@ -9,20 +9,20 @@ import { SqliteSessionStore } from './sqlite-session-store.ts'
 /** Options of `sqliteSessions`. */
 export interface SqliteSessionsOptions extends ExpiryOptions {
   /**
-   * The file, on a local disk. It is created, with its folder, if it doesn't exist, and only its owner can read it. It can't be the file
-   * of a journal.
+   * The file, on a local disk. Created with its folder if it does not exist, readable only by its owner. Further files whose names start
+   * with this name are created next to it. It must not be the file of a journal.
    */
   file: string
   /**
-   * `'full'`: what a run added survives a power failure. `'normal'`: it survives a crash of the process, and a power failure may lose the
-   * latest additions. Default `'full'`.
+   * `'full'`: messages of a run survive a power failure. `'normal'`: they survive the process, but a power failure may lose the latest.
+   * Default `'full'`.
    */
   synchronous?: 'full' | 'normal'
-  /** How long to wait while another process has locked the file, in milliseconds. After that, a call fails. Default 5,000. */
+  /** How long to wait if another process locks the file, in milliseconds. Then the call fails. Default 5 000. */
   busyTimeoutMs?: number
-  /** The largest size of the file in bytes, at least 1,048,576. What doesn't fit fails with `session_failed`. Default: none. */
+  /** Maximum size of the file in bytes, at least 1 048 576. Writes beyond it fail with `session_failed`. Default: no limit. */
   maxBytes?: number
-  /** Where jumps of this machine's clock are logged. Default: warnings and errors, to standard error. */
+  /** Receives a message if the clock of this machine has jumped. Default: logs warnings and errors to standard error. */
   logger?: Logger
 }
 
@@ -36,9 +36,9 @@ const optionNames: OptionNames<SqliteSessionsOptions> = {
 }
 
 /**
- * Stores conversations in an SQLite file, without a server. Several processes may use it at once; the sessions of one that dies are free
- * for the others. Throws `invalid_option`. The file is opened by the first call: a full disk, a file that is locked, damaged, read-only, of
- * a newer version or of another program is told then, with `session_failed`.
+ * Stores conversations in an SQLite file, without a server. Several processes may use it at the same time; if one dies, its sessions are
+ * free for the others. Throws `invalid_option`. The first call opens the file, and rejects with `session_failed` if the disk is full, or if
+ * the file is locked, damaged, read-only, of a newer version, or of another program.
  *
  * ```ts
  * const sessions = sqliteSessions({ file: 'data/sessions.sqlite' })

@@ -1,2 +1,5 @@
-/** What the thread runs. The build puts the code of `session-thread.ts` here, because an application's bundle has no file of ours beside it. */
+/**
+ * The code of the thread. The build replaces this with the code of `session-thread.ts`, because an application's bundle does not include
+ * our files.
+ */
 export const workerCode: string | URL = new URL('./session-thread.ts', import.meta.url)

@@ -8,10 +8,10 @@ import type { TablesOptions } from './session-thread.ts'
 import { workerCode } from './session-thread-code.ts'
 import { sessionsSchema } from './sessions-schema.ts'
 
-/** Has the files of all sessions. `.ts` when run from the sources, `.js` when built. */
+/** Opens the files of all sessions. `.ts` when run from the sources, `.js` when built. */
 const thread = new FileThread(workerCode)
 
-/** The sessions in a file. */
+/** Stores sessions in a file. */
 export class SqliteSessionStore implements SessionStore {
   readonly #file: SqliteFile<SessionWork>
 
@@ -33,7 +33,7 @@ export class SqliteSessionStore implements SessionStore {
     for (let deleted = 0; ; ) {
       const more = await this.#file.call('prune', olderThanMs)
       deleted += more
-      // Not until there is none: sessions that change meanwhile could keep this from ending.
+      // Stops at a partial batch, because sessions that change meanwhile could prolong this forever.
       if (more < prunedAtOnce) return deleted
     }
   }

@@ -21,35 +21,38 @@ export interface AgUiResume {
   payload?: Json
 }
 
-/** What a client of AG-UI asks for. */
+/** The request of an AG-UI client. */
 export interface AgUiInput {
   threadId: string
   /** The client's id of the run. */
   runId: string
-  /** The conversation, for `run` and `stream`. Reasoning and activities are for the page alone. */
+  /** The conversation, for `run` and `stream`. Without reasoning and activities, which are only for the page. */
   messages: readonly ChatMessage[]
-  /** The messages as the client sent them: sent back to it, if something behind them has to be removed. */
+  /** The messages as the client sent them. They are sent back if something after them has to be removed. */
   shown: readonly JsonObject[]
-  /** The tools of the page: they have no `execute`, so that their calls wait for it. */
+  /** The tools of the page. They have no `execute`, so their calls wait for the page. */
   tools: AnyTool[]
-  /** What the page tells of itself, as it is. */
+  /** Information about the page, unchanged. */
   context: { description: string; value: string }[]
   state: Json
   forwardedProps: Json
-  /** Answers to the interrupts of the run before; see `decisionsFromAgUi`. */
+  /** Answers to the interrupts of the previous run; see `decisionsFromAgUi`. */
   resume: AgUiResume[]
 }
 
-/** How a client's input is read. */
+/** Options of `inputFromAgUi`. */
 export interface AgUiInputOptions {
-  /** What a system or developer message of a client does: it would speak to the model with the authority of your instructions. Default `'refuse'`. */
+  /**
+   * How to handle system and developer messages of a client, which would speak to the model with the authority of your instructions.
+   * Default `'refuse'`.
+   */
   system?: 'refuse' | 'keep'
 }
 
 /**
- * The body of an AG-UI request (`RunAgentInput` of version 1.0). Nothing in it makes a tool run: a result is only what the model is told of the
- * past, and answers count where a run waits for them (`decisionsFromAgUi`). Throws `invalid_message`, with the place, for anything else, and
- * `invalid_option`.
+ * Reads the body of an AG-UI request (`RunAgentInput` of version 1.0). Nothing in it makes a tool run: a result only tells the model about
+ * the past, and an answer only counts if a run waits for it (`decisionsFromAgUi`). Throws `invalid_message`, with the place, if the body is
+ * invalid, and `invalid_option`.
  */
 export function inputFromAgUi(body: unknown, options: AgUiInputOptions = {}): AgUiInput {
   checkOptionNames(options, { system: true }, '`inputFromAgUi`')
@@ -131,7 +134,7 @@ function sourceOf(
   path: string,
 ): { url: string; mediaType?: string } | { data: string; mediaType: string } {
   if (type === 'data') return { data: textAt(value, `${path}.value`), mediaType: textAt(mimeType, `${path}.mimeType`) }
-  // A handle of a provider's is opened with the keys of the one who runs the agent.
+  // The handle of a provider would be opened with the keys of whoever runs the agent.
   if (type !== 'url') throw malformed(`${path}.type`, "'data' or 'url'", type)
   const mediaType = optionalText(mimeType, `${path}.mimeType`)
   return { url: urlAt(value, `${path}.value`), ...withoutUndefined({ mediaType }) }

@@ -6,19 +6,19 @@ import type { ResponseFormat } from '../web/response-format.ts'
 import type { AgUiInput } from './ag-ui-input.ts'
 import { AgUiWriter } from './ag-ui-writer.ts'
 
-/** Options of `toAgUiResponse`: those of every response, and the request's input. */
+/** Options of `toAgUiResponse`: those of every response, and the input of the request. */
 export interface AgUiResponseOptions extends Omit<ResponseOptions, 'format' | 'lastEventId'> {
   /**
-   * What the client asked for: its ids are the response's, and calls in its messages are not told of again. Default: the run's own id, twice,
-   * and a response of the model that breaks off after a part of it was sent ends the run: that part can't be taken back.
+   * The client's input. Its ids are used in the response, and calls in its messages are not sent again. Default: the run's own id is used
+   * for both. A model response that breaks off after a part of it was sent then ends the run, because that part can't be taken back.
    */
   input?: AgUiInput
 }
 
 /**
- * The run as a response for AG-UI 1.0: text, reasoning, steps, calls with their arguments and results, and the outcome. An approval and a
- * question end it with an interrupt; calls of the page's tools are the outcome's `pendingToolCallIds`. What a tool reports through
- * `ctx.progress` is a custom event `tool_progress`. For a client that comes again, call it again with the same run: it is told everything
+ * Sends a run as a response for AG-UI 1.0: text, reasoning, steps, calls with arguments and results, and the outcome. An approval or a
+ * question ends it with an interrupt; calls of the page's tools are the outcome's `pendingToolCallIds`. Progress reported with
+ * `ctx.progress` is sent as a custom event `tool_progress`. If a client reconnects, call it again with the same run: the response starts
  * from the beginning. Throws `invalid_option`.
  *
  * ```ts
@@ -30,7 +30,7 @@ export function toAgUiResponse(run: SendableRun, { input, ...response }: AgUiRes
   return run.toResponse({ ...response, format: agUiFormat(input) })
 }
 
-/** AG-UI as a format of `toResponse`. */
+/** AG-UI as a format for `toResponse`. */
 export function agUiFormat({
   threadId,
   runId,

@@ -11,40 +11,40 @@ import { type AgUiEvent, ShownMessages } from './shown-messages.ts'
 export interface AgUiWriterOptions {
   threadId: string | undefined
   runId: string | undefined
-  /** Calls that the client knows. Undefined: it is not known which. */
+  /** The calls that the client knows. Undefined if unknown. */
   known: ReadonlySet<string> | undefined
   /** The results that the client has sent, by call. */
   results: ReadonlyMap<string, string>
-  /** The client's messages. Undefined: it is not known what it has. */
+  /** The client's messages. Undefined if unknown. */
   shown: readonly JsonObject[] | undefined
 }
 
 type ToolEvent = Extract<RunEvent, { type: 'TOOL_CALL_START' | 'TOOL_CALL_END' | 'TOOL_CALL_REJECTED' | 'TOOL_PROGRESS' }>
 type Ids = { threadId: string; runId: string }
 
-/** A run as events of AG-UI 1.0. Runs inside its calls are left out: they are part of a call's result. https://docs.ag-ui.com/spec/1.0 */
+/** Writes a run as events of AG-UI 1.0. Leaves out nested runs, which are part of a call's result. https://docs.ag-ui.com/spec/1.0 */
 export class AgUiWriter implements ResponseWriter {
   readonly #options: AgUiWriterOptions
   readonly #shown: ShownMessages | undefined
-  /** Of the step under way: what came before it is not needed any more. */
+  /** Only of the current step; earlier ones are no longer needed. */
   #view: RunView = emptyRunView()
-  /** Calls that the model is writing. */
+  /** The calls that the model is writing. */
   readonly #inputs = new Set<string>()
-  /** Calls that were told of, with the request in which they were. */
+  /** The calls that were sent, with the request that made them. */
   readonly #told = new Map<string, number>()
-  /** What each model has used, by provider and name. */
+  /** The usage of each model, by provider and name. */
   readonly #usage = new Map<string, { provider: string; model: string; usage: Usage }>()
   #ids: Ids | undefined
   #open: { type: 'TEXT' | 'REASONING'; id: string } | undefined
   #messages = 0
   #iteration = 0
-  /** The message that has the calls of this turn. */
+  /** The message that contains the calls of this turn. */
   #turn: string | undefined
   #step: string | undefined
   #hasAsked = false
-  /** The step under way has begun before what is still there. */
+  /** The current step started before the oldest stored event. */
   #isBehind = false
-  /** There were events before those that are still there. */
+  /** There were events before the stored ones. */
   #hasMissed = false
   #frames = ''
 
@@ -67,7 +67,10 @@ export class AgUiWriter implements ResponseWriter {
     return this.#flush()
   }
 
-  /** Of a step that has begun already, a page would be told ends without beginnings: it gets whole steps, or the answer at the end. */
+  /**
+   * Handles missing events. Sending the rest of a started step would send ends without starts, so the client only receives complete steps,
+   * or the answer at the end.
+   */
   gap(): string {
     this.#isBehind = true
     this.#hasMissed = true
@@ -133,7 +136,7 @@ export class AgUiWriter implements ResponseWriter {
         break
       case Event.MODEL_END:
         this.#count(event)
-        // A text that was cut may be continued.
+        // A truncated text may be continued.
         if (event.finishReason !== 'length') this.#close()
         break
       case Event.DECISION_MADE:
@@ -163,13 +166,13 @@ export class AgUiWriter implements ResponseWriter {
   }
 
   #result(toolCallId: string, content: string): void {
-    // The page's own: it would be there twice. A long one may have been cut.
+    // A result that the page has sent would appear twice. A long one may have been truncated.
     const own = this.#options.results.get(toolCallId)
     if (!this.#hasAsked && own?.slice(0, comparedCharacters) === content.slice(0, comparedCharacters)) return
     this.#send({ type: 'TOOL_CALL_RESULT', messageId: this.#newId('result'), toolCallId, content, role: 'tool' })
   }
 
-  /** A call as a whole, where the client does not know it. */
+  /** Sends a complete call, unless the client knows it. */
   #call(toolCallId: string, tool: string, args: JsonObject | string): void {
     const { known } = this.#options
     const knows = known === undefined ? !this.#hasAsked : known.has(toolCallId)
@@ -190,7 +193,7 @@ export class AgUiWriter implements ResponseWriter {
     this.#endStep()
     this.#hasAsked = true
     this.#turn = undefined
-    // So that whoever begins with this step gets the same ids.
+    // Restarts the numbering, so that a reader who starts with this step gets the same ids.
     this.#messages = 0
     this.#shown?.beginStep()
     this.#step = `request ${this.#iteration}`
@@ -198,8 +201,8 @@ export class AgUiWriter implements ResponseWriter {
   }
 
   /**
-   * The response begins again: what the client has of this step is removed, and it gets the text that the response continues again. Without the
-   * client's messages, or with a gap in them, nothing can be removed.
+   * Handles a response that starts again. Removes what the client has of this step, and sends the text that the response continues once
+   * more. Can't remove anything if the client's messages are unknown or incomplete.
    */
   #discard(): void {
     this.#close()
@@ -227,7 +230,7 @@ export class AgUiWriter implements ResponseWriter {
 
   #startMessage({ type, id: messageId }: { type: 'TEXT' | 'REASONING'; id: string }): void {
     if (type === 'TEXT') {
-      // Calls behind a text belong to its message.
+      // Calls after a text belong to its message.
       this.#turn ??= messageId
       this.#send({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' })
       return
@@ -236,7 +239,7 @@ export class AgUiWriter implements ResponseWriter {
     this.#send({ type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' })
   }
 
-  /** Ends what is open: a text, reasoning, calls that the model was writing. */
+  /** Ends whatever is open: a text, reasoning, or calls that the model was writing. */
   #close(): void {
     this.#closeMessage()
     for (const toolCallId of this.#inputs) this.#send({ type: 'TOOL_CALL_END', toolCallId })

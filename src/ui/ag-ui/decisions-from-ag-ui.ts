@@ -5,12 +5,12 @@ import { malformed } from '../malformed.ts'
 import type { AgUiInput, AgUiResume } from './ag-ui-input.ts'
 
 /**
- * What an input decides on the calls that a run waits for (`pending` of its result or of its stored state): the answers to its interrupts, and the
- * results of the page's tools, which are tool messages. What it says of any other call is passed over, so that a client can't make anything
- * run that does not wait. An empty list: it decides on nothing. Throws `invalid_message` for an answer of another shape than was asked for.
+ * Reads an input's decisions on the calls that a run waits for (`pending` of its result or stored state): the answers to its interrupts,
+ * and the results of the page's tools, which are tool messages. Ignores any other call, so that a client can't run anything that does not
+ * wait. Returns an empty list if the input decides nothing. Throws `invalid_message` if an answer has another shape than requested.
  *
- * An interrupt of an approval is answered by `{ approved: true, editedArgs?, reason? }`, where `editedArgs` take the place of the arguments; one
- * of a question by anything. `cancelled` means no.
+ * An interrupt for an approval is answered with `{ approved: true, editedArgs?, reason? }`, where `editedArgs` replaces the arguments. One
+ * for a question is answered with any value. `cancelled` means no.
  */
 export function decisionsFromAgUi({ resume, messages }: AgUiInput, pending: readonly PendingItem[]): Decision[] {
   const places = new Map(resume.map(({ interruptId }, at) => [interruptId, at] as const).toReversed())

@@ -6,7 +6,7 @@ import { readConversation, type ShownCall, type ShownConversationOptions } from 
 import { sseHeaders } from '../web/sse-stream.ts'
 import { outcomeOf } from './outcome.ts'
 
-/** A message of AG-UI 1.0: what is returned can be used as its `Message[]`. */
+/** A message of AG-UI 1.0. Lists of it can be used as AG-UI's `Message[]`. */
 export type AgUiMessage =
   | { id: string; role: 'system'; content: string }
   | { id: string; role: 'user'; content: string | AgUiContent[] }
@@ -25,17 +25,17 @@ export type AgUiContent =
 
 type AgUiSource = { type: 'data'; value: string; mimeType: string } | { type: 'url'; value: string; mimeType?: string }
 
-/** What `toAgUiSnapshot` sends besides the messages. */
+/** Options of `toAgUiSnapshot`. */
 export interface AgUiSnapshotOptions extends ShownConversationOptions {
   threadId: string
-  /** The client's id of the run in which it asks. Default: one that no run has. */
+  /** The client's id of the run. Default: an id that no run has. */
   runId?: string
 }
 
 /**
- * A stored conversation as messages of AG-UI: the inverse of `inputFromAgUi`. Ids are the same each time: a user's message has the `id` that it
- * came with, all others one made of that. Images and files in results are left out: AG-UI has texts there. Throws `invalid_message` and
- * `invalid_option`.
+ * Converts a stored conversation to messages of AG-UI: the inverse of `inputFromAgUi`. Ids are stable: a user's message keeps its `id`, and
+ * all others are derived from it. Leaves out images and files in results, because AG-UI only supports text there. Throws `invalid_message`
+ * and `invalid_option`.
  */
 export function messagesToAgUi(messages: readonly MessageInput[], options: ShownConversationOptions = {}): AgUiMessage[] {
   return readConversation(messages, options, 'messagesToAgUi').flatMap((one): AgUiMessage[] => {
@@ -44,7 +44,7 @@ export function messagesToAgUi(messages: readonly MessageInput[], options: Shown
       if (message.role === 'system') return [{ id, role: 'system', content: textOf(message.content) }]
       return [{ id, role: 'user', content: contentOf(message.content) }]
     }
-    // What else waits comes as interrupts alone.
+    // Other items that wait are only sent as interrupts.
     const own = one.calls.filter(({ pending }) => pending === undefined || isOwnCall(pending))
     const calls = own.map(({ call }) => ({ ...call, function: { ...call.function, name: legalName(call.function.name) } }))
     return [
@@ -77,8 +77,8 @@ function partOf(part: ContentPart): AgUiContent {
 }
 
 /**
- * A stored conversation as a response of AG-UI, for a client that is reloaded or has another device: a snapshot of its messages, and the
- * interrupts of the run that `waiting` names, as that run ended with them. Throws `invalid_message` and `invalid_option`.
+ * Sends a stored conversation as an AG-UI response, for a client that was reloaded or runs on another device: a snapshot of its messages,
+ * and the interrupts of the run in `waiting`, as at the end of that run. Throws `invalid_message` and `invalid_option`.
  *
  * ```ts
  * const session = await sessions.get(threadId)

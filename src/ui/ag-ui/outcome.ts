@@ -1,14 +1,14 @@
 import type { PendingItem } from '../../agent/types/result.ts'
 import { isOwnCall, isYesOrNo } from '../pending-on-page.ts'
 
-/** What a run waits for is asked as interrupts; calls of the page's tools are its own business, and answered by messages. */
+/** The outcome of a run: interrupts for what it waits for. Calls of the page's tools are handled by the page and answered with messages. */
 export function outcomeOf(pending: readonly PendingItem[]): object {
   const interrupts = pending.filter((item) => item.kind !== 'client_tool' || !isOwnCall(item)).map(interruptOf)
   if (interrupts.length > 0) return { type: 'interrupt', interrupts }
   return { type: 'success', ...(pending.length === 0 ? {} : { pendingToolCallIds: pending.map(({ toolCallId }) => toolCallId) }) }
 }
 
-/** Of an item of an agent inside a call, the call is the one that the client knows. */
+/** An interrupt for an item. For an item of a nested agent, names the outer call, which the client knows. */
 function interruptOf(item: PendingItem): object {
   const { kind, fingerprint: id, tool, args, about, schema, path } = item
   const toolCallId = path?.[0]?.toolCallId ?? item.toolCallId

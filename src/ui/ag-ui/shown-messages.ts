@@ -17,19 +17,19 @@ interface ShownMessage extends Record<string, unknown> {
 }
 
 /**
- * The messages a client makes of what it was sent, behind those it had before. AG-UI removes messages only by a `MESSAGES_SNAPSHOT` without
- * them, and that has to have all others. https://docs.ag-ui.com/concepts/events#messagessnapshot
+ * The messages that a client builds from the events it receives, after those it had before. AG-UI can only remove messages with a
+ * `MESSAGES_SNAPSHOT` that contains all others. https://docs.ag-ui.com/concepts/events#messagessnapshot
  */
 export class ShownMessages {
   readonly #before: readonly JsonObject[]
   #messages: ShownMessage[] = []
-  /** Those that are written to, and their calls. */
+  /** Unfinished messages, and their calls. */
   readonly #byId = new Map<string, ShownMessage>()
   readonly #calls = new Map<string, ShownCall>()
-  /** How many of them were there when the step began. */
+  /** Number of messages at the start of the step. */
   #beforeStep = 0
 
-  /** `before`: the messages the client had when it asked for the run. */
+  /** `before`: the client's messages when it requested the run. */
   constructor(before: readonly JsonObject[]) {
     this.#before = before
   }
@@ -38,7 +38,7 @@ export class ShownMessages {
     this.#beforeStep = this.#messages.length
   }
 
-  /** Does with an event what the client does. */
+  /** Applies an event like the client. */
   add(event: AgUiEvent): void {
     const { type, messageId, toolCallId, toolCallName, parentMessageId, delta, content } = event as Record<string, string>
     switch (type) {
@@ -70,7 +70,7 @@ export class ShownMessages {
     }
   }
 
-  /** Forgets the step under way. Returns all messages there are without it. */
+  /** Removes the current step. Returns all other messages. */
   discardStep(): JsonObject[] {
     const discarded = this.#messages.splice(this.#beforeStep)
     for (const { id, toolCalls = [] } of discarded) {
@@ -78,7 +78,7 @@ export class ShownMessages {
       for (const call of toolCalls) this.#calls.delete(call.id)
     }
     const kept = [...this.#before, ...this.#messages] as JsonObject[]
-    // A client keeps its reasoning if a snapshot has none at all: then what is discarded is emptied.
+    // A client keeps its reasoning if a snapshot contains none, so the discarded reasoning is emptied instead.
     if (kept.some(({ role }) => role === 'reasoning')) return kept
     const emptied = discarded.filter(({ role }) => role === 'reasoning').map(({ id, role }) => ({ id, role, content: '' }))
     return [...kept, ...emptied]

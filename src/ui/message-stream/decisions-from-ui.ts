@@ -6,10 +6,10 @@ import { idOnPage, isYesOrNo } from '../pending-on-page.ts'
 import { openToolParts, type UIToolPart } from './ui-message.ts'
 
 /**
- * What the last of `useChat`'s messages decides on the calls that a run waits for (`pending` of its result or of its stored state): an approval
- * or a refusal, also with an `input` that was edited; the output of a tool that the page runs; and, as the output of its call, the answer to a
- * question. What it says of any other call is passed over, so that a client can't make anything run that does not wait. An empty list: it
- * decides on nothing. Throws `invalid_message` for anything that is no such message.
+ * Reads the decisions in the last of `useChat`'s messages on the calls that a run waits for (`pending` of its result or stored state): an
+ * approval or refusal, possibly with an edited `input`; the output of a tool that the page runs; and the answer to a question, as the
+ * output of its call. Ignores any other call, so that a client can't run anything that does not wait. Returns an empty list if the message
+ * decides nothing. Throws `invalid_message` if the messages are invalid.
  */
 export function decisionsFromUI(messages: unknown, pending: readonly PendingItem[]): Decision[] {
   const parts = new Map(openToolParts(messages).map((part) => [part.toolCallId, part]))
@@ -25,7 +25,7 @@ function decisionOf(item: PendingItem, part: UIToolPart): Decision | undefined {
   const { toolCallId, fingerprint } = item
   const about = { toolCallId, fingerprint }
   if (isYesOrNo(item)) {
-    // The id is the item's fingerprint: an approval of another call, or of other arguments of this one, is none.
+    // The id is the item's fingerprint, so an approval of another call, or of other arguments, does not count.
     if (state !== 'approval-responded' || approval?.id !== fingerprint) return undefined
     if (approval.approved === false) return { ...about, approved: false, ...withoutUndefined({ reason: approval.reason }) }
     if (approval.approved !== true) return undefined

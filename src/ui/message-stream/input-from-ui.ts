@@ -2,21 +2,21 @@ import type { ChatMessage } from '../../core/messages.ts'
 import { idAt, listAt, malformed, objectAt, optionalText } from '../malformed.ts'
 import { type MessagesFromUIOptions, messagesFromUI } from './messages-from-ui.ts'
 
-/** What a page asks for. */
+/** The request of a page. */
 export interface UIInput {
-  /** The chat's id. */
+  /** The id of the chat. */
   id: string
-  /** The last message, if it is the user's: all that a run in a session is given. Empty: the page answers calls that wait. */
+  /** The last message if it is the user's, which is all that a run in a session needs. Empty if the page answers waiting calls. */
   input: readonly ChatMessage[]
-  /** The message that `input` takes the place of, with all behind it: of `regenerate()`, and of a message that was edited. */
+  /** The message that `input` replaces, with all messages after it: for `regenerate()`, and for an edited message. */
   replaces: string | undefined
-  /** The messages as the page has sent them, for `decisionsFromUI`, `toUIMessageResponse` and `messagesFromUI`. */
+  /** The messages as the page sent them, for `decisionsFromUI`, `toUIMessageResponse` and `messagesFromUI`. */
   messages: readonly unknown[]
 }
 
 /**
- * The body of a request of the AI SDK's `useChat`, for a conversation that is kept in a session: only the last message is taken from the page.
- * Throws `invalid_message`, with the place, for anything else.
+ * Reads the body of a request of the AI SDK's `useChat`, for a conversation that is stored in a session: only uses the page's last message.
+ * Throws `invalid_message`, with the place, if the body is invalid.
  *
  * ```ts
  * const { id, input, replaces, messages } = inputFromUI(await request.json())
@@ -33,7 +33,7 @@ export function inputFromUI(body: unknown, options: MessagesFromUIOptions = {}):
   const [last] = input
   const chat = { id: idAt(id, 'id'), messages: list }
   if (last?.role !== 'user') return { ...chat, input: [], replaces: undefined }
-  // The id of a message that is sent for the first time names nothing.
+  // The id of a message that is sent for the first time does not refer to anything.
   const isAgain = trigger === 'regenerate-message' || optionalText(messageId, 'messageId') !== undefined
   return { ...chat, input, replaces: isAgain ? last.id : undefined }
 }

@@ -6,17 +6,19 @@ import { jsonOf, malformed, optionalText, textAt, urlAt } from '../malformed.ts'
 import { waitingText } from '../told.ts'
 import { isToolPart, readToolPart, readUIMessages, type UIMessageParts, type UIToolPart } from './ui-message.ts'
 
-/** How a client's messages are read. */
+/** Options of `messagesFromUI`. */
 export interface MessagesFromUIOptions {
-  /** What a system message of a client does: it would speak to the model with the authority of your instructions. Default `'refuse'`. */
+  /**
+   * How to handle system messages of a client, which would speak to the model with the authority of your instructions. Default `'refuse'`.
+   */
   system?: 'refuse' | 'keep'
 }
 
 /**
- * The conversation that the AI SDK's `useChat` sends, as messages for `run` and `stream`. Text, images, files and calls with their results are
- * taken over; reasoning, sources and data parts are for the page alone. Nothing in it makes a tool run: an approval, or a result, is only what
- * the model is told of the past (`decisionsFromUI` reads those that decide on a run). Throws `invalid_message`, with the place, for anything
- * that is no such message.
+ * Converts the conversation that the AI SDK's `useChat` sends to messages for `run` and `stream`. Keeps text, images, files and calls with
+ * their results. Leaves out reasoning, sources and data parts, which are only for the page. Nothing in it makes a tool run: an approval or
+ * a result only tells the model about the past (`decisionsFromUI` reads those that decide a run). Throws `invalid_message`, with the place,
+ * if a message is invalid.
  */
 export function messagesFromUI(messages: unknown, options: MessagesFromUIOptions = {}): readonly ChatMessage[] {
   checkOptionNames(options, { system: true }, '`messagesFromUI`')
@@ -31,7 +33,7 @@ function read(message: UIMessageParts, { system = 'refuse' }: MessagesFromUIOpti
   throw malformed(`${path}.role`, "'user' or 'assistant'; `system: 'keep'` lets clients instruct the model", role)
 }
 
-/** Parts that are for the page alone. */
+/** Parts that are only for the page. */
 const shownOnly = /^(data-.*|source-url|source-document|step-start|custom|reasoning|reasoning-file|steering-message)$/
 
 function contentOf({ parts, path }: UIMessageParts): string | ContentPart[] {
@@ -54,7 +56,7 @@ function textOf({ type, text }: JsonObject, path: string): string {
 function filePart({ url, mediaType, filename }: JsonObject, path: string): ContentPart {
   const kind = textAt(mediaType, `${path}.mediaType`)
   const address = urlAt(url, `${path}.url`)
-  // These only say that the type of what is there is not known.
+  // These types only mean that the type is unknown.
   const isUnknown = (kind === 'image' || kind === 'application/octet-stream') && !/^data:/i.test(address)
   const part = { url: address, ...(isUnknown ? {} : { mediaType: kind }) }
   if (/^image(\/|$)/i.test(kind)) return { type: 'image', ...part }
@@ -62,7 +64,7 @@ function filePart({ url, mediaType, filename }: JsonObject, path: string): Conte
   return { type: 'file', ...part, ...withoutUndefined({ name }) }
 }
 
-/** One message of the page has the turns of a whole run: each is a message, with the results of its calls behind it. */
+/** Converts a message of the page, which has all turns of a run, to one message per turn, each followed by the results of its calls. */
 function ofAssistant({ parts, path }: UIMessageParts): ChatMessage[] {
   const messages: ChatMessage[] = []
   let turn: { text: string; calls: UIToolPart[] } = { text: '', calls: [] }
@@ -79,7 +81,7 @@ function ofAssistant({ parts, path }: UIMessageParts): ChatMessage[] {
     else if (part.type === 'text') turn.text += textOf(part, place)
     else if (isToolPart(part)) {
       const call = readToolPart(part, place)
-      // What was cut off while it was written is no call yet; what agents inside calls wait for is no call of this conversation.
+      // A call that was cut off while it was written is not a call yet; calls of nested agents do not belong to this conversation.
       if (call.state !== 'input-streaming' && call.isOwn) turn.calls.push(call)
     } else if (part.type !== 'file' && !shownOnly.test(String(part.type)))
       throw malformed(`${place}.type`, "'text', 'tool-…', or another part of a UI message", part.type)
@@ -89,7 +91,7 @@ function ofAssistant({ parts, path }: UIMessageParts): ChatMessage[] {
 }
 
 function callOf({ toolCallId: id, tool: name, input }: UIToolPart, path: string): ToolCall {
-  // A call that could not be read has what the model wrote.
+  // A call that could not be read has the text that the model wrote.
   const args = typeof input === 'string' ? input : jsonOf(input ?? {}, `${path}: the input of call ${id}`)
   return { id, type: 'function', function: { name, arguments: args } }
 }
@@ -107,7 +109,7 @@ function resultsOf(calls: readonly UIToolPart[], path: string): ChatMessage[] {
   })
 }
 
-/** A part of a result, as `messagesToUI` has written it. */
+/** Reads a part of a result as written by `messagesToUI`. */
 function resultPart({ part, path }: { part: JsonObject; path: string }): ContentPart {
   const { type, text, url, data, mediaType, name } = part
   if (type === 'text') return { type, text: textAt(text, `${path}.text`) }

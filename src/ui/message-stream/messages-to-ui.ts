@@ -6,7 +6,7 @@ import { isOwnCall, isYesOrNo, metadataOf } from '../pending-on-page.ts'
 import { readConversation, type ShownCall, type ShownConversationOptions } from '../stored-conversation.ts'
 import { structured, structuredArguments } from '../structured.ts'
 
-/** A part of a message, as `ai` defines it. */
+/** A part of a message, as defined by `ai`. */
 export type UIPart =
   | { type: 'step-start' }
   | { type: 'text'; text: string; state: 'done' }
@@ -14,7 +14,7 @@ export type UIPart =
   | { type: `data-${string}`; id: string; data: unknown }
   | UICallPart
 
-/** A call and what became of it. */
+/** A call with its state. */
 export type UICallPart = { type: `tool-${string}`; toolCallId: string; input: unknown; callProviderMetadata?: { toolloop: JsonObject } } & (
   | { state: 'input-available' }
   | { state: 'approval-requested'; approval: { id: string } }
@@ -23,7 +23,7 @@ export type UICallPart = { type: `tool-${string}`; toolCallId: string; input: un
   | { state: 'output-denied'; approval: { id: string; approved: false; reason?: string } }
 )
 
-/** A message of the AI SDK's `useChat`: what is returned can be used as its `UIMessage[]`. */
+/** A message of the AI SDK's `useChat`. Lists of it can be used as `UIMessage[]`. */
 export interface StoredUIMessage {
   id: string
   role: 'system' | 'user' | 'assistant'
@@ -31,10 +31,10 @@ export interface StoredUIMessage {
 }
 
 /**
- * A stored conversation as the messages of the AI SDK's `useChat`: the inverse of `messagesFromUI`. For a page that is reloaded, a second device,
- * or a list of chats. Calls have their results; those that `waiting` waits for can be decided on, as after the run itself. Ids are the same each
- * time: a user's message has the `id` that it came with, a reply one made of that. What providers attach to messages stays on the server.
- * Throws `invalid_message` and `invalid_option`.
+ * Converts a stored conversation to messages of the AI SDK's `useChat`: the inverse of `messagesFromUI`. Use it for a reloaded page, a
+ * second device, or a list of chats. Calls have their results, and those in `waiting` can be decided, as after the run itself. Ids are
+ * stable: a user's message keeps its `id`, and the id of a reply is derived from it. Leaves out what providers attach to messages. Throws
+ * `invalid_message` and `invalid_option`.
  *
  * ```ts
  * const session = await sessions.get(id)
@@ -52,7 +52,7 @@ export function messagesToUI(messages: readonly MessageInput[], options: ShownCo
     }
     const said = message.content === '' ? [] : partsOf(message.content)
     const parts: UIPart[] = [{ type: 'step-start' }, ...said, ...one.calls.flatMap(callParts)]
-    // One message of the page has all the turns of a run.
+    // A message of the page contains all turns of a run.
     if (last?.role === 'assistant') last.parts.push(...parts)
     else shown.push({ id, role: 'assistant', parts })
   }

@@ -8,24 +8,28 @@ import type { RunEnding } from '../web/run-ending.ts'
 import { openToolParts } from './ui-message.ts'
 import { UIMessageWriter } from './ui-message-writer.ts'
 
-/** What can be sent. */
+/** Anything that can be sent as a response. */
 export interface SendableRun {
   toResponse(options?: ResponseOptions): Response
 }
 
-/** How a run becomes a message of the page. */
+/** Options for converting a run to a message of the page. */
 export interface UIMessageOptions {
   /**
-   * The messages that the client has sent. Where the last is the assistant's, because its calls were decided on, the response goes on with it;
-   * and calls that are in it are not told of again.
+   * The messages that the client sent. If the last one is the assistant's, because its calls were decided, the response continues it, and
+   * does not send its calls again.
    */
   originalMessages?: unknown
   /**
-   * The id of the message, where the response does not go on with one. Default: the one that `messagesToUI` gives it; without
-   * `originalMessages`, the client makes one.
+   * The id of the message, if the response does not continue one. Default: the id that `messagesToUI` assigns; without `originalMessages`,
+   * the client creates one.
    */
   messageId?: string
-  /** The message's metadata: asked without an ending when it begins, and with it when it has ended without an error. Must not throw. */
+  /**
+   * Returns the message's metadata. Called without an ending when the message starts, and with it when it has ended without an error.
+   *
+   * Contract: synchronous. Must not throw.
+   */
   messageMetadata?(ending?: RunEnding): unknown
 }
 
@@ -35,10 +39,10 @@ const formatOptionNames: OptionNames<UIMessageOptions> = { originalMessages: tru
 export type UIMessageResponseOptions = Omit<ResponseOptions, 'format' | 'lastEventId'> & UIMessageOptions
 
 /**
- * The run as a response for the AI SDK's `useChat`: text, reasoning, calls with their arguments and results, calls that wait for an approval or
- * for the page. A question of a tool is its call without an output, and a part `data-question`; what a tool reports through `ctx.progress` is a
- * transient part `data-tool-progress`. For a client that comes again, call it again with the same run: it is told everything from the beginning.
- * Throws `invalid_option`, and `invalid_message` for `originalMessages` that are none.
+ * Sends a run as a response for the AI SDK's `useChat`: text, reasoning, calls with arguments and results, and calls that wait for an
+ * approval or for the page. A tool's question is its call without an output, and a part `data-question`. Progress reported with
+ * `ctx.progress` is sent as a transient part `data-tool-progress`. If a client reconnects, call it again with the same run: the response
+ * starts from the beginning. Throws `invalid_option`, and `invalid_message` for invalid `originalMessages`.
  *
  * ```ts
  * const { messages } = await request.json()
@@ -55,7 +59,7 @@ export function toUIMessageResponse(run: SendableRun, options: UIMessageResponse
   return syncAnswer('toResponse', run.toResponse({ ...response, format }))
 }
 
-/** The AI SDK's UI message stream as a format of `toResponse`. Throws `invalid_option` or `invalid_message`. */
+/** The AI SDK's UI message stream as a format for `toResponse`. Throws `invalid_option` or `invalid_message`. */
 export function uiMessageFormat(options: UIMessageOptions = {}): ResponseFormat {
   checkOptionNames(options, formatOptionNames, 'a UI message')
   const { originalMessages, messageId, messageMetadata } = options

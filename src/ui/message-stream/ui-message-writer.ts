@@ -12,9 +12,9 @@ import type { RunEnding } from '../web/run-ending.ts'
 import type { UIToolPart } from './ui-message.ts'
 
 export interface WriterOptions {
-  /** Of the message that the response is. Undefined: the client's own. */
+  /** The id of the response's message. Undefined if the client creates it. */
   messageId: string | undefined
-  /** Calls that the client knows, by id. Undefined: it is not known which. */
+  /** The calls that the client knows, by id. Undefined if unknown. */
   known: ReadonlyMap<string, UIToolPart> | undefined
   messageMetadata: ((ending?: RunEnding) => unknown) | undefined
 }
@@ -24,24 +24,24 @@ type WaitingItem = Pick<PendingItem, 'kind' | 'toolCallId' | 'tool' | 'args' | '
 type ToolEvent = Extract<RunEvent, { type: 'TOOL_CALL_START' | 'TOOL_CALL_END' | 'TOOL_CALL_REJECTED' | 'TOOL_PROGRESS' }>
 
 /**
- * A run as chunks of the AI SDK's UI message stream. Runs inside its calls are left out: they are part of a call's result.
+ * Writes a run as chunks of the AI SDK's UI message stream. Leaves out nested runs, which are part of a call's result.
  * https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol
  */
 export class UIMessageWriter implements ResponseWriter {
   readonly #options: WriterOptions
-  /** Of the step under way: what came before it is not needed any more. */
+  /** Only of the current step; earlier ones are no longer needed. */
   #view: RunView = emptyRunView()
   /** Calls whose arguments were sent. */
   readonly #available = new Set<string>()
-  /** Calls that waited before the run went on. */
+  /** Calls that waited before the run continued. */
   readonly #decided = new Set<string>()
-  /** The text or reasoning that is open. */
+  /** The open text or reasoning. */
   #part: { type: 'text' | 'reasoning'; id: string } | undefined
   #parts = 0
   #isInStep = false
-  /** A model was asked: what came before it belongs to calls that an earlier response has told of. */
+  /** A model was asked. Earlier events belong to calls that a previous response has sent. */
   #hasAsked = false
-  /** The step under way has begun before what is still there. */
+  /** The current step started before the oldest stored event. */
   #isBehind = false
   #frames = ''
 
@@ -62,7 +62,10 @@ export class UIMessageWriter implements ResponseWriter {
     return this.#flush()
   }
 
-  /** Of a step that has begun already, a page would show what never was: it gets whole steps, or the answer at the end. */
+  /**
+   * Handles missing events. The rest of a started step would be misleading, so the client only receives complete steps, or the answer at
+   * the end.
+   */
   gap(): string {
     this.#isBehind = true
     this.#hasAsked = true
@@ -100,7 +103,7 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   #take(event: RunEvent): void {
-    // The run goes on: what it has waited for is not in the view any more then.
+    // When the run continues, the view drops what it waited for.
     if (event.type === Event.RUN_START) this.#goOn([...this.#view.pending.values()])
     reduceRun(this.#view, event)
     switch (event.type) {
@@ -127,7 +130,7 @@ export class UIMessageWriter implements ResponseWriter {
         if (this.#view.calls.has(event.id)) this.#send({ type: 'tool-input-delta', toolCallId: event.id, inputTextDelta: event.json })
         break
       case Event.MODEL_END:
-        // A text that was cut may be continued.
+        // A truncated text may be continued.
         if (event.finishReason !== 'length') this.#closePart()
         break
       case Event.TOOL_CALL_START:
@@ -149,7 +152,10 @@ export class UIMessageWriter implements ResponseWriter {
     else this.#send({ type: 'tool-output-available', toolCallId, output: structured(event.result) })
   }
 
-  /** A call's arguments. Who has its result, or has to run it, is not told of it again: that would look like another call. */
+  /**
+   * Sends a call's arguments. A client that has its result, or has to run it, does not get it again, because that would look like another
+   * call.
+   */
   #call(toolCallId: string, toolName: string, input: JsonObject): void {
     const { known } = this.#options
     const knows = known === undefined || known.get(toolCallId)?.state.startsWith('output-') === true
@@ -171,7 +177,7 @@ export class UIMessageWriter implements ResponseWriter {
     this.#available.add(toolCallId)
   }
 
-  /** Who is told everything from the beginning learns here what the run has waited for. */
+  /** Sends what the run has waited for to a client that reads it from the beginning. */
   #goOn(waiting: readonly WaitingItem[]): void {
     for (const item of waiting) {
       this.#wait(item)
@@ -179,7 +185,7 @@ export class UIMessageWriter implements ResponseWriter {
     }
   }
 
-  /** A call that waits: its arguments, and what is to be done with it. */
+  /** Sends a waiting call: its arguments, and the requested decision. */
   #wait(item: WaitingItem): void {
     const { kind, tool, args, about, schema, fingerprint } = item
     const toolCallId = idOnPage(item)
@@ -187,7 +193,7 @@ export class UIMessageWriter implements ResponseWriter {
       this.#available.add(toolCallId)
       this.#send({ type: 'tool-input-available', toolCallId, toolName: tool, input: args, providerMetadata: metadataOf(item) })
     } else if (kind !== 'question') this.#call(toolCallId, tool, args)
-    // Its tool has run as far as that; now the page has to give the output.
+    // Its tool has run up to the question; now the page must provide the output.
     else this.#send({ type: 'tool-input-available', toolCallId, toolName: tool, input: args })
     if (isYesOrNo(item)) this.#send({ type: 'tool-approval-request', approvalId: fingerprint, toolCallId })
     if (kind === 'question') this.#send({ type: 'data-question', id: toolCallId, data: { toolCallId, tool, about, schema } })
@@ -198,7 +204,7 @@ export class UIMessageWriter implements ResponseWriter {
     const toolCallId = idOnPage(event)
     const { known } = this.#options
     const isShown = this.#available.has(toolCallId) || (!this.#hasAsked && (known === undefined || known.has(toolCallId)))
-    // A call of the run's own has an end of its own.
+    // A call of the run itself has its own end.
     if (isOwnCall(event) || !isYesOrNo(event) || !isShown) return
     const agent = event.path?.at(-1)?.agent
     if (!event.approved) this.#send({ type: 'tool-output-denied', toolCallId })
@@ -213,7 +219,10 @@ export class UIMessageWriter implements ResponseWriter {
     this.#hasAsked = true
   }
 
-  /** The response begins again: the client removes all parts of this step, open ones too. It gets the text that the response continues again. */
+  /**
+   * Handles a response that starts again: the client removes all parts of this step, including open ones. Sends the text that the response
+   * continues once more.
+   */
   #resetStep(): void {
     this.#part = undefined
     this.#send({ type: 'reset-step' })

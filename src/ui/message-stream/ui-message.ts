@@ -1,25 +1,25 @@
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { idAt, listAt, malformed, messageIdAt, objectAt, textAt, toolNameAt } from '../malformed.ts'
 
-// The messages of the AI SDK's `useChat`, as they are sent to a server. https://ai-sdk.dev/docs/reference/ai-sdk-core/ui-message
+// The messages of the AI SDK's `useChat`, as sent to a server. https://ai-sdk.dev/docs/reference/ai-sdk-core/ui-message
 
 /** A call in a message of the assistant. */
 export interface UIToolPart {
   toolCallId: string
   tool: string
   state: ToolPartState
-  /** As the client has it. Undefined where there is none. */
+  /** The client's input of the call. Undefined if there is none. */
   input: unknown
-  /** Of `output-available`; of another state, undefined. */
+  /** Only of a part in the state `output-available`. */
   output: unknown
-  /** The parts of the output, if not all are text. */
+  /** The parts of the output, if some are not text. */
   content?: { part: JsonObject; path: string }[]
-  /** Whether more of the output was to come. */
+  /** Whether more output was expected. */
   isPreliminary: boolean
   errorText: string
-  /** Whether it is a call of the conversation: not what an agent inside a call waits for, or a run over its budget. */
+  /** Whether the call belongs to the conversation. False for what a nested agent waits for, and for a run over its budget. */
   isOwn: boolean
-  /** Of a call that was to be approved. */
+  /** Only of a call that needed approval. */
   approval?: { id: string; approved: boolean | undefined; reason: string | undefined }
 }
 
@@ -36,13 +36,13 @@ type ToolPartState = (typeof states)[number]
 
 export interface UIMessageParts {
   role: 'system' | 'user' | 'assistant'
-  /** What the page calls it. */
+  /** The page's id of the message. */
   id: string | undefined
   parts: readonly JsonObject[]
   path: string
 }
 
-/** The messages, as far as that they have parts with a type. Throws `invalid_message`. */
+/** Reads messages, checking only that they have parts with a type. Throws `invalid_message`. */
 export function readUIMessages(messages: unknown): UIMessageParts[] {
   return listAt(messages, 'messages').map((given, at) => {
     const path = `messages[${at}]`
@@ -64,7 +64,7 @@ export function isToolPart({ type }: JsonObject): boolean {
   return typeof type === 'string' && (type === 'dynamic-tool' || type.startsWith('tool-'))
 }
 
-/** Throws `invalid_message`. */
+/** Reads a call. Throws `invalid_message`. */
 export function readToolPart(part: JsonObject, path: string): UIToolPart {
   const { type, toolName, toolCallId, state, input, rawInput, output, errorText, preliminary, approval } = part
   const { callProviderMetadata, resultProviderMetadata } = part
@@ -85,7 +85,7 @@ export function readToolPart(part: JsonObject, path: string): UIToolPart {
   }
 }
 
-/** The parts of a result that is not text alone, as `messagesToUI` has added them. */
+/** The parts of a result that is not only text, as added by `messagesToUI`. */
 function contentIn(metadata: unknown, path: string): Pick<UIToolPart, 'content'> {
   const own = isJsonObject(metadata) ? metadata.toolloop : undefined
   if (!isJsonObject(own) || own.content === undefined) return {}
@@ -100,7 +100,7 @@ function readApproval({ id, approved, reason }: JsonObject): NonNullable<UIToolP
   }
 }
 
-/** The calls of the message that a response goes on with: the last one, where it is the assistant's. Throws `invalid_message`. */
+/** The calls of the message that a response continues: the last one, if it is the assistant's. Throws `invalid_message`. */
 export function openToolParts(messages: unknown): UIToolPart[] {
   const last = readUIMessages(messages).at(-1)
   if (last?.role !== 'assistant') return []

@@ -1,14 +1,14 @@
 import type { EventName, RunEvent } from '../../core/events.ts'
 import { TextBuffer } from '../../core/text/text-buffer.ts'
 
-/** An event that is a piece of a text. */
+/** An event with a piece of a text. */
 export type Delta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_DELTA' }>
 
 export function isDelta(event: RunEvent): event is Delta {
   return event.type === 'TEXT_DELTA' || event.type === 'REASONING_DELTA' || event.type === 'TOOL_INPUT_DELTA'
 }
 
-/** Whether two pieces are of one text. The deltas of one kind in one turn share their meta. */
+/** Whether two pieces belong to the same text. Deltas of one kind in one turn share their meta. */
 export function continues(last: RunEvent, delta: Delta): boolean {
   if (last.type !== delta.type || last.meta.runId !== delta.meta.runId || last.meta.iteration !== delta.meta.iteration) return false
   return last.type !== 'TOOL_INPUT_DELTA' || delta.type !== 'TOOL_INPUT_DELTA' || last.index === delta.index
@@ -23,7 +23,7 @@ export function withPiece(delta: Delta, piece: string): Delta {
   return delta.type === 'TOOL_INPUT_DELTA' ? { ...delta, json: piece } : { ...delta, text: piece }
 }
 
-/** What is left of a list of events, or of what has them, when a `MODEL_RETRY` with `discards` follows: not the pieces that are void. */
+/** Removes the events that a `MODEL_RETRY` with `discards` makes void from a list: the pieces of the response that broke off. */
 export function withoutVoid<Entry extends { event: RunEvent }>(entries: readonly Entry[], { meta: { runId } }: RunEvent): Entry[] {
   const from = entries.findLastIndex(({ event: { type, meta } }) => type === 'MODEL_START' && meta.runId === runId)
   const isVoid = ({ type, meta }: RunEvent) => pieces.has(type) && meta.runId === runId
@@ -33,14 +33,14 @@ export function withoutVoid<Entry extends { event: RunEvent }>(entries: readonly
 const pieces: ReadonlySet<EventName> = new Set(['TEXT_DELTA', 'REASONING_DELTA', 'TOOL_INPUT_START', 'TOOL_INPUT_DELTA'])
 
 /**
- * Events nobody iterates yet, and perhaps nobody ever will: neighbouring pieces of one text become one, and of a tool's reports only the
- * latest stays. So it holds little more than the run's result does.
+ * Events that nobody has iterated yet, and possibly never will. Joins adjacent pieces of a text, and keeps only the latest progress report
+ * of each call, so it takes little more memory than the run's result.
  */
 export class Backlog {
   #events: RunEvent[] = []
-  /** The last event's pieces, where it is a delta. */
+  /** The pieces of the last event, if it is a delta. */
   #pieces = new TextBuffer()
-  /** Where the latest report of each call is. */
+  /** The position of each call's latest progress report. */
   readonly #reports = new Map<string, number>()
 
   add(event: RunEvent): void {

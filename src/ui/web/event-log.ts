@@ -1,7 +1,7 @@
 import { Event, type RunEvent } from '../../core/events.ts'
 import { continues, type Delta, isDelta, pieceOf, withoutVoid, withPiece } from './deltas.ts'
 
-/** An event as it is stored: its number, its type, and the whole of it as JSON. */
+/** A stored event: its number, its type, and the event as JSON. */
 export interface LoggedEvent {
   id: number
   type: string
@@ -10,41 +10,41 @@ export interface LoggedEvent {
 
 /** An event as it is read. */
 export interface ReadEvent {
-  /** Its number; that of the last one if several pieces of a text are read as one. */
+  /** Its number; the last one if several pieces of a text are read as one. */
   readonly id: number
   readonly type: string
   readonly event: RunEvent
-  /** As JSON. */
+  /** The event as JSON. */
   readonly data: string
 }
 
 export interface EventLogBounds {
-  /** Most events that are kept. Default: as many as the characters allow. */
+  /** Maximum number of events. Default: limited by `characters` only. */
   events?: number
-  /** Most characters that are kept. */
+  /** Maximum number of characters. */
   characters: number
 }
 
-/** The type of a stored event that was taken back: only its number is left. */
+/** The type of a stored event that was taken back, of which only the number is left. */
 const voidEvent = 'VOID'
 
-/** The most of one text that is read at once: in characters and in events. */
+/** Maximum size of one text that is read at once, in characters and in events. */
 const maxPiece = 65_536
 const maxPieces = 500
-/** What an event costs besides its text, counted as characters. */
+/** The memory an event takes besides its text, in characters. */
 const perEvent = 200
 const perPiece = 16
 
 /**
- * The latest events of a run, or of all runs, numbered from 1, for any number of readers. Bounded: the oldest are dropped, the newest stays
- * whatever its size. A reader is a place in the log and nothing else, so it costs no memory, however slow it is. Neighbouring pieces of a text
- * are read as one.
+ * The latest events of a run, or of all runs, numbered from 1, for any number of readers. The size is limited: the oldest events are
+ * dropped, and the newest stays whatever its size. A reader is only a position in the log, so it takes no memory, however slow it is.
+ * Adjacent pieces of a text are read as one.
  */
 export class EventLog {
   readonly #bounds: Required<EventLogBounds>
   readonly #listeners = new Set<() => void>()
   #entries: Entry[] = []
-  /** Where the oldest entry is in the list; those before it have been dropped. */
+  /** The position of the oldest entry in the list; earlier ones have been dropped. */
   #head = 0
   #last = 0
   /** The oldest event that is stored elsewhere, if none has been read. */
@@ -58,12 +58,12 @@ export class EventLog {
     this.#last = stored?.last ?? 0
   }
 
-  /** Of the newest event; 0 before the first. */
+  /** The number of the newest event; 0 before the first. */
   get lastId(): number {
     return this.#last
   }
 
-  /** Of the oldest event that is kept; one past the newest when none is. */
+  /** The number of the oldest stored event; one more than the newest if there is none. */
   get firstId(): number {
     return this.#entries[this.#head]?.first ?? this.#first ?? this.#last + 1
   }
@@ -72,7 +72,7 @@ export class EventLog {
     return this.#characters
   }
 
-  /** `data`: the event as JSON, which is kept in its place. */
+  /** Appends an event. `data`: the event as JSON, stored instead of the object. */
   append(event: RunEvent, data?: string): void {
     const id = ++this.#last
     this.#first = undefined
@@ -82,10 +82,10 @@ export class EventLog {
     this.wake()
   }
 
-  /** Adds an event that was stored elsewhere. If it doesn't follow the newest, those before it are dropped. */
+  /** Adds an event that was stored elsewhere. If it doesn't follow the newest one, drops all events before it. */
   read({ id, type, data }: LoggedEvent): void {
     if (id !== this.#last + 1) this.clear(id - 1)
-    // Only pieces of texts and what takes them back have to be looked into.
+    // Only pieces of texts, and events that take them back, have to be parsed.
     if (type.endsWith('_DELTA') || type === Event.MODEL_RETRY) this.append(JSON.parse(data), data)
     else {
       this.#last = id
@@ -95,14 +95,14 @@ export class EventLog {
     }
   }
 
-  /** Has these stored events from now on; `last` is the number of the newest that there is. A reader is told of those that are missing. */
+  /** Replaces the events by stored ones; `last` is the number of the newest that exists. Readers are told of missing ones. */
   fill(events: readonly LoggedEvent[], last: number): void {
     this.clear(0)
     for (const event of events) this.read(event)
     if (this.#last < last) this.clear(last)
   }
 
-  /** Drops all events; the next one has the number behind `last`. */
+  /** Drops all events. The next one gets the number after `last`. */
   clear(last: number = this.#last): void {
     this.#first = undefined
     this.#entries = []
@@ -111,17 +111,20 @@ export class EventLog {
     this.#last = last
   }
 
-  /** What comes after the event of that number; undefined if there is nothing yet. */
+  /** The next event after a number; undefined if there is none yet. */
   after(id: number): ReadEvent | undefined {
     return this.#entryOf(Math.max(id + 1, this.firstId))?.behind(id)
   }
 
-  /** All that comes after the event of that number. */
+  /** All events after a number. */
   *allAfter(id: number): Iterable<ReadEvent> {
     for (let next = this.after(id); next !== undefined; next = this.after(next.id)) yield next
   }
 
-  /** The same, each piece of a text by itself, and a `voidEvent` for each that was taken back: as events are stored. */
+  /**
+   * The same with each piece of a text separately, and a `voidEvent` for each piece that was taken back: the form in which events are
+   * stored.
+   */
   *eachAfter(id: number): Iterable<LoggedEvent> {
     let next = Math.max(id + 1, this.firstId)
     for (const entry of this.#entries.slice(this.#head)) {
@@ -131,13 +134,17 @@ export class EventLog {
     }
   }
 
-  /** Called when there is something new to read, or nothing more will come; must not throw. Returns the function that unsubscribes. */
+  /**
+   * Adds a listener that is called when there is something new to read, or when nothing more will come. Returns a function that removes it.
+   *
+   * Contract: the listener must not throw.
+   */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** Whether somebody waits for what comes. */
+  /** Whether anybody waits for new events. */
   get isRead(): boolean {
     return this.#listeners.size > 0
   }
@@ -154,7 +161,7 @@ export class EventLog {
     } else this.#add(new PiecedText(id, delta))
   }
 
-  /** Drops the pieces of a response that broke off: who has not read them yet need not. */
+  /** Drops the pieces of a response that broke off, so that later readers do not get them. */
   #discard(retry: RunEvent): void {
     this.#entries = withoutVoid(this.#entries.slice(this.#head), retry)
     this.#head = 0
@@ -173,13 +180,13 @@ export class EventLog {
       this.#characters -= this.#entries[this.#head]?.characters ?? 0
       this.#head++
     }
-    // Dropping in batches keeps the cost of one event constant.
+    // Dropping in batches keeps the cost per event constant.
     if (this.#head < 1_024 && this.#head * 2 < this.#entries.length) return
     this.#entries = this.#entries.slice(this.#head)
     this.#head = 0
   }
 
-  /** The entry that an event is in, or the one behind it if it was taken back. */
+  /** The entry that contains an event, or the next one if it was taken back. */
   #entryOf(id: number): Entry | undefined {
     let [low, high] = [this.#head, this.#entries.length - 1]
     while (low < high) {
@@ -192,19 +199,19 @@ export class EventLog {
   }
 }
 
-/** Events that are kept as one. */
+/** Events stored as one. */
 interface Entry {
-  /** The numbers of the first and the last event in it. */
+  /** The numbers of its first and last event. */
   readonly first: number
   readonly last: number
   readonly event: RunEvent
   readonly characters: number
-  /** What of it comes after the event of that number. */
+  /** The part of it after the event with that number. */
   behind(id: number): ReadEvent
   each(): Iterable<LoggedEvent>
 }
 
-/** Any event but a piece of a text: as an object or as JSON, whichever it was given as. */
+/** Any event other than a piece of a text: as an object or as JSON, whichever was given. */
 class WholeEvent implements Entry, ReadEvent {
   readonly id: number
   readonly type: string
@@ -243,7 +250,7 @@ class WholeEvent implements Entry, ReadEvent {
   }
 }
 
-/** Neighbouring pieces of one text. */
+/** Adjacent pieces of a text. */
 class PiecedText implements Entry {
   readonly first: number
   /** The first of the events, without its piece. */
@@ -265,7 +272,7 @@ class PiecedText implements Entry {
     return id === this.last + 1 && this.characters < maxPiece && this.#pieces.length < maxPieces && continues(this.event, delta)
   }
 
-  /** Returns by how many characters it has grown. */
+  /** Adds a piece. Returns the increase in characters. */
   push(delta: Delta): number {
     const piece = pieceOf(delta)
     this.#pieces.push(piece)

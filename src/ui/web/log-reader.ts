@@ -3,17 +3,21 @@ import { TextPieces } from '../../core/text/text-pieces.ts'
 import type { EventLog, ReadEvent } from './event-log.ts'
 import { type SseSource, sseFrame } from './sse-stream.ts'
 
-/** A frame of an event stream, whole or in parts; `''`: nothing is sent. */
+/** A frame of an event stream, whole or in parts; `''` sends nothing. */
 export type Frame = string | readonly string[]
 
-/** What one response is made of. If a function throws, the response breaks off, and nothing else. */
+/**
+ * How to write one response.
+ *
+ * Contract: all functions are synchronous. If one throws, only this response breaks off.
+ */
 export interface LogReaderOptions {
-  /** The last event that was read already. Default 0: it begins with the first that is kept. */
+  /** The last event that was already read. Default 0: starts with the first stored event. */
   after?: number
   event?(read: ReadEvent): Frame
-  /** The first events are no longer kept. Undefined: the response can't do without them, and breaks off. */
+  /** Called if the first events are no longer stored. Undefined: the response needs them, and breaks off. */
   gap?(from: number, to: number): Frame | undefined
-  /** Called when all events have been read: the last frame; undefined while others may follow. */
+  /** Called after all events have been read. Returns the last frame, or undefined while more events may follow. */
   end?(): Frame | undefined
   /** The last frame of a response that ends before its events do; `lastId` is the last event in it. */
   broken?(reason: string, lastId: number): Frame
@@ -22,24 +26,23 @@ export interface LogReaderOptions {
 }
 
 /**
- * Reads a log for one response; by default, as our own event stream, which has no end. A reader that comes when the first events are no longer
- * kept is told which in a `GAP`. A reader that falls so far behind that it would miss events is told so in a `DROPPED`, which ends its response:
- * it may come again with `last-event-id`.
+ * Reads a log for one response; by default as our own event stream, which has no end. If the first events are no longer stored, a `GAP`
+ * says which. If a reader is so slow that it would miss events, a `DROPPED` ends its response; it may reconnect with `last-event-id`.
  */
 export class LogReader implements SseSource {
   readonly #log: EventLog
   readonly #options: LogReaderOptions
   #place: number
-  /** What of a frame has not been taken. It may be large: a slow reader holds the log's own text and no copy. */
+  /** The rest of a frame. It may be large, so it shares the log's text instead of copying it. */
   #frame = new TextPieces([])
-  /** Something was read: what is missing from then on was missed. */
+  /** Whether something was read: events that are missing from then on were missed. */
   #begun = false
   #ended = false
 
   constructor(log: EventLog, options: LogReaderOptions = {}) {
     this.#log = log
     this.#options = options
-    // A number of an earlier log would wait for events that have been.
+    // The number of an event in an earlier log would wait for events that have already happened.
     this.#place = Math.min(options.after ?? 0, log.lastId)
   }
 
@@ -110,7 +113,7 @@ export class LogReader implements SseSource {
   }
 }
 
-/** An event of ours. */
+/** A frame of our own event stream. */
 function eventFrame({ id, type, data }: Pick<ReadEvent, 'id' | 'type' | 'data'>): Frame {
   return [`id: ${id}\nevent: ${type}\ndata: `, data, '\n\n']
 }

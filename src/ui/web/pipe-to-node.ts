@@ -2,7 +2,7 @@ import { callUnawaited, syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { readableError } from '../../core/errors.ts'
 import type { ResponseOptions } from './respond.ts'
 
-/** What is used of a response of `node:http` or `node:http2`; Express's is one, and Fastify has it as `reply.raw`. */
+/** The parts of a `node:http` or `node:http2` response that are used. Express's response is one; Fastify's is `reply.raw`. */
 export interface NodeResponse {
   readonly destroyed: boolean
   writeHead(status: number, headers: Record<string, string | string[]>): unknown
@@ -14,12 +14,13 @@ export interface NodeResponse {
   off(event: 'close' | 'drain', listener: () => void): unknown
 }
 
-/** What can be sent: a response, or a run. */
+/** A response or a run. */
 export type Sendable = Response | { toResponse(options?: ResponseOptions): Response }
 
 /**
- * Sends a run, or a response such as `toUIMessageResponse` makes, through a server of Node.js. Headers that were set before stay. Sends as
- * fast as the client reads; a client that goes ends it as it would end the response. Resolves when everything is sent, or the client is gone.
+ * Sends a run, or a response such as that of `toUIMessageResponse`, through a server of Node.js. Keeps headers that were set before. Sends
+ * as fast as the client reads; a disconnected client has the same effect as on the response. Resolves when everything is sent, or the
+ * client has disconnected.
  */
 export async function pipeToNode(from: Sendable, to: NodeResponse, options?: ResponseOptions): Promise<void> {
   const response = 'toResponse' in from ? syncAnswer('toResponse', from.toResponse(options)) : from
@@ -48,7 +49,7 @@ function headersOf({ headers }: Response): Record<string, string | string[]> {
   return { ...Object.fromEntries(headers), ...(cookies.length === 0 ? {} : { 'set-cookie': cookies }) }
 }
 
-/** Resolves when there is room again, or the client is gone. */
+/** Resolves when there is room again, or the client has disconnected. */
 function drained(to: NodeResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -9,27 +9,36 @@ import { type EndedRun, toldEnding } from './run-ending.ts'
 import { SseStream, sseHeaders } from './sse-stream.ts'
 import { userSentence } from './user-sentences.ts'
 
-/** How a run is sent to a client. */
+/** Options for sending a run to a client. */
 export interface ResponseOptions {
-  /** Default: our own events as server-sent events, each with its number as `id`, and at the end a `RESULT`. */
+  /** Default: our own events as server-sent events, each with its number as `id`, and a `RESULT` at the end. */
   format?: ResponseFormat
-  /** Goes on behind the event of this number: what a client that comes again sends as `last-event-id`. Default: from the first event. */
+  /**
+   * Continues after the event with this number, which a client sends as `last-event-id` when it reconnects. Default: starts with the first
+   * event.
+   */
   lastEventId?: string | number | null
-  /** What becomes of the run when the client goes before it has ended, and no other one reads it. Default `'abort'`. */
+  /** What happens to the run if the client disconnects before it has ended, and no other client reads it. Default `'abort'`. */
   onDisconnect?: 'abort' | 'continue'
-  /** How often a comment is sent, in milliseconds, so that a connection that is idle stays open, and a dead one is found out. Default 15 000. */
+  /** How often to send a comment, in milliseconds, to keep an idle connection open and detect a dead one. Default 15 000. */
   heartbeatMs?: number
-  /** How long a client may take nothing of what is there for it, in milliseconds; then it counts as gone. Default 30 000. */
+  /** How long a client may leave available data unread, in milliseconds. After that it counts as disconnected. Default 30 000. */
   stallMs?: number
-  /** Headers besides those of an event stream. */
+  /** Headers to add to those of an event stream. */
   headers?: Readonly<Record<string, string>>
   /**
-   * What of an event is sent: the event, another in its place, or undefined for nothing. Events hold the arguments and results of tools as they
-   * are. Must not throw, and must not change the arguments of a call that waits for a decision. A `MODEL_RETRY` with `discards` is sent
-   * in any case, without its `error` if you leave it out: what was sent before has to be taken back.
+   * Selects what to send of an event: the event, another one, or undefined for nothing. Events contain the unredacted arguments and results
+   * of tools. A `MODEL_RETRY` with `discards` is always sent, because earlier events must be taken back, but without its `error` if you
+   * leave it out.
+   *
+   * Contract: synchronous. Must not throw, and must not change the arguments of a call that waits for a decision.
    */
   select?(event: RunEvent): RunEvent | undefined
-  /** What a client is told of an error. Default: what its code means (see the table of error codes), and nothing of its message. */
+  /**
+   * Words an error for the client. Default: the meaning of its code (see the table of error codes), without its message.
+   *
+   * Contract: synchronous. Must not throw.
+   */
   errorText?(error: unknown): string
 }
 
@@ -44,40 +53,40 @@ const responseOptionNames: OptionNames<ResponseOptions> = {
   errorText: true,
 }
 
-/** What is kept of a run for clients that read slowly, or come again, in characters. */
+/** Maximum size of a run's stored events, for clients that read slowly or reconnect, in characters. */
 const keptCharacters = 4_000_000
 
-/** The responses that one run is sent in. */
+/** The responses in which a run is sent. */
 export class RunResponses {
   readonly #log = new EventLog({ characters: keptCharacters })
   #ended: EndedRun | undefined
   readonly #leave: () => void
   #open = 0
-  /** Responses under way in formats that take nothing back. */
+  /** Number of open responses in formats that can't take anything back. */
   #openForGood = 0
 
-  /** `leave`: nobody reads the run any more, and it is not to go on. */
+  /** `leave` is called if nobody reads the run any more and it should not continue. */
   constructor(leave: () => void) {
     this.#leave = leave
   }
 
-  /** Appends an event as it may be shown. */
+  /** Appends an event that may be shown. */
   append(event: RunEvent): void {
     this.#log.append(event)
   }
 
-  /** Nothing follows. */
+  /** Ends the run's events. */
   end(ended: EndedRun): void {
     this.#ended = ended
     this.#log.wake()
   }
 
-  /** Whether each response under way can take back what it was sent. */
+  /** Whether all open responses can take back what was sent. */
   get takesBack(): boolean {
     return this.#openForGood === 0
   }
 
-  /** Throws `invalid_option`. */
+  /** Opens a response. Throws `invalid_option`. */
   respond(options: ResponseOptions = {}): Response {
     checkResponseOptions(options)
     const { format = eventFormat, lastEventId, onDisconnect = 'abort', heartbeatMs = 15_000, stallMs = 30_000, headers } = options
@@ -114,7 +123,7 @@ function checkResponseOptions(options: ResponseOptions): void {
   }
 }
 
-/** A client says it: what is no number of an event is no place. */
+/** Sent by the client: anything but a valid event number means "from the start". */
 function placeOf(lastEventId: ResponseOptions['lastEventId']): number {
   const id = typeof lastEventId === 'string' && /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : lastEventId
   return typeof id === 'number' && id > 0 ? Math.floor(id) : 0

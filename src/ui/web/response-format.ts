@@ -5,26 +5,30 @@ import { droppedFrame, gapFrame, type LogReaderOptions } from './log-reader.ts'
 import type { RunEnding } from './run-ending.ts'
 import { sseFrame } from './sse-stream.ts'
 
-/** How a run is written into responses. To be given to `toResponse`; `toolloop/ui` has those of other protocols. */
+/** How to write a run into responses. Pass it to `toResponse`; `toolloop/ui` has formats of other protocols. */
 export interface ResponseFormat {
-  /** Besides those of every event stream. */
+  /** Headers to add to those of an event stream. */
   headers?: Readonly<Record<string, string>>
   /**
-   * Whether it takes back what it has written of a response that breaks off, when `MODEL_RETRY` comes with `discards`. Default false: the run
-   * ends with `model_error` instead of requesting that response again.
+   * Whether it can take back the written part of a response that breaks off, when `MODEL_RETRY` comes with `discards`. Default false: the
+   * run ends with `model_error` instead of requesting that response again.
    */
   takesBack?: boolean
-  /** The client has what the run did before it was resumed: it is not told of events that were recorded then. Default false. */
+  /** The client has the events from before the run was resumed, so recorded events are not sent to it. Default false. */
   continues?: boolean
-  /** Called once for each response. */
+  /** Called once per response. */
   open(): ResponseWriter
 }
 
-/** Writes one response: frames of server-sent events, or `''` for nothing. Its methods are called in the order of the run, and must not throw. */
+/**
+ * Writes one response as frames of server-sent events, or `''` for nothing.
+ *
+ * Contract: the methods are synchronous, are called in the order of the run, and must not throw.
+ */
 export interface ResponseWriter {
-  /** `id` is the number of the event in its run. Neighbouring pieces of one text may come as one. */
+  /** `id` is the number of the event in its run. Adjacent pieces of a text may be joined. */
   event(event: RunEvent, id: number): string
-  /** Events with these numbers are gone. Undefined where it can't do without them: the response is broken off. */
+  /** Events with these numbers are no longer stored. Returns undefined if it needs them: the response breaks off. */
   gap(from: number, to: number): string | undefined
   /** The run has ended, and all its events have been written. */
   end(ending: RunEnding): string
@@ -32,7 +36,7 @@ export interface ResponseWriter {
   broken(reason: string, lastId: number): string
 }
 
-/** Our events as they are, each with its number as `id`; behind them a `RESULT`. */
+/** Our own events, each with its number as `id`, and a `RESULT` at the end. */
 export const eventFormat: ResponseFormat = {
   takesBack: true,
   open: () => ({
@@ -47,7 +51,7 @@ function resultOf({ output, text, ...ending }: RunEnding): object {
   return { ...ending, ...(output === undefined ? { output: text } : { text, output: toJson(output) }) }
 }
 
-/** Has a log read in a format. `ending`: how the run ended; undefined while it continues. */
+/** Converts a format to options of a log reader. `ending` returns how the run ended; undefined while it continues. */
 export function inFormat(
   writer: ResponseWriter,
   ending: () => RunEnding | undefined,
@@ -72,7 +76,7 @@ export function inFormat(
   }
 }
 
-/** Pieces that were sent have to be taken back, whatever is left out. Why is not told. */
+/** Pieces that were sent must be taken back, whatever is selected. The reason is left out. */
 function takingBack(event: RunEvent): RunEvent | undefined {
   return event.type === 'MODEL_RETRY' && event.discards ? { ...event, error: '' } : undefined
 }

@@ -3,14 +3,14 @@ import { ToolloopError } from '../../core/errors.ts'
 import type { StopReason } from '../../core/events.ts'
 import type { Usage } from '../../core/messages.ts'
 
-/** What a client is told of how a run ended. */
+/** How a run ended, as sent to a client. */
 export interface RunEnding {
   runId?: string
-  /** Undefined: it could not be started. */
+  /** Undefined if the run could not be started. */
   stopReason?: StopReason
-  /** The answer as text; partial text when the run ended early. */
+  /** The answer as text; partial text if the run ended early. */
   text: string
-  /** What the schema of the output made of the answer, where there is one. */
+  /** The output of the answer's schema, if there is one. */
   output?: unknown
   usage?: Usage
   iterations?: number
@@ -18,13 +18,13 @@ export interface RunEnding {
   error?: { code: string; message: string }
 }
 
-/** A run that is over: what it came to, and the error as it was thrown. */
+/** A run that has ended, and the error as it was thrown. */
 export interface EndedRun {
   ending: Omit<RunEnding, 'error'>
   error?: unknown
 }
 
-/** `errorText`: what is said of an error. */
+/** `errorText` words an error for the client. */
 export function toldEnding({ ending, error }: EndedRun, errorText: (error: unknown) => string): RunEnding {
   if (error === undefined) return ending
   return { ...ending, error: { code: ToolloopError.isInstance(error) ? error.code : 'internal_error', message: errorText(error) } }

@@ -1,35 +1,37 @@
 import { giveWay } from '../../core/time/give-way.ts'
 
-/** What an event stream is fed from. */
+/** The source of an event stream. */
 export interface SseSource {
-  /** What can be sent now, at most about so many characters of it; `''`: nothing yet. */
+  /** Returns what can be sent now, up to about `characters` characters; `''` if there is nothing yet. */
   take(characters: number): string
-  /** Nothing will follow what `take` has given. */
+  /** Whether nothing follows the text that `take` has returned. */
   readonly ended: boolean
-  /** The last frame of a stream that has to be closed before its end. Default: a `CLOSE` with the reason. */
+  /** The last frame of a stream that is closed before its end. Default: a `CLOSE` with the reason. */
   lastWords?(reason: string): string | undefined
-  /** Calls back when there may be something to take, or it has ended. Returns the function that unsubscribes. */
+  /**
+   * Adds a callback that is called when there may be something to take, or when the source has ended. Returns a function that removes it.
+   */
   onReady(wake: () => void): () => void
 }
 
-/** Headers of a response that is an event stream: what lies between must neither keep, change nor hold back what is sent. */
+/** Headers of an event stream. Proxies must not store, change or buffer it. */
 export const sseHeaders: Readonly<Record<string, string>> = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store, no-transform',
   'x-accel-buffering': 'no',
 }
 
-/** A frame of the event stream format. https://html.spec.whatwg.org/multipage/server-sent-events.html */
+/** Formats a frame of an event stream. https://html.spec.whatwg.org/multipage/server-sent-events.html */
 export function sseFrame(type: string, data: string, id?: number): string {
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${type}\ndata: ${data}\n\n`
 }
 
-/** Characters that may lie ready for a reader that does not take them. */
+/** Maximum number of characters that wait for a reader. */
 const readyCharacters = 65_536
 
 const encoder = new TextEncoder()
 
-/** One open event stream. Takes from its source as much as its reader takes from it. */
+/** An open event stream. Takes as much from its source as its reader reads. */
 export class SseStream {
   readonly body: ReadableStream<Uint8Array>
   readonly #source: SseSource
@@ -49,7 +51,7 @@ export class SseStream {
         },
         pull: async () => {
           this.#lastTaken = performance.now()
-          // Very many may be read at once.
+          // Many streams may be read at once.
           await giveWay()
           this.#flush()
         },
@@ -60,7 +62,7 @@ export class SseStream {
     this.#unsubscribe = source.onReady(() => this.#schedule())
   }
 
-  /** A reader that takes what there is has room for more. */
+  /** Whether a reader has left data unread since a time. A reader that reads has room for more. */
   isStalledSince(time: number): boolean {
     return this.#room() <= 0 && this.#lastTaken < time
   }
@@ -79,7 +81,7 @@ export class SseStream {
     controller.close()
   }
 
-  /** A reader that takes nothing can't be told why; whoever writes to it is. */
+  /** Drops a reader. It can't be told why, because it reads nothing; the writer gets the reason. */
   drop(reason: string): void {
     const controller = this.#controller
     this.#end('gone')
@@ -90,7 +92,7 @@ export class SseStream {
     return this.#controller?.desiredSize ?? 0
   }
 
-  /** Events come in bursts, many of one piece of a model's response: those of one go out together. */
+  /** Batches events: they come in bursts, many from one piece of a model's response. */
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true

@@ -1,6 +1,8 @@
 import { type ErrorCode, errorCodes, ToolloopError } from '../../core/errors.ts'
 
-/** What the user of a page is told of an error: nothing that a provider or a tool has said, and nothing that only a programmer can use. */
+/**
+ * Words an error for the user of a page. Contains nothing that a provider or a tool has said, and nothing that only a programmer can use.
+ */
 export function userSentence(error: unknown): string {
   if (!ToolloopError.isInstance(error)) return 'The run failed.'
   return sentences[error.code] ?? errorCodes[error.code].meaning
