@@ -1,4 +1,4 @@
-// What the service sends, as far as the page reads it; /openapi.json has all of it.
+// The responses of the service, as far as the page uses them; /openapi.json describes all of it.
 
 import type { CallView, FinishReason, RunStatus, ToolCallOutcome } from '../core/runs/index.ts'
 import type { Problem } from './data/api.ts'
@@ -10,7 +10,7 @@ export interface Usage {
   costUsd?: number
 }
 
-/** As far as forms and descriptions read it. */
+/** The parts of a schema that forms and descriptions use. */
 export interface JsonSchema {
   type?: string | string[]
   title?: string
@@ -35,16 +35,16 @@ export interface JsonSchema {
   allOf?: JsonSchema[]
 }
 
-/** Of a conversation, as the service has it. */
+/** A message of a conversation, as the service sends it. */
 export interface Message {
   role: string
   content?: unknown
   reasoning?: unknown
-  /** As the runtime has them, or as the OpenAI wire has them. */
+  /** Tool calls in the form of the runtime or of the OpenAI API. */
   toolCalls?: { name?: string; arguments?: unknown; rawArguments?: string; function?: { name: string; arguments: string } }[]
 }
 
-/** How a run has ended, with what it did. */
+/** How a run ended, and what it did. */
 export interface RunResult {
   text: string
   messages?: Message[]
@@ -77,10 +77,10 @@ export interface Pending {
   tool: string
   args: Record<string, unknown>
   about?: unknown
-  /** Of the answer to a question. */
+  /** The schema of the answer to a question. */
   schema?: JsonSchema
   fingerprint: string
-  /** The agents inside calls that it comes from, outermost first. */
+  /** The nested agents it comes from, outermost first. */
   path?: { agent: string; toolCallId: string }[]
 }
 
@@ -101,7 +101,7 @@ export interface Run {
   tools?: string[]
   error?: { code: string; message: string }
   pending: Pending[]
-  /** Not in lists. */
+  /** Absent in lists. */
   decisions?: Decision[]
 }
 
@@ -133,7 +133,7 @@ export interface PastCall {
   outcome: string
   durationMs: number
   errorCode?: string
-  /** Absent: the tool was tried. */
+  /** Absent if the tool was tried. */
   runId?: string
 }
 
@@ -157,7 +157,7 @@ export interface Sums {
 
 export interface Overview extends Sums {
   from: string
-  /** Later than `from`: there was too much to count. */
+  /** Later than `from` if there was too much to count. */
   since: string
   stepMs: number
   series: Sums[]
@@ -172,15 +172,15 @@ export interface ConfigState {
   loadedAt: string
   reloads: number
   lastError: { at: string; problems: Problem[] } | null
-  /** Fields, as JSON Pointers. */
+  /** Fields as JSON Pointers. */
   needsRestart: string[]
 }
 
 export interface Provider {
   name: string
-  /** The variable its key is looked for in. */
+  /** The environment variable for its key. */
   keyEnv: string | null
-  /** Null: it needs none. */
+  /** Null if it needs no key. */
   hasKey: boolean | null
 }
 
@@ -203,6 +203,6 @@ export interface ServiceState {
   models: { name: string; provider: string; model: string }[]
   providers: Provider[]
   tools: Tool[]
-  /** How many runs wait for somebody. */
+  /** Number of runs that wait for a decision. */
   waiting: number
 }

@@ -11,7 +11,7 @@ import { Since } from '../ui/since.tsx'
 import { DecisionCards, useOpenDecisions } from './decision-list.tsx'
 import { decideOnMany, type OpenDecision } from './open-decision.ts'
 
-/** Everything that waits for somebody, of all runs; what has waited longest comes first. */
+/** Shows everything that waits for a decision, in all runs, the longest waiting first. */
 export function ApprovalsView() {
   useTitle('Approvals')
   const live = useLive()
@@ -19,7 +19,8 @@ export function ApprovalsView() {
   const decisions = useOpenDecisions(pending)
   const view = useRef<HTMLDivElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
-  // The view may have been left by then: nothing of another one gets the focus. Nor does a button: the next Enter would press it.
+  // The user may have left the view by then, and its new one keeps the focus. A button does not get the focus, because the next Enter would
+  // press it.
   const onDecided = () => {
     const next = view.current?.querySelector('.decision:not([data-decided])')
     if (next instanceof HTMLElement) next.focus()
@@ -62,7 +63,7 @@ function Empty() {
   )
 }
 
-/** Decides on many at once, where there are several. */
+/** Decides several items at once. */
 function SelectionBar({ decisions, onDone }: { decisions: readonly OpenDecision[]; onDone: () => void }) {
   const live = useLive()
   const [isBusy, setIsBusy] = useState(false)

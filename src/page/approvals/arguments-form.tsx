@@ -9,12 +9,12 @@ import { hiddenIn, isLarge, splitLarge } from './large-values.ts'
 
 type Arguments = Record<string, unknown>
 
-/** What the field begins with. */
+/** The initial text of the field. */
 export function editable(args: Arguments): string {
   return escapedJson(JSON.stringify(splitLarge(args).small, null, 2))
 }
 
-/** Approves a call with other arguments. Those that are too large for the field keep their value, unless another is written for them. */
+/** Approves a call with other arguments. Arguments too large for the field keep their value, unless the field contains another. */
 export function ArgumentsForm({ decision, errorId, submit }: FormProps) {
   const { text, error, item } = decision
   const { small, large } = useMemo(() => splitLarge(item.args), [item])
@@ -63,7 +63,7 @@ export function ArgumentsForm({ decision, errorId, submit }: FormProps) {
   )
 }
 
-/** The arguments that were written, with those that were not there to be edited. Throws an `Error` where they can't be used. */
+/** Reads the edited arguments and adds those that were too large to edit. Throws an `Error` if they can't be used. */
 async function read(text: string, large: Arguments): Promise<Arguments> {
   const given: unknown = JSON.parse(text)
   if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new Error('Expected a JSON object')
@@ -78,7 +78,7 @@ function tooLarge(names: string[]): string {
   return `${names.map(visibleLines).join(', ')}: ${names.length > 1 ? 'are' : 'is'}`
 }
 
-/** What is written is other than what was asked: shown before it is sent. Nothing while it can't be read. */
+/** Shows how the edited arguments differ from the requested ones before they are sent. Shows nothing while they can't be read. */
 function Changes({ text, asked }: { text: string; asked: Arguments }) {
   const args = useMemo(() => {
     try {

@@ -21,15 +21,15 @@ const forms = { approval: Approval, client_tool: ClientTool, question: Question,
 
 export interface DecisionCardProps {
   decision: OpenDecision
-  /** Whether the card stands by itself, and leads to the run. Default false. */
+  /** Whether the card is shown outside of its run and links to it. Default false. */
   link?: boolean
-  /** Whether it can be selected, to decide on many. Default false. */
+  /** Whether the card can be selected for a decision on several. Default false. */
   hasBox?: boolean
-  /** The card has done its work, and is drawn as decided: the focus needs another place. */
+  /** Called after the decision, when the card no longer needs the focus. */
   onDecided: () => void
 }
 
-/** A pending item, to be decided on. Drawn anew on account of itself alone, if `onDecided` stays the same. */
+/** A pending item to decide on. Re-renders only for its own changes, if `onDecided` stays the same. */
 export function DecisionCard({ decision, link = false, hasBox = false, onDecided }: DecisionCardProps) {
   const { item, isSelected } = decision
   const live = useLive()

@@ -5,12 +5,12 @@ import { ArgumentsForm, editable } from './arguments-form.tsx'
 import { DeclineButton, Form, type FormProps, TextField } from './form.tsx'
 import { Subject } from './subject.tsx'
 
-/** A call, or going on over budget: to be approved, with other arguments or none, or rejected. */
+/** Approves or rejects a call, possibly with other arguments, or a run over its budget. */
 export function Approval(props: FormProps) {
   const form = props.decision.form.value
   const place = useRef<HTMLDivElement>(null)
   const before = useRef(form)
-  // Not where it is on the page again with a form that was open: the focus stays where it is then.
+  // If the card appears again with an open form, the focus stays where it is.
   useLayoutEffect(() => {
     if (before.current === form) return
     const wanted = form === 'choice' ? `[data-key="${before.current === 'edit' ? 'e' : 'r'}"]` : 'textarea'
@@ -26,7 +26,7 @@ export function Approval(props: FormProps) {
   )
 }
 
-/** What of a call the service hides; undefined: not all of the call is on the page yet. */
+/** The part of a call that the service hides; undefined if not all of the call is on the page yet. */
 type Shown = { hidden: string | undefined } | undefined
 
 function nowShown(_: Shown, hidden: string | undefined): Shown {
@@ -40,7 +40,7 @@ function Choice({ decision, submit }: FormProps) {
   return (
     <>
       <Subject item={item} onShown={onShown} />
-      {/* What isn't shown can't be approved. Other arguments can: whoever writes them knows them. */}
+      {/* Content that isn't shown can't be approved, but other arguments can, because their author knows them. */}
       <p class="muted" role="status">
         {isHidden ? 'Part of this call is redacted, so you can’t approve it here unchanged.' : ''}
       </p>
@@ -85,7 +85,7 @@ function RejectForm({ decision, errorId, submit }: FormProps) {
   )
 }
 
-/** A call whose result the client has. */
+/** Enters the result of a call that the client runs. */
 export function ClientTool({ decision, errorId, submit }: FormProps) {
   return (
     <div class="decision-form">
@@ -102,7 +102,7 @@ export function ClientTool({ decision, errorId, submit }: FormProps) {
   )
 }
 
-/** A question to be answered: by a button for each of a few answers, else in words. */
+/** Answers a question: with one button per answer if there are few, otherwise with a text. */
 export function Question(props: FormProps) {
   const [shown, onShown] = useReducer(nowShown, undefined)
   const isAnswerable = shown !== undefined && shown.hidden === undefined
@@ -155,10 +155,10 @@ function AnswerForm({ decision, errorId, submit }: FormProps) {
   )
 }
 
-/** Of more than these the answer is written. */
+/** Maximum number of answers shown as buttons. */
 const mostChoices = 8
 
-/** The answers a schema leaves, where those are few. */
+/** The answers that a schema allows, if there are few. */
 function choicesOf(schema: JsonSchema | undefined): unknown[] {
   if (schema?.type === 'boolean') return [true, false]
   return schema?.enum !== undefined && schema.enum.length <= mostChoices ? schema.enum : []

@@ -7,20 +7,20 @@ interface DecisionListProps extends Pick<DecisionCardProps, 'link' | 'onDecided'
   items: readonly Item[]
 }
 
-/** What waits for a decision. */
+/** Lists what waits for a decision. */
 export function DecisionList({ items, ...props }: DecisionListProps) {
   return <DecisionCards decisions={useOpenDecisions(items)} {...props} />
 }
 
 interface DecisionCardsProps extends Pick<DecisionCardProps, 'link' | 'onDecided'> {
   decisions: readonly OpenDecision[]
-  /** Whether they can be selected, where there are several to be approved. Default false. */
+  /** Whether items can be selected, if several can be approved. Default false. */
   canSelect?: boolean
 }
 
 export function DecisionCards({ decisions, link = false, canSelect = false, onDecided }: DecisionCardsProps) {
   const isAny = canSelect && decisions.filter(({ canApprove }) => canApprove).length > 1
-  // The same function each time: the cards need not be drawn anew for it.
+  // A stable function, so that the cards need not re-render for it.
   const latest = useRef(onDecided)
   latest.current = onDecided
   const decided = useCallback(() => latest.current(), [])
@@ -33,24 +33,24 @@ export function DecisionCards({ decisions, link = false, canSelect = false, onDe
   )
 }
 
-/** Items that are kept, shown or not. */
+/** Maximum number of items to remember, shown or not. */
 const mostKept = 1_200
 
 /**
- * What somebody is doing about each item. A run that goes on with one of its items has none for a while: when the others come back, what was written
- * for them is still there.
+ * The state of the user's decision on each item. A run that continues with one of its items has none for a while; when the others return,
+ * their texts are still there.
  */
 export function useOpenDecisions(items: readonly Item[]): OpenDecision[] {
   const kept = useRef(new Map<string, OpenDecision>()).current
   const open = items.map((item) => {
     const known = kept.get(item.key)
-    // One that was decided on and asks again, does so because that could not be carried out.
+    // An item that was decided and returns, because the decision could not be applied.
     if (known !== undefined && (known.decided.peek() === '' || known.item.since === item.since)) return known
     const decision = new OpenDecision(item)
     kept.set(item.key, decision)
     return decision
   })
-  // Others may have decided on them: the oldest go.
+  // Other people may have decided on them, so the oldest are dropped.
   for (const key of [...kept.keys()].slice(0, Math.max(0, kept.size - mostKept))) kept.delete(key)
   return open
 }

@@ -5,9 +5,9 @@ import type { OpenDecision } from './open-decision.ts'
 
 export interface FormProps {
   decision: OpenDecision
-  /** Of the element that says what is wrong. */
+  /** The id of the element that shows the error. */
   errorId: string
-  /** `said` is what was decided, in a word. */
+  /** Sends the verdict. `said` describes it in a word. */
   submit(verdict: DecisionFields, said: string): Promise<void>
 }
 
@@ -16,13 +16,13 @@ interface FieldsProps {
   verb: string
   kind: 'primary' | 'danger'
   send(): Promise<void>
-  /** Where it can be left for the choice before it. */
+  /** Returns to the previous choice, if there is one. */
   back?: () => void
-  /** Where it can be declined. */
+  /** Declines, if that is possible. */
   submit?: FormProps['submit']
 }
 
-/** Fields that are sent by Ctrl+Enter and left by Esc. */
+/** Fields that Ctrl+Enter sends and Esc leaves. */
 export function Form({ children, verb, kind, send, back, submit }: FieldsProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Escape') {

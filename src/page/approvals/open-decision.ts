@@ -5,18 +5,18 @@ import { announce } from '../ui/announce.ts'
 import { hiddenPart } from '../ui/hidden-text.ts'
 import { isLarge } from './large-values.ts'
 
-/** A pending item, and what somebody is doing about it: it outlives the card that shows it. */
+/** A pending item and the state of the user's decision. It outlives the card that shows it. */
 export class OpenDecision {
   readonly item: Item
-  /** Whether it can be approved among others, without a word more: all of it is seen at once. */
+  /** Whether it can be approved together with others: only if everything about it is visible. */
   readonly canApprove: boolean
   readonly isSelected = signal(false)
   readonly form = signal<'choice' | 'edit' | 'reject'>('choice')
-  /** What is being written in the form. */
+  /** The text in the form. */
   readonly text = signal('')
   readonly error
   readonly isBusy = signal(false)
-  /** What was decided, in a word; `''`: nothing yet. */
+  /** The decision in a word; `''` if there is none yet. */
   readonly decided = signal('')
 
   constructor(item: Item) {
@@ -33,7 +33,7 @@ export class OpenDecision {
     this.error.value = ''
   }
 
-  /** Tells the run. Resolves with whether it has taken the decision; `said` is what it was, in a word. */
+  /** Sends the decision to the run. Resolves with whether the run has accepted it. `said` describes it in a word. */
   async submit(verdict: DecisionFields, said: string): Promise<boolean> {
     if (this.isBusy.value || this.decided.value !== '') return false
     this.isBusy.value = true
@@ -52,23 +52,23 @@ export class OpenDecision {
   }
 }
 
-/** Decides on pending items of one run; resolves when the run goes on. Throws an `ApiError`. */
+/** Decides pending items of one run. Resolves when the run continues. Throws an `ApiError`. */
 async function decide(runId: string, decisions: readonly OpenDecision[], verdict: DecisionFields): Promise<void> {
   const response = await send(`v1/runs/${encodeURIComponent(runId)}/decisions`, {
     method: 'POST',
     body: { decisions: decisions.map(({ item }) => item.decide(verdict)) },
-    // Otherwise the answer would come when the run has ended.
+    // Otherwise the response would arrive when the run has ended.
     headers: { accept: 'text/event-stream' },
   })
   await response.body?.cancel()
 }
 
-/** Runs that are decided on at once. */
+/** Number of runs to decide at the same time. */
 const decidedAtOnce = 6
 
 /**
- * Decides on items of many runs: all of a run's go into one order, so that none of them is asked for anew. Resolves with what went wrong, for each
- * that failed; `said` is what the others are, in a word.
+ * Decides items of many runs. Sends all decisions of a run in one request, so that none of its items is asked again. Resolves with the
+ * error of each run that failed. `said` describes the verdict in a word.
  */
 export async function decideOnMany(decisions: readonly OpenDecision[], verdict: DecisionFields, said: string): Promise<string[]> {
   const runs = Map.groupBy(decisions, ({ item }) => item.runId)

@@ -13,16 +13,18 @@ import { hiddenIn, isLarge, splitLarge, writtenOut } from './large-values.ts'
 
 interface SubjectProps {
   item: Item
-  /** Told, once all of it is on the page, what in it the service hides: at once unless it is large. The same function each time. */
+  /** Called once all of it is on the page, with what the service hides in it. Must be a stable function. */
   onShown?: (hidden: string | undefined) => void
 }
 
-/** What is decided on: all of it, nothing folded and nothing left out. What is large scrolls, and comes on the page a part at a time. */
+/**
+ * Shows the complete subject of a decision, with nothing folded or left out. A large part scrolls, and is added to the page piece by piece.
+ */
 export function Subject({ item, onShown }: SubjectProps) {
   const parts = useMemo(() => partsOf(item), [item])
   const large = parts.filter((part) => 'large' in part).length
   const loaded = useRef(0)
-  // Before the next key: Tab passes over a button that is still off.
+  // Runs before the next key press, because Tab skips a button that is still disabled.
   useLayoutEffect(() => {
     if (large === 0) onShown?.(hiddenPart(JSON.stringify([item.args, item.about])))
   }, [item, large, onShown])
@@ -38,7 +40,7 @@ export function Subject({ item, onShown }: SubjectProps) {
   )
 }
 
-/** `label` says what it is; `name` stands above it. */
+/** `label` describes the part; `name` is shown above it. */
 type Part = { label: string; name?: string } & ({ words: string } | { json: unknown } | { text: string } | { large: unknown })
 
 function partsOf({ kind, args, about }: Item): Part[] {
@@ -47,7 +49,7 @@ function partsOf({ kind, args, about }: Item): Part[] {
   return [...parts, ...fieldsOf(args, kind === 'question' ? 'Arguments of the call' : 'Arguments')]
 }
 
-/** What a tool says of the matter: words, or data it has put together. */
+/** What a tool says about the decision: a text or data. */
 function aboutOf(about: unknown): Part {
   const label = 'Details'
   if (isLarge(about)) return { label, large: about }
@@ -57,7 +59,7 @@ function aboutOf(about: unknown): Part {
 function fieldsOf(args: Item['args'], label: string): Part[] {
   const { small, large } = splitLarge(args)
   if (large === args) return [{ label, large }]
-  // A text of several lines, such as code, is read as such.
+  // A text with several lines, such as code, is shown as text.
   const isText = (value: unknown): value is string => typeof value === 'string' && value.includes('\n')
   const rest = Object.entries(small).filter(([, value]) => !isText(value))
   return [
@@ -96,7 +98,7 @@ function PartName({ name, text }: { name: string; text: unknown }) {
 }
 
 function JsonBlock({ label, value }: { label: string; value: unknown }) {
-  // Each text on its own: letters written from right to left would change the order of what is beside them.
+  // Isolates each text, because right-to-left letters would reorder what is beside them.
   const parts = visibleLines(json(value)).split(/("[^"\\]*(?:\\.[^"\\]*)*")/)
   const isolated = (part: string, at: number) => (at % 2 === 1 ? <bdi>{part}</bdi> : part)
   return (
@@ -145,7 +147,7 @@ function LargeValue({ value, label, onLoaded }: { value: unknown; label: string;
   )
 }
 
-/** The same to be folded, for those who want that. */
+/** Offers the same value as a tree that can be folded. */
 function AsTree({ value, label }: { value: unknown; label: string }) {
   const [isWanted, setIsWanted] = useState(false)
   return (

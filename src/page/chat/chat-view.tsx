@@ -9,14 +9,14 @@ import { Composer } from './composer.tsx'
 import type { Conversation } from './conversation.ts'
 import { useStickToEnd } from './stick-to-end.ts'
 
-/** What can be asked where there is a tool of that name. */
+/** Example questions, by the tool that can answer them. */
 const examples: [tool: string, text: string][] = [
   ['calculate', 'What is 15% of 240?'],
   ['current_time', 'What time is it in Tokyo?'],
   ['list_files', 'How many TypeScript files are under src, and which is the longest?'],
 ]
 
-/** A conversation with the agent: each call is shown as it happens. */
+/** A conversation with the agent, which shows each call as it happens. */
 export function ChatView({ conversation }: { conversation: Conversation }) {
   useTitle('Chat')
   const { steps, items, isRunning, isEmpty } = conversation
@@ -31,7 +31,7 @@ export function ChatView({ conversation }: { conversation: Conversation }) {
   }, [conversation])
   useStickToEnd(log)
   useRefocus(view, input)
-  // A new conversation begins with writing.
+  // A new conversation starts with the focus in the field.
   useEffect(() => {
     if (shown.current !== now) input.current?.focus()
     shown.current = now
@@ -61,7 +61,7 @@ export function ChatView({ conversation }: { conversation: Conversation }) {
   )
 }
 
-/** Requests that the tools there are can answer. */
+/** Example questions for the available tools. */
 function Examples({ onChoose }: { onChoose(text: string): void }) {
   const tools = new Set(useLive().state?.tools.map(({ function: { name } }) => name))
   return (

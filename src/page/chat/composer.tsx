@@ -8,7 +8,7 @@ interface ComposerProps {
   input: RefObject<HTMLTextAreaElement | null>
 }
 
-/** Where a message is written and sent, and the run that answers it is stopped. */
+/** The field for a message, with buttons to send it and to stop the run that answers it. */
 export function Composer({ conversation, input }: ComposerProps) {
   const id = useNewId()
   const { text, failure, isRunning, isStopping, canAsk } = conversation
@@ -17,7 +17,7 @@ export function Composer({ conversation, input }: ComposerProps) {
     if (failure.value !== '') input.current?.focus()
   }
   const onKeyDown = (event: KeyboardEvent) => {
-    // While an input method composes a character, keys belong to it.
+    // While an input method composes a character, it handles the keys.
     if (event.shiftKey || event.isComposing || event.altKey || event.ctrlKey || event.metaKey) return
     if (event.key === 'Enter') void ask()
     else if (event.key === 'ArrowUp') {
@@ -27,14 +27,14 @@ export function Composer({ conversation, input }: ComposerProps) {
     } else return
     event.preventDefault()
   }
-  /** Within a text that was written, arrows move the cursor: it has to stand at the beginning. */
+  /** Inside a text, arrows move the cursor: history only starts if the cursor is at the beginning. */
   const recall = (by: -1 | 1) => {
     const area = input.current
     if (area === null) return false
     const isAtStart = area.selectionStart === 0 && area.selectionEnd === 0
     if (!conversation.isRecalling && (by === 1 || !isAtStart)) return false
     if (!conversation.recall(by)) return false
-    // At the beginning, where the next key goes on from.
+    // At the beginning, so that the next key continues from there.
     area.value = text.value
     area.setSelectionRange(0, 0)
     return true

@@ -8,10 +8,10 @@ import { type KeptChat, keepChat, keptChat } from '../data/session.ts'
 import { Steps } from '../run/steps.ts'
 import type { Run } from '../types.ts'
 
-/** Of a conversation that is found again; earlier turns are among the runs. */
+/** Maximum number of turns to restore; earlier ones are among the runs. */
 const mostTurns = 30
 const mostAsked = 50
-/** Characters of one. */
+/** Maximum number of characters of one message. */
 const mostOfAsked = 10_000
 
 interface FollowedRun {
@@ -21,28 +21,28 @@ interface FollowedRun {
   over(): void
 }
 
-/** A conversation with the agent. It outlives the view, and a reload of the page: whoever comes back finds it as it was. */
+/** A conversation with the agent. It outlives the view and a reload of the page. */
 export class Conversation {
-  /** What was said and done; another one for another conversation. */
+  /** The steps so far; a new object for each conversation. */
   readonly steps: Signal<Steps> = signal(new Steps({ hasTurns: false }))
   /** What the run waits for. */
   readonly items: Signal<readonly Item[]> = signal([])
-  /** Why the last thing that was wanted could not be done. */
+  /** Why the last action failed. */
   readonly failure: Signal<string> = signal('')
   readonly isStopping: Signal<boolean> = signal(false)
   readonly isRunning: ReadonlySignal<boolean> = computed(() => this.#run.value !== undefined)
   readonly canAsk: ReadonlySignal<boolean> = computed(() => !this.isRunning.value && !this.#isBusy.value)
   readonly isEmpty: ReadonlySignal<boolean> = computed(() => this.#kept.value.turns.length === 0)
-  /** What is being written, or what was asked before in its place. */
+  /** The draft, or an earlier message that is shown in its place. */
   readonly text: ReadonlySignal<string> = computed(() => this.#kept.value.asked[this.#recalled.value ?? -1] ?? this.#kept.value.draft)
   #live
   #kept = signal(keptChat())
-  /** Which of what was asked before is shown in place of the draft; undefined: none. */
+  /** Which earlier message replaces the draft; undefined for none. */
   #recalled = signal<number | undefined>(undefined)
   #run = signal<FollowedRun | undefined>(undefined)
-  /** A run is being started, or those of before are being looked for. */
+  /** A run is being started, or earlier runs are being restored. */
   #isBusy = signal(false)
-  /** The conversation so far, as the next run takes it. */
+  /** The conversation so far, as input for the next run. */
   #messages: unknown[] = []
   #isClosed = false
   #wasRestored = false
@@ -51,7 +51,7 @@ export class Conversation {
     this.#live = live
   }
 
-  /** The name of the model that is asked: the one that was chosen, for as long as there is one of that name. */
+  /** The selected model, if it still exists. */
   get model(): string {
     const names = this.#live.state?.models.map(({ name }) => name) ?? []
     const chosen = this.#kept.value.model
@@ -67,7 +67,7 @@ export class Conversation {
     this.#keep({ draft })
   }
 
-  /** Shows what was asked before (-1) or after (1) what is shown now; the draft stands behind the last. False: nothing is recalled. */
+  /** Shows the previous (-1) or next (1) message of the history; the draft follows the last one. Returns false if nothing is shown. */
   recall(by: -1 | 1): boolean {
     const { asked } = this.#kept.value
     const at = (this.#recalled.value ?? asked.length) + by
@@ -80,7 +80,7 @@ export class Conversation {
     return this.#recalled.value !== undefined
   }
 
-  /** Shows what was said before the page was loaded anew, as far as its runs are stored. */
+  /** Restores the conversation from before a reload, as far as its runs are stored. */
   async restore(): Promise<void> {
     if (this.#wasRestored) return
     this.#wasRestored = true
@@ -94,7 +94,7 @@ export class Conversation {
     this.#isBusy.value = false
   }
 
-  /** Asks what is written. */
+  /** Sends the text. */
   async ask(): Promise<void> {
     const input = this.text.value.trim()
     if (input === '' || !this.canAsk.value) return
@@ -103,12 +103,12 @@ export class Conversation {
     this.failure.value = ''
     try {
       const run: Run = await post('v1/runs', { input, model: this.model, messages: this.#messages, background: true })
-      // Another conversation has been begun meanwhile: nobody waits for this run.
+      // Another conversation has started meanwhile, so nobody waits for this run.
       if (steps !== this.steps.value) return await cancel(run.id)
       const { turns, asked } = this.#kept.value
       const isLong = input.length > mostOfAsked
       const shown = isLong ? `${input.slice(0, mostOfAsked)}…` : input
-      // What has been written meanwhile is the next message.
+      // Text that was entered meanwhile is the next message.
       if (this.text.value.trim() === input) this.write('')
       this.#keep({
         turns: [...turns, { id: run.id, input: shown }].slice(-mostTurns),
@@ -138,7 +138,7 @@ export class Conversation {
     }
   }
 
-  /** Begins another conversation. */
+  /** Starts another conversation. */
   restart(): void {
     void this.stop()
     this.#keep({ turns: [] })
@@ -151,18 +151,18 @@ export class Conversation {
     })
   }
 
-  /** Ends what goes on with the page; the run itself goes on. */
+  /** Stops updates when the page closes; the run itself continues. */
   close(): void {
     this.#isClosed = true
     this.#run.value?.follower.close()
   }
 
-  /** What went wrong in a conversation is nothing for the one after it. */
+  /** Shows an error, unless it belongs to an earlier conversation. */
   #fail(thrown: unknown, steps: Steps): void {
     if (steps === this.steps.value) this.failure.value = messageOf(thrown)
   }
 
-  /** Resolves when the run is over. */
+  /** Resolves when the run has ended. */
   #follow(id: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const steps = this.steps.value
@@ -211,9 +211,9 @@ async function cancel(id: string): Promise<void> {
   await post(`v1/runs/${encodeURIComponent(id)}/cancel`, {})
 }
 
-/** Says why a run has ended, where that is not by its answer. */
+/** Adds a note on why a run ended, unless it answered. */
 function noteEnd({ error, stopReason }: RunWithResult, steps: Steps): void {
-  // Whoever stopped it knows why.
+  // Whoever stopped the run knows why.
   if (error !== undefined && stopReason !== 'aborted') steps.note(`${error.code}: ${error.message}`, true)
   else if (stopReason !== 'answered') steps.note(`The run ended: ${ending(stopReason)}`)
 }

@@ -1,10 +1,10 @@
 import type { RefObject } from 'preact'
 import { useLayoutEffect } from 'preact/hooks'
 
-/** Pixels above the end that still count as the end. */
+/** Number of pixels above the end that still count as the end. */
 const near = 80
 
-/** Keeps the end of what grows in a box in view, unless the reader has scrolled away from it. */
+/** Keeps the end of growing content in view, unless the reader has scrolled away from it. */
 export function useStickToEnd(box: RefObject<HTMLElement | null>): void {
   useLayoutEffect(() => {
     const element = box.current
@@ -13,7 +13,7 @@ export function useStickToEnd(box: RefObject<HTMLElement | null>): void {
     let top = 0
     const look = () => {
       const isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < near
-      // Only upwards the reader has left: away from the end is also what has grown since it was scrolled to.
+      // Only scrolling up means that the reader has left: content may also have grown since.
       if (isAtEnd) isFollowing = true
       else if (element.scrollTop < top) isFollowing = false
       top = element.scrollTop

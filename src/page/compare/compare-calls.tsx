@@ -7,7 +7,7 @@ import { Compared } from './compared.tsx'
 
 type CallRecord = NonNullable<RunResult['toolCalls']>[number]
 
-/** Calls that belong together; undefined: there is none. */
+/** Matching calls; undefined if there is none. */
 interface Pair {
   at: number
   a: CallRecord | undefined
@@ -25,7 +25,7 @@ export function ComparedCalls({ one, other }: { one: CallRecord[]; other: CallRe
   )
 }
 
-/** Calls of the same tool, in their order, belong together. */
+/** Matches calls of the same tool, in order. */
 function pairsOf(one: CallRecord[], other: CallRecord[]): Pair[] {
   const namesOf = (calls: CallRecord[]) => calls.map(({ tool }) => tool).join('\n')
   const [first, second] = [one.values(), other.values()]
@@ -39,7 +39,7 @@ function pairsOf(one: CallRecord[], other: CallRecord[]): Pair[] {
 }
 
 function CallPair({ a, b }: Omit<Pair, 'at'>) {
-  // What nobody opens is not compared.
+  // Compares only calls that are opened.
   const [wasOpened, setOpened] = useState(false)
   const words = verdictOn({ a, b })
   return (

@@ -6,7 +6,7 @@ import { scrollable } from '../ui/scrollable.ts'
 
 const none = '–'
 
-/** What two runs have come to, line by line. */
+/** Compares the facts of two runs line by line. */
 export function FactsTable({ one, other }: { one: RunWithResult; other: RunWithResult }) {
   const others = factsOf(other)
   return (

@@ -7,21 +7,21 @@ import { ComparedCalls } from './compare-calls.tsx'
 import { FactsTable } from './compare-facts.tsx'
 import { Compared } from './compared.tsx'
 
-/** What a run was given; only its recording has that. */
+/** The input of a run, which only a recording contains. */
 interface Given {
   instructions?: string
   tools: { name: string; description: string; parameters: unknown }[]
   settings: unknown
 }
 
-/** `why`: there is no recording. */
+/** `why` says why there is no recording. */
 interface Side {
   run: RunWithResult
   recording?: { given: Given }
   why: string
 }
 
-/** What two runs were given, what they did and what came of them. */
+/** Compares the input, actions and results of two runs. */
 export function ComparedRuns({ first, second }: { first: string; second: string }) {
   const [sides, setSides] = useState<[Side, Side] | { failure: string }>()
   useEffect(() => {

@@ -1,6 +1,6 @@
 import { FoldedDiff } from '../run/diff.tsx'
 
-/** Whether two values are the same, and what is different. */
+/** Shows whether two values are equal, and how they differ. */
 export function Compared({ before, after, label }: { before: unknown; after: unknown; label: string }) {
   const [one, other] = [before, after].map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
   if (one === other) return <p class="muted">{label}: the same</p>

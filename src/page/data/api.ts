@@ -1,18 +1,18 @@
 import { token } from './session.ts'
 
-/** The service's address: the page may be mounted anywhere. */
+/** The service's address. The page may be mounted anywhere. */
 export const base = new URL('../', document.baseURI)
 
-/** What is wrong with a value that was sent, and where it stands in it: a JSON Pointer. */
+/** What is wrong with a sent value, and where: a JSON Pointer. */
 export interface Problem {
   path: string
   message: string
 }
 
-/** What the service refused, or that it could not be reached (`status` 0). */
+/** The service refused a request, or could not be reached (`status` 0). */
 export class ApiError extends Error {
   readonly status: number
-  /** `''`: the service has said none. */
+  /** `''` if the service sent none. */
   readonly code: string
   readonly param: string | null
   readonly problems: readonly Problem[]
@@ -32,7 +32,7 @@ export class ApiError extends Error {
 
 const unreachable = 'The service can’t be reached'
 
-/** Told when the service no longer knows the token. */
+/** Called when the service no longer accepts the token. */
 let onSignedOut: () => void = () => {}
 
 export function whenSignedOut(listener: () => void) {
@@ -45,13 +45,13 @@ export interface RequestOptions {
   body?: unknown
   headers?: Record<string, string>
   signal?: AbortSignal
-  /** Another token than the one that is kept; `''`: none. */
+  /** Uses another token than the stored one; `''` for none. */
   as?: string
 }
 
 /**
- * A response of the service that is not an error. Throws an `ApiError`, or what `fetch` throws when it is aborted.
- * `path`: from the service's address, without a leading slash.
+ * Sends a request. Resolves with the response if it is not an error. Throws an `ApiError`, or the error of `fetch` if it was aborted.
+ * `path` is relative to the service's address, without a leading slash.
  */
 export async function send(path: string, { method = 'GET', body, headers = {}, signal, as }: RequestOptions = {}) {
   let response: Response
@@ -78,12 +78,12 @@ export async function send(path: string, { method = 'GET', body, headers = {}, s
   throw new ApiError(response.status, error?.message ?? `The service answered ${response.status}`, error)
 }
 
-/** Its JSON. */
+/** Sends a request. Resolves with the JSON of the response. */
 export async function ask(path: string, options?: RequestOptions): Promise<Answer> {
   return jsonOf(await send(path, options))
 }
 
-/** Something else may answer in the service's place, and a connection may be lost in the middle of an answer. */
+/** Parses the JSON of a response. Another server may answer in place of the service, and a connection may be lost during a response. */
 async function jsonOf(response: Response): Promise<Answer> {
   try {
     return await response.json()
@@ -93,18 +93,21 @@ async function jsonOf(response: Response): Promise<Answer> {
   }
 }
 
-/** JSON of the service: whoever asks knows its shape. */
+/** JSON of the service; the caller knows its shape. */
 type Answer = Awaited<ReturnType<Response['json']>>
 
-/** What was answered last, by path. */
+/** The latest responses, by path. */
 const answers: Map<string, { etag: string; value: Answer }> = new Map()
 
-/** What one user was told is nothing for the next. */
+/** Drops all responses, because the next user must not see them. */
 export function forgetAnswers(): void {
   answers.clear()
 }
 
-/** Its JSON, of one of few paths: the same value as before where nothing has changed, which takes hardly anything to ask. */
+/**
+ * Resolves with the JSON of a path: the same value as before if it has not changed, which is cheap to ask. Only for a small number of
+ * paths.
+ */
 export async function askIfChanged(path: string): Promise<Answer> {
   const known = answers.get(path)
   const response = await send(path, known === undefined ? {} : { headers: { 'if-none-match': known.etag } })
@@ -120,7 +123,7 @@ export function post(path: string, body: unknown, signal?: AbortSignal) {
   return ask(path, { method: 'POST', body, signal })
 }
 
-/** What went wrong, for the reader's eyes. */
+/** Returns the message of an error for the user. */
 export function messageOf(error: unknown) {
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,19 +1,19 @@
 import { type CallView, callOf, emptyRunView, type RunEvent, type RunView, reduceRun } from '../../core/runs/index.ts'
 
-/** A call, and where it is made. */
+/** A call with its run. */
 export interface PlacedCall {
   key: string
   call: CallView
   run: RunView
-  /** The outermost run. */
+  /** The id of the outermost run. */
   topRunId: string
-  /** The tool whose call its run is inside of; `''`: the run is inside of none. */
+  /** The tool whose call contains the run; `''` if there is none. */
   within: string
-  /** How many runs its run is inside of. */
+  /** The nesting depth of the run. */
   depth: number
 }
 
-/** The call that an event of the view's run is about, if it is about one. */
+/** The call that an event of the view's run is about, if any. */
 export function placedCall(view: RunView, event: RunEvent): PlacedCall | undefined {
   const call = callOf(view, event)
   const run = view.runs.get(event.meta.runId) ?? view
@@ -26,28 +26,28 @@ export function placeCall(view: RunView, run: RunView, call: CallView, depth = 0
   return { key: `${run.runId} ${call.id}`, call, run, topRunId: view.runId, within: run.parent === undefined ? '' : within, depth }
 }
 
-/** A call that a response had begun before it broke off is written again. */
+/** Whether a call was started by a response that broke off, and is written again. */
 export function isVoid({ call, run }: PlacedCall): boolean {
   return call.status === 'writing' && run.calls.get(call.id) !== call
 }
 
 export type CallState = 'writing' | 'running' | 'waiting' | 'ok' | 'failed' | 'rejected'
 
-/** How a call stands, or how it has ended. `rejected`: it was not run. */
+/** The state of a call, or how it ended. `rejected`: it did not run. */
 export function stateOfCall({ status, outcome, startedAt }: CallView): CallState {
   if (status !== 'ended') return status
   if (outcome === 'ok') return 'ok'
   return outcome === 'failed' || outcome === 'timeout' || (outcome === 'cancelled' && startedAt !== undefined) ? 'failed' : 'rejected'
 }
 
-/** Runs that are followed at once; of more, the first are not. */
+/** Maximum number of runs followed at once; the first are dropped. */
 const mostRuns = 1_000
 
 /** The latest calls of all runs. */
 export class LatestCalls {
-  /** By run; those inside of a call share the view of the run outside. Of what has ended, they keep nothing but the last turn. */
+  /** Views by run; nested runs share the view of the outer run. Of an ended run, only the last turn is kept. */
   #views: Map<string, RunView> = new Map()
-  /** In the order they began. */
+  /** Calls in the order they started. */
   #calls: Map<string, PlacedCall> = new Map()
   #most
 
@@ -55,7 +55,7 @@ export class LatestCalls {
     this.#most = most
   }
 
-  /** The latest first. */
+  /** The calls, latest first. */
   get latest() {
     return [...this.#calls.values()].reverse()
   }

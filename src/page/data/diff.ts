@@ -1,9 +1,9 @@
 export type DiffLine = { kind: 'same' | 'gone' | 'new'; text: string }
 
-/** Lines that are compared one by one; of more, all are shown as changed. */
+/** Maximum number of lines to compare individually. Longer texts are shown as changed completely. */
 const mostLines = 600
 
-/** What is different between two texts, line by line. */
+/** The difference between two texts, line by line. */
 export function diffLines(before: string, after: string): DiffLine[] {
   const [a, b] = [before.split('\n'), after.split('\n')]
   let start = 0
@@ -20,7 +20,7 @@ function lines(kind: DiffLine['kind'], texts: string[]): DiffLine[] {
 
 function between(a: string[], b: string[]): DiffLine[] {
   if (a.length > mostLines || b.length > mostLines) return [...lines('gone', a), ...lines('new', b)]
-  // How many lines the rest of both have in common, in order, from each pair of places.
+  // The length of the longest common subsequence from each pair of positions on.
   const common = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1))
   const at = (i: number, j: number) => common[i]?.[j] ?? 0
   for (let i = a.length - 1; i >= 0; i--) {

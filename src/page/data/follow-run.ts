@@ -5,9 +5,9 @@ import { readEvents } from './sse.ts'
 
 export type RunWithResult = Run & { result: RunResult | null }
 
-/** Follows one run: through breaks of the connection, and on from a pause when it goes on. */
+/** Follows one run, across broken connections, and after a pause when it continues. */
 export class RunFollower {
-  /** The run, as far as its events have told. */
+  /** The run according to its events so far. */
   readonly view: RunView
   #id
   #live
@@ -15,14 +15,14 @@ export class RunFollower {
   #last = 0
   #stop: (() => void) | undefined
   #unsubscribe
-  /** How the run stood when it was followed to its end. */
+  /** The state in which the run was when it was followed to its end. */
   #end: { status: string; finishedAt: string | undefined } | undefined
 
   constructor(
     id: string,
     live: Live,
     handlers: {
-      /** An event that the view has taken in. */
+      /** Called with an event after the view has been updated. */
       onEvent(event: RunEvent, view: RunView): void
       onResult(run: RunWithResult, view: RunView): void
       onGap(events: number): void
@@ -68,7 +68,7 @@ export class RunFollower {
     this.#handlers.onResult(run, this.view)
   }
 
-  /** Somebody has decided: perhaps here, perhaps elsewhere. */
+  /** Checks whether the run continues, because somebody has decided, here or elsewhere. */
   #look() {
     const run = this.#live.run(this.#id)
     if (this.#end?.status !== 'waiting' || run === undefined) return

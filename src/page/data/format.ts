@@ -9,7 +9,7 @@ export function duration(ms: number) {
   return `${minutes} min ${Math.floor((ms % 60_000) / 1000)} s`
 }
 
-/** For how long something has been as it is, roughly. */
+/** How long ago a time is, roughly. */
 export function ago(iso: string) {
   const seconds = Math.max(0, Math.floor((Date.now() - Date.parse(iso)) / 1000))
   if (seconds < 60) return `${seconds} s`
@@ -20,7 +20,7 @@ export function ago(iso: string) {
 
 const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
 
-/** A number in few characters: `12.3K`. */
+/** Formats a number with few characters: `12.3K`. */
 export function short(n: number) {
   return n < 10_000 ? n.toLocaleString() : compact.format(n)
 }
@@ -32,7 +32,7 @@ export function money(usd: number) {
 const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
 const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' })
 
-/** The time of a moment; with its day when that is not today. */
+/** The time of day; with the date if it is not today. */
 export function clock(iso: string) {
   const date = new Date(iso)
   return (date.toDateString() === new Date().toDateString() ? timeOfDay : dayAndTime).format(date)
@@ -42,19 +42,19 @@ export function moment(iso: string) {
   return dayAndTime.format(new Date(iso))
 }
 
-/** `1 call`, `2 calls`. */
+/** Returns `1 call`, `2 calls`. */
 export function count(n: number, one: string) {
   return `${n.toLocaleString()} ${one}${n === 1 ? '' : 's'}`
 }
 
-/** JSON as it reads best: each part on one line where it fits, else one line for each of its own parts. */
+/** Formats JSON for reading: each part on one line if it fits, otherwise one line per part. */
 export function json(value: unknown) {
   return spread(value, '', 0)
 }
 
 const lineWidth = 78
 
-/** `used` is how many characters are before it on its line. */
+/** `used`: the number of characters before it on its line. */
 function spread(value: unknown, indent: string, used: number): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined'
   const isList = Array.isArray(value)
@@ -69,7 +69,7 @@ function spread(value: unknown, indent: string, used: number): string {
   return `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`
 }
 
-/** The text of a message; what isn't text is named. */
+/** The text of a message; parts that are not text are named. */
 export function messageText(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''

@@ -9,24 +9,24 @@ import type { StreamEvent } from './sse.ts'
 import { readEvents } from './sse.ts'
 
 const mostCalls = 100
-/** Runs that are known here; of more, the first that were seen give way, unless they wait. */
+/** Maximum number of known runs. The oldest are dropped, unless they wait. */
 const mostRuns = 20_000
-/** Characters; as many as a list has. */
+/** Maximum characters of output, as in lists. */
 const mostOfOutput = 500
-/** Runs in one answer; the service lists no more by their ids. */
+/** Number of runs per response; the service lists no more by id. */
 export const pageOfRuns = 50
 const pageOfWaiting = 100
-/** Runs that wait and are shown; the others are counted. */
+/** Maximum number of waiting runs to show; the others are only counted. */
 const mostWaiting = 1_000
-/** Changes come in bursts: whoever listens is told once for all of one. */
+/** Changes come in bursts: listeners are called once per burst. */
 const burstMs = 60
-/** What events don't tell (a run's input, its owner) is asked for, but asking takes no more than a tenth of the time. */
+/** Data that events don't contain (a run's input, its owner) is requested, but requests take at most a tenth of the time. */
 const shareOfAsking = 10
 const shortestPauseMs = 50
-/** Events are those of one process. What others do is seen by asking; most often the answer is that nothing has changed. */
+/** Events only come from one process. Changes by others are found by polling, which usually returns that nothing has changed. */
 const lookMs = 10_000
 
-/** What goes on in the service, kept up to date by its feed. What a component reads of it draws the component anew when anything has changed. */
+/** The state of the service, kept up to date by its event stream. A component that reads from it re-renders after any change. */
 export class Live {
   /** Goes up when anything has changed. */
   #changes = signal(0)
@@ -35,15 +35,15 @@ export class Live {
   #calls = new LatestCalls(mostCalls)
   #newest: { data: Run[]; next?: string } | undefined
   #isNewestCurrent = false
-  /** Runs that wait, and are not known here: there are too many. */
+  /** Waiting runs that are not known here, because there are too many. */
   #unseen = 0
   #epoch = 0
   #runs: Map<string, Run> = new Map()
-  /** What they wait for; undefined: to be found out. */
+  /** What the known runs wait for; undefined if it must be computed. */
   #pending: Item[] | undefined
-  /** Runs whose end the feed has told, before the list of runs knew. */
+  /** Runs whose end the event stream has reported, before the list of runs has it. */
   #ended: Set<string> = new Set()
-  /** Runs to be asked for. */
+  /** Runs to request. */
   #changed: Set<string> = new Set()
   #wantsAll = false
   #listeners: Set<() => void> = new Set()
@@ -52,10 +52,10 @@ export class Live {
   #telling: number | undefined
   #refreshing: number | undefined
   #looking: number | undefined
-  /** When it was asked last, and how long the answer took. */
+  /** When the last request was sent, and how long it took. */
   #askedAt = 0
   #answerMs = 0
-  /** One question after the other: an answer is never older than what is known. */
+  /** Requests are sent one after another, so that a response is never older than what is known. */
   #asking: Promise<void> = Promise.resolve()
   #stop: (() => void) | undefined
   #isOver = false
@@ -110,19 +110,19 @@ export class Live {
     return this.#calls
   }
 
-  /** The newest runs as they were listed last. */
+  /** The newest runs in the latest list. */
   get newest() {
     this.#changes.value
     return this.#newest
   }
 
-  /** Whether nothing is known to have changed since. */
+  /** Whether no change since then is known. */
   get isNewestCurrent() {
     this.#changes.value
     return this.#isNewestCurrent
   }
 
-  /** Goes up when another process has taken the place of the service. */
+  /** Increases when another process has replaced the service. */
   get epoch() {
     this.#changes.value
     return this.#epoch
@@ -133,12 +133,12 @@ export class Live {
     return this.#runs.get(id)
   }
 
-  /** A run that somebody else has asked for, of whose output a list needs no more than the beginning. */
+  /** Adds a run that was requested elsewhere. Only keeps the beginning of its output, which is all that lists need. */
   learn({ output, ...run }: Run) {
     this.#keep([output === undefined ? run : { ...run, output: output.slice(0, mostOfOutput) }])
   }
 
-  /** A page of the stored runs that fit a query. What has been learned of a run meanwhile is newer than the answer, and stays. */
+  /** A page of the stored runs that match a query. What was learned about a run meanwhile is newer than the response, and stays. */
   async askRuns(query: Record<string, string>, options?: RequestOptions): Promise<{ data: Run[]; next?: string }> {
     const newer = new Set<string>()
     const unsubscribe = this.onRuns((ids) => {
@@ -153,13 +153,13 @@ export class Live {
     }
   }
 
-  /** How many calls wait; at least so many, where not all of their runs are known. */
+  /** Number of waiting calls; a minimum if not all of their runs are known. */
   get waiting() {
     this.#changes.value
     return this.pending.length + this.#unseen
   }
 
-  /** What waits for somebody; what has waited longest comes first. */
+  /** What waits for a decision, the longest waiting first. */
   get pending() {
     this.#changes.value
     if (this.#pending === undefined) {
@@ -169,26 +169,26 @@ export class Live {
     return this.#pending
   }
 
-  /** Called when anything has changed, and once at the beginning. Returns the function that unsubscribes. */
+  /** Adds a listener that is called after any change, and once immediately. Returns a function that removes it. */
   onChange(listener: () => void) {
     this.#listeners.add(listener)
     listener()
     return () => this.#listeners.delete(listener)
   }
 
-  /** Called with every event as it comes. */
+  /** Adds a listener that is called with every event. */
   onEvent(listener: (event: RunEvent) => void) {
     this.#eventListeners.add(listener)
     return () => this.#eventListeners.delete(listener)
   }
 
-  /** Called with the ids of runs that are new, changed, or not there any more. */
+  /** Adds a listener that is called with the ids of runs that are new, changed, or removed. */
   onRuns(listener: (ids: string[]) => void) {
     this.#runListeners.add(listener)
     return () => this.#runListeners.delete(listener)
   }
 
-  /** Asks how everything stands; resolves when that is known. Throws an `ApiError`. */
+  /** Requests the complete state. Resolves when it is known. Throws an `ApiError`. */
   async update() {
     clearTimeout(this.#refreshing)
     this.#refreshing = undefined
@@ -196,7 +196,7 @@ export class Live {
     this.#tell()
   }
 
-  /** Asks how a run stands, or everything: at once, or soon where that was only just asked. */
+  /** Requests the state of a run, or everything: immediately, or soon if the last request was recent. */
   refresh(id?: string) {
     if (this.#isOver) return
     if (id === undefined) this.#wantsAll = true
@@ -206,7 +206,7 @@ export class Live {
     const wait = Math.max(20, this.#askedAt + pause - performance.now())
     this.#refreshing ??= setTimeout(async () => {
       this.#refreshing = undefined
-      // The feed comes back by itself; until then what is known is shown.
+      // The event stream reconnects by itself; until then the known state is shown.
       await this.#load(this.#wantsAll).catch(() => {})
       this.#tell()
       if (this.#changed.size > 0) this.refresh([...this.#changed][0])
@@ -246,7 +246,7 @@ export class Live {
     const names = new Set(found.map(({ id }) => id))
     const gone = ids.filter((id) => !names.has(id))
     for (const id of gone) this.#runs.delete(id)
-    // Of those that were known to wait, which don't any more?
+    // Which of the known waiting runs no longer wait?
     if (waiting !== undefined && waiting.length < mostWaiting)
       for (const { id, status } of this.#runs.values()) if (status === 'waiting' && !names.has(id)) this.#changed.add(id)
     this.#pending = undefined
@@ -255,7 +255,7 @@ export class Live {
     for (const listener of this.#runListeners) listener([...names, ...gone])
   }
 
-  /** Every run that waits, as far as they can be shown. */
+  /** Requests all waiting runs, up to the number that can be shown. */
   async #askWaiting(): Promise<Run[]> {
     const path = `v1/runs?output=short&status=waiting&limit=${pageOfWaiting}`
     let page: { data: Run[]; next?: string } = await askIfChanged(path)
@@ -268,7 +268,7 @@ export class Live {
   }
 
   #takeState(state: ServiceState) {
-    // Another process has taken the place: it numbers its events anew, and knows nothing of what was.
+    // Another process has replaced the service: it numbers its events from the start, and does not know earlier ones.
     const isAnother = this.#state !== undefined && this.#state.startedAt !== state.startedAt
     this.#state = state
     if (!isAnother) return
@@ -288,7 +288,7 @@ export class Live {
         this.#runs.set(run.id, before === undefined ? run : { ...run, status: before.status, stopReason: before.stopReason })
       } else {
         this.#ended.delete(run.id)
-        // The same object as before where nothing has changed: lists leave its row as it is.
+        // Keeps the object if nothing has changed, so that lists don't re-render its row.
         if (before === undefined || JSON.stringify(before) !== JSON.stringify(run)) this.#runs.set(run.id, run)
       }
     }
@@ -304,7 +304,7 @@ export class Live {
     if (type === 'TEXT_DELTA' || type === 'REASONING_DELTA' || type === 'TOOL_INPUT_DELTA') return
     const { runId, parentRunId, time } = data.meta
     const run = this.#runs.get(runId)
-    // The feed begins with what has been: how such a run stands now is known already.
+    // The event stream starts with past events, but the current state of such a run is already known.
     const isOld = run?.finishedAt !== undefined && run.status !== 'running' && time <= Date.parse(run.finishedAt)
     if (parentRunId === undefined && !isOld) {
       if (type === 'RUN_END') {

@@ -1,4 +1,4 @@
-/** Of a model or a provider, as the configuration has them. */
+/** The settings of a model or a provider in the configuration. */
 export interface Settings {
   provider?: string
   model?: string
@@ -9,7 +9,7 @@ export interface Settings {
   [name: string]: unknown
 }
 
-/** As the configuration has it: `provider/model`, or settings. */
+/** A model in the configuration: `provider/model`, or settings. */
 export type ModelEntry = string | Settings
 
 /** The settings of a model, however they are written. */
@@ -31,7 +31,7 @@ export function keyVariable(entry: ModelEntry | undefined) {
 
 const ownFields = ['provider', 'model', 'baseURL', 'apiKey', 'functionCalling', 'contextWindow']
 
-/** What a form about a model begins with. */
+/** The initial values of a form for a model. */
 export function toValues(entry: ModelEntry | undefined): Record<string, string> {
   const settings = settingsOf(entry)
   const others = Object.entries(settings).filter(([name]) => !ownFields.includes(name))
@@ -46,7 +46,7 @@ export function toValues(entry: ModelEntry | undefined): Record<string, string> 
   }
 }
 
-/** What a form about a model comes to: on one line where it can be. */
+/** Converts the values of a form to a model, on one line if possible. */
 export function fromValues({
   provider = '',
   model = '',

@@ -2,13 +2,13 @@ import type { JsonSchema, Pending, Run } from '../types.ts'
 
 export type DecisionFields = Record<string, unknown>
 
-/** What a run is told of an item. */
+/** A decision on an item, as sent to the run. */
 interface Decision extends DecisionFields {
   toolCallId: string
   fingerprint: string
 }
 
-/** What waits for somebody, and how a decision on it is told to the run. */
+/** An item that waits for a decision. */
 export interface Item {
   kind: Pending['kind']
   tool: string
@@ -18,18 +18,18 @@ export interface Item {
   schema?: JsonSchema | undefined
   fingerprint: string
   runId: string
-  /** What the run was asked. */
+  /** The input of the run. */
   input: string
-  /** Whose run it is. */
+  /** The owner of the run. */
   owner: string
-  /** Since when the run waits. */
+  /** When the run started to wait. */
   since: string
-  /** The agents it comes from, the outermost first: those of calls inside of calls. */
+  /** The nested agents it comes from, outermost first. */
   agents: string[]
-  /** Why the last decision could not be carried out; `''`: there was none. */
+  /** Why the last decision could not be applied; `''` if there was none. */
   problem: string
   decide: (verdict: DecisionFields) => Decision
-  /** The same for as long as `decide` can be carried out. */
+  /** The same as long as `decide` can be used. */
   key: string
 }
 

@@ -3,10 +3,10 @@ import { messageOf } from './api.ts'
 import type { Live } from './live.ts'
 import { pageOfRuns } from './live.ts'
 
-/** As the service takes it; none of it empty. */
+/** Query parameters of the service, without empty ones. */
 export type Query = Record<string, string>
 
-/** The stored runs that fit a query, the newest first: as far as they were asked for, and up to date. */
+/** The stored runs that match a query, newest first, kept up to date. */
 export class RunList {
   runs: Run[] = []
   error = ''
@@ -14,14 +14,14 @@ export class RunList {
   #live
   #onChange
   #query: Query = {}
-  /** Where the next page begins. */
+  /** The cursor of the next page. */
   #next: string | undefined
-  /** Runs of which it is still to be found out whether they fit, and those that have changed while a page was asked for, which may be older. */
+  /** Runs that must be checked against the query, and runs that changed during a request and may be outdated in its response. */
   #changed: Set<string> = new Set()
   #meanwhile: string[] = []
-  /** The turn for which that is being found out. */
+  /** The turn for which that check is running. */
   #looking: number | undefined
-  /** Goes up when another list is wanted: what was asked for the one before is not shown. */
+  /** Increases for every new list, so that responses for earlier ones are ignored. */
   #turn = 0
   #epoch
   #unsubscribe
@@ -46,7 +46,7 @@ export class RunList {
     this.#unsubscribe()
   }
 
-  /** Shows what fits the query, from the beginning. */
+  /** Lists the runs that match a query, from the beginning. */
   async show(query: Query) {
     this.#query = query
     this.#changed.clear()
@@ -54,7 +54,7 @@ export class RunList {
     const turn = ++this.#turn
     const { newest, isNewestCurrent } = this.#live
     if (newest !== undefined && !this.isFiltered) {
-      // What is known is shown at once.
+      // Shows known runs immediately.
       this.#next = newest.next
       this.runs = this.#sorted(newest.data.map(({ id }) => id))
       this.isLoading = false
@@ -65,13 +65,13 @@ export class RunList {
     await this.#load(undefined, turn)
   }
 
-  /** The next page, behind those that are there. */
+  /** Appends the next page. */
   async more() {
     if (this.isLoading || this.#next === undefined) return
     await this.#load(this.#next, this.#turn)
   }
 
-  /** Asks again for what could not be had. */
+  /** Repeats a failed request. */
   retry(): Promise<void> {
     return this.#next === undefined ? this.show(this.#query) : this.more()
   }
@@ -99,7 +99,7 @@ export class RunList {
     return this.#live.askRuns({ limit: String(pageOfRuns), ...this.#query, ...more })
   }
 
-  /** Runs that have changed, or are new. */
+  /** Handles new and changed runs. */
   #take(ids: string[]) {
     if (this.#epoch !== this.#live.epoch) {
       this.#epoch = this.#live.epoch
@@ -109,7 +109,7 @@ export class RunList {
     void this.#look(ids)
   }
 
-  /** Which of the runs that have changed fit now? What could not be asked is asked with the next change. */
+  /** Checks which of the changed runs match now. Runs that could not be requested are checked with the next change. */
   async #look(told: string[]) {
     const turn = this.#turn
     for (const id of told) this.#changed.add(id)

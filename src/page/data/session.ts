@@ -1,4 +1,4 @@
-/** What this tab keeps: gone when the tab is closed, and in no other one. */
+/** Data stored for this tab: other tabs don't see it, and it is deleted when the tab closes. */
 const tokenKey = 'toolloop.token'
 const chatKey = 'toolloop.chat'
 
@@ -14,11 +14,11 @@ export function forgetToken() {
   sessionStorage.removeItem(tokenKey)
 }
 
-/** A conversation, but for what was said in it: its runs have that. */
+/** A conversation without its messages, which are stored in its runs. */
 export interface KeptChat {
   /** The runs, each with the beginning of what was asked. */
   turns: { id: string; input: string }[]
-  /** What was asked before, also in other conversations; the latest last. */
+  /** Earlier messages, including those of other conversations, the latest last. */
   asked: string[]
   draft: string
   model: string
@@ -37,7 +37,7 @@ export function keepChat(chat: KeptChat) {
   try {
     sessionStorage.setItem(chatKey, JSON.stringify(chat))
   } catch {
-    // There is no room for it: what was kept before stays.
+    // There is no space, so the previous data stays.
   }
 }
 

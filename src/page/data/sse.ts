@@ -2,32 +2,32 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { nextTask } from '../ui/slices.ts'
 import { ApiError, send } from './api.ts'
 
-/** `data` is the JSON of whatever the stream carries. */
+/** `data` is the parsed JSON of the event. */
 export interface StreamEvent {
   id: number | undefined
   type: string
   data: ReturnType<typeof JSON.parse>
 }
 
-/** The service sends something at least every 15 s; a connection that is silent for longer is dead. */
+/** The service sends something at least every 15 s. A connection that is silent for longer is dead. */
 const silenceMs = 40_000
 const firstWaitMs = 500
 const longestWaitMs = 10_000
-/** How long events are taken without a break. */
+/** How long to handle events without yielding. */
 const busyMs = 16
 
 export interface Reading {
   onEvent: (event: StreamEvent) => void
   onState?: (state: 'connecting' | 'open' | 'lost' | 'refused') => void
-  /** Number of the last event that is known. */
+  /** Number of the last known event. */
   after?: number
-  /** The event behind which nothing follows. Default: none, it is read for ever. */
+  /** The type of the last event. Default: the stream is read forever. */
   lastType?: string
 }
 
 /**
- * Reads an event stream, by `fetch` because `EventSource` can't send a token. A stream that breaks is taken up again where it broke, ever
- * less often while that fails. Returns the function that ends it.
+ * Reads an event stream. Uses `fetch`, because `EventSource` can't send a token. Resumes a broken stream where it broke, with growing
+ * delays while that fails. Returns a function that stops reading.
  */
 export function readEvents(path: string, reading: Reading) {
   const stop = new AbortController()
@@ -45,7 +45,7 @@ async function follow(path: string, { onEvent, onState, after = 0, lastType }: R
       for await (const event of connect(path, last, signal, () => onState?.('open'))) {
         if (signal.aborted) return
         wait = firstWaitMs
-        // Many may come at once: the page answers meanwhile.
+        // Many events may arrive at once; yields so that the page responds.
         if (performance.now() - resumed > busyMs) {
           await nextTask()
           resumed = performance.now()
@@ -57,7 +57,7 @@ async function follow(path: string, { onEvent, onState, after = 0, lastType }: R
       }
     } catch (error) {
       if (signal.aborted) return
-      // Without a code it is not the service that refuses, but what stands before it and knows of none just now.
+      // Without a code, it is not the service that refuses, but a proxy that can't reach it.
       if (error instanceof ApiError && error.code !== '' && error.status >= 400 && error.status < 500 && error.status !== 429) {
         onState?.('refused')
         return
@@ -70,7 +70,7 @@ async function follow(path: string, { onEvent, onState, after = 0, lastType }: R
   }
 }
 
-/** One connection's events. */
+/** The events of one connection. */
 async function* connect(path: string, after: number, signal: AbortSignal, onOpen: () => void): AsyncGenerator<StreamEvent> {
   const silent = new AbortController()
   let timer = setTimeout(() => silent.abort(), silenceMs)

@@ -4,9 +4,7 @@ import type { ModelEntry } from './model-settings.ts'
 
 export type Told = { text: string; kind: 'good' | 'bad' | '' }
 
-/**
- * Asks a model one small question, and says in words what came of it. `providers` are sections that are not saved yet. Throws an `ApiError`.
- */
+/** Sends a model one small question and describes the outcome. `providers` are unsaved sections. Throws an `ApiError`. */
 export async function testModel(model: ModelEntry, providers?: Record<string, unknown>): Promise<Told> {
   const { ok, durationMs, text, error } = await post('admin/api/providers/test', { model, ...(providers && { providers }) })
   if (ok) return { text: `Answered in ${duration(durationMs)}: ${text}`, kind: 'good' }

@@ -1,18 +1,18 @@
 /**
- * The line of a YAML text where a value is written, counted from 0, by its JSON Pointer: that of its innermost part that can be found. Good
- * for block style, where a key begins a line; what is written in braces is found by the line they begin in. Undefined: nothing of it is there.
+ * The line of a value in a YAML text, from 0, by its JSON Pointer: that of its innermost part that can be found. Supports block style, in
+ * which a key starts a line; values in braces are found by their first line. Undefined if nothing is found.
  */
 export function lineOfPath(text: string, path: string) {
   return locate(text.split('\n'), path).line
 }
 
-/** All lines of a value, counted from 0; none where not all of its path is found. */
+/** All lines of a value, from 0; empty if its path is not found completely. */
 export function linesOfPath(text: string, path: string) {
   const { line = 0, end } = locate(text.split('\n'), path)
   return end === undefined ? [] : Array.from({ length: end - line }, (_, at) => line + at)
 }
 
-/** `end` is the line behind the value; absent: not all of the path was found. */
+/** `end` is the line after the value; absent if the path was not found completely. */
 function locate(lines: string[], path: string): { line?: number; end?: number } {
   let from = 0
   let to = lines.length
@@ -28,7 +28,7 @@ function locate(lines: string[], path: string): { line?: number; end?: number } 
   return { line, end: to }
 }
 
-/** Among the parts of a block, which are those that begin where its first one does. */
+/** Finds a part of a block. Parts start in the column of the first one. */
 function findPart(lines: string[], name: string, from: number, to: number) {
   let indent = -1
   let item = -1
@@ -46,19 +46,19 @@ function findPart(lines: string[], name: string, from: number, to: number) {
   return undefined
 }
 
-/** The line behind a block. */
+/** The line after a block. */
 function endOf(lines: string[], at: number) {
   const indent = indentOf(lines[at] ?? '')
   const isItem = isListItem(lines[at])
   for (let next = at + 1; next < lines.length; next++) {
     const own = indentOf(lines[next] ?? '')
-    // The items of a list may begin where its key does.
+    // The items of a list may start in the same column as its key.
     if (own >= 0 && own <= indent && (isItem || own < indent || !isListItem(lines[next]))) return next
   }
   return lines.length
 }
 
-/** -1: there is nothing in the line. */
+/** The indentation of a line; -1 for an empty line or a comment. */
 function indentOf(line: string) {
   return /^\s*(#|$)/.test(line) ? -1 : line.search(/\S/)
 }

@@ -3,7 +3,7 @@ import type { Overview } from '../types.ts'
 import { BarList, Plot } from './plot.tsx'
 import { timeOfStep } from './use-overview.ts'
 
-/** What an overview comes to: numbers, each with its plot, and lists. */
+/** The content of an overview: numbers, each with its plot, and lists. */
 export function Metrics({ overview }: { overview: Overview }) {
   const { runs, failed, p50Ms, p95Ms, inputTokens, outputTokens, costUsd, series, reasons, tools } = overview
   const share = (failed / runs) * 100

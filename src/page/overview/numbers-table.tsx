@@ -5,7 +5,7 @@ import { timeOfStep } from './use-overview.ts'
 
 const heads = ['From', 'Runs', 'Failures', 'Median', '95 %', 'Input tokens', 'Output tokens', 'Cost']
 
-/** What the plots show, in numbers. */
+/** The numbers in the plots as a table. */
 export function NumbersTable({ overview }: { overview: Overview }) {
   return (
     <details class="raw overview-table" hidden={overview.runs === 0}>

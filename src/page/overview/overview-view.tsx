@@ -9,7 +9,7 @@ import { timeOfDay, useOverview, type WindowName } from './use-overview.ts'
 
 const windows: Record<WindowName, string> = { hour: 'Last hour', day: 'Last day' }
 
-/** What the runs of the last hour or day have come to. `param`: `hour` or `day`. */
+/** An overview of the runs of the last hour or day. `param`: `hour` or `day`. */
 export function OverviewView({ param }: { param: string | undefined }) {
   useTitle('Overview')
   const name = param === 'day' ? 'day' : 'hour'

@@ -1,24 +1,24 @@
 import { visibleLines } from '../../core/text/visible.ts'
 
 interface PlotProps {
-  /** What it shows, for who can't see it. */
+  /** A description for people who can't see the plot. */
   label: string
-  /** Values by step, the earliest first; null: there is none. Two series are lines, one is bars. */
+  /** Values by step, earliest first; null for none. Two series are drawn as lines, one as bars. */
   series: (number | null)[][]
-  /** What is said of each step, where it is pointed at. */
+  /** The tooltip of each step. */
   words: string[]
   format(value: number): string
-  /** Of the bars. */
+  /** The tone of the bars. */
   tone?: 'bad' | undefined
 }
 
 const [width, height, top] = [300, 72, 4]
-/** Between two bars; of the room that one has. */
+/** Space between two bars, as a share of a bar's space. */
 const gap = 0.22
-/** Looks of lines, which differ also without colours. */
+/** Styles of lines, which differ even without colors. */
 const looks = ['plot-line', 'plot-line dashed']
 
-/** A small plot over time. Its numbers have to stand in a table as well. */
+/** A small plot over time. Its numbers must also be shown in a table. */
 export function Plot({ label, series, words, format, tone }: PlotProps) {
   const most = Math.max(0, ...series.flat().map((value) => value ?? 0))
   const stepWidth = width / words.length
@@ -45,7 +45,7 @@ export function Plot({ label, series, words, format, tone }: PlotProps) {
                 height={height - y(value)}
               />
             ))}
-        {/* What is pointed at is the whole step, however little stands there. */}
+        {/* The pointer target is the whole step, however small its value. */}
         {words.map((word, at) => (
           <rect key={word} class="plot-step" x={x(at)} y={0} width={stepWidth} height={height}>
             <title>{word}</title>
@@ -60,7 +60,7 @@ function barsOf(values: (number | null)[]): { step: number; value: number }[] {
   return values.flatMap((value, step) => (value === null || value === 0 ? [] : [{ step, value }]))
 }
 
-/** A line through what there is; what stands alone is a dot. */
+/** A line through the values; an isolated value is a dot. */
 function lineThrough(values: (number | null)[], x: (step: number) => number, y: (value: number) => number): string {
   let path = ''
   for (const [at, value] of values.entries()) {
@@ -71,7 +71,7 @@ function lineThrough(values: (number | null)[], x: (step: number) => number, y: 
   return path
 }
 
-/** How often each of some things was there, the most frequent first. */
+/** A list of how often things occurred, most frequent first. */
 export function BarList({ bars, tone }: { bars: { name: string; value: number }[]; tone?: 'bad' }) {
   const most = Math.max(1, ...bars.map(({ value }) => value))
   if (bars.length === 0) return null

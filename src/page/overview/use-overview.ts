@@ -3,7 +3,7 @@ import { ask, messageOf } from '../data/api.ts'
 import type { Live } from '../data/live.ts'
 import type { Overview } from '../types.ts'
 
-/** Runs may end all the time: what they have come to is asked for no more often. */
+/** Minimum pause between requests, because runs may end all the time. */
 const pauseMs = 2_500
 const lookMs = 15_000
 
@@ -11,18 +11,21 @@ export type WindowName = 'hour' | 'day'
 
 export const timeOfDay: Intl.DateTimeFormat = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 
-/** When a step of an overview begins. */
+/** The start time of a step. */
 export function timeOfStep({ from, stepMs }: Overview, step: number): string {
   return timeOfDay.format(new Date(Date.parse(from) + step * stepMs))
 }
 
-/** The latest overview of a window, as runs end; until it is there, the one of the window before. `failure`: why there is no later one. */
+/**
+ * The latest overview of a window, updated as runs end. Until it arrives, the one of the previous window. `failure` says why there is no
+ * newer one.
+ */
 export function useOverview(live: Live, name: WindowName): { loaded?: { name: WindowName; overview: Overview }; failure: string } {
   const [loaded, setLoaded] = useState<{ name: WindowName; overview: Overview }>()
   const [failure, setFailure] = useState('')
   useEffect(() => {
     let timer: number | undefined
-    /** Goes up with every question: only the answer to the last one is shown. */
+    /** Increases with every request: only the response to the latest one is shown. */
     let turn = 0
     const load = async () => {
       clearTimeout(timer)

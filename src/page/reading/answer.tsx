@@ -6,19 +6,19 @@ import type { blocksOf, MarkdownBlock } from './markdown.tsx'
 import { type Part, partAt } from './markdown-parts.ts'
 import { TextBlocks } from './text-blocks.ts'
 
-/** Characters that are shown of a text that is complete; of one that is being written, until it is. */
+/** Number of characters shown of a complete text, and of a text that is being written. */
 const firstPage = 100_000
 const mostWhileWriting = 2_000_000
-/** Parts that are drawn without a break, which takes some milliseconds for each. */
+/** Number of parts drawn without a pause; each takes some milliseconds. */
 const partsAtOnce = 3
-/** How long nothing is drawn then, in milliseconds: of a text that is whole, and of one that is being written. */
+/** Pauses in milliseconds: for a complete text, and for one that is being written. */
 const shortRestMs = 10
 const restMs = 50
 
-/** Without one of these a text is shown as it is. */
+/** A text without any of these is shown unchanged. */
 const hasMarkup = /[*_`#[\]<>|~&\\]|^[ \t]*(?:[-+] |\d+[.)] |={3,}|-{3,})|https?:\/\/|www\./m
 
-/** What reads Markdown is loaded when the first answer needs it. */
+/** The Markdown parser is loaded for the first answer that needs it. */
 let loading: Promise<typeof blocksOf> | undefined
 let reader: typeof blocksOf | undefined
 
@@ -33,7 +33,7 @@ function loadReader(): Promise<typeof blocksOf> {
   return loading
 }
 
-/** What a model says: Markdown, drawn a part at a time while it is written, or as it is written. */
+/** Shows a model's text as Markdown, part by part while it is written, or as plain text. */
 export function Answer({ text, isWriting = false }: { text: string; isWriting?: boolean }) {
   const [asWritten, setAsWritten] = useState(false)
   const [wanted, setWanted] = useState(firstPage)
@@ -77,11 +77,11 @@ function AsWritten({ text }: { text: string }) {
 
 interface Drawn {
   part: Part
-  /** The same as before where the part is: it is not looked at again. */
+  /** Stays the same if the part does, so that it is not rendered again. */
   node: VNode
 }
 
-/** The parts of a text as far as they are wanted, a few at a time: those of one that is being written soon, those of a whole one at once. */
+/** The parts of a text up to `most`, a few at a time. */
 function useParts(text: string, most: number, isWriting: boolean): readonly Drawn[] {
   const [parts, setParts] = useState<readonly Drawn[]>([])
   const [drawing] = useState(() => new Drawing(setParts))
@@ -96,10 +96,10 @@ class Drawing {
   #text = ''
   #most = 0
   #isWriting = false
-  /** How far it has been drawn, of which text. */
+  /** The parts drawn so far, and their text. */
   #parts: Drawn[] = []
   #known = ''
-  /** What the part behind the last one begins with. */
+  /** The prefix of the part after the last one. */
   #next = ''
   #timer: ReturnType<typeof setTimeout> | undefined
 
@@ -133,7 +133,7 @@ class Drawing {
     this.#onDrawn([...this.#parts])
   }
 
-  /** Returns whether another part may follow. */
+  /** Draws one part. Returns whether another one may follow. */
   #drawPart(): boolean {
     const text = this.#text
     const last = this.#parts.at(-1)?.part
@@ -155,7 +155,7 @@ function AnswerPart({ prefix, text }: { prefix: string; text: string }) {
   useEffect(() => {
     if (!needsReader || read !== undefined) return
     let isGone = false
-    // Where it can't be loaded, the text stays as it is.
+    // If it can't be loaded, the text stays unformatted.
     loadReader().then(
       (loaded) => !isGone && setRead(() => loaded),
       () => {},
@@ -166,7 +166,7 @@ function AnswerPart({ prefix, text }: { prefix: string; text: string }) {
   }, [needsReader, read])
   const blocks = needsReader ? read?.(prefix + text) : undefined
   if (blocks === undefined) return <div class="answer-part plain">{text}</div>
-  // What is as it was stays, with what is selected in it.
+  // Unchanged blocks stay, with any selection in them.
   shown.current = blocks.map((block, at) => {
     const before = shown.current[at]
     return before?.block.raw === block.raw ? before : { block, node: <Block block={block} /> }

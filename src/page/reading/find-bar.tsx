@@ -1,19 +1,19 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Found } from './found.ts'
 
-/** How long nothing has to be typed before it is searched, in milliseconds. */
+/** How long typing must pause before the search starts, in milliseconds. */
 const typingMs = 150
 
 interface Props<Match> {
-  /** What is searched. */
+  /** A description of what is searched. */
   label: string
-  /** `isOver`: something else is wanted by now. */
+  /** `isOver` returns true if the result is no longer wanted. */
   find(query: string, isOver: () => boolean): Found<Match> | Promise<Found<Match>>
-  /** Leads to a place; to none: nothing is searched. */
+  /** Shows a match; undefined if nothing is searched. */
   show(match: Match | undefined): void
 }
 
-/** A field that finds, and leads from one place to the next. */
+/** A search field with buttons for the next and previous match. */
 export function FindBar<Match>({ label, find, show }: Props<Match>) {
   const [found, setFound] = useState<Found<Match> & { at: number; said: string }>({ matches: [], isCut: false, at: 0, said: '' })
   const searches = useRef(0)

@@ -1,19 +1,19 @@
-/** The most places that are counted. */
+/** Maximum number of matches that are counted. */
 export const mostMatches = 1_000
 
-/** What a search has found. */
+/** The result of a search. */
 export interface Found<Match> {
   matches: Match[]
-  /** There are more. */
+  /** Whether there are more matches. */
   isCut: boolean
 }
 
-/** What a query stands for, in any letters' case. */
+/** A pattern for a query, ignoring case. */
 export function patternOf(query: string): RegExp {
   return new RegExp(query.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), 'giu')
 }
 
-/** Marks a place, without a change of what is there; undefined: none. Nothing is marked where the browser can't. */
+/** Highlights a match without changing the content; undefined for none. Does nothing if the browser does not support it. */
 export function markFound(range: Range | undefined): void {
   CSS.highlights?.delete('found')
   if (range === undefined) return
@@ -22,7 +22,7 @@ export function markFound(range: Range | undefined): void {
   lookAt(range, framesToSettle)
 }
 
-/** What comes into view is laid out only then, and may move what is below it. */
+/** Content that comes into view is laid out only then, and may move what is below it. */
 const framesToSettle = 4
 
 function lookAt(range: Range, frames: number): void {

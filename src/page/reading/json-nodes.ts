@@ -1,24 +1,24 @@
-/** The names and places that lead to a value. */
+/** The keys and indexes that lead to a value. */
 export type JsonPath = (string | number)[]
 
 /** A value within JSON, or a range of the parts of a long one. */
 export interface JsonNode {
-  /** Of no other node. */
+  /** A unique number. */
   id: number
-  /** Of a range: that of which it is a part. */
+  /** For a range: the value that contains it. */
   value: unknown
-  /** Its name in what it is part of; undefined: the whole, or a range. */
+  /** Its key in the containing value; undefined for the root, or a range. */
   key: string | number | undefined
   range: [from: number, to: number] | undefined
   parent: JsonNode | undefined
   depth: number
-  /** Of an object. */
+  /** The keys of an object. */
   keys: string[] | undefined
-  /** Undefined: not needed yet. */
+  /** Undefined until they are needed. */
   parts: JsonNode[] | undefined
 }
 
-/** Parts that are listed below each other; more of them are put into ranges. */
+/** Maximum number of parts listed below each other; more are grouped into ranges. */
 const mostParts = 100
 
 let lastId = 0
@@ -38,7 +38,7 @@ function nodeOf(
   return { id: ++lastId, value, key, range, parent, depth: parent === undefined ? 0 : parent.depth + 1, keys, parts: undefined }
 }
 
-/** How many parts a value has. */
+/** The number of parts of a value. */
 export function sizeOf({ value, range, keys }: JsonNode) {
   if (range !== undefined) return range[1] - range[0]
   return Array.isArray(value) ? value.length : (keys?.length ?? 0)
@@ -63,12 +63,12 @@ function makeParts(node: JsonNode) {
   })
 }
 
-/** `value` is a list or an object that has `key`. */
+/** `value` is an array or object with `key`. */
 function partOf(value: unknown, key: string | number): unknown {
   return (value as Record<string | number, unknown>)[key]
 }
 
-/** A value that is no range, by its path from the top: the nodes that lead to it, itself at the end. */
+/** The nodes that lead to a value with this path, which is not a range; the value's own node is the last. */
 export function nodesTo(root: JsonNode, path: JsonPath) {
   const nodes = [root]
   for (const key of path) {
@@ -86,7 +86,7 @@ export function nodesTo(root: JsonNode, path: JsonPath) {
   return nodes
 }
 
-/** Where a value stands, as JSONPath (RFC 9535). */
+/** The position of a value as JSONPath (RFC 9535). */
 export function pathOf({ key, parent, range }: JsonNode): string {
   const before = parent === undefined ? '$' : pathOf(parent)
   if (range !== undefined || key === undefined) return before
@@ -94,7 +94,7 @@ export function pathOf({ key, parent, range }: JsonNode): string {
   return /^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(key) ? `${before}.${key}` : `${before}[${JSON.stringify(key)}]`
 }
 
-/** Every value in its order, with its path, which is the same list each time, changed: to be looked at one after the other. */
+/** Iterates over all values in order, with their paths. The path is a single array that is changed for each value. */
 export function* walk(root: unknown): Generator<{ path: JsonPath; value: unknown }> {
   const path: JsonPath = []
   const open: { value: unknown; keys: string[] | undefined; size: number; at: number }[] = []
@@ -120,7 +120,7 @@ export function* walk(root: unknown): Generator<{ path: JsonPath; value: unknown
   }
 }
 
-/** Whether a value has at most so much in it; without a look at more than that. */
+/** Whether a value is within a size. Reads no more than that. */
 export function isWithin(root: unknown, most: { values: number; characters: number }) {
   let [values, characters] = [0, 0]
   for (const { path, value } of walk(root)) {
@@ -131,10 +131,10 @@ export function isWithin(root: unknown, most: { values: number; characters: numb
   return true
 }
 
-/** Characters of a line that tells what is in a folded value. */
+/** Number of characters in the preview of a folded value. */
 const mostPreview = 70
 
-/** A value in a few words: its beginning. */
+/** The beginning of a value as a short text. */
 export function previewOf(value: unknown, room: number = mostPreview): string {
   if (typeof value === 'string') return value.length > room ? `${JSON.stringify(value.slice(0, room))}…` : JSON.stringify(value)
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined'

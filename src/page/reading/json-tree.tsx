@@ -9,17 +9,17 @@ import { type Found, markFound, mostMatches, patternOf } from './found.ts'
 import { type JsonNode, type JsonPath, nodesTo, partsOf, pathOf, previewOf, rootOf, sizeOf, walk } from './json-nodes.ts'
 import { TextBlocks } from './text-blocks.ts'
 
-/** Of a longer text the beginning is shown; it opens like a list. */
+/** Maximum length of a text shown in its row; a longer one opens like a list. */
 const mostInline = 160
-/** Rows that are open at first. */
+/** Maximum number of rows open at first. */
 const mostOpenAtFirst = 24
-/** Rows that are opened at once; further ones one by one. */
+/** Maximum number of rows opened at once; further ones are opened individually. */
 const mostOpenAtOnce = 2_000
-/** Rows that are drawn without a break. */
+/** Number of rows drawn without a pause. */
 const rowsAtOnce = 100
 const deepestIndent = 12
 
-/** JSON as a tree that folds: of what is folded nothing is on the page. Rows follow each other; how deep they are is an attribute. */
+/** JSON as a foldable tree. Folded content is not on the page. Rows are siblings; their depth is an attribute. */
 export function JsonTree({ value, label }: { value: unknown; label: string }) {
   const root = useMemo(() => rootOf(value), [value])
   return <Tree key={root.id} root={root} label={label} />
@@ -28,14 +28,14 @@ export function JsonTree({ value, label }: { value: unknown; label: string }) {
 function Tree({ root, label }: { root: JsonNode; label: string }) {
   const [open, setOpen] = useState<ReadonlySet<JsonNode>>(() => new Set(opening(root, new Set(), mostOpenAtFirst)))
   const [selected, setSelected] = useState(root)
-  /** Goes up with everything that opens or closes: what has begun before is given up. */
+  /** Increases whenever something opens or closes, which cancels earlier work. */
   const turn = useRef(0)
   const change = (nodes: ReadonlySet<JsonNode>) => {
     turn.current++
     setOpen(nodes)
   }
   const drawn = useDrawnRows(root, open, selected)
-  /** What is done with the selected row once it is drawn. */
+  /** What to do with the selected row once it is drawn. */
   const next = useRef<((row: RowOnPage) => void) | undefined>(undefined)
   const searched = useRef(patternOf(''))
   const [, drawAgain] = useReducer<number, void>((times) => times + 1, 0)
@@ -97,7 +97,7 @@ function Tree({ root, label }: { root: JsonNode; label: string }) {
   }
   const click = ({ target }: MouseEvent) => {
     const node = target instanceof Element && target.closest('.json-text') === null ? drawn.nodeAt(target) : undefined
-    // Whoever selects a part of it wants to have that.
+    // A click that ends a text selection does not fold anything.
     if (node === undefined || getSelection()?.isCollapsed === false) return
     if (isFoldable(node)) setIsOpen(node, !open.has(node))
     go(node)
@@ -106,7 +106,7 @@ function Tree({ root, label }: { root: JsonNode; label: string }) {
     const node = target instanceof Element ? drawn.nodeAt(target) : undefined
     if (node !== undefined && node !== selected) select(node)
   }
-  /** Without a selection, the row that has the focus is what is copied. */
+  /** Without a text selection, copies the focused row. */
   const copy = (event: ClipboardEvent) => {
     if (getSelection()?.isCollapsed === false) return
     event.clipboardData?.setData('text/plain', textOf(selected))
@@ -137,13 +137,13 @@ function Tree({ root, label }: { root: JsonNode; label: string }) {
   )
 }
 
-/** Of a row that is drawn: its element, and its text where that is open. */
+/** A drawn row: its element, and its text if that is open. */
 interface RowOnPage {
   element: HTMLElement
   text?: TextBlocks | undefined
 }
 
-/** The rows of what is open. The row of a node stays the same vnode while nothing of it has changed: it is not looked at again. */
+/** The rows of the open nodes. The row of a node stays the same vnode while nothing in it changes, so it is not rendered again. */
 function useDrawnRows(root: JsonNode, open: ReadonlySet<JsonNode>, selected: JsonNode) {
   const known = useRef(new WeakMap<JsonNode, { vnode: VNode; isOpen: boolean; isSelected: boolean }>())
   const { onPage, nodes } = useMemo(() => ({ onPage: new WeakMap<JsonNode, RowOnPage>(), nodes: new WeakMap<Element, JsonNode>() }), [])
@@ -170,11 +170,11 @@ function useDrawnRows(root: JsonNode, open: ReadonlySet<JsonNode>, selected: Jso
 interface RowProps {
   node: JsonNode
   place: number
-  /** Of those it is among. */
+  /** The number of its siblings. */
   size: number
   isOpen: boolean
   isSelected: boolean
-  /** Told when it is on the page, and when its text has been opened. */
+  /** Called when the row is on the page, and when its text has been opened. */
   tell(row: RowOnPage): void
 }
 
@@ -230,7 +230,7 @@ interface Around {
   setIsOpen(node: JsonNode, isOpen: boolean): void
 }
 
-/** As trees are used: https://www.w3.org/WAI/ARIA/apg/patterns/treeview/ */
+/** Keys of a tree view: https://www.w3.org/WAI/ARIA/apg/patterns/treeview/ */
 function keys({ rows, open, selected, go, setIsOpen }: Around): Record<string, () => void> {
   const at = rows.findIndex(({ node }) => node === selected)
   const isOpen = open.has(selected)
@@ -248,7 +248,7 @@ function keys({ rows, open, selected, go, setIsOpen }: Around): Record<string, (
   }
 }
 
-/** The rows of a node and of what is open in it, in their order. */
+/** The rows of a node and of the open nodes in it, in order. */
 function* rowsOf(
   node: JsonNode,
   open: ReadonlySet<JsonNode>,
@@ -261,7 +261,7 @@ function* rowsOf(
   for (const [at, part] of parts.entries()) yield* rowsOf(part, open, at + 1, parts.length)
 }
 
-/** What is to be opened, what is outermost first, so that there are not more rows than `most`; the top in any case. */
+/** The nodes to open, outermost first, so that there are at most `most` rows. Always includes the root. */
 function* opening(root: JsonNode, open: ReadonlySet<JsonNode>, most: number): Generator<JsonNode> {
   const nodes = [root]
   let rows = 1
@@ -303,7 +303,7 @@ async function findIn(root: unknown, pattern: RegExp, isOver: () => boolean): Pr
   return { matches, isCut }
 }
 
-/** Where in a row it was found. */
+/** The position of a match in a row. */
 function rangeIn({ element, text }: RowOnPage, { value }: JsonNode, pattern: RegExp): Range {
   pattern.lastIndex = 0
   const found = text && pattern.exec(String(value))
@@ -321,7 +321,7 @@ function isLongText(value: unknown): value is string {
   return typeof value === 'string' && (value.length > mostInline || value.includes('\n'))
 }
 
-/** What a row says of its value. */
+/** The short text for a value in its row. */
 function shortOf(node: JsonNode): string {
   const { value } = node
   if (typeof value === 'string') {
@@ -334,7 +334,7 @@ function shortOf(node: JsonNode): string {
   return size < 4 ? preview : `${Array.isArray(value) ? count(size, 'item') : count(size, 'field')} ${preview}`
 }
 
-/** What is copied: a text as it is, all else as JSON. */
+/** The text to copy: a text unchanged, other values as JSON. */
 function textOf({ value, range, keys: names }: JsonNode): string {
   const own = range === undefined ? value : Array.isArray(value) ? value.slice(...range) : pick(value, names?.slice(...range))
   return typeof own === 'string' ? own : (JSON.stringify(own, null, 2) ?? '')

@@ -6,10 +6,10 @@ import { FindBar } from './find-bar.tsx'
 import { type Found, markFound, mostMatches, patternOf } from './found.ts'
 import { TextBlocks } from './text-blocks.ts'
 
-/** More of a text is shown when it is asked for. */
+/** Longer texts are shown completely only on request. */
 const shortLength = 1_200
 const shortLines = 10
-/** A button for less than that would take the place of what it hides. */
+/** A button that hides fewer lines than this would take as much space as they do. */
 const slackLines = 4
 
 /** Whether a text is shown whole at once. */
@@ -18,8 +18,8 @@ export function isShort(text: string): boolean {
 }
 
 /**
- * Text as it is, with what screens hide made visible. Of a long one the beginning, with a button that shows the rest, in which can be searched.
- * `label`: what it is, for those who can't see where it stands.
+ * Shows a text with invisible characters made visible. Shows the beginning of a long one, with a button for the rest, which can be
+ * searched. `label` describes the text for screen readers.
  */
 export function LongText({ text, label }: { text: string; label: string }) {
   if (!isShort(text)) return <FoldedText key={text} text={text} label={label} />
@@ -57,11 +57,11 @@ function FoldedText({ text, label }: { text: string; label: string }) {
 interface FinderProps {
   text: string
   label: string
-  /** Where a part of the text is on the page. */
+  /** The position of a part of the text on the page. */
   rangeOf(start: number, end: number): Range | undefined
 }
 
-/** A field that finds in a text. */
+/** A field that searches a text. */
 export function TextFinder({ text, label, rangeOf }: FinderProps) {
   const find = (query: string): Found<[start: number, end: number]> => {
     const matches: [number, number][] = []

@@ -1,20 +1,20 @@
 import { endOfBlock } from './text-blocks.ts'
 
-/** Characters of a part: from so many on it ends where a block does, and of so many wherever it has to. */
+/** Sizes of a part in characters: from the first on, it ends with a block; at the second, it ends anywhere. */
 const leastPart = 4_000
 const mostPart = 8_000
 
-/** A piece of a Markdown text that is read on its own. A text that grows changes its last part alone. */
+/** A piece of a Markdown text that is parsed on its own. A growing text only changes its last part. */
 export interface Part {
   start: number
   end: number
-  /** What has to stand before it: the fence it is within, or the head of its table. */
+  /** The text to parse before it: the fence it is in, or the header of its table. */
   prefix: string
-  /** More may follow. */
+  /** Whether more may follow. */
   isOpen: boolean
 }
 
-/** The part that begins at `start`; `next` is the prefix of the part behind it. */
+/** The part that starts at `start`. `next` is the prefix of the following part. */
 export function partAt(text: string, start: number, prefix: string): { part: Part; next: string } {
   const block = new Block(prefix)
   let at = start
@@ -22,7 +22,7 @@ export function partAt(text: string, start: number, prefix: string): { part: Par
     const lineEnd = text.indexOf('\n', at) + 1 || text.length
     const isLong = lineEnd - start > mostPart
     if (isLong) {
-      // A line that is longer than a part has no other border than its words.
+      // A line longer than a part can only be split between words.
       const end = at > start + leastPart ? at : endOfBlock(text, start, mostPart)
       return { part: { start, end, prefix, isOpen: false }, next: at === end ? block.prefix : '' }
     }
@@ -35,7 +35,7 @@ export function partAt(text: string, start: number, prefix: string): { part: Par
   return { part: { start, end: text.length, prefix, isOpen: true }, next: '' }
 }
 
-/** What the lines read so far leave open. */
+/** What the lines so far leave open. */
 class Block {
   isBetween = false
   #fence = ''
@@ -47,7 +47,7 @@ class Block {
     for (const line of prefix.split(/(?<=\n)/)) this.take(line)
   }
 
-  /** What a part that begins here needs before it. */
+  /** The prefix of a part that starts here. */
   get prefix() {
     return this.#fence === '' ? this.#table : this.#opening
   }

@@ -3,40 +3,40 @@ import type { ComponentChildren } from 'preact'
 import { CopyButton } from '../ui/copy.tsx'
 import { scrollable } from '../ui/scrollable.ts'
 
-/** What is nested deeper is shown as it is written. */
+/** Maximum nesting; deeper content is shown as plain text. */
 const deepest = 24
 
-/** What nobody writes to be read, and what would take the reader much longer than all else. */
+/** Text that nobody writes for reading, and that would take the parser very long. */
 const isHard = /\S{2000}|(?:> ?){50}|(?:[-*+] ){50}/
 
-/** Names of characters that models write. */
+/** Entities that models use. */
 const entities: Readonly<Record<string, string>> = {
   ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', copy: '©', reg: '®', trade: '™', deg: '°', middot: '·' },
   ...{ ndash: '–', mdash: '—', hellip: '…', laquo: '«', raquo: '»', times: '×', euro: '€', bull: '•', larr: '←', rarr: '→' },
 }
 
-/** A block of a Markdown text: what it is written as, and what that looks like. */
+/** A block of a Markdown text: its source, and how to draw it. */
 export interface MarkdownBlock {
   raw: string
   draw(): ComponentChildren
 }
 
 /**
- * The blocks of a Markdown text. What they look like is made here, from a list of what may be there: markup in the text stays text, images are
- * links, and links lead to addresses on the web alone. Undefined: it is to be shown as it is.
+ * Parses a Markdown text into blocks. Only draws a fixed set of elements: HTML in the text stays text, images become links, and links only
+ * lead to web addresses. Undefined if the text should be shown unformatted.
  */
 export function blocksOf(text: string): MarkdownBlock[] | undefined {
   if (isHard.test(text)) return undefined
   try {
     return new Lexer({ gfm: true }).lex(text).map((token) => ({ raw: token.raw, draw: () => block(token, 0) }))
   } catch (error) {
-    // Nested deeper than the reader can follow.
+    // Nested deeper than the parser can handle.
     if (error instanceof RangeError) return undefined
     throw error
   }
 }
 
-/** The kinds that the reader makes; `Token` allows any other besides. */
+/** The tokens that the parser creates; `Token` also allows any other. */
 type Known =
   | Tokens.Space
   | Tokens.Def
@@ -167,9 +167,9 @@ function inline(any: Token, depth: number): ComponentChildren {
 
 const schemes = ['http:', 'https:', 'mailto:']
 
-/** Undefined: the address is none on the web. */
+/** Undefined if the address is not a web address. */
 function link(href: string, content: ComponentChildren) {
-  // Without a base: what leads to a place of this page or this service is none of the model's.
+  // Without a base, because a model must not link to parts of this page or service.
   const url = URL.parse(href)
   if (url === null || !schemes.includes(url.protocol)) return undefined
   return (

@@ -1,20 +1,20 @@
 import { visibleLines } from '../../core/text/visible.ts'
 
-/** Characters that a browser lays out at once. */
+/** Number of characters that a browser lays out at once. */
 const blockOfText = 10_000
-/** Characters that are shown at first, and by each click. */
+/** Number of characters shown at first, and per click. */
 const firstPage = 200_000
 const nextPage = 1_000_000
 
-/** A long text, shown in parts as far as it is wanted; only what is in view is laid out. */
+/** A long text, shown in parts on request. Only the visible part is laid out. */
 export class TextBlocks {
   #text
   #more = document.createElement('button')
   #shown = 0
-  /** Where each block begins. */
+  /** The blocks with their start positions. */
   #blocks: { start: number; element: HTMLElement }[] = []
 
-  /** It is put into `place`, behind what is there. */
+  /** Appends the text to `place`. */
   constructor(text: string, place: HTMLElement) {
     this.#text = text
     this.#more.type = 'button'
@@ -24,7 +24,7 @@ export class TextBlocks {
     this.#show(firstPage)
   }
 
-  /** Where a part of the text is on the page; what is before it is shown as well. */
+  /** The range of a part of the text on the page. Shows everything before it as well. */
   rangeOf(start: number, end: number) {
     this.#show(end)
     const range = new Range()
@@ -34,12 +34,12 @@ export class TextBlocks {
     return range
   }
 
-  /** Shows all of it, a part at a time. */
+  /** Shows the whole text, part by part. */
   *all() {
     while (this.#shown < this.#text.length) yield this.#show(this.#shown + 10 * blockOfText)
   }
 
-  /** At least as far as `end`. */
+  /** Shows the text at least up to `end`. */
   #show(end: number) {
     const wanted = Math.min(this.#text.length, end)
     while (this.#shown < wanted) {
@@ -57,15 +57,15 @@ export class TextBlocks {
   }
 }
 
-/** Where a block of a long text ends: behind a line, or at least behind a word, where there is one. */
+/** The end of a block in a long text: after a line, or else after a word, if possible. */
 export function endOfBlock(text: string, start: number, most: number) {
   const longest = start + most
   if (longest >= text.length) return text.length
   const least = start + most / 2
-  // Only here: the last of a character may be at the text's beginning.
+  // Only in this piece: the last line break of the whole text may be far behind.
   const piece = text.slice(start, longest)
   const ends = ['\n', ' '].map((border) => start + piece.lastIndexOf(border) + 1)
   const end = ends.find((at) => at > least) ?? longest
-  // Not within a character of two.
+  // Not between the halves of a surrogate pair.
   return /[\ud800-\udbff]/.test(text[end - 1] ?? '') ? end - 1 : end
 }

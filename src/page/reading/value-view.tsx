@@ -7,12 +7,12 @@ import { isWithin, previewOf } from './json-nodes.ts'
 import { JsonTree } from './json-tree.tsx'
 import { isShort, LongText } from './long-text.tsx'
 
-/** Values and characters of JSON that is shown without folding. */
+/** Maximum size of JSON that is shown without folding. */
 const few = { values: 60, characters: 1_200 }
 
 /**
- * What a tool was given or gave, or what a model was sent: JSON laid out, or folded where it is long; text as it is. `label`: what it is, for
- * those who can't see where it stands.
+ * Shows the input or output of a tool or model: JSON formatted, or as a tree if it is long; text unchanged. `label` describes it for screen
+ * readers.
  */
 export function ValueView({ value, label }: { value: unknown; label: string }) {
   if (typeof value !== 'string') return <JsonView value={value} label={label} />
@@ -25,7 +25,7 @@ export function ValueView({ value, label }: { value: unknown; label: string }) {
   )
 }
 
-/** A text that looks like JSON, and may be none. */
+/** Shows a text that looks like JSON but may not be. */
 function JsonText({ text, label, isLong = false }: { text: string; label: string; isLong?: boolean }) {
   const parsed = useMemo(() => {
     try {
@@ -54,7 +54,7 @@ function JsonView({ value, label }: { value: unknown; label: string }) {
   )
 }
 
-/** Told when their element comes near the view. */
+/** Callbacks for elements that come near the visible part of the page. */
 const waiting = new WeakMap<Element, () => void>()
 const nearView = new IntersectionObserver(
   (seen) => {
@@ -67,7 +67,10 @@ const nearView = new IntersectionObserver(
   { rootMargin: '400px' },
 )
 
-/** What is made when its place comes near the view, with `first` there until then: of the calls of a long run, hardly any is ever looked at. */
+/**
+ * Renders `children` when they come near the visible part of the page, and `first` until then. Hardly any of the calls of a long run are
+ * ever looked at.
+ */
 function WhenNear({ first, children }: { first: ComponentChildren; children: ComponentChildren }) {
   const box = useRef<HTMLDivElement>(null)
   const [isNear, setIsNear] = useState(false)

@@ -5,7 +5,7 @@ import type { TimeScale } from './time-scale.ts'
 
 type Bar = [kind: string, from: number, to: number]
 
-/** A row's time, with what it waited for, as bars one upon the other. */
+/** The time of a row, including waits, as overlapping bars. */
 export function BarLane({ row, scale, now }: { row: Row; scale: TimeScale; now: number }) {
   return (
     <span class="bar-lane" aria-hidden="true">
@@ -14,7 +14,7 @@ export function BarLane({ row, scale, now }: { row: Row; scale: TimeScale; now: 
   )
 }
 
-/** A bar has nothing of its own: it is known by its place among the others. */
+/** A bar has no key of its own, only its position. */
 function drawn([kind, from, to]: Bar) {
   return <i class={kind} style={{ left: percent(from), width: percent(to - from) }} />
 }
@@ -46,7 +46,7 @@ function extentOf(rows: readonly Row[], now: number): [from: number, to: number]
   return to === 0 ? undefined : [from, to]
 }
 
-/** The last moment that is known. */
+/** The latest known time. */
 export function latest(spans: readonly Span[], pauses: readonly Stretch[]): number {
   const times = [...spans.flatMap(({ start = 0, end = 0 }) => [start, end]), ...pauses.map(({ from, to = 0 }) => Math.max(from, to))]
   return times.reduce((a, b) => Math.max(a, b), 0)

@@ -2,7 +2,7 @@ import { visibleLines } from '../../core/text/visible.ts'
 import { count, duration, money, short } from '../data/format.ts'
 import type { Span } from './spans.ts'
 
-/** A line of the time line: a span, or many calls of the same `tool` as one, with what is inside of it. */
+/** A row of the timeline: a span, or many calls of the same `tool` combined, with the rows inside it. */
 export interface Row {
   key: string
   span?: Span
@@ -10,16 +10,16 @@ export interface Row {
   parts: Row[]
   depth: number
   isFolded: boolean
-  /** How many rows it is, with those inside. */
+  /** The number of rows including those inside. */
   total: number
 }
 
-/** With more spans than these, what is inside of others is folded at first. */
+/** With more spans than this, nested ones are folded at first. */
 const mostUnfolded = 60
-/** So many calls of the same tool, one after the other, are one row. */
+/** Number of consecutive calls of the same tool that are combined into one row. */
 const fewestInGroup = 8
 
-/** Calls of the same tool one after the other, where they are many, as one row. */
+/** Combines consecutive calls of the same tool into one row if there are many. */
 function grouped(rows: readonly Row[], depth: number): Row[] {
   const found: Row[] = []
   for (let at = 0; at < rows.length; ) {
@@ -38,7 +38,7 @@ function grouped(rows: readonly Row[], depth: number): Row[] {
   return found
 }
 
-/** `folded` is what somebody has folded or unfolded, by the keys of the rows. */
+/** `folded`: what the user has folded or unfolded, by the keys of the rows. */
 export function treeOf(all: readonly Span[], folded: ReadonlyMap<string, boolean>): Row[] {
   const keys = new Set(all.map(({ key }) => key))
   const inside = Map.groupBy(all, ({ parent }) => (keys.has(parent) ? parent : ''))
@@ -50,12 +50,12 @@ export function treeOf(all: readonly Span[], folded: ReadonlyMap<string, boolean
     const total = parts.reduce((sum, part) => sum + part.total, 1)
     return { key: span.key, span, parts, depth, total, isFolded: folded.get(span.key) ?? (isLong && parts.length > 0) }
   }
-  // Of what is known from the result alone, the first turns may have been added last.
+  // Turns that are only known from the result may have been added last.
   const top = (inside.get('') ?? []).sort((a, b) => (a.start ?? Infinity) - (b.start ?? Infinity))
   return top.map((span) => rowOf(span, 0))
 }
 
-/** Rows in their order, without what is folded or filtered away. */
+/** The rows in order, without folded and filtered ones. */
 export function shownOf(tree: readonly Row[], { text, isProblems }: { text: string; isProblems: boolean }): Row[] {
   const wanted = text.trim().toLowerCase()
   if (wanted === '' && !isProblems) return unfolded(tree)
@@ -73,7 +73,7 @@ function unfolded(rows: readonly Row[]): Row[] {
   return rows.flatMap((row) => (row.isFolded ? [row] : [row, ...unfolded(row.parts)]))
 }
 
-/** A row, and all that is inside of it. */
+/** A row and all rows inside it. */
 export function withParts(row: Row): Row[] {
   return [row, ...row.parts.flatMap(withParts)]
 }
@@ -83,7 +83,7 @@ export function nameOf({ span, tool, total }: Row): string {
   return span.kind === 'call' ? visibleLines(span.name) : `Turn ${span.iteration}`
 }
 
-/** What of a row is folded away. */
+/** Describes what is folded in a row. */
 export function insideOf({ span, parts, isFolded, total }: Row): string {
   if (!isFolded || total < 2) return ''
   const problems = problemsIn(parts)
@@ -104,7 +104,7 @@ function isProblem({ state, retries }: Span): boolean {
   return state === 'failed' || state === 'rejected' || retries.length > 0
 }
 
-/** What is searched. */
+/** The text that is searched. */
 function textOf({ name, finish, text, args }: Span): string {
   const asked = typeof args === 'string' ? args : (JSON.stringify(args) ?? '')
   return `${name}\n${finish}\n${asked.slice(0, 10_000)}\n${text().slice(0, 10_000)}`.toLowerCase()

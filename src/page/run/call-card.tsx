@@ -36,13 +36,13 @@ interface Link {
 
 export interface CallCardProps {
   call: PlacedCall
-  /** Where the run it belongs to is shown. Default: it is shown there. */
+  /** Returns a link to the call's run. Default: no link, because the run itself is shown. */
   linkTo?: (call: PlacedCall) => Link
-  /** What waits is shown beside it with its arguments, which are not said twice. Default false. */
+  /** Whether the decision is requested next to the card, which then leaves out the arguments. Default false. */
   asks?: boolean
 }
 
-/** A tool call as a card: its name, how it stands, its arguments and its result. */
+/** A tool call as a card: its name, state, arguments and result. */
 export function CallCard({ call: placed, linkTo, asks = false }: CallCardProps) {
   const { call, within, depth } = placed
   const { tool, waitsFor, args, progress, durationMs } = call
@@ -58,12 +58,12 @@ interface CardProps
     Pick<PlacedCall, 'within' | 'depth'>,
     Pick<CallView, 'tool' | 'waitsFor' | 'args' | 'progress' | 'result' | 'durationMs'> {
   state: CallState
-  /** When it began to run or to wait. */
+  /** When it started to run or wait. */
   since: number | undefined
   asks: boolean
 }
 
-/** Drawn anew only if one of its values has changed: a call stays the same object. */
+/** Re-renders only if one of its values has changed, because a call stays the same object. */
 const Card = memo(({ href, words: linkWords, asks, state, args, progress, result, ...call }: CardProps) => {
   const [tool, within] = [visibleLines(call.tool), visibleLines(call.within)]
   const outcome = result === '' && state === 'ok' ? '(empty)' : result

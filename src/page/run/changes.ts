@@ -1,8 +1,8 @@
 import { batch, signal } from '@preact/signals'
 
-/** Changes come in bursts: what shows them is drawn once for all of one. */
+/** Changes come in bursts: the page is updated once per burst. */
 const burstMs = 60
-/** Where drawing takes long, it rests so many times longer, up to a bound: what comes meanwhile is taken in. */
+/** If drawing takes long, the pause is this many times longer, up to a limit. Changes are collected meanwhile. */
 const restPerDrawing = 2
 const longestRestMs = 200
 
@@ -10,22 +10,22 @@ const changed = new Set<Changes>()
 let telling: number | undefined
 let pauseMs = burstMs
 
-/** Tells those who look at something large of its changes. */
+/** Notifies components that show something large of its changes. */
 export class Changes {
   #count = signal(0)
 
-  /** The component that is being drawn is drawn anew after a change. */
+  /** Makes the current component re-render after a change. */
   watch(): void {
     this.#count.value
   }
 
-  /** Something has changed. */
+  /** Reports a change. */
   tell(): void {
     changed.add(this)
     if (telling === undefined) telling = setTimeout(tellAll, pauseMs)
   }
 
-  /** Draws what looks at it. */
+  /** Re-renders the components. */
   draw(): void {
     this.#count.value++
   }
@@ -38,7 +38,7 @@ function tellAll(): void {
     for (const one of changed) one.draw()
   })
   changed.clear()
-  // Behind the frame in which it is drawn.
+  // After the frame in which it is drawn.
   requestAnimationFrame(() => {
     setTimeout(() => {
       pauseMs = Math.min(Math.max(burstMs, restPerDrawing * (performance.now() - began)), longestRestMs)

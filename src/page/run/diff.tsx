@@ -7,7 +7,7 @@ import { scrollable } from '../ui/scrollable.ts'
 const marks = { same: ' ', gone: '-', new: '+' }
 const words = { same: '', gone: 'removed: ', new: 'added: ' }
 
-/** Lines around a change, and characters of a line, where what is the same is folded. */
+/** Context lines around a change, and characters per line, if equal lines are folded. */
 const around = 3
 const mostOfLine = 2_000
 const mostRows = 300
@@ -18,13 +18,13 @@ interface DiffProps {
   label: string
 }
 
-/** Two values as JSON, the second shown by what is different from the first: whole. */
+/** Shows how a JSON value differs from another one, completely. */
 export function Diff({ before, after, label }: DiffProps) {
   const lines = useMemo(() => linesOf(before, after), [before, after])
   return <Block label={label} rows={lines} />
 }
 
-/** The same for what may be long: of what is the same, what is next to a change. */
+/** The same for values that may be long: folds equal lines except next to a change. */
 export function FoldedDiff({ before, after, label }: DiffProps) {
   const rows = useMemo(() => folded(linesOf(before, after)), [before, after])
   const [most, setMost] = useState(mostRows)

@@ -9,20 +9,20 @@ import type { Decision, Run } from '../types.ts'
 import { Spans } from './spans.ts'
 import { Steps } from './steps.ts'
 
-/** Everything that is shown of one run, kept up to date by its events. */
+/** Everything shown of one run, kept up to date by its events. */
 export class FollowedRun {
   readonly steps = new Steps()
   readonly spans = new Spans()
-  /** What is known of it besides what is listed. */
+  /** The run without its result. */
   readonly summary = signal<Run | undefined>(undefined)
-  /** The run with its result, where it has one. */
+  /** The run with its result, if there is one. */
   readonly run = signal<RunWithResult | undefined>(undefined)
-  /** What it waits for just now. */
+  /** What it waits for now. */
   readonly items = signal<readonly Item[]>([])
   readonly decisions = signal<readonly Decision[]>([])
-  /** The result is that of the run as it stands, and it is over. */
+  /** Whether the run has ended, and the result is its final one. */
   readonly isOver = signal(false)
-  /** It is not stored any more. */
+  /** Whether it is no longer stored. */
   readonly isGone = signal(false)
   #id
   #live
@@ -32,13 +32,13 @@ export class FollowedRun {
     this.#live = live
   }
 
-  /** Begins to follow the run; the function ends that. */
+  /** Starts to follow the run. Returns a function that stops it. */
   follow(): () => void {
     let isClosed = false
     const follower = new RunFollower(this.#id, this.#live, {
       onEvent: (event, view) => {
         if (event.type === 'RUN_START' || event.type === 'MODEL_START') this.isOver.value = false
-        // Only then: what shows them is drawn anew for another list, be it as empty.
+        // Only if needed: a new list makes its component re-render, even an empty one.
         if (event.type !== 'DECISION_NEEDED' && this.items.value.length > 0) this.items.value = []
         this.steps.take(view, event)
         this.spans.take(view)
@@ -57,7 +57,7 @@ export class FollowedRun {
     }
   }
 
-  /** One of any age is asked for, whatever is listed; the decisions on one that goes on besides, as it tells them only at its end. */
+  /** Requests a run of any age, whatever is listed, and for a running one also its decisions, which events only report at the end. */
   async #ask(isUnknown: () => boolean): Promise<void> {
     const id = encodeURIComponent(this.#id)
     const [summary]: Run[] = (await ask(`v1/runs?output=short&id=${id}`)).data
@@ -69,7 +69,7 @@ export class FollowedRun {
     if (isUnknown()) this.decisions.value = run.decisions ?? []
   }
 
-  /** It waits, or is over. */
+  /** The run waits or has ended. */
   #end(run: RunWithResult, view: RunView): void {
     const { result, decisions = [], ...summary } = run
     this.#live.learn(summary)

@@ -3,7 +3,7 @@ import type { Run } from '../types.ts'
 
 type Standing = Pick<Run, 'status' | 'stopReason'>
 
-/** How a run stands, in a word. */
+/** The state of a run in a word. */
 export function RunBadge({ run }: { run: Standing }) {
   const words = run.status === 'ended' ? ending(run.stopReason) : run.status
   return <span class={`badge ${kindOf(run)}`}>{words}</span>

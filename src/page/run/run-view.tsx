@@ -15,7 +15,7 @@ import { RunBadge } from './run-badge.tsx'
 import { Timeline } from './timeline.tsx'
 import { Waterfall } from './waterfall.tsx'
 
-/** One run: what was asked, everything that happened, what it waits for, and ways to steer it. For another `id` it takes another `key`. */
+/** One run: its input, everything that happened, what it waits for, and ways to steer it. Use another `key` for another `id`. */
 export function RunView({ id }: { id: string }) {
   const live = useLive()
   const followed = useMemo(() => new FollowedRun(id, live), [id, live])
@@ -26,7 +26,7 @@ export function RunView({ id }: { id: string }) {
   useEffect(() => followed.follow(), [followed])
   const run = live.run(id) ?? followed.summary.value
   const status = run?.status
-  /** Resolves with whether it has worked; if not, it is said. */
+  /** Runs an action. Resolves with whether it succeeded; shows the error if not. */
   const attempt = async (action: () => Promise<unknown>) => {
     setFailure('')
     try {
@@ -171,7 +171,7 @@ function SteerForm({ errorId, send }: { errorId: string; send: (text: string) =>
     const written = text.trim()
     if (written === '' || isSending) return
     setIsSending(true)
-    // What has been written meanwhile is the next message.
+    // Text that was entered meanwhile is the next message.
     if (await send(written)) setText((now) => (now.trim() === written ? '' : now))
     setIsSending(false)
   }

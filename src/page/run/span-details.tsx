@@ -8,14 +8,14 @@ import type { Span } from './spans.ts'
 
 type MessageCall = NonNullable<Message['toolCalls']>[number]
 
-/** Messages of a request that are shown at once: the last ones. */
+/** Number of messages of a request shown at once: the last ones. */
 const mostMessages = 30
 
 interface SpanDetailsProps {
   span: Span
-  /** A span stays the same object: this says that it has changed. What is shown of it is read, and selected. */
+  /** Changes whenever the span does, which stays the same object. Avoids rendering in between, because its content is read and selected. */
   version: string
-  /** The run with its result, once it is there. */
+  /** The run with its result, once available. */
   run: RunWithResult | undefined
   runStart: number
 }
@@ -30,7 +30,7 @@ export const SpanDetails = memo(({ span, run, runStart }: SpanDetailsProps) => {
   )
 })
 
-/** Several may have the same name. */
+/** Several facts may have the same name. */
 function drawnFact([name, value]: Fact) {
   return (
     <div>
@@ -93,9 +93,7 @@ function TurnParts({ span: { runId, iteration, text: textOf }, run }: Pick<SpanD
   )
 }
 
-/**
- * What the model was sent for a turn, and what it answered, by the conversation in the result; undefined where they can't be told.
- */
+/** The request and response of a turn, according to the conversation in the result; undefined if unknown. */
 function conversationOf({ result }: RunWithResult, iteration: number): { request: Message[]; response: Message } | undefined {
   const { messages = [], newMessages = [], steps = [] } = result ?? {}
   const answers = newMessages.filter(({ role }) => role === 'assistant')
@@ -107,7 +105,7 @@ function conversationOf({ result }: RunWithResult, iteration: number): { request
   return response && { request: messages.slice(0, at), response }
 }
 
-/** Messages have no ids, and stay in their order. */
+/** Messages have no ids, and keep their order. */
 function drawnMessage({ role, content, toolCalls = [], reasoning }: Message) {
   const text = messageText(content)
   return (

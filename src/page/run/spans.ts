@@ -4,56 +4,56 @@ import type { RunWithResult } from '../data/follow-run.ts'
 import type { Usage } from '../types.ts'
 import { Changes } from './changes.ts'
 
-/** A model turn or a tool call, as a bar on the run's time line. Times are in milliseconds since 1970. */
+/** A model turn or a tool call, as a bar on the run's timeline. Times are in milliseconds since 1970. */
 export interface Span {
   key: string
   kind: 'turn' | 'call'
   runId: string
-  /** The key of the span it belongs to; `''`: none is known. */
+  /** The key of the span that contains it; `''` if unknown. */
   parent: string
   iteration: number
-  /** Of the tool, or of the model. */
+  /** The name of the tool or model. */
   name: string
-  /** Of the call. */
+  /** The id of the call. */
   id: string
-  /** Undefined: not known yet. */
+  /** Undefined if not known yet. */
   start: number | undefined
-  /** Undefined: it goes on. */
+  /** Undefined while it runs. */
   end: number | undefined
   state: Exclude<CallState, 'writing'>
   firstToken: number | undefined
   retries: { at: number; words: string }[]
-  /** Times in which it waited for somebody, or for its turn. */
+  /** Times in which it waited for a decision, or for its turn. */
   waits: Stretch[]
   usage: Usage | undefined
-  /** Why the model stopped, or how the call ended, or what it waits for. */
+  /** Why the model stopped, how the call ended, or what it waits for. */
   finish: string
   args: unknown
-  /** What the model said, or what the tool gave. */
+  /** The text of the model, or the result of the tool. */
   text(): string
-  /** Its start is worked out from how long it took: what told of it is not stored any more. */
+  /** Whether the start is calculated from the duration, because its event is no longer stored. */
   isGuess: boolean
 }
 
-/** Spans of one run; of more, those that come later are not shown. */
+/** Maximum number of spans of a run; later ones are not shown. */
 const mostSpans = 5_000
 
-/** The time line of a run, from the view of it, and from its result where no event has told. */
+/** The timeline of a run, from its view, and from its result if events are missing. */
 export class Spans {
   #changes = new Changes()
   #view: RunView = emptyRunView()
-  /** By key: a span stays the same object. */
+  /** By key. A span stays the same object. */
   #spans: Map<string, Span> = new Map()
   #isCurrent = true
   #result: RunWithResult | undefined
-  /** What the agents inside of calls have used, by the result. */
+  /** The usage of nested agents, according to the result. */
   #usage: Map<string, Usage> = new Map()
-  /** Whether the last event told of something that goes on. */
+  /** Whether the run was running at the last event. */
   isLive = false
-  /** How many there are besides those that are kept. */
+  /** Number of spans that are not kept. */
   left = 0
 
-  /** All of them; a component that reads them is drawn anew when they have changed. */
+  /** All spans. A component that reads them re-renders when they change. */
   get all(): Span[] {
     this.#changes.watch()
     if (!this.#isCurrent) {
@@ -70,25 +70,25 @@ export class Spans {
     return created === undefined ? this.#view.startedAt : Math.min(this.#view.startedAt ?? created, created)
   }
 
-  /** Undefined while it goes on. */
+  /** Undefined while the run continues. */
   get end(): number | undefined {
     const { status, finishedAt } = this.#result ?? {}
     return this.#view.endedAt ?? (status === 'ended' && finishedAt !== undefined ? Date.parse(finishedAt) : undefined)
   }
 
-  /** Pauses of the run itself: it waits for somebody, and nothing works. */
+  /** Pauses of the run itself, in which it waits for somebody and nothing works. */
   get pauses(): Stretch[] {
     return this.#view.pauses
   }
 
-  /** The view has taken an event in. */
+  /** Called after the view has handled an event. */
   take(view: RunView): void {
     this.#view = view
     this.isLive = view.status === 'running'
     this.#change()
   }
 
-  /** The run waits, or is over: what its result says, for what no event has told. */
+  /** The run waits or has ended: adds what its result says and no event has. */
   fill(view: RunView, run: RunWithResult): void {
     this.#view = view
     this.#result = run
@@ -112,13 +112,13 @@ export class Spans {
     this.#changes.tell()
   }
 
-  /** `outside`: the key of the call that it is inside of. */
+  /** `outside`: the key of the call that contains the run. */
   #addRun(run: RunView, outside: string): void {
     for (const turn of run.turns) {
       if (turn.startedAt !== undefined || turn.firstTokenAt !== undefined || turn.endedAt !== undefined) this.#addTurn(run, turn, outside)
       for (const part of turn.parts) if (part.type === 'call') this.#addCall(run, part.call)
     }
-    // What no event of their own has told of.
+    // Calls without any event of their own.
     for (const call of run.calls.values()) if (call.iteration === undefined) this.#addCall(run, call)
   }
 
@@ -174,7 +174,7 @@ export class Spans {
 
 type Result = NonNullable<RunWithResult['result']>
 
-/** Tells the view of a turn as its result does, if it does not know how that ended. `after`: when it can have begun. Returns when it ended. */
+/** Adds the end of a turn to the view from its result, if it is unknown. `after`: the earliest possible start. Returns the end. */
 function fillTurn(view: RunView, known: TurnView | undefined, result: NonNullable<Result['steps']>[number], after: number): number {
   const { iteration, durationMs, timeToFirstTokenMs, ...step } = result
   const time = known?.endedAt ?? (known?.startedAt ?? after) + durationMs

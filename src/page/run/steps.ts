@@ -3,49 +3,51 @@ import { isVoid, type PlacedCall, placeCall, placedCall } from '../data/calls.ts
 import { count } from '../data/format.ts'
 import { Changes } from './changes.ts'
 
-/** More than anybody reads of one run; the oldest give way. */
+/** Maximum number of steps; the oldest are dropped. */
 const mostSteps = 300
-/** Steps that come on the page at once: to make very many would keep it from answering. */
+/** Number of steps added to the page at once, so that it keeps responding. */
 const mostAtOnce = 10
 
-/** What is shown of a run, one below the other. */
+/** A step of a run; steps are shown below each other. */
 export type Step = { key: number } & (
   | { kind: 'turn'; turn: TurnView }
-  /** `runId`: the run that it was asked, where that is shown elsewhere. */
+  /** `runId`: the run that received it, if that is shown elsewhere. */
   | { kind: 'user'; text: string; runId?: string }
   | Said
   | { kind: 'note'; text: string; isError: boolean }
   | { kind: 'call'; call: PlacedCall }
 )
 type Text = TurnPart & { text: string }
-/** Of a text that was cut off and continued, each turn has a part. `turn`: the last of them; undefined: it is the answer of a run that is over. */
+/**
+ * If a text was cut off and continued, each turn has a part. `turn`: the last of them; undefined for the answer of a run that has ended.
+ */
 type Said = { kind: 'assistant' | 'reasoning'; texts: Text[]; turn: TurnView | undefined }
 type Kinds = Step extends infer Each ? (Each extends Step ? Omit<Each, 'key'> : never) : never
 
-/** What happens in one run, or in a conversation. Bounded, whatever comes. */
+/** What happens in a run or a conversation. Limited in size. */
 export class Steps {
   #changes = new Changes()
   #steps: Step[] = []
   #question: string | undefined
   #dropped = 0
-  /** The key of the last step, and of the last that is shown. */
+  /** The keys of the last step, and of the last one that is shown. */
   #last = 0
   #lastShown = 0
-  /** Turns that have a step of their own, and of each turn, how many parts are among the steps. */
+  /** Turns that have their own step, and the number of parts of each turn that are among the steps. */
   #begun: WeakSet<TurnView> = new WeakSet()
   #listed: WeakMap<TurnView, number> = new WeakMap()
   #turnOf: WeakMap<Text, TurnView> = new WeakMap()
   #ofCalls: WeakSet<CallView> = new WeakSet()
   #hasTurns
 
-  /** `hasTurns`: every request of the model is a step. */
+  /** `hasTurns`: every model request is a step. */
   constructor({ hasTurns = true }: { hasTurns?: boolean } = {}) {
     this.#hasTurns = hasTurns
   }
 
   /**
-   * What to show now; the component that is being drawn is drawn anew when that changes. `question` is what the run was asked, above all else; of
-   * very many steps the oldest are `dropped`.
+   * Returns what to show now; the current component re-renders when that changes. `question` is the input of the run, shown first;
+   * `dropped` is the number of oldest steps that are not shown.
    */
   toShow(): { question: string | undefined; dropped: number; steps: readonly Step[] } {
     this.#changes.watch()
@@ -56,7 +58,7 @@ export class Steps {
     return { question: this.#question, dropped: this.#dropped, steps: left > 0 ? this.#steps.slice(0, -left) : this.#steps }
   }
 
-  /** An event that the view has taken in. Of a run inside a call, its own calls are shown; what it says is that call's affair. */
+  /** Handles an event that the view has handled. Shows the calls of a nested run, but not its text. */
   take(view: RunView, event: RunEvent): void {
     const { type, meta } = event
     if (type === 'MODEL_START' || type === 'MODEL_RETRY') this.#dropVoid(view, meta.iteration)
@@ -77,7 +79,7 @@ export class Steps {
     this.#changes.tell()
   }
 
-  /** The answer of a run that is over, from its result: whole, whatever of its events is there. */
+  /** Adds the answer of a run that has ended, from its result: complete, whatever events are stored. */
   answer(text: string): void {
     if (text === '') return
     const last = this.#steps.findLast(({ kind }) => kind !== 'note' && kind !== 'reasoning')
@@ -87,17 +89,17 @@ export class Steps {
     this.#changes.tell()
   }
 
-  /** Events that can't be had any more. */
+  /** Adds a note on events that are no longer available. */
   gap(events: number): void {
     this.note(`${count(events, 'event')} ${events === 1 ? 'is' : 'are'} no longer stored`)
   }
 
-  /** What is to be known besides. */
+  /** Adds a note. */
   note(text: string, isError = false): void {
     this.#add({ kind: 'note', text, isError })
   }
 
-  /** What is new in the turn of an event. */
+  /** Adds what is new in the turn of an event. */
   #list(view: RunView, { type, meta }: RunEvent): void {
     const turn = view.turns.findLast(({ iteration }) => iteration === meta.iteration)
     if (turn === undefined) return
@@ -129,7 +131,7 @@ export class Steps {
     } else this.#add({ kind, texts: [part], turn })
   }
 
-  /** A response that was being said broke off, and begins again. */
+  /** Drops the text of a response that broke off and starts again. */
   #dropVoid(view: RunView, iteration: number): void {
     this.#steps = this.#steps.filter((step) => {
       if (step.kind === 'call') return !isVoid(step.call)

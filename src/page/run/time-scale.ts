@@ -1,16 +1,16 @@
 import type { Stretch } from '../../core/runs/index.ts'
 
-/** Of the time in which something was done. */
+/** The width of a pause on the timeline, as a share of the working time. */
 const pauseShare = 0.08
 
-/** Where moments are on a time line, from 0 to 1, and which parts of it are pauses. */
+/** Positions of times on a timeline, from 0 to 1, and its pauses. */
 export interface TimeScale {
   at(time: number): number
   gaps: { at: number; width: number; ms: number }[]
   workMs: number
 }
 
-/** A time line of which long pauses take only a little: waiting for somebody for an hour must not hide what took a second. */
+/** Creates a timeline on which long pauses take little space: an hour of waiting must not hide what took a second. */
 export function timeScale({ start, end, pauses }: { start: number; end: number; pauses: readonly Stretch[] }): TimeScale {
   const whole = Math.max(1, end - start)
   const known = pauses
@@ -18,7 +18,7 @@ export function timeScale({ start, end, pauses }: { start: number; end: number; 
     .filter(({ from, to }) => to > from)
   const paused = known.reduce((sum, { from, to }) => sum + to - from, 0)
   const workMs = Math.max(1, whole - paused)
-  /** What is left of a pause, in milliseconds of the line. */
+  /** The remaining length of each pause, in milliseconds of the timeline. */
   const shown = known.map(({ from, to }) => ({ from, to, width: Math.min(to - from, workMs * pauseShare) }))
   const total = Math.max(1, workMs + shown.reduce((sum, { width }) => sum + width, 0))
   const at = (time: number) => {

@@ -13,11 +13,11 @@ import { type TimeScale, timeScale } from './time-scale.ts'
 
 const SpanDetails = loaded(() => import('./span-details.tsx').then(({ SpanDetails }) => SpanDetails))
 
-/** Rows that are drawn at first. */
+/** Number of rows drawn at first. */
 const rowsAtFirst = 60
-/** Further ones, each time the last of them comes into view: the page has to answer while somebody scrolls. */
+/** Number of rows added whenever the last one comes into view: the page must respond while the user scrolls. */
 const rowsAtOnce = 20
-/** With fewer spans than these, nobody needs to search. */
+/** Minimum number of spans for a search field. */
 const leastSearched = 12
 const liveMs = 500
 
@@ -25,11 +25,11 @@ interface WaterfallProps {
   spans: Spans
   /** How the run stands: the events of one that is over tell of another time than now. */
   status: Run['status'] | undefined
-  /** The run with its result, once it is there. */
+  /** The run with its result, once available. */
   run: RunWithResult | undefined
 }
 
-/** The time line of a run: a bar for each model turn and each call, those of agents inside calls below them. */
+/** The timeline of a run: a bar for each model turn and call, with those of nested agents below. */
 export function Waterfall({ spans, status, run }: WaterfallProps) {
   const { all, start, pauses } = spans
   const [folded, setFolded] = useState<ReadonlyMap<string, boolean>>(new Map())
@@ -73,7 +73,7 @@ export function Waterfall({ spans, status, run }: WaterfallProps) {
   )
 }
 
-/** Draws the component anew as time goes on. */
+/** Re-renders the component as time passes. */
 function useTicks(isTicking: boolean): void {
   const [, tick] = useReducer((ticks: number) => ticks + 1, 0)
   useEffect(() => {
@@ -131,7 +131,7 @@ function Tools({ isHidden, filter, onFilter, children }: ToolsProps) {
   )
 }
 
-/** Of a line with pauses in it, only the ends are what they seem: it has none. */
+/** An axis. Has no labels if the timeline has pauses, because only its ends would be correct. */
 function Axis({ scale: { gaps, workMs } }: { scale: TimeScale }) {
   if (gaps.length > 0) return <div class="bars-axis" aria-hidden="true" />
   return (
@@ -157,7 +157,7 @@ interface BarsProps {
   onFold(row: Row): void
 }
 
-/** The first rows; further ones each time the last of them comes into view, without looking at those before them again. */
+/** The first rows, and more whenever the last one comes into view, without rendering earlier rows again. */
 function Bars({ rows, ...shared }: BarsProps) {
   const [most, setMost] = useState(rowsAtFirst)
   const showMore = useCallback(() => setMost((now) => now + rowsAtOnce), [])
@@ -209,7 +209,7 @@ function versionOf({ state, end, text }: Span): string {
   return `${state} ${end} ${text().length}`
 }
 
-/** `onNear`: the same function each time. */
+/** `onNear` must be a stable function. */
 function ListEnd({ left, onNear }: { left: number; onNear: () => void }) {
   const end = useRef<HTMLParagraphElement>(null)
   useEffect(() => {

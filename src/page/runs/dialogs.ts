@@ -1,7 +1,7 @@
 import type { Live } from '../data/live.ts'
 import { dropKeys, holdKeys } from '../ui/dialog.tsx'
 
-/* The dialogs about a run are loaded when one is opened, and there is one at a time, however often it is asked for. */
+/* The dialogs about a run are loaded on demand. Only one is open at a time. */
 
 /** Resolves when the dialog is closed. Throws an `ApiError`. */
 export function openExport(id: string): Promise<void> {

@@ -6,7 +6,7 @@ import { showDialog } from '../ui/dialog.tsx'
 import { scrollable } from '../ui/scrollable.ts'
 import { curlOf } from './run-start.ts'
 
-/** A stored run to take along: as a file with everything that is kept of it, or as the request that starts it again. Throws an `ApiError`. */
+/** Exports a stored run: as a file with everything stored about it, or as the request that starts it again. Throws an `ApiError`. */
 export async function exportDialog(id: string): Promise<void> {
   const run: RunWithResult = await ask(`v1/runs/${encodeURIComponent(id)}`)
   await showDialog((close) => <ExportForm run={run} close={close} />, { labelledBy: 'export-title' })

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 
 export interface Filters {
   q: string
-  /** By what is asked of the service: `status=…`, `stopReason=…` or `process=…`. */
+  /** A query parameter of the service: `status=…` or `stopReason=…`. */
   state: string
   model: string
   hours: string
@@ -10,14 +10,14 @@ export interface Filters {
   cost: string
 }
 
-/** How long nothing has to be typed before it is searched, in milliseconds. */
+/** How long typing must pause before the search starts, in milliseconds. */
 export const typingMs = 200
 const hourMs = 3_600_000
 const none: Filters = { q: '', state: '', model: '', hours: '', cost: '' }
 
-/** What runs are filtered by; it stays while other views are looked at. */
+/** The filters, which stay while other views are shown. */
 export const filters = signal(none)
-/** The same as the list shows it: what is being typed comes later. */
+/** The filters as applied to the list, which follow typing with a delay. */
 export const listed = signal(none)
 
 let typing: number | undefined
@@ -34,7 +34,7 @@ export function clearFilters(): void {
   filterBy(none)
 }
 
-/** As the service is asked; only what is filtered by. */
+/** Query parameters for the service, without empty ones. */
 export function queryOf({ q, state, model, hours, cost }: Filters): Record<string, string> {
   const [kind = '', value = ''] = state.split('=')
   const after = hours === '' ? '' : new Date(Date.now() - Number(hours) * hourMs).toISOString()

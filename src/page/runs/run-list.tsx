@@ -10,10 +10,10 @@ import { RunRow } from './run-row.tsx'
 
 const FirstRun = loaded(() => import('../overview/first-run.tsx').then(({ FirstRun }) => FirstRun))
 
-/** Before its end is in view, more of the list is loaded. */
+/** How far before its end more of the list is loaded. */
 const aheadOfEnd = '600px'
 
-/** All runs that fit the filters, the newest first: more of them as the end comes into view. */
+/** All runs that match the filters, newest first. Loads more as the end comes into view. */
 export function RunListPane({ selected, hrefOf }: { selected: string | undefined; hrefOf(id: string): string }) {
   const { list, isBegun } = useRunList(listed.value)
   const { runs, hasMore, error } = list
@@ -55,7 +55,7 @@ export function RunListPane({ selected, hrefOf }: { selected: string | undefined
   )
 }
 
-/** The runs that fit. `isBegun`: the list shows what the service has said. */
+/** The matching runs. `isBegun`: the list shows a response of the service. */
 function useRunList(filters: Filters): { list: RunList; isBegun: boolean } {
   const live = useLive()
   const [changes, draw] = useReducer((count: number) => count + 1, 0)

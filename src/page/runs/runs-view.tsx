@@ -6,13 +6,13 @@ import { Activity } from './activity.tsx'
 import { comparedIn, compareHref, runHref } from './addresses.ts'
 import { RunListPane } from './run-list.tsx'
 
-/** All runs beside what they do now, or beside one of them, or two that are compared. */
+/** All runs next to their current activity, one of them, or two that are compared. */
 export function RunsView({ param }: { param: string | undefined }) {
   useTitle('Runs')
   const element = useRef<HTMLDivElement>(null)
   const side = useRef<HTMLDivElement>(null)
   const compared = comparedIn(param)
-  // While a run is to be chosen, the list leads there.
+  // While a run is being chosen for a comparison, the list links to that.
   const isChoosing = compared?.[1] === ''
   const hrefOf = (id: string) => {
     if (compared === undefined || !isChoosing) return runHref(id)

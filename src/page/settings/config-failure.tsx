@@ -1,13 +1,13 @@
 import { ApiError, messageOf, type Problem } from '../data/api.ts'
 import { lineOfPath } from '../data/yaml-lines.ts'
 
-/** Where the lines of problems are, and how one of them is shown. */
+/** The text with the problems, and a function that shows one of its lines. */
 interface Lines {
   text: string
   showLine(line: number): void
 }
 
-/** Why the file was not saved, or could not be read. */
+/** Says why the file was not saved, or could not be read. */
 export function Failure({ thrown, reload, ...lines }: Lines & { thrown: unknown; reload(): void }) {
   if (thrown instanceof ApiError && thrown.status === 412)
     return (
@@ -32,7 +32,7 @@ export function Failure({ thrown, reload, ...lines }: Lines & { thrown: unknown;
   return <p class="error-text">{messageOf(thrown)}</p>
 }
 
-/** `lines` undefined: they can't be found. */
+/** `lines` is undefined if they can't be found. */
 export function ProblemList({ problems, lines }: { problems: readonly Problem[]; lines?: Lines }) {
   return (
     <ul class="problems">
@@ -54,7 +54,7 @@ export function ProblemList({ problems, lines }: { problems: readonly Problem[];
   )
 }
 
-/** Lines that were refused. */
+/** The lines with errors. */
 export function badLines(thrown: unknown, text: string): ReadonlySet<number> {
   return new Set(thrown instanceof ApiError ? thrown.problems.flatMap(({ path }) => lineOfPath(text, path) ?? []) : [])
 }

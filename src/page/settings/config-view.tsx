@@ -13,12 +13,12 @@ import { LineEditor, selectLine } from './line-editor.tsx'
 
 const hidden = '[redacted]'
 
-/** The text of the configuration file while somebody changes it. */
+/** The text of the configuration file during editing. */
 class ConfigText {
   readonly file = signal<ConfigFile | undefined>(undefined)
   readonly state = signal<ConfigState | undefined>(undefined)
   readonly text = signal('')
-  /** What was thrown where the file could not be read or written. */
+  /** The error of reading or writing the file. */
   readonly failure = signal<unknown>(undefined)
   readonly isSaving = signal(false)
   readonly isSaved = signal(false)
@@ -55,7 +55,7 @@ class ConfigText {
       const saved = await writeConfig({ text: sent }, file.value.etag)
       const written = text.value
       this.#take(saved)
-      // What has been written meanwhile is still to be saved.
+      // Text that was entered meanwhile is not saved yet.
       if (written !== sent) text.value = written
       announce('Saved')
       isSaved.value = true
@@ -72,10 +72,10 @@ class ConfigText {
     this.failure.value = undefined
   }
 
-  /** How the configuration stands now. */
+  /** Handles the current state of the configuration. */
   see(now: ConfigState): void {
     if (this.state.value === undefined || !isNewer(now, this.state.value)) return
-    // What somebody is writing is not taken away from them: saving it tells of the conflict.
+    // Does not overwrite what the user is writing: saving it reports the conflict.
     if (!this.isChanged) void this.load({ evenIfChanged: false })
     else {
       this.state.value = now
@@ -92,7 +92,7 @@ class ConfigText {
   }
 }
 
-/** The configuration file: how it stands, and its text to be changed. */
+/** The configuration file: its state, and its text for editing. */
 export function ConfigView() {
   useTitle('Configuration')
   const live = useLive()
@@ -105,7 +105,7 @@ export function ConfigView() {
     if (now !== undefined) config.see(now)
   }, [config, now])
 
-  // Where a path stands for several keys the service says so when it is saved.
+  // For a path that stands for several keys, the service reports the error on saving.
   const locked = new Set(file.value?.fileOnly.flatMap((path) => (path.includes('*') ? [] : linesOfPath(text.value, path))))
   return (
     <div class="column wide">
@@ -180,7 +180,7 @@ export function ConfigView() {
   )
 }
 
-/** Whether the service, or another process in its place, has read the file again since. */
+/** Whether the file has been read again since, by this process or another. */
 function isNewer(now: ConfigState, before: ConfigState): boolean {
   return now.loadedAt > before.loadedAt || (now.loadedAt === before.loadedAt && now.lastError?.at !== before.lastError?.at)
 }

@@ -6,7 +6,7 @@ import { openModelDialog } from './model-dialog.ts'
 import { TestResult, useModelTest } from './test-result.tsx'
 import type { ConfigEditing } from './use-config-file.ts'
 
-/** The model that answers, and what the configuration has to do with it. */
+/** The current model, and its relation to the configuration. */
 export function CurrentModel({ config, editing }: { config: Config; editing: ConfigEditing }) {
   const { told, test } = useModelTest()
   const { now, isNamed, isFixed } = useCurrent(config)
@@ -47,9 +47,9 @@ export function CurrentModel({ config, editing }: { config: Config; editing: Con
 
 interface Current {
   now: ServiceState['models'][number] | undefined
-  /** The configuration names one of its models. */
+  /** The configuration refers to one of its models by name. */
   isNamed: boolean
-  /** Chosen at the start, whatever the configuration says. */
+  /** The model was chosen at startup, whatever the configuration says. */
   isFixed: boolean
 }
 
@@ -60,7 +60,7 @@ export function useCurrent({ model, models = {} }: Config): Current {
   return { now, isNamed, isFixed: model !== undefined && now !== undefined && !isMadeOf(now, wanted) }
 }
 
-/** Whether a model is the one of an entry. */
+/** Whether a model is that of an entry. */
 function isMadeOf({ provider, model }: { provider: string; model: string }, entry: ModelEntry | undefined): boolean {
   const settings = settingsOf(entry)
   return settings.provider === provider && (!settings.model || settings.model === model)

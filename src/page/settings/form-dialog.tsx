@@ -10,27 +10,27 @@ export interface Field {
   kind?: 'text' | 'number' | 'select' | 'json' | 'checkbox'
   value: string
   hint?: string
-  /** Of a `select`. */
+  /** The options of a `select`. */
   options?: readonly (readonly [value: string, words: string])[]
   suggestions?: readonly string[]
   required?: boolean
 }
 
-/** What was given, by the names of the fields. */
+/** The entered values, by field name. */
 type Values = Record<string, string>
 
 export interface FormDialogOptions {
   title: string
   fields: Field[]
-  /** May reject: an `ApiError` with failing paths is shown next to the fields they name. */
+  /** Saves the values. If it rejects with an `ApiError`, the errors are shown next to the fields they name. */
   onSave(values: Values): Promise<void>
-  /** Which field a failing path is about. */
+  /** The field that an invalid path refers to. */
   fieldOfPath(path: string): string | undefined
   /** Tries the values without saving them. */
   test(values: Values): Promise<Told>
 }
 
-/** Asks for values in a dialog; Esc leaves it. */
+/** Asks for values in a dialog; Esc closes it. */
 export async function openFormDialog(options: FormDialogOptions): Promise<void> {
   await showDialog((close) => <DialogForm {...options} close={close} />, { labelledBy: 'form-dialog-title' })
 }
@@ -40,7 +40,7 @@ const nothing: Told = { text: '', kind: '' }
 function DialogForm({ title, fields, onSave, fieldOfPath, test, close }: FormDialogOptions & { close(): void }) {
   const form = useRef<HTMLFormElement>(null)
   const [given, setGiven] = useState<Values>(() => Object.fromEntries(fields.map(({ name, value }) => [name, value])))
-  /** What is wrong, by the names of the fields. */
+  /** The errors, by field name. */
   const [errors, setErrors] = useState<Values>({})
   const [failure, setFailure] = useState('')
   const [said, say] = useState(nothing)
@@ -57,7 +57,7 @@ function DialogForm({ title, fields, onSave, fieldOfPath, test, close }: FormDia
     const others = placed.filter(({ field }) => !isField(field)).map(({ words }) => words)
     setFailure(problems.length === 0 ? messageOf(thrown) : others.join('; '))
   }
-  /** One thing at a time; a button that is at work keeps the focus. */
+  /** One action at a time. A busy button keeps the focus. */
   const attempt = async (work: (values: Values) => Promise<void>) => {
     if (isBusy) return
     const values = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, value.trim()]))
@@ -126,7 +126,7 @@ function DialogForm({ title, fields, onSave, fieldOfPath, test, close }: FormDia
 interface FieldRowProps {
   field: Field
   value: string
-  /** `''`: nothing is wrong. */
+  /** `''` if there is no error. */
   error: string
   onChange(value: string): void
 }

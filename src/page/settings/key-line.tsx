@@ -1,6 +1,6 @@
 import { Fragment } from 'preact'
 
-/** Where a key is, and whether it is there. `isSet` undefined: not known. */
+/** Names the variables of a key, and whether one is set. `isSet` is undefined if unknown. */
 export function KeyLine({ variables, isSet }: { variables: readonly string[]; isSet: boolean | undefined }) {
   return (
     <p class="muted card-line key-line">

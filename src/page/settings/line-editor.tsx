@@ -4,19 +4,19 @@ import { useRef } from 'preact/hooks'
 interface LineEditorProps {
   editorRef: RefObject<HTMLTextAreaElement | null>
   id: string
-  /** The id of what says what is wrong. */
+  /** The id of the element that shows the errors. */
   describedBy: string
   text: string
   isDisabled: boolean
   isInvalid: boolean
-  /** Lines something is wrong with; the first is 0. */
+  /** Lines with errors, from 0. */
   bad: ReadonlySet<number>
   /** Lines that are read-only here. */
   locked: ReadonlySet<number>
   onInput(text: string): void
 }
 
-/** A text with numbers beside its lines. */
+/** A text field with line numbers. */
 export function LineEditor({ editorRef, id, describedBy, text, isDisabled, isInvalid, bad, locked, onInput }: LineEditorProps) {
   const numbers = useRef<HTMLPreElement>(null)
   const lines = Array.from(text.split('\n'), (_, at) => at)
@@ -55,7 +55,7 @@ export function LineEditor({ editorRef, id, describedBy, text, isDisabled, isInv
   )
 }
 
-/** Selects a line, and brings it into view. */
+/** Selects a line and scrolls it into view. */
 export function selectLine(editor: HTMLTextAreaElement | null, line: number): void {
   if (editor === null) return
   const lines = editor.value.split('\n')

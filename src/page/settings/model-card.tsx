@@ -34,7 +34,7 @@ export function ModelCard({ name, entry, config, editing }: { name: string; entr
         </h3>
         <p class="card-line">{describeModel(entry)}</p>
         {baseURL !== undefined && <p class="muted card-line">{String(baseURL)}</p>}
-        {/* A variable of its own that is not set would have made the configuration unusable. */}
+        {/* If its own variable were not set, the configuration would be invalid. */}
         {variable !== '' ? (
           <KeyLine variables={[variable]} isSet={true} />
         ) : (

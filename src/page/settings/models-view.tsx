@@ -11,7 +11,7 @@ import { ProviderCard } from './provider-card.tsx'
 import { openProviderDialog } from './provider-dialog.ts'
 import { type ConfigEditing, useConfigFile } from './use-config-file.ts'
 
-/** Which model answers, which others there are, and what providers they come from. */
+/** The current model, the other models, and their providers. */
 export function ModelsView() {
   useTitle('Models')
   const editing = useConfigFile()
@@ -101,7 +101,7 @@ function ModelsSection({ config, editing }: SectionProps) {
   )
 }
 
-/** The providers of a configuration, and behind them the built-in ones its models come from. */
+/** The providers of the configuration, followed by the built-in ones that its models use. */
 function ProvidersSection({ config, editing }: SectionProps) {
   const states = useLive().state?.providers ?? []
   const configured = Object.keys(config.providers ?? {})
@@ -126,7 +126,7 @@ interface ListProps {
   about: string
   verb: string
   onAdd(): void
-  /** Said where there are no cards. */
+  /** Shown if there are no cards. */
   none: string
   children: ComponentChildren[]
 }

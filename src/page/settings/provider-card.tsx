@@ -6,7 +6,7 @@ import type { ConfigEditing } from './use-config-file.ts'
 
 interface ProviderCardProps {
   name: string
-  /** Undefined: no model uses it yet. */
+  /** Undefined if no model uses it yet. */
   state: Provider | undefined
   config: Config
   editing: ConfigEditing

@@ -3,7 +3,7 @@ import { settingsOf } from '../data/model-settings.ts'
 import { testModel } from '../data/test-model.ts'
 import { openFormDialog } from './form-dialog.tsx'
 
-/** As the configuration has them. */
+/** The settings of a provider in the configuration. */
 export interface ProviderSettings {
   driver?: string
   baseURL?: string
@@ -21,7 +21,7 @@ export const drivers: readonly (readonly [value: string, words: string])[] = [
   ['google', 'Google Gemini'],
 ]
 
-/** Asks for the settings of a provider, and saves them. `name` undefined: a new one. */
+/** Asks for the settings of a provider, and saves them. `name` is undefined for a new one. */
 export function openProviderDialog(name: string | undefined, config: Config, save: Save): void {
   const settings: ProviderSettings = (name === undefined ? undefined : config.providers?.[name]) ?? {}
   const further = furtherSettings(settings)
@@ -70,7 +70,7 @@ export function openProviderDialog(name: string | undefined, config: Config, sav
   })
 }
 
-/** What the form has no field for. */
+/** Settings without a field in the form. */
 export function furtherSettings(settings: ProviderSettings | undefined): Record<string, unknown> {
   return Object.fromEntries(Object.entries(settings ?? {}).filter(([name]) => !ownFields.includes(name)))
 }

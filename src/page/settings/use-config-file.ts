@@ -5,7 +5,7 @@ import { type ConfigFile, readConfig, type Save, writeConfig } from '../data/con
 import { announce } from '../ui/announce.ts'
 import { useLive, useWhenConnected } from '../ui/live-context.ts'
 
-/** What came of the last change. `isConflict`: somebody else was quicker. */
+/** The result of the last change. `isConflict`: somebody else changed it first. */
 interface Saved {
   kind: 'good' | 'error'
   words: string
@@ -13,19 +13,19 @@ interface Saved {
 }
 
 export interface ConfigEditing {
-  /** Undefined: not there yet. */
+  /** Undefined until it is loaded. */
   file: ConfigFile | undefined
   saved: Saved | undefined
   dismiss(): void
-  /** Reads the file anew. */
+  /** Reads the file again. */
   reload(): Promise<void>
   /** Rejects with an `ApiError`. */
   save: Save
-  /** The same for a button: what goes wrong is told by `saved`. */
+  /** Like `save`, for a button: reports errors in `saved`. */
   saveNow: Save
 }
 
-/** The configuration, read anew when the service has loaded another one, and changed a section at a time. */
+/** The configuration, read again when the service has loaded another one, and changed section by section. */
 export function useConfigFile(): ConfigEditing {
   const live = useLive()
   const file = useSignal<ConfigFile | undefined>(undefined)
@@ -35,7 +35,7 @@ export function useConfigFile(): ConfigEditing {
     try {
       const isFirst = file.value === undefined
       file.value = await readConfig()
-      // Why it was not there before is over.
+      // The error of the earlier attempt no longer applies.
       if (isFirst) saved.value = undefined
     } catch (thrown) {
       saved.value = { kind: 'error', words: messageOf(thrown) }
@@ -45,7 +45,7 @@ export function useConfigFile(): ConfigEditing {
     if (file.value === undefined || loadedAt > file.value.state.loadedAt) void load()
   }, loadedAt)
   const saving = useRef<Promise<void>>(Promise.resolve())
-  /** One change after the other: each is made of what the one before it has left. */
+  /** One change after another, each based on the result of the previous one. */
   const save: Save = (change, words) => {
     const own = saving.current.then(() => saveOne(change, words))
     saving.current = own.catch(() => {})
@@ -58,7 +58,7 @@ export function useConfigFile(): ConfigEditing {
     file.value = await writeConfig({ config }, file.value.etag)
     saved.value = { kind: 'good', words }
     announce(words)
-    // What can't be asked for now will come with the next change.
+    // If the state can't be requested now, it arrives with the next change.
     await live.update().catch(() => {})
   }
   const saveNow: Save = (change, words) =>

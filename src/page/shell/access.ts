@@ -5,39 +5,39 @@ import { Live } from '../data/live.ts'
 import { forgetChat, forgetToken, keepToken, token } from '../data/session.ts'
 import { takeLinkCode } from './address.ts'
 
-/** What there is while somebody is signed in. */
+/** What exists while a user is signed in. */
 export interface Session {
   live: Live
   conversation: Conversation
 }
 
-/** How one may come in. `failure` is why the last try failed, `''` for none. */
+/** How to sign in. `failure` says why the last attempt failed, `''` if there was none. */
 export type SignIn = { by: 'token'; token: string; failure: string } | Link
 
-/** A link that was followed. */
+/** A sign-in link that was opened. */
 export interface Link {
   by: 'link'
   code: string
-  /** The token that the tab had, `''` for none: the service ends its session. */
+  /** The previous token of the tab, `''` for none: the service ends its session. */
   before: string
   failure: string
 }
 
-/** Undefined while it is being found out. */
+/** Undefined until it is known. */
 export const session = signal<Session | undefined>(undefined)
 export const signIn = signal<SignIn | undefined>(undefined)
 
-/** Goes up with every try to come in, and with leaving: what has begun before lets nobody in. */
+/** Increases with every attempt to sign in and on signing out, which cancels earlier attempts. */
 let turn = 0
 
-/** Comes in with the token that is kept. */
+/** Signs in with the stored token. */
 async function enter(): Promise<void> {
   const own = ++turn
   const live = new Live()
   try {
     await live.start()
   } catch (error) {
-    // A token that is refused has been forgotten by now; one that could not be tried may be good, and is tried again by the button.
+    // A refused token has been deleted by now. One that could not be tried may be valid, and the button tries it again.
     const kept = token()
     if (own === turn && kept !== null) leave({ by: 'token', token: kept, failure: messageOf(error) })
     return
@@ -47,7 +47,7 @@ async function enter(): Promise<void> {
   signIn.value = undefined
 }
 
-/** Ends what there was, and asks who it is. */
+/** Ends the session, and asks for a sign-in. */
 function leave(how: SignIn = { by: 'token', token: '', failure: '' }): void {
   turn++
   session.value?.conversation.close()
@@ -92,7 +92,7 @@ export async function signInByLink(link: Link): Promise<void> {
   }
 }
 
-/** A session of a link ends at the service as well; where that can't be told, it ends by itself. */
+/** Ends a link's session at the service. If that fails, it expires by itself. */
 function endSession(given: string): void {
   send('admin/api/session', { method: 'DELETE', as: given }).catch(() => {})
 }
@@ -104,8 +104,8 @@ export function signOut(): void {
 }
 
 /**
- * Asks whoever has followed a link to sign in by it; true: somebody has. A link is used up by the button, not by looking: programs that open
- * links in messages press none.
+ * Asks the user to sign in with a link, if one was opened. Returns whether there is one. Only the button uses the link up, because programs
+ * that open links in messages don't press buttons.
  */
 export function takeLink(): boolean {
   const code = takeLinkCode()
@@ -114,7 +114,7 @@ export function takeLink(): boolean {
   return true
 }
 
-/** Looks whether somebody is signed in, or has followed a link. */
+/** Checks whether the user is signed in, or has opened a link. */
 export function start(): void {
   whenSignedOut(() => leave({ by: 'token', token: '', failure: 'The token is no longer accepted.' }))
   if (takeLink()) return

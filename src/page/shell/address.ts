@@ -2,13 +2,13 @@ import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { type Place, places } from './places.ts'
 
-/** What the address names: a view, and what it is to show; `#/runs/ID`. */
+/** The view in an address, and what it should show: `#/runs/ID`. */
 export interface Address {
   place: Place['name']
   param: string | undefined
 }
 
-/** What is at no place of the page leads to the runs. */
+/** Unknown addresses show the runs. */
 function read(): Address {
   const [, wanted, id = ''] = location.hash.split('/')
   const place = places.find(({ name }) => name === wanted)?.name
@@ -16,7 +16,7 @@ function read(): Address {
   return { place, param: id === '' ? undefined : decoded(id) }
 }
 
-/** A part of an address, which anybody may have written. */
+/** Decodes a part of an address, which may be invalid. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part)
@@ -31,8 +31,8 @@ addEventListener('hashchange', () => {
 })
 
 /**
- * Takes the code of a sign-in link out of the address, so that nobody reads it there or goes back to it, and returns it; undefined: there is
- * none.
+ * Removes the code of a sign-in link from the address, so that nobody reads it there or goes back to it. Returns the code; undefined if
+ * there is none.
  */
 export function takeLinkCode(): string | undefined {
   const [, code] = /^#\/sign-in\/(.+)$/.exec(location.hash) ?? []
@@ -42,10 +42,10 @@ export function takeLinkCode(): string | undefined {
   return decoded(code)
 }
 
-/** Of the view that is shown: what the window is called. */
+/** The window title of the current view. */
 export const title = signal('')
 
-/** Says what the window is called while this view is shown. */
+/** Sets the window title while this view is shown. */
 export function useTitle(words: string): void {
   useEffect(() => {
     title.value = words

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { useLive } from '../ui/live-context.ts'
 
-/** What somebody has to see to, wherever they are: until it is over, or they close it. */
+/** Problems that need attention, in every view, until they are solved or dismissed. */
 export function Notices() {
   const config = useLive().state?.config
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set())
@@ -13,7 +13,7 @@ export function Notices() {
   if (config !== undefined && config.needsRestart.length > 0)
     notices.push({ kind: 'wait', words: `Changed in the configuration, in effect after a restart: ${config.needsRestart.join(', ')}` })
   const all = new Set(notices.map(({ words }) => words))
-  // What is over may come again.
+  // A solved problem may occur again.
   const stillClosed = [...closed].filter((words) => all.has(words))
   if (stillClosed.length !== closed.size) setClosed(new Set(stillClosed))
   return (

@@ -4,29 +4,29 @@ import { showDialog } from '../ui/dialog.tsx'
 import { useNewId } from '../ui/new-id.ts'
 
 export interface Command {
-  /** What is above those that belong together. */
+  /** The heading of commands that belong together. */
   group: string
   name: string
   about?: string
-  /** A shortcut that does the same. */
+  /** A shortcut with the same effect. */
   keys?: string
   run(): unknown
 }
 
 export interface Commands {
-  /** Those that fit, at once; the best first. */
+  /** The matching commands that are known, best first. */
   find(text: string): Command[]
-  /** Others, which have to be asked for. May reject. */
+  /** Further commands, which must be requested. May reject. */
   search(text: string, signal: AbortSignal): Promise<Command[]>
 }
 
 const mostShown = 60
-/** Asked for when nothing has been typed for so long. */
+/** How long typing must pause before the request, in milliseconds. */
 const searchMs = 200
-/** How many options a press of Page Down goes on by. */
+/** Number of options to move with Page Down. */
 const pageSize = 8
 
-/** Shows a field that finds views, runs, tools and actions by what is typed. Opened again, it is closed. */
+/** Opens a field that searches views, runs, tools and actions. Closes it if it is open. */
 export async function openPalette(commands: Commands): Promise<void> {
   const open = document.querySelector<HTMLDialogElement>('dialog[open]')
   if (open !== null) return open.classList.contains('palette') ? open.close() : undefined
@@ -127,7 +127,7 @@ function Option({ id, command, isChosen, onChoose }: OptionProps) {
   )
 }
 
-/** What is found when there is a pause in typing. Undefined: nothing yet; an error: it could not be looked for. */
+/** The search results after a pause in typing. Undefined if there are none yet; an error if the search failed. */
 function useSearch(search: Commands['search'], text: string): Command[] | Error | undefined {
   const [found, setFound] = useState<{ text: string; commands: Command[] | Error }>()
   useEffect(() => {
@@ -145,13 +145,13 @@ function useSearch(search: Commands['search'], text: string): Command[] | Error 
   return found?.text === text ? found.commands : undefined
 }
 
-/** Those that are known stay where they are. */
+/** Appends further commands; known ones keep their position. */
 function withOthers(known: Command[], others: Command[]): Command[] {
   const names = new Set(known.map(({ group, name }) => `${group} ${name}`))
   return [...known, ...others.filter(({ group, name }) => !names.has(`${group} ${name}`))]
 }
 
-/** Groups in the order of their first commands, with the place that each command has in the list. */
+/** Groups in the order of their first commands, with each command's position in the list. */
 function grouped(commands: Command[]): { name: string; options: { command: Command; at: number }[] }[] {
   let at = 0
   return [...Map.groupBy(commands.slice(0, mostShown), ({ group }) => group)].map(([name, members]) => ({

@@ -1,11 +1,11 @@
 import type { IconName } from '../ui/icon.tsx'
 
-/** A view that is gone to by its name. */
+/** A view that has a name. */
 export interface Place {
   name: 'overview' | 'runs' | 'approvals' | 'chat' | 'models' | 'tools' | 'config'
   words: string
   icon: IconName
-  /** Pressed after `g`, it goes there. */
+  /** The key that opens it after `g`. */
   key: string
 }
 

@@ -11,11 +11,11 @@ import { showShortcuts, useShortcuts } from './shortcuts.ts'
 import { ThemeButton } from './theme-button.tsx'
 import { View } from './view.tsx'
 
-/** How long events are of before: they are shown, not told. */
+/** How long past events arrive after the start, in milliseconds. They are shown but not announced. */
 const oldEventsMs = 1_000
 const paletteKey = /Mac|iP(hone|ad)/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'
 
-/** What is around every view. */
+/** The frame of every view. */
 export function Shell({ session }: { session: Session }) {
   const { live } = session
   const main = useRef<HTMLElement>(null)
@@ -27,7 +27,7 @@ export function Shell({ session }: { session: Session }) {
       event.preventDefault()
       void showPalette(session)
     }
-    // Changes of the configuration file are not among the events: whoever has just edited it sees them on coming back.
+    // Changes of the configuration file are not events: a user who has just edited it sees them on returning to the page.
     const lookAgain = () => live.refresh()
     document.addEventListener('keydown', openIt)
     addEventListener('focus', lookAgain)
@@ -125,7 +125,7 @@ function WaitingCount() {
   )
 }
 
-/** What the window is called; nothing of the page. */
+/** Sets the window title; renders nothing. */
 function Title() {
   const { length } = useLive().pending
   const text = `${length > 0 ? `(${length}) ` : ''}${title.value} · toolloop`
@@ -135,7 +135,7 @@ function Title() {
   return null
 }
 
-/** Tells screen readers, not of everything that happens, but of what somebody may want to act upon. Returns what stops that. */
+/** Announces events that may need action to screen readers. Returns a function that stops it. */
 function tellEvents({ live }: Session): () => void {
   const timer = setTimeout(() => {
     live.onEvent((event) => {
@@ -148,9 +148,9 @@ function tellEvents({ live }: Session): () => void {
   return () => clearTimeout(timer)
 }
 
-/** The palette is loaded when it is wanted. */
+/** Opens the palette, which is loaded on demand. */
 async function showPalette(session: Session): Promise<void> {
-  // Another dialog has been asked something, and is answered first.
+  // Another dialog is open, and must be closed first.
   if (document.querySelector('dialog[open]:not(.palette)') !== null) return
   holdKeys()
   try {
@@ -161,7 +161,7 @@ async function showPalette(session: Session): Promise<void> {
   }
 }
 
-/** It leads to a part of the page, without the address, which belongs to the router. */
+/** Links to a part of the page without changing the address, which belongs to the router. */
 function SkipLink({ onSkip }: { onSkip: () => void }) {
   return (
     // biome-ignore lint/a11y/useValidAnchor: it is a link to those who hear it

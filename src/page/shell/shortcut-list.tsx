@@ -16,7 +16,7 @@ const list: [keys: string[], words: string][] = [
   [['?'], 'Keyboard shortcuts'],
 ]
 
-/** Shows all shortcuts, and whether they are on. `setOn` is told what somebody changes of that. */
+/** Lists all shortcuts, and lets the user switch them off. `setOn` receives changes. */
 export async function showShortcutList(isOn: boolean, setOn: (isOn: boolean) => void): Promise<void> {
   await showDialog((close) => <ShortcutList isOn={isOn} setOn={setOn} onClose={close} />, { labelledBy: 'shortcuts-title' })
 }

@@ -3,16 +3,16 @@ import { dropKeys, holdKeys } from '../ui/dialog.tsx'
 import { places } from './places.ts'
 
 const storageKey = 'toolloop.shortcuts'
-/** How long the second key of two may take. */
+/** How long the second key of a pair may take, in milliseconds. */
 const pairMs = 1_200
-/** How long somebody may rest who writes on although the field has gone. */
+/** How long a user may pause who keeps typing although the field is gone, in milliseconds. */
 const writingMs = 3_000
 
 function areOn(): boolean {
   return localStorage.getItem(storageKey) !== 'off'
 }
 
-/** Their list is loaded when it is wanted. */
+/** Opens the list of shortcuts, which is loaded on demand. */
 export async function showShortcuts(): Promise<void> {
   holdKeys()
   try {
@@ -24,12 +24,12 @@ export async function showShortcuts(): Promise<void> {
   }
 }
 
-/** Keys that work wherever nothing is being written. They can be switched off, for those whose tools send letters of their own. */
+/** Shortcuts that work unless the user is typing. They can be switched off, for people whose assistive tools send letters. */
 export function useShortcuts(): void {
   useEffect(() => {
     let first = ''
     let timer: number | undefined
-    /** What was written in last, and when. */
+    /** The last field that was typed in, and when. */
     let field: Element | undefined
     let writtenAt = 0
     const onKey = (event: KeyboardEvent) => {
@@ -38,7 +38,7 @@ export function useShortcuts(): void {
       if (event.key === 'Escape') return leave()
       const isInField = isWriting(event.target)
       if (isInField) field = event.target
-      // Whoever writes in a field that goes away, as somebody else has decided on its call, means nothing by the letters that follow.
+      // The field may disappear while a user types, because somebody else has decided. The following letters are not shortcuts.
       const isWritingOn = field?.checkVisibility() === false && event.timeStamp - writtenAt < writingMs
       if (isInField || isWritingOn) writtenAt = event.timeStamp
       if (isInField || isWritingOn || !areOn()) return
@@ -72,7 +72,7 @@ export function useShortcuts(): void {
   }, [])
 }
 
-/** What a key does; true: it has done it. */
+/** The actions of keys. They return true if they have done something. */
 const actions: Record<string, () => boolean> = {
   '?': () => {
     void showShortcuts()
@@ -87,14 +87,17 @@ const actions: Record<string, () => boolean> = {
   x: () => decideOnFocused('.decision-select'),
 }
 
-/** The card that somebody has chosen, by a press or a key. The page itself may have moved the focus to another. */
+/** The card that the user has chosen by a click or key. The page itself may have moved the focus to another one. */
 let chosen: Element | null = null
 
 function cardOf(target: EventTarget | null): Element | null {
   return target instanceof Element ? target.closest('.decision') : null
 }
 
-/** Acts on the card that was chosen and has the focus. If there is none, a card is chosen, and nothing else happens: nobody approves what they don't look at. */
+/**
+ * Acts on the chosen card if it has the focus. Otherwise chooses a card and does nothing else, so that nobody approves a call they don't
+ * look at.
+ */
 function decideOnFocused(selector: string): boolean {
   const card = cardOf(document.activeElement)
   if (card === null) return focusCard(document.querySelector('main .decision'))
@@ -123,19 +126,19 @@ function isWriting(target: EventTarget | null): target is HTMLElement {
   return target instanceof HTMLElement && (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
 }
 
-/** Out of a field, or back from a run to the list. */
+/** Leaves a field, or returns from a run to the list. */
 function leave(): void {
   const { activeElement } = document
   if (isWriting(activeElement)) activeElement.blur()
   else if (location.hash.startsWith('#/runs/')) location.hash = '#/runs'
 }
 
-/** To the next card that waits, or the next run. */
+/** Moves to the next waiting card, or the next run. */
 function step(by: 1 | -1): boolean {
   const cards = [...document.querySelectorAll('main[data-view="approvals"] .decision')]
   if (cards.length > 0) {
     const focused = cardOf(document.activeElement)
-    // The page has moved the focus there: this card is the next one.
+    // The page has moved the focus to this card, so it is the next one.
     if (focused !== null && focused !== chosen) return focusCard(focused)
     return focusCard(neighbour(cards, focused === null ? -1 : cards.indexOf(focused), by))
   }
@@ -150,7 +153,7 @@ function step(by: 1 | -1): boolean {
   return next !== undefined
 }
 
-/** `at` -1: there is none yet, and the first is taken. */
+/** The item before or after `at`; the first one if `at` is -1. */
 function neighbour<Item>(items: Item[], at: number, by: 1 | -1): Item | undefined {
   return items[at < 0 ? 0 : Math.min(Math.max(at + by, 0), items.length - 1)]
 }

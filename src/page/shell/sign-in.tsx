@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { askForToken, type Link, type SignIn, signInByLink, signInByToken } from './access.ts'
 
-/** Asks who it is: by a token, or by the button for a link that was followed. */
+/** Asks for a sign-in: with a token, or with the button for a link that was opened. */
 export function SignInView({ how }: { how: SignIn }) {
   useEffect(() => {
     document.title = 'Sign in · toolloop'

@@ -8,7 +8,7 @@ function isDark(): boolean {
   return (document.documentElement.dataset.theme ?? (systemIsDark.matches ? 'dark' : 'light')) === 'dark'
 }
 
-/** Light or dark, as the system has it until somebody wants it otherwise. `theme.js` sets what was wanted before anything is painted. */
+/** Switches between light and dark. Follows the system until the user chooses. `theme.js` applies the choice before anything is painted. */
 export function ThemeButton() {
   const [dark, setDark] = useState(isDark)
   useEffect(() => {
@@ -18,7 +18,7 @@ export function ThemeButton() {
   }, [])
   const toggle = () => {
     const wanted = dark ? 'light' : 'dark'
-    // What the system says anyway need not be remembered: then the page follows it again.
+    // A choice equal to the system's is not stored, so that the page follows the system again.
     if ((wanted === 'dark') === systemIsDark.matches) {
       delete document.documentElement.dataset.theme
       localStorage.removeItem(key)

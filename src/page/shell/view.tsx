@@ -6,7 +6,7 @@ import { session } from './access.ts'
 import { address } from './address.ts'
 import type { Place } from './places.ts'
 
-/** `param` is what the address names in the view: `#/runs/ID`. */
+/** `param` is what the address selects in the view: `#/runs/ID`. */
 type ViewComponent = FunctionComponent<{ param: string | undefined }>
 
 const views: Record<Place['name'], ViewComponent> = {
@@ -22,19 +22,19 @@ const views: Record<Place['name'], ViewComponent> = {
   config: later(() => import('../settings/config-view.tsx').then(({ ConfigView }) => ConfigView)),
 }
 
-/** The view that the address names. */
+/** The view in the address. */
 export function View() {
   const { place, param } = address.value
   const Now = views[place]
   return <Now key={place} param={param} />
 }
 
-/** A view that is loaded when it is gone to. */
+/** A view that is loaded on demand. */
 function later(load: () => Promise<ViewComponent>): ViewComponent {
   return loaded(async () => focused(await load()))
 }
 
-/** The same view; its heading gets the focus, so that keyboard and screen reader go on from there. */
+/** Adds to a view that its heading gets the focus, so that keyboard and screen reader continue there. */
 function focused(Shown: ViewComponent): ViewComponent {
   return function Focused({ param }) {
     useEffect(() => {

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../types.ts'
 
-/** How a value of a JSON Schema is asked for. */
+/** How to ask for a value of a JSON Schema. */
 export type Plan = { schema: JsonSchema; isRequired: boolean } & (
   | { kind: 'text'; isLong: boolean }
   | { kind: 'number' }
@@ -10,7 +10,7 @@ export type Plan = { schema: JsonSchema; isRequired: boolean } & (
   | { kind: 'list'; item: () => Plan }
 )
 
-/** A part of a schema may refer to the whole, and to what is around it; servers send what they like. */
+/** A part of a schema may refer to the whole or to what contains it, because servers may send anything. */
 interface Schema extends JsonSchema {
   $ref?: unknown
   if?: unknown
@@ -18,22 +18,22 @@ interface Schema extends JsonSchema {
 }
 
 interface Place {
-  /** The whole schema, for what is referred to. */
+  /** The whole schema, for references. */
   root: Schema
   isRequired: boolean
   depth: number
-  /** How many fields there may still be; the rest is said as JSON. */
+  /** How many more fields are allowed; the rest is entered as JSON. */
   room: { left: number }
 }
 
 const deepest = 4
-/** Schemas that refer to themselves, or to each other, come to very many. */
+/** Maximum number of fields, because schemas that refer to themselves may have very many. */
 const mostFields = 200
 const mostChoices = 50
-/** Items that a list has fields for from the beginning. */
+/** Maximum number of items that a list shows as fields at first. */
 const mostItems = 50
 
-/** Fields for texts, numbers, booleans, choices, lists and objects, JSON for the rest. */
+/** Plans fields for texts, numbers, booleans, choices, lists and objects, and JSON for everything else. */
 export function planOf(schema: JsonSchema): Plan {
   return planAt(schema, { root: schema, isRequired: true, depth: 0, room: { left: mostFields } })
 }
@@ -66,7 +66,7 @@ function planAt(given: JsonSchema, place: Place): Plan {
   return { ...common, kind: 'json' }
 }
 
-/** What a schema refers to within itself, and the one type beside null. */
+/** Resolves a reference within the schema, and a single type besides null. */
 function resolved(schema: JsonSchema, root: Schema): Schema {
   let found: unknown = schema
   for (let step = 0; step < 10 && isRecord(found) && typeof found.$ref === 'string' && found.$ref.startsWith('#/'); step++) {
@@ -77,14 +77,14 @@ function resolved(schema: JsonSchema, root: Schema): Schema {
   return types.length === 1 ? { ...found, type: types[0] } : found
 }
 
-/** Whether fields can say everything of it. */
+/** Whether fields can represent the whole schema. */
 function isPlainObject(schema: Schema): boolean {
   const hasNames = Object.keys(schema.properties ?? {}).length > 0
   const isOpen = typeof schema.additionalProperties === 'object' || (!hasNames && schema.additionalProperties !== false)
   return !isOpen && [schema.anyOf, schema.oneOf, schema.allOf, schema.if, schema.patternProperties].every((part) => part === undefined)
 }
 
-/** Whether there is room for a field for each property. */
+/** Whether there is room for a field per property. Uses it up. */
 function takeRoom(schema: Schema, room: Place['room']): boolean {
   const wanted = Object.keys(schema.properties ?? {}).length
   if (wanted > room.left) return false
@@ -92,7 +92,7 @@ function takeRoom(schema: Schema, room: Place['room']): boolean {
   return true
 }
 
-/** What a form begins with: defaults, and what has to be there. */
+/** The initial value of a form: defaults, and required values. */
 export function firstValue(plan: Plan, given: unknown = plan.schema.default): unknown {
   if (plan.kind === 'object' && (given === undefined || isRecord(given))) {
     const values = [...plan.fields].map(([name, field]): [string, unknown] => [name, firstValue(field, given?.[name])])
@@ -103,14 +103,14 @@ export function firstValue(plan: Plan, given: unknown = plan.schema.default): un
   return plan.kind === 'list' ? [] : plan.kind === 'text' ? '' : undefined
 }
 
-/** Whether the field of the plan can show a value. */
+/** Whether the field of a plan can show a value. */
 export function fits(plan: Plan, value: unknown): boolean {
   if (value === undefined) return true
   switch (plan.kind) {
     case 'text':
       return typeof value === 'string'
     case 'number':
-      // What was written and is no number is a text.
+      // An invalid number stays a text.
       return typeof value === 'number' || typeof value === 'string'
     case 'choice':
       return plan.choices.includes(value)
@@ -123,7 +123,7 @@ export function fits(plan: Plan, value: unknown): boolean {
   }
 }
 
-/** The field that shows what is wrong at a place of the value, as a JSON Pointer; undefined: there is none. */
+/** The field for an error at a place of the value, as a JSON Pointer; undefined if there is none. */
 export function fieldAt(plan: Plan, value: unknown, pointer: string): string | undefined {
   let field = plan
   let inner = value

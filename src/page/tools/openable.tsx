@@ -6,12 +6,12 @@ interface OpenableProps {
   name: string
   about: string
   marks: ComponentChildren
-  /** Somebody has come for it: it is opened and gets the focus. */
+  /** Whether the user navigated to it: it is opened and gets the focus. */
   isWanted?: boolean
   children: ComponentChildren
 }
 
-/** A line that opens. There may be very many: what is inside is made when it is opened for the first time. */
+/** A line that can be opened. There may be very many, so the content is only created on first opening. */
 export function Openable({ name, about, marks, isWanted = false, children }: OpenableProps) {
   const line = useRef<HTMLDetailsElement>(null)
   const [isOpen, setIsOpen] = useState(isWanted)

@@ -1,7 +1,7 @@
 import { readable } from '../../core/text/visible.ts'
 import type { JsonSchema } from '../types.ts'
 
-/** What a tool takes, in a few words for each. */
+/** The parameters of a tool, with a few words for each. */
 export function Parameters({ schema }: { schema: JsonSchema | undefined }) {
   const properties = Object.entries(schema?.properties ?? {})
   const required = new Set(schema?.required)
@@ -30,7 +30,7 @@ function Parameter({ name, schema, isRequired }: { name: string; schema: JsonSch
   )
 }
 
-/** A schema in a few words. It may be anything: servers send it. */
+/** Describes a schema in a few words. Servers may send anything as a schema. */
 function typeOf(schema: JsonSchema | undefined): string {
   if (typeof schema !== 'object' || schema === null) return 'anything'
   if (Array.isArray(schema.enum)) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')

@@ -5,7 +5,7 @@ import { messageOf } from '../data/api.ts'
 import { useNewId } from '../ui/new-id.ts'
 import { firstValue, fits, isRecord, type Plan, pointerTo } from './form-plan.ts'
 
-/** Stands where a text that is to be JSON is not. */
+/** Stands for a text that should be JSON but is not. */
 class NotJson {
   readonly text: string
   readonly message: string
@@ -16,7 +16,7 @@ class NotJson {
   }
 }
 
-/** What is wrong, by JSON Pointers. */
+/** The errors, by JSON Pointer. */
 export type Problems = ReadonlyMap<string, string>
 const ProblemsContext = createContext<Problems>(new Map())
 
@@ -30,8 +30,8 @@ interface FieldProps<Kind extends Plan['kind'] = Plan['kind']> {
 }
 
 /**
- * A form for a value, all of which `onChange` is given when any of it changes: also what the form has no fields for, which stays as it is.
- * Undefined: nothing is given. A text that is no JSON is a `NotJson`.
+ * A form for a value. `onChange` receives the whole value after each change, including parts without a field, which stay unchanged.
+ * Undefined means that nothing was entered. A text that is not valid JSON becomes a `NotJson`.
  */
 export function SchemaForm({ problems, ...form }: { plan: Plan; value: unknown; onChange(value: unknown): void; problems: Problems }) {
   return (
@@ -42,7 +42,7 @@ export function SchemaForm({ problems, ...form }: { plan: Plan; value: unknown; 
 }
 
 function Field({ plan, ...field }: FieldProps) {
-  // What is there already and can't be shown by its field is shown as JSON, and goes on to be while that is edited.
+  // An initial value that its field can't show is shown as JSON, even while it is edited.
   const [isFitting] = useState(() => fits(plan, field.value))
   if (!isFitting) return <JsonField {...field} plan={{ ...plan, kind: 'json' }} />
   switch (plan.kind) {
@@ -71,7 +71,7 @@ interface SingleProps extends Pick<FieldProps, 'plan' | 'label' | 'path'> {
   }): VNode
 }
 
-/** A label, an input, and below it what it is for and what is wrong with it. */
+/** A label, an input, and below it a description and the error. */
 function Single({ plan: { schema, isRequired }, label, path, hint = schema.description, input }: SingleProps) {
   const id = useNewId()
   const problem = useContext(ProblemsContext).get(path)
@@ -104,7 +104,7 @@ function RequiredMark() {
 function TextField({ value, onChange, ...field }: FieldProps<'text'>) {
   const text = typeof value === 'string' ? value : ''
   const { isLong, isRequired } = field.plan
-  // An empty text is a value only where there has to be one.
+  // An empty text is a value only if one is required.
   const write = ({ currentTarget }: TargetedInputEvent<HTMLInputElement | HTMLTextAreaElement>) =>
     onChange(currentTarget.value === '' && !isRequired ? undefined : currentTarget.value)
   return (
@@ -122,7 +122,8 @@ function TextField({ value, onChange, ...field }: FieldProps<'text'>) {
 }
 
 /**
- * What is written in a field, for as long as that says its value: `1.` and `1.0` stay as they are. Returns the text, and what changes it.
+ * Keeps the text of a field as long as it represents the value: `1.` and `1.0` stay as typed. Returns the text and a function that changes
+ * it.
  */
 function useWritten(
   value: unknown,
@@ -143,7 +144,7 @@ function useWritten(
 function NumberField({ value, onChange, ...field }: FieldProps<'number'>) {
   const read = (text: string) => {
     const given = text.trim()
-    // What is no number goes as it is: what is wrong with it is said by who knows the schema.
+    // An invalid number is passed on unchanged, because whoever knows the schema reports the error.
     return given === '' ? undefined : Number.isFinite(Number(given)) ? Number(given) : given
   }
   const [text, write] = useWritten(value, onChange, read, (value) => (value === undefined ? '' : String(value)))
@@ -256,7 +257,7 @@ function ListFields({ plan, value, onChange, label, path }: FieldProps<'list'>) 
   const rows = useRef<HTMLDivElement>(null)
   const more = useRef<HTMLButtonElement>(null)
   const wasAdded = useRef(false)
-  // An item goes on being the same one when others are taken away.
+  // An item keeps its identity when others are removed.
   const ids = useRef<number[]>([])
   const nextId = useRef(0)
   while (ids.current.length < items.length) ids.current.push(nextId.current++)
@@ -311,7 +312,7 @@ function ListFields({ plan, value, onChange, label, path }: FieldProps<'list'>) 
   )
 }
 
-/** Every text in a value that is no JSON, by its place. */
+/** All texts that are not valid JSON in a value, by place. */
 export function unreadable(value: unknown, path = ''): Problems {
   if (value instanceof NotJson) return new Map([[path, value.message]])
   const inner = Array.isArray(value) || isRecord(value) ? Object.entries(value) : []

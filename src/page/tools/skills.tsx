@@ -49,7 +49,7 @@ function Fact({ label, names }: { label: string; names: string[] }) {
   )
 }
 
-/** Folders of skills with something wrong. */
+/** Skill folders with problems. */
 export function SkillProblems({ problems }: { problems: SkillProblem[] }) {
   if (problems.length === 0) return null
   return (

@@ -24,13 +24,13 @@ const kinds: Record<ToolWithCalls['source']['kind'], string> = {
 
 interface ToolCardProps {
   tool: ToolWithCalls
-  /** Somebody has come for it: it is opened and gets the focus, and `onShown` is told. */
+  /** Whether the user navigated to it: it is opened, gets the focus, and `onShown` is called. */
   isWanted: boolean
   onShown(): void
   onTried(): void
 }
 
-/** A tool: where it is from, what it takes, how its calls have ended; and it can be tried. */
+/** A tool: its source, parameters and past calls, with a form to try it. */
 export const ToolCard = memo(({ tool, isWanted, onShown, onTried }: ToolCardProps) => {
   const { name, description, parameters } = tool.function
   useEffect(() => {

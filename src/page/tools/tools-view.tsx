@@ -11,8 +11,8 @@ import { ToolCard } from './tool-card.tsx'
 import { useAnswer, useWhenCallsEnd } from './use-answer.ts'
 
 /**
- * The tools and skills of the agent: where they are from, what they take and say, how their calls have ended; and any of them can be tried.
- * `param` is the name of a tool to be shown.
+ * The tools and skills of the agent: their sources, parameters, texts and past calls, and forms to try them. `param` is the name of a tool
+ * to show.
  */
 export function ToolsView({ param }: { param: string | undefined }) {
   useTitle('Tools and skills')
@@ -20,7 +20,7 @@ export function ToolsView({ param }: { param: string | undefined }) {
   const [filter, setFilter] = useState('')
   const [wanted, setWanted] = useState<string>()
   useEffect(() => setWanted(param), [param])
-  // Only once: a card that comes back, as by another filter, takes the focus from nobody.
+  // Only once: a card that reappears, for example after another filter, does not take the focus.
   const onShown = useCallback(() => setWanted(undefined), [])
   const tools = useAnswer<{ data: ToolWithCalls[]; servers: McpServer[] }>('admin/api/tools')
   const skills = useAnswer<{ data: Skill[]; problems: SkillProblem[] }>('admin/api/skills')

@@ -36,7 +36,7 @@ export function TryForm({ tool, onEnd }: { tool: ToolWithCalls; onEnd: () => voi
   const [isJson, setIsJson] = useState(false)
   const plan = useMemo(() => planOf(isJson ? {} : parameters), [parameters, isJson])
   const [args, setArgs] = useState(() => firstValue(plan) ?? {})
-  /** What is wrong at fields, and besides. */
+  /** The errors of fields, and other errors. */
   const [problems, setProblems] = useState(none)
   const [errors, setErrors] = useState<string[]>([])
   const [running, setRunning] = useState<AbortController>()
@@ -46,7 +46,7 @@ export function TryForm({ tool, onEnd }: { tool: ToolWithCalls; onEnd: () => voi
     if (problems.size > 0) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
   }, [problems])
 
-  /** Whether what is written can be read; what can't is shown at its field. */
+  /** Whether the input can be read. Shows errors at their fields. */
   const isReadable = () => {
     const found = unreadable(args)
     setProblems(found)

@@ -3,12 +3,12 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ask, messageOf } from '../data/api.ts'
 import { useLive, useWhenConnected } from '../ui/live-context.ts'
 
-/** How long calls may go on to end before their tools are asked for again. */
+/** How long to wait for further calls to end before the tools are requested again, in milliseconds. */
 const pauseMs = 2_000
 
 /**
- * What the service answers at a path, to the latest question: asked for again when its configuration has been loaded anew, as by another process,
- * and by `load`.
+ * The latest response of the service at a path. Requested again when the configuration was reloaded, possibly by another process, and by
+ * `load`.
  */
 export function useAnswer<Answer>(path: string): { answer: Answer | undefined; failure: string; load: () => Promise<void> } {
   const live = useLive()
@@ -33,7 +33,7 @@ export function useAnswer<Answer>(path: string): { answer: Answer | undefined; f
   return { answer, failure, load }
 }
 
-/** Calls `listener` a while after a tool call has ended, once for all that end meanwhile. */
+/** Calls `listener` some time after a tool call has ended, once for all that end meanwhile. */
 export function useWhenCallsEnd(listener: () => unknown): void {
   const live = useLive()
   useEffect(() => {

@@ -1,10 +1,10 @@
-/** Not more often than that: whoever listens wants to get a word in as well. */
+/** Minimum pause between announcements, so that users can listen to other things. */
 const pauseMs = 1_500
 
 let waiting: string[] = []
 let timer: number | undefined
 
-/** Says something to screen readers, when they have finished what they are saying. Of many things at once the latest are said. */
+/** Announces a text to screen readers after the current one. Of many texts, only the latest are announced. */
 export function announce(text: string): void {
   waiting = [...waiting.slice(-2), text]
   if (timer === undefined) timer = setTimeout(speak, 50)

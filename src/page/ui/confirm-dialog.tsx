@@ -1,6 +1,6 @@
 import { showDialog } from './dialog.tsx'
 
-/** Asks before much is done at once. Resolves with whether it is wanted. */
+/** Asks for confirmation of an action on many items. Resolves with the answer. */
 export async function confirmDialog({ title, lines, verb }: { title: string; lines: string[]; verb: string }): Promise<boolean> {
   const isWanted = await showDialog<boolean>(
     (close) => (

@@ -2,10 +2,10 @@ import { useEffect, useState } from 'preact/hooks'
 import { announce } from './announce.ts'
 import { Icon, type IconName } from './icon.tsx'
 
-/** How long it is shown that something was copied. */
+/** How long the success of copying is shown. */
 const shownMs = 1_500
 
-/** Puts a text on the clipboard, and says whether that was possible: a page without TLS may have none. */
+/** Copies a text to the clipboard. Resolves with whether it worked: a page without TLS may have no clipboard. */
 export async function copyText(text: string): Promise<boolean> {
   const copied = await navigator.clipboard?.writeText(text).then(
     () => true,
@@ -15,7 +15,7 @@ export async function copyText(text: string): Promise<boolean> {
   return copied === true
 }
 
-/** Copies what an element says; where the browser refuses that, selects it. Resolves with what was done, in words. */
+/** Copies the text of an element, or selects it if the browser refuses. Resolves with a description of what was done. */
 export async function copyOrSelect(element: HTMLElement | null): Promise<string> {
   if (element === null) return ''
   try {
@@ -28,7 +28,7 @@ export async function copyOrSelect(element: HTMLElement | null): Promise<string>
   }
 }
 
-/** A small button that copies; for a moment it shows that it has. `label` is what is copied, such as `Copy result`. */
+/** A small button that copies a text and briefly shows that it has. `label` describes what is copied, such as `Copy result`. */
 export function CopyButton({ label, textOf }: { label: string; textOf: () => string }) {
   const [icon, setIcon] = useState<IconName>('copy')
   useEffect(() => {

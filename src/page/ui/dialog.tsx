@@ -1,15 +1,15 @@
 import { type ComponentChild, render } from 'preact'
 
-/** How a dialog is called, by words or by the id of its heading, and how it looks and is left. */
+/** The name of a dialog, as text or as the id of its heading, its style, and how it can be closed. */
 export type DialogOptions = ({ label: string } | { labelledBy: string }) & {
   class?: string
-  /** Whether a press beside it leaves it. Default false. */
+  /** Whether a click outside closes it. Default false. */
   isLight?: boolean
 }
 
 /**
- * Shows a modal dialog. Resolves, when it is closed, with what `close` was given; undefined: it was left, as by Esc. The focus goes back to where it
- * was. What is shown has none of the contexts of whoever shows it.
+ * Shows a modal dialog. When it is closed, resolves with the value passed to `close`, or with undefined if the user left it, for example
+ * with Esc. Restores the focus. Its content has no contexts of the caller.
  */
 export function showDialog<Result = never>(
   content: (close: (result?: Result) => void) => ComponentChild,
@@ -41,27 +41,27 @@ export function showDialog<Result = never>(
   })
 }
 
-/* What is typed after a dialog was asked for, and before its code is there, is meant for the dialog: no shortcut of the page gets it. */
+/* Text typed between requesting a dialog and loading its code is meant for the dialog, and must not trigger shortcuts. */
 
 let typed: string | undefined
 
-/** Keeps what is typed from the page from now on, until a dialog opens or `dropKeys` is called. */
+/** Collects typed text until a dialog opens or `dropKeys` is called. */
 export function holdKeys(): void {
   if (typed === undefined) addEventListener('keydown', hold, { capture: true })
   typed ??= ''
 }
 
-/** Forgets what was typed. */
+/** Drops the collected text. */
 export function dropKeys(): void {
   removeEventListener('keydown', hold, { capture: true })
   typed = undefined
 }
 
-/** Enters what was typed in the field that has the focus, if one has it. */
+/** Enters the collected text in the focused field, if there is one. */
 function releaseKeys(): void {
   const text = typed
   dropKeys()
-  // Unlike an assignment, it is told to the field's listeners as typing is.
+  // Unlike an assignment, this triggers the field's listeners as typing does.
   if (text) document.execCommand('insertText', false, text)
 }
 

@@ -20,7 +20,7 @@ const shapes = {
 }
 export type IconName = keyof typeof shapes
 
-/** A small picture that says nothing to screen readers: there is always a word beside it. */
+/** A small icon that screen readers ignore, because there is always a word next to it. */
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg viewBox="0 0 24 24" class="icon" aria-hidden="true">

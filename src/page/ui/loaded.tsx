@@ -2,7 +2,7 @@ import type { ComponentType, FunctionComponent } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { messageOf } from '../data/api.ts'
 
-/** A component whose script is loaded when it is first shown: what hardly anybody comes for first. */
+/** A component whose script is loaded when it is first shown. Use it for what is rarely needed first. */
 export function loaded<Props extends object>(load: () => Promise<ComponentType<Props>>): FunctionComponent<Props> {
   let known: { Shown: ComponentType<Props> } | undefined
   return function Loaded(props) {

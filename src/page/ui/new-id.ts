@@ -2,7 +2,10 @@ import { useMemo } from 'preact/hooks'
 
 let last = 0
 
-/** A name for an element, for labels and descriptions to point to. Other than those of `useId` it is the only one in the page, dialogs included. */
+/**
+ * An id for an element, for labels and descriptions to refer to. Unlike those of `useId`, it is unique on the whole page, including
+ * dialogs.
+ */
 export function useNewId(): string {
   return useMemo(() => `n${++last}`, [])
 }

@@ -1,13 +1,13 @@
 import type { RefObject } from 'preact'
 import { useEffect } from 'preact/hooks'
 
-/** Whether the focus is inside of `box`, or nowhere: whoever has gone on to something else stays there. */
+/** Whether the focus is inside of `box`, or nowhere: a user who has moved on elsewhere stays there. */
 export function isFocusFree(box: Element | null): boolean {
   const { activeElement, body } = document
   return activeElement === body || box?.contains(activeElement) === true
 }
 
-/** Where what has the focus inside of `box` is taken away or disabled, as a button by what it does, `otherwise` gets the focus. */
+/** Moves the focus to `otherwise` if the focused element in `box` is removed or disabled, for example a button by its own action. */
 export function useRefocus(box: RefObject<HTMLElement | null>, otherwise: RefObject<HTMLElement | null>): void {
   useEffect(() => {
     const element = box.current

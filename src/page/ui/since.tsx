@@ -4,7 +4,7 @@ import { ago } from '../data/format.ts'
 const tickMs = 1_000
 let timer: number | undefined
 
-/** Goes on with the time, as long as somebody looks. */
+/** Ticks as long as something uses it. */
 const ticks = signal(0, {
   watched() {
     timer = setInterval(() => ticks.value++, tickMs)
@@ -14,7 +14,7 @@ const ticks = signal(0, {
   },
 })
 
-/** For how long something has been as it is: a text that goes on with the time. */
+/** How long ago something happened, as a text that is kept up to date. */
 export function Since({ iso, title }: { iso: string; title?: string }) {
   const text = useComputed(() => {
     ticks.value

@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** How long is worked without a break: in between, the page answers. */
+/** How long to work without yielding, so that the page responds. */
 const sliceMs = 12
 
-/** Does much work a step at a time. Resolves with whether all of it was done: not where `isOver`, because nobody wants it any more. */
+/** Does much work step by step. Resolves with whether it was finished: not if `isOver` returned true meanwhile. */
 export async function inSlices(steps: Iterable<unknown>, isOver = () => false): Promise<boolean> {
   let end = performance.now() + sliceMs
   for (const _ of steps) {
@@ -15,19 +15,19 @@ export async function inSlices(steps: Iterable<unknown>, isOver = () => false): 
   return true
 }
 
-/** When the page has had its turn. */
+/** Resolves after the page has handled other work. */
 export function nextTask(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 0))
 }
 
-/** How many more of a list are drawn in one task. */
+/** Number of further list items drawn in one task. */
 const sliceSize = 50
 
-/** The first of many items, soon followed by the others a slice at a time: in between, the page answers. */
+/** The first of many items, soon followed by the others slice by slice, so that the page responds. */
 export function useInSlices<Item>(items: readonly Item[]): readonly Item[] {
   const [length, setLength] = useState(sliceSize)
   useEffect(() => {
-    // Of fewer, what comes back later is new as well.
+    // If there are fewer items, later ones count as new.
     if (items.length < length) setLength(Math.max(sliceSize, items.length))
     if (items.length <= length) return
     const timer = setTimeout(() => setLength(length + sliceSize), 0)
