@@ -18,8 +18,11 @@ export interface MeasuredService {
   end(): Promise<void>
 }
 
-/** The promise: no request blocks the event loop for longer. */
-export const maxStallMs = 50
+/**
+ * A request fails a test if it blocks the event loop for longer. The promise is half of it; but what blocks without a limit takes seconds, and a
+ * machine that shares its cores with others may take twice as long for anything.
+ */
+export const maxStallMs = 100
 
 /** The result of `work` and its longest stall. Repeats `work` up to five times while the stall is too long: code that runs for the first time is not compiled yet. */
 export async function stallOf<T>({ measure }: MeasuredService, work: () => Promise<T>): Promise<{ value: T; stallMs: number }> {

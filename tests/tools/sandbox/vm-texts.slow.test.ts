@@ -40,12 +40,12 @@ describe('texts of the VM do not block others', () => {
     await executor.run({ folder, script: 'warm.mjs', args: [], signal, call: async () => 1 })
     let stallMs = Number.POSITIVE_INFINITY
     // Garbage collection for other tests may also block the process, but not every time.
-    for (let attempt = 1; attempt <= 3 && stallMs >= 50; attempt++) {
+    for (let attempt = 1; attempt <= 3 && stallMs >= 100; attempt++) {
       const attacked = await longestStall(() => executor.run({ folder, script: 'a.mjs', args: [], signal, call }))
       if (value !== undefined) expect(JSON.stringify(attacked.value.value) === JSON.stringify(value)).toBe(true)
       stallMs = attacked.stallMs
     }
-    expect(stallMs).toBeLessThan(50)
+    expect(stallMs).toBeLessThan(100)
   })
 
   it('nor does the text of such a result for a model', async () => {
@@ -57,11 +57,11 @@ describe('texts of the VM do not block others', () => {
     await using skills = await loadSkills({ paths: [folder], project: false, user: false, sandbox: executor })
     const dispatcher = new ToolDispatcher([{ kind: 'skill', tools: skills }])
     let stallMs = Number.POSITIVE_INFINITY
-    for (let attempt = 1; attempt <= 3 && stallMs >= 50; attempt++) {
+    for (let attempt = 1; attempt <= 3 && stallMs >= 100; attempt++) {
       const dispatched = await longestStall(() => dispatcher.dispatch('arrays'))
       expect(dispatched.value.success).toBe(true)
       stallMs = dispatched.stallMs
     }
-    expect(stallMs).toBeLessThan(50)
+    expect(stallMs).toBeLessThan(100)
   })
 })
