@@ -7,7 +7,13 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** Folders and files whose comments, docstrings and test names have been edited. Add one line per folder. */
 const edited = `
+  AGENTS.md
+  CHANGELOG.md
   config
+  CONTRIBUTING.md
+  docs
+  README.md
+  SECURITY.md
   src/backends
   src/core
   src/dialects
@@ -16,6 +22,7 @@ const edited = `
   src/sqlite
   src/telemetry
   src/testing
+  tests/examples
   tests/models
 `
   .trim()
@@ -95,7 +102,7 @@ function poorPhrases(prose: readonly string[]): string[] {
 }
 
 /** Everything but the bundle of the page, and this file, which quotes the phrases. */
-const files = globSync('{src,tests,docs,config}/**/*.{ts,tsx,js,cjs,md,yaml,yml}', { cwd: root }).filter(
+const files = globSync(['{src,tests,docs,config}/**/*.{ts,tsx,js,cjs,md,yaml,yml}', '*.md'], { cwd: root }).filter(
   (file) => !file.startsWith('src/service/page/') && file !== 'tests/words.test.ts',
 )
 

@@ -146,7 +146,7 @@ export interface RecordedCall {
   runs?: RecordedRun[]
 }
 
-/** By `approve`, or by whoever resumed the run. */
+/** A decision, made by `approve` or given to `resume`. */
 export interface RecordedDecision {
   call: string
   tool: string

@@ -16,7 +16,7 @@ const second = await runner.run('Translate it.', { budget })
 const third = await runner.run('Check it.', { budget })
 console.log(second.stopReason, third.stopReason, third.pending[0]?.kind)
 
-// Somebody allows more, and the run that waits goes on.
+// Somebody allows more, and the waiting run continues.
 budget.raise({ costUsd: 2 })
 const decisions = third.pending.map((item) => ({ ...item, approved: true as const }))
 const done = await runner.resume(third.state, { budget, decisions })

@@ -14,7 +14,7 @@ const folder = process.env.DATA_FOLDER ?? mkdtempSync(join(tmpdir(), 'chats-'))
 const sessions = sqliteSessions({ file: join(folder, 'sessions.sqlite') })
 const runner = new AgentRunner({ model, sessions })
 
-// The second run, in this process or another, goes on with the first one’s conversation.
+// The second run, in this process or another, continues the conversation of the first.
 await runner.run('My name is Ann.', { session: 'user-17/chat-1' })
 const { output } = await runner.run('What is my name?', { session: 'user-17/chat-1' })
 console.log(output)

@@ -6,7 +6,7 @@ const refund = defineTool({ name: 'refund', description: 'Pays money back.', app
 const model = scriptedModel([{ toolCalls: [{ name: 'refund' }] }, 'It is on its way.'])
 const runner = new AgentRunner({ model, tools: [refund] })
 
-// By chat: runs that wait for a decision, and runs that go on. Keep the former in your database; check that a chat belongs to its user.
+// By chat: runs that wait for a decision, and runs that are running. Keep the former in your database; check that a chat belongs to its user.
 const paused = new Map<string, Pick<RunResult, 'state' | 'pending'>>()
 const active = new Map<string, RunStream>()
 
@@ -15,7 +15,7 @@ export async function POST(request: Request): Promise<Response> {
   const { id, messages } = (await request.json()) as { id: string; messages: unknown }
   const waiting = paused.get(id)
   const decisions = waiting === undefined ? [] : decisionsFromUI(messages, waiting.pending)
-  // Who goes on talking without a decision starts anew: what waited is not run.
+  // A new message without a decision starts a new run: the waiting calls don't run.
   const run = decisions.length > 0 ? runner.resumeStream(waiting?.state, { decisions }) : runner.stream(messagesFromUI(messages))
   if (decisions.length === 0) paused.delete(id)
   active.set(id, run)

@@ -4,7 +4,7 @@ import { builtinTools } from '../../src/tools/builtin/index.ts'
 const runner = new AgentRunner({ model: process.env.MODEL ?? 'demo', tools: builtinTools() })
 const runs = new Map<string, RunStream>()
 
-/** Starts a run that goes on when its client is gone, and is kept for a minute after it has ended. */
+/** Starts a run that continues if its client leaves, and is kept for a minute after its end. */
 async function start(request: Request): Promise<Response> {
   const id = crypto.randomUUID()
   const run = runner.stream(await request.text())

@@ -18,7 +18,7 @@ function Chat() {
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   })
   const isBusy = status === 'submitted' || status === 'streaming'
-  // A message that is being written comes again, from its beginning, when the page is loaded anew.
+  // After a reload, a message that is being written is received again from its beginning.
   useEffect(() => {
     if (status !== 'streaming') sessionStorage.setItem(id, JSON.stringify(messages))
   }, [messages, status])
