@@ -1,9 +1,9 @@
 import { globSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { compileCache } from './compile-cache.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -44,7 +44,7 @@ export default defineConfig(({ mode }) => ({
     root,
     ...(mode === 'slow' ? { projects: slowProjects() } : includedIn(mode)),
     // The admin page is served as it is bundled.
-    globalSetup: ['tests/built-page.ts'],
+    globalSetup: ['tests/built-page.ts', 'tests/compiled-sources.ts'],
     setupFiles: ['tests/real-connections.ts', 'tests/own-timers.ts', 'tests/same-values.ts'],
     // Far more than any test takes: what hangs fails, and what a busy machine slows down does not.
     testTimeout: mode === 'nightly' ? 400_000 : mode === 'slow' ? 180_000 : 60_000,
@@ -57,7 +57,7 @@ export default defineConfig(({ mode }) => ({
     maxWorkers: '100%',
     sequence: { sequencer: LongFirst },
     // The processes that tests start compile our files once, not each of them anew.
-    env: { NODE_COMPILE_CACHE: join(tmpdir(), 'toolloop-compiled-tests') },
+    env: { NODE_COMPILE_CACHE: compileCache },
     // Any unhandled rejection or uncaught exception fails the whole run.
     dangerouslyIgnoreUnhandledErrors: false,
     coverage: { provider: 'v8', include: ['src/**/*.ts'], reporter: ['text-summary', 'text'] },

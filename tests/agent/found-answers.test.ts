@@ -114,7 +114,7 @@ describe('an answer with a schema, in a text that is not JSON alone', () => {
   it('F14 is searched in linear time, however much begins like JSON', () => {
     const read = (text: string) => [...jsonInText(text)].length
     const pieces = ['{', '[', '{"', '{"a":', '["', '[{},', '{"a":[', '{"{', '{"\\', '[1,']
-    for (const piece of pieces) expect(read(piece.repeat(1_000_000 / piece.length)), piece).toBeLessThan(10_000)
+    for (const piece of pieces) expect(read(piece.repeat(200_000 / piece.length)), piece).toBeLessThan(10_000)
     expect([...jsonInText(`${'{'.repeat(1_000)} [1] {"a": 1}`)]).toEqual([[1], { a: 1 }])
     expect([...jsonInText('{"__proto__": {"a": 1}} [] {} [{"b": [2]}]')].map((value) => JSON.stringify(value))).toEqual([
       '{"__proto__":{"a":1}}',

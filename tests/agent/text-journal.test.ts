@@ -59,7 +59,7 @@ function comparable({ steps, toolCalls, ...rest }: RunResult) {
   }
 }
 
-describe.each(['tool-action', 'json', 'hermes'])('a run with calls in text under a journal: %s', (dialect) => {
+describe.each(['tool-action', 'hermes'])('a run with calls in text under a journal: %s', (dialect) => {
   it('keeps the rules of the port and ends as it does in memory', async () => {
     const journal = new StrictJournal(Number.POSITIVE_INFINITY)
     const { result } = await runWith(dialect, journal)

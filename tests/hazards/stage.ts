@@ -36,7 +36,13 @@ export type StageOptions = Omit<RunnerOptions, 'model' | 'stream'> & OpenOptions
 export async function stage(mode: Mode, script: ModeScript, { faults, settings, ...options }: StageOptions = {}): Promise<Stage> {
   const open = await mode.open(script, { ...(faults === undefined ? {} : { faults }), ...(settings === undefined ? {} : { settings }) })
   const { logger, records } = recordingLogger()
-  const runner = new AgentRunner({ logger, ...open.options, ...options, model: open.model })
+  let runner: AgentRunner
+  try {
+    runner = new AgentRunner({ logger, ...open.options, ...options, model: open.model })
+  } catch (error) {
+    await open.close()
+    throw error
+  }
   const events = watchCalls(runner)
   const check = async (result: RunResult): Promise<void> => {
     expectValidHistory(result.messages)

@@ -9,7 +9,7 @@ import type { MockProvider } from '../../src/testing/index.ts'
 import { findWire } from '../../src/testing/mock/wires.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
-import { type Mode, type ModeScript, modes, type OpenOptions, streamingModes } from '../hazards/modes.ts'
+import { type Mode, type ModeScript, type OpenOptions, quickModes, streamingModes } from '../hazards/modes.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
 import { call } from '../hazards/tools.ts'
 import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
@@ -48,7 +48,7 @@ function asked({ requests }: MockProvider): { tools: boolean; stream: boolean }[
   }))
 }
 
-describe.each(modes)('LLMPipeline: $name', (mode) => {
+describe.each(quickModes)('LLMPipeline: $name', (mode) => {
   it('S4-14 S4-15 with tools bound the final text is published, one event a sentence, and nothing of what came before a call', async () => {
     await using on = await open(mode, [
       { text: 'Let me look. One moment', toolCalls: [asksWeather] },
