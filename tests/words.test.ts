@@ -15,15 +15,26 @@ const edited = `
   README.md
   SECURITY.md
   src/backends
+  src/cli
   src/core
   src/dialects
   src/models
+  src/page
   src/pipeline
+  src/sessions
   src/sqlite
   src/telemetry
   src/testing
+  src/tools
+  src/ui
+  tests/cli
   tests/examples
+  tests/hazards
   tests/models
+  tests/page
+  tests/sessions
+  tests/tools
+  tests/ui
 `
   .trim()
   .split(/\s+/)

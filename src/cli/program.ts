@@ -306,8 +306,8 @@ const examples = `Examples
   git diff | toolloop -i "Review this change." > review.md
   toolloop --tools ./my-tools.ts --json "What is the weather in Tokyo?" | jq -r .output
   toolloop chat -m deepseek/deepseek-chat
-  toolloop chat --session plans       # goes on where that conversation ended
-  toolloop chat --resume              # goes on with the one that was kept last
+  toolloop chat --session plans       # starts or continues the conversation plans
+  toolloop chat --resume              # continues the latest stored conversation
   toolloop run --record sum.json "How much is 17 * 23?" && toolloop replay sum.json
   toolloop tools call calculate '{"expression": "2 ** 64"}'
   toolloop skills run csv-tools scripts/total.py -- --column price prices.csv

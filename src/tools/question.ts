@@ -5,7 +5,7 @@ import { jsonSchemaOf } from './schema/standard-schema.ts'
 
 /** Means that a tool needs an answer before it can continue. Created with `ask()`. */
 export interface Question {
-  /** The question, shown to whoever answers it. */
+  /** The question, as shown to the user. */
   about: Json
   /** JSON Schema of the answer. */
   schema?: JsonSchema
@@ -15,8 +15,8 @@ export interface Question {
 const question: symbol = Symbol.for('toolloop.question')
 
 /**
- * Asks a question when returned from `execute`: the run pauses, and the tool is called again with the answer in `ctx.answer`. Whoever
- * answers sees the schema as JSON Schema; the answer is not validated. Throws `invalid_tool` if a Standard Schema has no JSON Schema.
+ * Asks a question when returned from `execute`: the run pauses, and the tool is called again with the answer in `ctx.answer`. The user
+ * sees the schema as JSON Schema; the answer is not validated. Throws `invalid_tool` if a Standard Schema has no JSON Schema.
  */
 export function ask({ schema, ...asked }: Omit<Question, 'schema'> & { schema?: JsonSchema | StandardSchemaV1 }): Question {
   const shown = isStandardSchema(schema) ? jsonSchemaOf(schema, 'ask', 'give a JSON Schema') : schema
@@ -27,7 +27,7 @@ export function ask({ schema, ...asked }: Omit<Question, 'schema'> & { schema?: 
 export const anyText: JsonSchema = { type: 'string' }
 
 /**
- * Combines several named questions into one. `ctx.answer` is then an object with one answer per name. Whoever answers sees `{ questions: {
+ * Combines several named questions into one. `ctx.answer` is then an object with one answer per name. The user sees `{ questions: {
  * NAME: about } }`.
  */
 export function askAll(questions: Readonly<Record<string, Question>>): Question {

@@ -47,7 +47,7 @@ describe('the screen', () => {
     expect(withoutControls('to \u202eeno\u202c')).toBe('to ‹U+202E›eno‹U+202C›')
   })
 
-  it('X6 is never controlled by output, whoever wrote it; the program’s own styles stay', () => {
+  it('X6 is never controlled by output, regardless of its source; the program’s own styles stay', () => {
     const evil = '\x1b]0;t\x07\x1b[2J\x1b[8mhidden\x1b]8;;http://x\x1b\\link\u009b1A\u202eback\u2066\x1b[31mred'
     const shown = ']0;t[2J[8mhidden]8;;http://x\\link1A‹U+202E›back‹U+2066›'
     const io = fakeIO({ tty: true, env: { NO_COLOR: '1' } })

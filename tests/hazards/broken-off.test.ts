@@ -32,7 +32,7 @@ const models: [string, () => ChatModel][] = [
 ]
 
 describe('a response that breaks off after a failed attempt with usage', () => {
-  it.each(models)('H40 of %s: its text is kept, whoever listens, and so is its usage', async (_what, model) => {
+  it.each(models)('H40 of %s: its text and its usage are kept, with and without a listener', async (_what, model) => {
     for (const onText of [undefined, () => {}]) {
       const runner = new AgentRunner({ model: model(), logger: recordingLogger().logger })
       const result = await runner.run('go', onText === undefined ? {} : { onText })

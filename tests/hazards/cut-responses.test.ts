@@ -140,7 +140,7 @@ describe.each(streamingModes)('a response that breaks off: $name', (mode) => {
     }
   })
 
-  it('F21 ends the run with `onCut: end`, whoever watches', async () => {
+  it('F21 ends the run with `onCut: end`, even with a listener', async () => {
     const cut = { text: half, fault: { cutAfterBytes: 'content' as const } }
     await using on = await stage(mode, [cut, answer], { ...retries, onCut: 'end' })
     const watcher = new Watcher()

@@ -243,7 +243,7 @@ describe('compileSchema', () => {
     expect(schema).toEqual(before)
   })
 
-  it('compiles equal schemas once, whoever made them', () => {
+  it('compiles equal schemas once, even if created separately', () => {
     const schema = () => object({ a: { enum: ['x', null, 1] } }, { required: ['a'] })
     expect(compileSchema(schema(), 'a')).toBe(compileSchema(schema(), 'b'))
     expect(compileSchema(schema(), 'a')).not.toBe(compileSchema(object({ a: { enum: ['x', null, '1'] } }, { required: ['a'] }), 'a'))

@@ -3,21 +3,21 @@ import { isWithin, walk } from '../reading/json-nodes.ts'
 import { hiddenPart } from '../ui/hidden-text.ts'
 import { inSlices } from '../ui/slices.ts'
 
-/** What is laid out, or edited, at once. */
+/** The largest value to show, or edit, at once. */
 const mostAtOnce = { values: 1_500, characters: 60_000 }
-/** What is written as JSON in one step. */
+/** The largest value to write as JSON in one step. */
 const mostInStep = { values: 100, characters: 4_000 }
-/** Of more arguments none is looked at by itself. */
+/** Objects with more fields are not split. */
 const mostFields = 50
 
-/** Whether it is too large to be seen, or edited, at once. */
+/** Whether a value is too large to be shown, or edited, at once. */
 export function isLarge(value: unknown): boolean {
   return !isWithin(value, mostAtOnce)
 }
 
 type Fields = Record<string, unknown>
 
-/** The fields of an object that are shown and edited together, and those that are too large for it. */
+/** Splits an object into fields that are shown and edited together, and fields that are too large for that. */
 export function splitLarge(value: Fields): { small: Fields; large: Fields } {
   if (!isLarge(value)) return { small: value, large: {} }
   if (Object.keys(value).length > mostFields) return { small: {}, large: value }
@@ -27,7 +27,7 @@ export function splitLarge(value: Fields): { small: Fields; large: Fields } {
   return { small: Object.fromEntries(small), large: Object.fromEntries(large) }
 }
 
-/** What stands in for a part of a value, of any size, that the service hides; undefined: nothing is hidden. */
+/** The placeholder of the first part of a value that the service hides; undefined if nothing is hidden. The value may have any size. */
 export async function hiddenIn(value: unknown): Promise<string | undefined> {
   let hidden: string | undefined
   const look = function* () {
@@ -40,7 +40,7 @@ export async function hiddenIn(value: unknown): Promise<string | undefined> {
   return hidden
 }
 
-/** A value of any size as text: JSON is laid out, text is as it is. */
+/** A value of any size as text: indented JSON, or the text itself. */
 export async function writtenOut(value: unknown): Promise<string> {
   if (typeof value === 'string') return value
   const pieces: string[] = []
@@ -48,7 +48,7 @@ export async function writtenOut(value: unknown): Promise<string> {
   return pieces.join('')
 }
 
-/** Writes JSON a step at a time. */
+/** Writes JSON step by step. */
 function* writing(value: unknown, indent: string, pieces: string[]): Generator<void> {
   if (typeof value !== 'object' || value === null || isWithin(value, mostInStep)) {
     pieces.push(json(value).replaceAll('\n', `\n${indent}`))

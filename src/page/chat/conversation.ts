@@ -213,7 +213,7 @@ async function cancel(id: string): Promise<void> {
 
 /** Adds a note on why a run ended, unless it answered. */
 function noteEnd({ error, stopReason }: RunWithResult, steps: Steps): void {
-  // Whoever stopped the run knows why.
+  // The user who stopped the run knows why.
   if (error !== undefined && stopReason !== 'aborted') steps.note(`${error.code}: ${error.message}`, true)
   else if (stopReason !== 'answered') steps.note(`The run ended: ${ending(stopReason)}`)
 }

@@ -2,7 +2,7 @@ import type { ConfigState } from '../types.ts'
 import { ask } from './api.ts'
 import type { ModelEntry, Settings } from './model-settings.ts'
 
-/** What the configuration says, as far as the page changes it. */
+/** The parts of the configuration that the page can change. */
 export interface Config {
   model?: ModelEntry
   models?: Record<string, ModelEntry>
@@ -13,27 +13,27 @@ export interface Config {
 export interface ConfigFile {
   etag: string
   text: string
-  /** What the text says; null where it can't be read. */
+  /** The parsed text; null if it is invalid. */
   config: Config | null
-  /** JSON Pointers of what can be changed in the file alone; `*` stands for any key. */
+  /** JSON Pointers of the values that can only be changed in the file; `*` stands for any key. */
   fileOnly: string[]
   state: ConfigState
 }
-/** Saves the configuration as `change` makes it. */
+/** Applies `change` to the configuration and saves it; `said` is the message shown afterwards. */
 export type Save = (change: (config: Config) => void, said: string) => Promise<void>
 
 export function readConfig(): Promise<ConfigFile> {
   return ask('admin/api/config')
 }
 
-/** Replaces the configuration. Throws an `ApiError`: 412 when somebody else has changed it since `etag`, 422 with the failing paths. */
+/** Replaces the configuration. Throws an `ApiError`: 412 if it has changed since `etag`, 422 with the failing paths. */
 export function writeConfig(change: { config: unknown } | { text: string }, etag: string): Promise<ConfigFile> {
   return ask('admin/api/config', { method: 'PUT', body: change, headers: { 'if-match': etag } })
 }
 
 /**
- * Puts an entry into a section of a configuration: at the place of the one it comes from, else at the end. Throws where the name is taken.
- * `from`: the name it has had; undefined: it is new.
+ * Puts an entry into a section of a configuration: in place of the entry `from`, or at the end. Throws if the name is taken.
+ * `from`: the previous name; undefined for a new entry.
  */
 export function putEntry(
   config: Config,

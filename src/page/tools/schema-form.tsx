@@ -144,7 +144,7 @@ function useWritten(
 function NumberField({ value, onChange, ...field }: FieldProps<'number'>) {
   const read = (text: string) => {
     const given = text.trim()
-    // An invalid number is passed on unchanged, because whoever knows the schema reports the error.
+    // Passes an invalid number on unchanged, because the service validates it and reports the error.
     return given === '' ? undefined : Number.isFinite(Number(given)) ? Number(given) : given
   }
   const [text, write] = useWritten(value, onChange, read, (value) => (value === undefined ? '' : String(value)))

@@ -1,7 +1,7 @@
 import type { RefObject } from 'preact'
 import { useEffect } from 'preact/hooks'
 
-/** Whether the focus is inside of `box`, or nowhere: a user who has moved on elsewhere stays there. */
+/** Whether the focus is inside `box`, or nowhere. The focus of a user who has moved on stays where it is. */
 export function isFocusFree(box: Element | null): boolean {
   const { activeElement, body } = document
   return activeElement === body || box?.contains(activeElement) === true

@@ -1,4 +1,4 @@
-/** The recipient in what is left of a message header, as gpt-oss writes it: https://cookbook.openai.com/articles/openai-harmony */
+/** The recipient in the rest of a message header, as gpt-oss writes it: https://cookbook.openai.com/articles/openai-harmony */
 const recipient = /(?:^|[\s>])to=([^\s<]+)/
 /** The start of a control token, such as `<|channel|>` or `<｜tool▁sep｜>`. */
 const controlToken = /<[|｜]/

@@ -30,7 +30,7 @@ export interface McpTokenStore {
   /**
    * Runs `work` while no other process runs any for the same key, and settles like `work`. Needed if several processes share the store:
    * many authorization servers accept a refresh token only once, and revoke all tokens if it is sent again. `work` loads, renews and saves
-   * the tokens, which takes up to a minute. Use a lock that is released if its process dies, such as an advisory lock of PostgreSQL. Reject
+   * the tokens within a minute. Use a lock that is released if its process dies, such as an advisory lock of PostgreSQL. Reject
    * if `signal` is aborted before the lock is held. Default: calls within this process take turns.
    */
   lock?(key: string, work: () => Promise<void>, options: { signal: AbortSignal }): Promise<void>

@@ -42,7 +42,7 @@ describe('a server that asks a question while it holds a call open', () => {
     expect(resultOf(result)).toEqual([{ action: 'accept', content: { colour: 'blue', amount: 3 } }])
   })
 
-  it('does not receive an invalid form: whoever answers is asked again, with the reason', async () => {
+  it('does not receive an invalid form: the user is asked again, with the reason', async () => {
     await using tools = await openAsking()
     const runner = runnerOf(tools, 'paint')
     const first = await runner.run('Go.')

@@ -192,7 +192,7 @@ export class SignIn {
   }
 
   #declined(error: string | null): ToolloopError {
-    // The error text comes from whoever redirected the browser.
+    // The error text is untrusted: any page can redirect the browser here.
     const code = error !== null && /^[a-z_]{1,40}$/.test(error) ? ` (${error})` : ''
     this.#refused = new ToolloopError('mcp_sign_in_needed', `${this.#what()} was refused${code}.`)
     return this.#refused

@@ -14,7 +14,7 @@ const place = `toolloop/${randomUUID()}`
 /**
  * Hides the long parts of a result from the SDK. The SDK would report every error of every item for each possible kind, which takes seconds
  * and all memory if there are very many. It would scan pictures of megabytes, and reject a whole list because of one invalid item. It does
- * not know tasks in place of a result at all. Whoever reads a result validates what was set aside.
+ * not know tasks in place of a result at all. The code that reads a result validates the hidden parts.
  */
 export function setAside(message: JSONRPCMessage): void {
   if ('method' in message) setMessagesAside(message.params)
@@ -49,7 +49,7 @@ function setMessagesAside(params: unknown): void {
   params.messages = []
 }
 
-/** The parts that were set aside of a result or a request. */
+/** The hidden parts of a result or a request. */
 export function asideOf({ _meta: meta }: { _meta?: unknown }): Aside {
   const aside = isJsonObject(meta) ? meta[place] : undefined
   return isJsonObject(aside) ? (aside as Aside) : {}

@@ -37,7 +37,7 @@ export type ClientRequest = { method: 'sampling/createMessage'; params: CreateMe
 
 /**
  * Asks the model of the calling MCP client (sampling) when returned from `execute`. The tool is called again with a `ClientModelAnswer` in
- * `ctx.answer`. Not every client supports it: see `ctx.mcpClient`. In a run, it is an ordinary question for whoever decides.
+ * `ctx.answer`. Not every client supports it: see `ctx.mcpClient`. In a run, it is an ordinary question for the user.
  */
 export function askClientModel({ messages, instructions, maxOutputTokens = 1_000, temperature }: ClientModelRequest): Question {
   const said = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages

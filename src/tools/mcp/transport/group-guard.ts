@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
 
-/** Reads the group's number, then waits until this program is gone. Asks the group to end, and kills what is left of it. */
+/** Reads the group's number, then waits until this program is gone. Asks the group to end, then kills the remaining processes. */
 const script = 'trap "" HUP INT TERM; read -r group; read -r _; kill -s TERM -- "-$group"; sleep 0.5; kill -s KILL -- "-$group"'
 
 /**

@@ -37,7 +37,7 @@ export interface FirstProcess {
   namespace: string
 }
 
-/** Paths inside of the sandbox. */
+/** Paths inside the sandbox. */
 export const inside = {
   folder: '/skill',
   workspace: '/workspace',

@@ -164,7 +164,7 @@ class GuestRun {
     this.#settleAll([{ call: answer.call, ok: answer.ok, text }])
   }
 
-  /** Answers all calls of a round before the script goes on, so that it always finds them answered in the same order. */
+  /** Answers all calls of a round before the script continues, so that it always finds them answered in the same order. */
   answerRound({ answers }: Extract<ToVm, { kind: 'answers' }>): void {
     this.#deadline = performance.now() + this.#timeLeftMs
     this.#settleAll(answers)

@@ -13,7 +13,7 @@ export interface McpToolResult {
   structured?: Json
 }
 
-/** The content of a result. That of a task's result was not set aside. */
+/** The content of a result. `setAside` has not hidden that of a task's result. */
 function listOf(result: JsonObject): readonly unknown[] | undefined {
   const list = asideOf(result).content ?? result.content
   return Array.isArray(list) ? list : undefined

@@ -49,7 +49,7 @@ function unreadable(): ToolloopError {
   return new ToolloopError('tool_failed', 'The MCP server asked something that can not be shown to anybody.')
 }
 
-/** The questions of a call for whoever answers: one form, or a list of forms if the server asks several things at once. */
+/** The questions of a call for the user: one form, or a list of forms if the server asks several things at once. */
 export function questionOf(asked: AskedByServer, problem?: string): Question {
   const { mcpServer, requests, state, notes } = asked
   const shown = requests.map(shownRequest)
@@ -90,7 +90,7 @@ export function isTask({ saved, asked }: Pick<ToolContext, 'saved' | 'asked'>): 
   return isTaskNoted(saved) || isTaskNoted(readAsked(asked)?.notes)
 }
 
-/** The answers in the order of the requests, or what is wrong with them, worded for whoever answers. */
+/** The answers in the order of the requests, or what is wrong with them, worded for the user. */
 export async function readAnswers(
   requests: readonly ServerRequest[],
   answer: Json,
