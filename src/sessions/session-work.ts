@@ -21,33 +21,33 @@ import {
 import { firstOf, joined, type Row, rowsOf, type Statement, sql, type Work } from '../sql/statement.ts'
 import { claimedFrom, holdFrom, pageFrom, storedFrom, summaryFrom } from './session-row.ts'
 
-/** What is another in each database: how a process that is gone is told, the time, and what a statement locks. */
+/** What differs between the databases: how to detect a dead process, the time, and locks. */
 export interface SessionsDialect {
   table(name: 'sessions' | 'session_messages' | 'session_runs'): Statement
-  /** The time by which all processes go, in milliseconds. */
+  /** The time that all processes share, in milliseconds. */
   now(): Statement
-  /** Whether the process that has a session is there, as a condition. */
+  /** Condition: the process that holds the session is alive. */
   alive(): Statement
-  /** What a row is read with, besides its columns. */
+  /** Further expressions to select with each row. */
   readonly beside: Statement
   isAlive(row: Row): boolean
   timeOf(row: Row): number
-  /** What is set where this process takes a session, and where it lets go. */
+  /** The assignments for claiming a session, and for releasing it. */
   owned(): Statement
   readonly noOwner: Statement
-  /** Behind a `SELECT`: keeps others from changing the row; and the same, without the rows that others have locked. */
+  /** Clauses at the end of a `SELECT`: lock the rows, or lock them except those that others have locked. */
   readonly locked: Statement
   readonly skipsLocked: Statement
-  /** Texts as a table with the columns `at`, from 0, and `value`. */
+  /** A table of the texts, with the columns `at` (from 0) and `value`. */
   listOf(texts: readonly string[]): Statement
 }
 
-/** How many sessions one statement deletes: in an SQLite file, nothing else can be written while it does. */
+/** Number of sessions that one statement deletes: an SQLite file cannot be written otherwise meanwhile. */
 export const prunedAtOnce = 200
-/** What an integer of PostgreSQL can be. */
+/** The largest integer of PostgreSQL. */
 const mostMessages = 2 ** 31 - 1
 
-/** What `SessionStore` promises, for each database. Each piece of work has to be done inside a transaction, which is rolled back if it throws. */
+/** Implements `SessionStore` for any database. Each piece of work must run in a transaction, which is rolled back if it throws. */
 export class SessionWork {
   readonly #in: SessionsDialect
   readonly #expireAfterMs: number
@@ -63,7 +63,7 @@ export class SessionWork {
     this.#runs = dialect.table('session_runs')
   }
 
-  /** `token`: the same for each try, of which one may have been successful without our knowing. */
+  /** Keep `token` the same for each attempt, because one may have succeeded without our knowledge. */
   *claim(id: string, request: ClaimRequest, token: string): Work<Claimed | NotClaimed> {
     const { runId, durable, epoch, session, waitsFor } = request
     const row = session === undefined ? yield* this.#foundOrMade(id) : yield* this.#find(id, this.#in.locked)
@@ -73,7 +73,7 @@ export class SessionWork {
     const hold = this.#holdOf(row)
     const refused = row.token === token ? undefined : refusalOf(hold, request)
     if (refused !== undefined) return refused
-    // What a run waited for stays until it has come to something else: should its process die, it waits again.
+    // Keeps what a run waited for until the run has changed it: if its process dies, the run waits again.
     const resumed = waitsFor === undefined ? sql`resumed_at` : sql`coalesce(resumed_at, ${this.#in.now()})`
     const kept = statusOf(hold) === 'idle' ? sql`waits_for = NULL, draft = NULL, resumed_at = NULL` : sql`resumed_at = ${resumed}`
     const claimed = sql`run = ${runId}, durable = ${Number(durable)}, epoch = ${epoch}, token = ${token}, ${this.#in.owned()}, ${kept}`
@@ -89,7 +89,7 @@ export class SessionWork {
 
   *pause(claim: Claim, { waitsFor, value }: Draft): Work<Kept> {
     const { row, kept, found } = yield* this.#claimed(claim)
-    // An earlier try may have been successful without our knowing.
+    // An earlier attempt may have succeeded without our knowledge.
     if (row === undefined) return kept === 'lost' && found?.run === claim.runId && found.draft === value ? 'kept' : kept
     const paused = sql`${this.#in.noOwner}, waits_for = ${waitsFor}, draft = ${value}, resumed_at = NULL`
     yield sql`UPDATE ${this.#sessions} SET ${paused} WHERE n = ${row.n}`
@@ -100,7 +100,7 @@ export class SessionWork {
     const { row } = yield* this.#claimed(claim)
     if (row === undefined) return
     const left = sql`${this.#in.noOwner}${untouched ? sql`, resumed_at = NULL` : sql``}`
-    // One that waited before waits again.
+    // A session that waited before waits again.
     if (keeps || row.draft !== null) yield sql`UPDATE ${this.#sessions} SET ${left} WHERE n = ${row.n}`
     else if (Number(row.length) > 0) yield sql`UPDATE ${this.#sessions} SET ${this.#noHold} WHERE n = ${row.n}`
     else yield* this.#remove(row)
@@ -154,7 +154,7 @@ export class SessionWork {
       ...(status === undefined ? [] : [isIn[status]]),
       ...(Number.isFinite(this.#expireAfterMs) ? [isYoung] : []),
     ]
-    // One more than is shown, to know whether there is a next page.
+    // Selects one more than needed, to know whether there is a next page.
     const where = sql`${joined(conditions, ' AND ')} ORDER BY updated_at DESC, n DESC LIMIT ${limit + 1}`
     const rows = yield* rowsOf(sql`${this.#select} WHERE ${where}`)
     return pageFrom(rows, limit, (row) => summaryFrom(row, this.#holdOf(row)))
@@ -167,7 +167,7 @@ export class SessionWork {
     return !this.#isExpired(row)
   }
 
-  /** Deletes some of them, and returns how many: fewer than `prunedAtOnce` when all are deleted. */
+  /** Deletes up to `prunedAtOnce` old sessions, and returns their number. Fewer means that no more are left. */
   *prune(olderThanMs: number): Work<number> {
     return yield* this.#removeOlder(olderThanMs, this.#in.alive())
   }
@@ -176,7 +176,7 @@ export class SessionWork {
     return sql`SELECT *${this.#in.beside} FROM ${this.#sessions}`
   }
 
-  /** No run has it any more. */
+  /** The assignments that release a session from its run. */
   get #noHold(): Statement {
     return sql`run = NULL, durable = 0, epoch = NULL, ${this.#in.noOwner}, waits_for = NULL, draft = NULL, resumed_at = NULL`
   }
@@ -185,7 +185,7 @@ export class SessionWork {
     return yield* firstOf(sql`${this.#select} WHERE id = ${id} ${locked}`)
   }
 
-  /** Undefined also for one that is expired. */
+  /** Returns undefined for an expired session too. */
   *#find(id: string, locked: Statement = sql``): Work<Row | undefined> {
     const row = yield* this.#row(id, locked)
     return row === undefined || this.#isExpired(row) ? undefined : row
@@ -216,7 +216,7 @@ export class SessionWork {
     yield* this.#add(row, added)
   }
 
-  /** Appends, and lets go. */
+  /** Appends messages and releases the session. */
   *#add({ n, length, compaction: before }: Row, { messages, compaction, at }: Added): Work<void> {
     const first = Math.min(Number(length), at ?? Number(length))
     if (at !== undefined) yield sql`DELETE FROM ${this.#messages} WHERE session = ${n} AND at >= ${first}`
@@ -227,7 +227,7 @@ export class SessionWork {
     yield sql`UPDATE ${this.#sessions} SET ${this.#noHold}, ${added} WHERE n = ${n}`
   }
 
-  /** The session, as long as the claim holds; `found`: as it is now. */
+  /** Returns the session as `row` if the claim is still valid, and in any case as `found`, if it exists. */
   *#claimed({ id, runId, token }: Claim): Work<{ row?: Row; found?: Row | undefined; kept: Kept }> {
     const found = yield* this.#find(id, this.#in.locked)
     if (found?.token === token) return { row: found, kept: 'kept' }
@@ -251,12 +251,12 @@ export class SessionWork {
   }
 }
 
-/** A session that no run has. */
+/** Condition: no run holds the session. */
 function freeOf(alive: Statement): Statement {
   return sql`(run IS NULL OR (NOT ${alive} AND durable = 0 AND draft IS NULL))`
 }
 
-/** A number that may be larger than an integer of the database. */
+/** A number that may exceed the integers of the database. */
 function asNumber(value: number): Statement {
   return sql`CAST(${value} AS DOUBLE PRECISION)`
 }

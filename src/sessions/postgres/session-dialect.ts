@@ -3,10 +3,10 @@ import type { SessionsDialect } from '../session-work.ts'
 import { now } from './migrate.ts'
 
 const serverTime = new Statement(now)
-/** Whether the process that has a session still says that it is there. */
+/** Condition: the lease of the process that holds the session is valid. */
 const alive = sql`(owner IS NOT NULL AND lease > ${serverTime})`
 
-/** Who is gone is told by leases, which a living process renews. `schema` is quoted. */
+/** Detects dead processes by their leases, which a living process renews. `schema` must be quoted. */
 export function postgresDialect({ schema, owner, leaseMs }: { schema: string; owner: string; leaseMs: number }): SessionsDialect {
   return {
     table: (name) => new Statement(`${schema}.${name}`),

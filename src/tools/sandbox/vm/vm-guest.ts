@@ -52,7 +52,7 @@ export const guestSource = `((print, callOut, finish, entry, input, mostCharacte
   const host = freeze({ call })
   const tools = new Proxy(freeze({ __proto__: null }), {
     __proto__: null,
-    // `await` looks up `then`, which must not become a call of a tool.
+    // Awaiting the proxy reads its "then", which must not call a tool.
     get: (_, name) => (typeof name === 'string' && name !== 'then' ? (args) => call(name, args) : undefined),
   })
   const valueOf = (text) => {
