@@ -213,7 +213,8 @@ function isWellFormed(value: unknown): boolean {
   if (typeof value === 'string') return value.isWellFormed()
   if (typeof value !== 'object' || value === null) return true
   if (Array.isArray(value)) return value.every(isWellFormed)
-  for (const key in value) if (!key.isWellFormed() || !isWellFormed(Reflect.get(value, key))) return false
+  const fields = value as Record<string, unknown>
+  for (const name in fields) if (!name.isWellFormed() || !isWellFormed(fields[name])) return false
   return true
 }
 

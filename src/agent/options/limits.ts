@@ -14,18 +14,24 @@ export function resolveLimits(settings: RunSettings<never>): ResolvedLimits {
   const given = { ...settings, maxIterations: maxIterations ?? maxToolRounds }
   checkValues(settings, limitChecks)
   iterationsOf(settings)
-  const known = withDefaults<Required<Pick<LimitSettings, LimitName>>>(given, limitSettings)
+  const known = withDefaults<Required<Pick<LimitSettings, LimitName>>>(given, defaultLimits)
   const largeResults = largeResultsOf(asked, known.maxResultBytes)
   const takenResultBytes = largeResults === undefined ? known.maxResultBytes : Number.POSITIVE_INFINITY
-  return { ...known, ...withDefaults<Required<RunLimits>>(limits, runLimits), takenResultBytes, largeResults }
+  return { ...known, ...withDefaults<Required<RunLimits>>(limits, defaultRunLimits), takenResultBytes, largeResults }
 }
 
 const limitChecks = checksOf(limitSettings)
 
+const defaultLimits = defaultsOf(limitSettings)
+const defaultRunLimits = defaultsOf(runLimits)
+
+function defaultsOf(rows: Readonly<Record<string, Pick<SettingRow, 'default'>>>): [name: string, value: unknown][] {
+  return Object.entries(rows).flatMap(([name, row]): [string, unknown][] => (row.default === undefined ? [] : [[name, row.default]]))
+}
+
 /** The settings that have a default, as they are given or by default. */
-function withDefaults<Known>(given: object, rows: Readonly<Record<string, Pick<SettingRow, 'default'>>>): Known {
-  const known = Object.entries(rows).filter(([, row]) => row.default !== undefined)
-  return Object.fromEntries(known.map(([name, row]) => [name, Reflect.get(given, name) ?? row.default])) as Known
+function withDefaults<Known>(given: object, defaults: [name: string, value: unknown][]): Known {
+  return Object.fromEntries(defaults.map(([name, value]) => [name, Reflect.get(given, name) ?? value])) as Known
 }
 
 function largeResultsOf(given: RunSettings['largeResults'], maxResultBytes: number): ResolvedLimits['largeResults'] {

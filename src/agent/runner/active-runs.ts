@@ -1,5 +1,5 @@
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
-import { type JsonObject, withoutUndefined } from '../../core/messages.ts'
+import type { JsonObject } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { EventTap } from '../types/event-tap.ts'
@@ -54,11 +54,10 @@ export class ActiveRuns {
   /** The run goes on until the function returned is called. `isRecorded`: the journal has it. */
   enter(run: RunContext, { isRecorded, session }: { isRecorded: boolean; session: string | undefined }): () => void {
     const { runId, metadata, within } = run
-    const shown: ActiveRun = {
-      runId,
-      startedAt: Date.now(),
-      ...withoutUndefined({ metadata, session, parentRunId: within?.runId }),
-    }
+    const shown: ActiveRun = { runId, startedAt: Date.now() }
+    if (metadata !== undefined) shown.metadata = metadata
+    if (session !== undefined) shown.session = session
+    if (within !== undefined) shown.parentRunId = within.runId
     const entry = { run, isRecorded, shown }
     this.#entries.add(entry)
     for (const watcher of this.#watchers) if (watcher.runId === runId) run.events.watch(watcher.tap)

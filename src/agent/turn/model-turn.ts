@@ -131,8 +131,8 @@ class ModelTurn {
     const { finishReason, providerData } = response
     const plan = response.toolCalls.length === 0 ? { calls: [], planned: [] } : await this.#plan(response)
     const step = this.#step(response, plan)
-    const { usage } = step
-    this.#end({ finishReason: step.finishReason, ...withoutUndefined({ usage }) }, step.durationMs)
+    const { usage, durationMs } = step
+    this.#end(usage === undefined ? { finishReason: step.finishReason } : { finishReason: step.finishReason, usage }, durationMs)
     if (plan.calls.length === 0 && (finishReason === 'refusal' || finishReason === 'content_filter')) {
       const text = this.#sink.isHeld ? '' : response.text
       const declined = `The model declined to answer${text === '' ? '' : `: ${text}`}`
@@ -202,19 +202,22 @@ class ModelTurn {
     const { firstPieceAt } = this.#sink
     const { waitedMs } = response
     const sinceAsked = firstPieceAt === undefined ? undefined : firstPieceAt - this.#startedAt - (waitedMs ?? 0)
-    return {
+    const timeToFirstTokenMs = response.timeToFirstTokenMs ?? sinceAsked
+    const step: RunStep = {
       iteration: this.#meta.iteration,
       provider: response.provider ?? provider,
       model: response.model ?? model,
-      ...(api ? { api } : {}),
-      ...withoutUndefined({ usage: response.usage && withCost(response.usage, capabilities) }),
       finishReason: calls.length > 0 && response.finishReason !== 'length' ? 'tool_calls' : response.finishReason,
       durationMs: performance.now() - this.#startedAt,
       retries: response.retries ?? 0,
       warnings: response.warnings ?? [],
       toolCalls: calls.map(({ id, function: { name } }) => ({ id, tool: name })),
-      ...withoutUndefined({ waitedMs, timeToFirstTokenMs: response.timeToFirstTokenMs ?? sinceAsked }),
     }
+    if (api) step.api = api
+    if (response.usage !== undefined) step.usage = withCost(response.usage, capabilities)
+    if (waitedMs !== undefined) step.waitedMs = waitedMs
+    if (timeToFirstTokenMs !== undefined) step.timeToFirstTokenMs = timeToFirstTokenMs
+    return step
   }
 
   #refused(error: ToolloopError, text: string, spent: { step?: RunStep; usage?: Usage }): Turn {
