@@ -1,7 +1,9 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { expect, it } from 'vitest'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
 import type { MockReply } from '../src/testing/index.ts'
 import { startStrictProvider } from './models/rules/strict-provider.ts'
 
@@ -41,4 +43,27 @@ it('a call passes few files, and none of a feature that its run does not use', (
   expect(ofAgent.length).toBeLessThanOrEqual(21)
   expect(told.length).toBeLessThanOrEqual(36)
   expect(told.filter((file) => /^agent\/(hooks|output|decisions|nested)\//.test(file ?? ''))).toEqual([])
+})
+
+/** The files whose functions a service calls from a request for a run with one call to its result. */
+async function wayOfARun(...place: readonly string[]): Promise<string[]> {
+  const adding: MockReply = { toolCalls: [{ name: 'add', arguments: { a: 2, b: 3 } }], usage: { inputTokens: 20, outputTokens: 10 } }
+  await using provider = await startStrictProvider({ script: (_request, at) => (at % 2 === 0 ? adding : 'Five.') })
+  const child = fork(new URL('./service-path-process.ts', import.meta.url), [provider.baseURL, ...place], { execArgv: [] })
+  const ended = once(child, 'exit')
+  const [called] = await once(child, 'message')
+  expect(await ended).toEqual([0, null])
+  return called
+}
+
+it.each([
+  ['in memory', [], 33],
+  ['in a folder', ['runs'], 37],
+] as const)('a run of the service %s passes few of its files', async (_, [folder], most) => {
+  const cwd = mkdtempSync(join(tmpdir(), 'toolloop-path-'))
+  onTestFinished(() => rmSync(cwd, { recursive: true, force: true }))
+  const called = await wayOfARun(...(folder === undefined ? [] : [join(cwd, folder)]))
+  const ofService = called.filter((file) => file.startsWith('service/'))
+  expect(ofService, 'the way is measured').toContain('service/runs/run-store.ts')
+  expect(ofService.length, ofService.sort().join('\n')).toBeLessThanOrEqual(most)
 })

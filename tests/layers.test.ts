@@ -120,7 +120,7 @@ const floors: Record<string, string[]> = {
     'routes',
     '*',
   ],
-  'service/runs': ['*', 'recorded', 'say-to-run.ts unrecorded-runs.ts', 'listed', 'run-store.ts'],
+  'service/runs': ['*', 'recorded', 'resumed-runs.ts say-to-run.ts unrecorded-runs.ts', 'listed', 'run-store.ts'],
   tools: ['schema', '*', 'call', 'tool-runner.ts', 'deferred-tools.ts dispatcher.ts', 'builtin', 'openapi sandbox', 'skills', 'mcp'],
   'tools/builtin': ['calculator files', 'web', '*'],
   'tools/mcp': ['auth-options.ts', 'sdk', 'server-config.ts within.ts', 'auth server', 'transport', 'client', 'index.ts'],

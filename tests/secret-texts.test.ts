@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { redactTextInParts } from '../src/core/redaction/redact.ts'
 import { SecretTexts } from '../src/core/redaction/secret-texts.ts'
 import { decidedPart, hideParts, REDACTED } from '../src/core/redaction/spans.ts'
-import { StreamedText } from '../src/service/redaction/streamed-text.ts'
+import { StreamedText } from '../src/service/redaction/event-parts.ts'
 import { leastCpuMs } from './reference-pace.ts'
 
 const hide = (text: string, secrets: SecretTexts) => hideParts(text, secrets.findIn(text))

@@ -60,12 +60,12 @@ interface Source {
  * the tool of the earlier source is used and a warning is logged once. Sources may change at any time.
  */
 export class ToolDispatcher implements ToolSet {
-  readonly #sources: readonly Source[]
+  #sources: readonly Source[] = []
   readonly #logger: Logger
   readonly #runner: ToolRunner
   readonly #warned = new Set<string>()
-  /** The definitions of each source when `#specs` was built. */
-  #parts: (readonly ToolDefinition[])[] = []
+  /** The definitions of each source when `#specs` was built. Undefined: before that, and once the sources were replaced. */
+  #parts: readonly (readonly ToolDefinition[])[] | undefined
   #specs: readonly ToolDefinition[] = Object.freeze([])
   #calls = 0
 
@@ -76,9 +76,16 @@ export class ToolDispatcher implements ToolSet {
   constructor(sources: Iterable<ToolSource>, options: DispatcherOptions = {}) {
     checkOptionNames(options, dispatcherOptionNames, '`ToolDispatcher`')
     const { logger = defaultLogger } = options
-    this.#sources = [...sources].map(readSource).sort((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind))
+    this.replace(sources)
     this.#logger = redacting(logger)
     this.#runner = new ToolRunner(this)
+  }
+
+  /** Replaces all sources; runs see the change in their next turn. Throws like the constructor, and then changes nothing. */
+  replace(sources: Iterable<ToolSource>): void {
+    this.#sources = [...sources].map(readSource).sort((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind))
+    this.#parts = undefined
+    this.#warned.clear()
   }
 
   get size(): number {
@@ -129,7 +136,8 @@ export class ToolDispatcher implements ToolSet {
   /** Returns the same array until a source changes, because providers cache by it. Costs one comparison per source, not per tool. */
   getAllSpecs(): readonly ToolDefinition[] {
     const parts = this.#sources.map(({ tools }) => tools.getAllSpecs())
-    if (parts.length !== this.#parts.length || parts.some((part, at) => part !== this.#parts[at])) {
+    const known = this.#parts
+    if (known === undefined || parts.some((part, at) => part !== known[at])) {
       this.#parts = parts
       this.#specs = Object.freeze(
         this.#sources.flatMap((source, at) => (parts[at] ?? []).filter(({ function: { name } }) => this.#wins(source, name))),

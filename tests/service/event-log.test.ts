@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { ShownEvent } from '../../src/agent/journal/shown-runs.ts'
 import { SqliteStore } from '../../src/journals/sqlite/sqlite-store.ts'
-import { allEvents } from '../../src/service/runs/recorded/all-events.ts'
+import { allEvents } from '../../src/service/runs/recorded/stored-rows.ts'
 import { EventLog } from '../../src/ui/web/event-log.ts'
 import { LogReader } from '../../src/ui/web/log-reader.ts'
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { openRunStore } from '../../src/service/runs/recorded/open-store.ts'
+import { openRunStore } from '../../src/service/runs/recorded/open-recorded.ts'
 import { configFile } from './start-service.ts'
 
 export interface SeededRun {

@@ -5,7 +5,7 @@ import { redactText } from '../../src/core/redaction/redact.ts'
 import { SecretTexts } from '../../src/core/redaction/secret-texts.ts'
 import { hideParts } from '../../src/core/redaction/spans.ts'
 import { atOnce } from '../../src/core/time/give-way.ts'
-import { StreamedText } from '../../src/service/redaction/streamed-text.ts'
+import { StreamedText } from '../../src/service/redaction/event-parts.ts'
 import { leastCpuMs } from '../reference-pace.ts'
 
 const hidden = (text: string, secretKeys: ReadonlySet<string> = new Set()) => hideParts(text, atOnce(jsonSecretsIn(text, secretKeys)))

@@ -25,6 +25,23 @@ describe('ToolDispatcher', () => {
     expect(results).toEqual(['own', 'built-in', 'skill', 'mcp'].map((result) => ({ success: true, result })))
   })
 
+  it('replace gives it other sources, and changes nothing if one of them is invalid', async () => {
+    const { logger, records } = recordingLogger()
+    const own = [says('a', 'own')]
+    const dispatcher = new ToolDispatcher([{ kind: 'registered', tools: own }], { logger })
+    const specs = dispatcher.getAllSpecs()
+    const doubled = { kind: 'mcp', tools: [says('a', 'mcp'), says('b', 'mcp')] } as const
+    for (const _ of [1, 2]) {
+      dispatcher.replace([doubled, { kind: 'registered', tools: own }])
+      expect([dispatcher.names(), dispatcher.getAllSpecs() === specs]).toEqual([['a', 'b'], false])
+    }
+    expect(records).toHaveLength(2)
+    expect(() => dispatcher.replace([{ kind: 'other' as 'mcp', tools: [] }])).toThrow('sources[0].kind')
+    expect(await dispatcher.dispatch('b')).toEqual({ success: true, result: 'mcp' })
+    dispatcher.replace([])
+    expect([dispatcher.size, dispatcher.get('a')]).toEqual([0, undefined])
+  })
+
   it('S1-18 runs the built-in tool for its name', async () => {
     const dispatcher = new ToolDispatcher([{ kind: 'builtin', tools: builtinTools() }])
     expect(await dispatcher.dispatch('calculate', { expression: '6 * 7' })).toMatchObject({ success: true, result: { result: 42 } })

@@ -14,6 +14,7 @@ import { type SwitchableModel, switchableModel } from '../../models/combined/swi
 import { type AnyModel, createModel } from '../../models/create-model.ts'
 import { findPreset } from '../../models/presets.ts'
 import { workspaceOf } from '../../tools/builtin/files/workspace.ts'
+import { ToolDispatcher } from '../../tools/dispatcher.ts'
 import type { McpServerStatus } from '../../tools/mcp/client/server-status.ts'
 import { ToolRegistry, type ToolSet, ToolView } from '../../tools/registry.ts'
 import type { AnyTool } from '../../tools/tool.ts'
@@ -23,7 +24,6 @@ import { blamingRequest, HttpProblem, pointerTo } from '../http/problem.ts'
 import { maxArgumentValues } from '../max-argument-values.ts'
 import { openClientTool } from './client-tools.ts'
 import { type FoundSkills, type OpenedTools, openTools, toolsKey } from './open-tools.ts'
-import { ToolSources } from './tool-sources.ts'
 
 /** The name by which clients address the agent on the current model. */
 export const defaultAgent = 'toolloop'
@@ -88,7 +88,7 @@ interface HostParts {
  */
 export class AgentHost {
   /** The program's own tools and those of the configuration. */
-  readonly tools: ToolSources
+  readonly tools: ToolDispatcher
   readonly #parts: HostParts
   /** The folder of the runs, which is read at the start only; null: nothing was read yet. */
   #runsFolder: string | undefined | null = null
@@ -98,7 +98,7 @@ export class AgentHost {
 
   constructor(parts: HostParts) {
     this.#parts = parts
-    this.tools = new ToolSources(parts.registry, parts.logger)
+    this.tools = new ToolDispatcher([{ kind: 'registered', tools: parts.registry }], { logger: parts.logger })
   }
 
   /** Of the environment: never shown. */
@@ -268,7 +268,8 @@ export class AgentHost {
 
   #replaceTools(key: string, tools: OpenedTools): void {
     const old = this.#opened
-    this.tools.replace(tools.sources)
+    // Runs see these from their next turn on.
+    this.tools.replace([{ kind: 'registered', tools: this.#parts.registry }, ...tools.sources])
     this.#opened = { key, tools, users: 0, retired: false }
     if (old !== undefined) this.#retire(old)
   }

@@ -5,8 +5,8 @@ import type { Call } from '../http/route.ts'
 import type { SseStreams } from '../http/sse.ts'
 import { respondWithText } from '../http/text-response.ts'
 import type { RunWatcher } from '../runs/follow-run.ts'
+import type { RunOrder } from '../runs/run-order.ts'
 import type { RunStore } from '../runs/run-store.ts'
-import type { RunOrder } from '../runs/stored-run.ts'
 import type { ReplyFrames } from './reply-frames.ts'
 
 /** What a client is told of the run that answers it. */

@@ -8,7 +8,7 @@ import { type ClientTool, openAnswerSchema, toClientTools } from '../agents/clie
 import { refuseApproval } from '../agents/refuse-approval.ts'
 import type { Caller } from '../http/auth.ts'
 import { blamingRequest, HttpProblem } from '../http/problem.ts'
-import type { RunOrder } from '../runs/stored-run.ts'
+import type { RunOrder } from '../runs/run-order.ts'
 
 export type Maybe<T> = T | null | undefined
 export type Effort = NonNullable<Sampling['reasoningEffort']> | 'max'

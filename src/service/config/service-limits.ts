@@ -1,6 +1,6 @@
-import type { OriginRules } from '../http/check-origin.ts'
 import type { Problem } from '../http/problem.ts'
 import type { RateLimits } from '../http/rate-limit.ts'
+import type { OriginRules } from '../http/request-source.ts'
 import type { RunBounds, RunPlace } from '../run-bounds.ts'
 import type { Config, ServiceConfig } from './config.ts'
 

@@ -19,9 +19,8 @@ import { REDACTED } from '../../core/redaction/spans.ts'
 import { isBase64 } from '../../core/text/base64.ts'
 import { giveWay, inTurns } from '../../core/time/give-way.ts'
 import type { AnyTool } from '../../tools/tool.ts'
-import { argumentsIn, resultAsJson, ShownMetadata, secretKeysOf } from './event-parts.ts'
+import { argumentsIn, resultAsJson, ShownMetadata, StreamedText, secretKeysOf } from './event-parts.ts'
 import { hiddenParts } from './hidden-arguments.ts'
-import { StreamedText } from './streamed-text.ts'
 
 type TextDelta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' }>
 type InputDelta = Extract<RunEvent, { type: 'TOOL_INPUT_DELTA' }>

@@ -10,7 +10,7 @@ import {
   type ToolCall,
 } from '../../core/messages.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { mostCalls } from '../runs/read-messages.ts'
+import { mostCalls } from '../runs/run-order.ts'
 import { calledName } from './requested-tools.ts'
 
 /**

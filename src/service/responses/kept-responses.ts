@@ -12,7 +12,7 @@ import type { Caller } from '../http/auth.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { mostValues } from '../http/read-body.ts'
 import type { RunBounds, RunPlace } from '../run-bounds.ts'
-import { outageMs } from '../runs/recorded/open-store.ts'
+import { outageMs } from '../runs/recorded/open-recorded.ts'
 import { identityOf } from '../tenants/tenant.ts'
 
 /** A response as it is kept, for the caller it was made for. */

@@ -3,7 +3,7 @@ import { toClientTools } from '../agents/client-tools.ts'
 import { answerSchema, clientOptions, type Effort, type Maybe } from '../chat/chat-order.ts'
 import type { Caller } from '../http/auth.ts'
 import { blamingRequest } from '../http/problem.ts'
-import type { RunOrder } from '../runs/stored-run.ts'
+import type { RunOrder } from '../runs/run-order.ts'
 import { messagesFromItems } from './input-items.ts'
 import { nameIn, type ReadTools, type RequestedTool } from './requested-tools.ts'
 

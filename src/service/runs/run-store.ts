@@ -1,29 +1,28 @@
 import { tagsOf } from '../../agent/journal/tags.ts'
 import type { RunStream } from '../../agent/runner/run-stream.ts'
 import type { RunInput } from '../../agent/types/options.ts'
-import { ToolloopError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { EventLog } from '../../ui/web/event-log.ts'
-import type { Agent, AgentHost } from '../agents/agent-host.ts'
+import type { AgentHost } from '../agents/agent-host.ts'
 import type { Caller, ContextOf, Tenant } from '../http/auth.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { RunBounds, RunPlace } from '../run-bounds.ts'
 import type { ByTenant } from '../tenants/by-tenant.ts'
 import { sees } from '../tenants/tenant.ts'
-import { type Decided, DecisionNote, describeDecisions, signed } from './describe-decisions.ts'
+import type { Decided } from './describe-decisions.ts'
 import type { Execution } from './execution.ts'
 import { newFeed, RunFollower, type RunObserver, type RunWatcher } from './follow-run.ts'
 import { type ListQuery, listRuns, type RunList } from './listed/list-runs.ts'
-import { orderOfTenant } from './order-of-tenant.ts'
-import { readInput, readOptions } from './read-messages.ts'
 import { openRecorded, type Recorded } from './recorded/open-recorded.ts'
-import { isTakenOver, isUnknownRun, notStored, notWaiting, RunsElsewhere } from './recorded/problems.ts'
+import { isTakenOver, notStored } from './recorded/problems.ts'
+import { ResumedRuns } from './resumed-runs.ts'
+import { orderOfTenant, type RunOrder, readInput, readOptions, storedOrder } from './run-order.ts'
 import type { RecordOption, RunRecordings } from './run-recordings.ts'
 import { RunningRuns } from './running-runs.ts'
 import { sayToRun } from './say-to-run.ts'
 import { ServiceRun } from './service-run.ts'
-import { abortedWith, type Outcome, type RunHead, type RunOrder, storedOrder } from './stored-run.ts'
+import { abortedWith, type Outcome, type RunHead } from './stored-run.ts'
 import { UnrecordedRuns } from './unrecorded-runs.ts'
 
 interface RunStoreParts {
@@ -54,11 +53,12 @@ export class RunStore {
   readonly #follower: RunFollower
   /** Those that this process executes. */
   readonly #running = new RunningRuns()
+  readonly #resumed: ResumedRuns
   #open: Opened | undefined
   #isClosed = false
 
   constructor(parts: RunStoreParts) {
-    const { host, bounds, observer } = parts
+    const { host, limiter, bounds, observer, logger } = parts
     this.#parts = parts
     this.bounds = bounds
     this.feed = newFeed(bounds)
@@ -67,6 +67,15 @@ export class RunStore {
       observer,
       ended: (run, outcome) => this.#end(run, outcome),
       brokeOff: (run, error) => this.#breakOff(run, error),
+    })
+    this.#resumed = new ResumedRuns({
+      host,
+      limiter,
+      logger,
+      running: this.#running,
+      stored: () => this.#stored,
+      executionOf: (head) => this.#executionOf(head),
+      follow: (run, how, begin) => this.#follow(run, how, begin),
     })
   }
 
@@ -85,7 +94,7 @@ export class RunStore {
       }),
       bounds,
       runOf: (runId) => this.#running.get(runId),
-      carryOn: (run) => this.#carryOn(run),
+      carryOn: (run) => this.#resumed.carryOn(run),
       tidied: () => this.#parts.recordings.forgetUnknown((ids) => this.#known(ids)),
       feed,
       logger,
@@ -153,52 +162,12 @@ export class RunStore {
 
   /** What a run waits with. Throws an `HttpProblem` 409 for one that does not. */
   pauseOf(run: ServiceRun): Outcome {
-    const isHere = this.#running.has(run.id)
-    if (run.outcome?.status !== 'waiting' || isHere) throw notWaiting(run, isHere ? 'running' : run.status)
-    return run.outcome
+    return this.#resumed.pauseOf(run)
   }
 
-  /**
-   * Carries out what was decided on what the run waits with; resolves when that has begun. Rejects with an `HttpProblem`: it waits for a decision as
-   * before then.
-   */
-  async resume(run: ServiceRun, outcome: Outcome, { decisions, by, context }: Decided): Promise<void> {
-    const { host, limiter } = this.#parts
-    const tools = await host.toolsFor(run.head.clientTools)
-    const agent = this.#agentOf(run)
-    const execution = this.#executionOf(run.head)
-    const { shown, followed } = this.#stored
-    // By now it may have gone on, and wait for something else.
-    if (this.pauseOf(run) !== outcome) throw notWaiting(run, 'decided already')
-    const { control, signal } = run
-    // Before anything is written: who is told to come again finds it as it was, whatever happens to this process.
-    const giveBack = limiter.admitRun(run.head.caller.name)
-    this.#running.add(run)
-    run.takeUp()
-    const note = new DecisionNote(run, shown)
-    try {
-      await note.write(describeDecisions(decisions, outcome.summary.pending, { by: by.name, redactor: run.redactor }))
-      await this.#stored.readEvents(run)
-      await this.#follow(run, { giveBack }, (record) => {
-        control.useModel(agent.model.current)
-        const options = { decisions: signed(decisions, by), tools, control, signal, context, ...record }
-        return execution.resume(run, agent, options)
-      })
-    } catch (error) {
-      giveBack()
-      const isElsewhere = error instanceof RunsElsewhere
-      if (isElsewhere && error.isDecided) {
-        // Whoever has decided on another of its calls carries this one out as well.
-        followed.follow(run)
-        this.#running.delete(run)
-        return
-      }
-      await note.withdraw()
-      run.settle(outcome)
-      this.#running.delete(run)
-      const isLate = isUnknownRun(error) || (ToolloopError.isInstance(error) && error.code === 'decision_refused')
-      throw isLate || isElsewhere ? notWaiting(run, 'decided already') : notStored('The decision', error)
-    }
+  /** Carries out what was decided on a run that waits; see `ResumedRuns.resume`. */
+  resume(run: ServiceRun, outcome: Outcome, decided: Decided): Promise<void> {
+    return this.#resumed.resume(run, outcome, decided)
   }
 
   /** A run that the caller sees. Rejects with an `HttpProblem`: 404, or 503 for one that can't be read. */
@@ -294,39 +263,6 @@ export class RunStore {
     const sink = execution.sinkOf(run)
     const beginRecorded = async () => begin(await this.#parts.recordings.optionFor(run, execution.recordings))
     return this.#follower.follow(run, { watcher, giveBack, sink }, beginRecorded)
-  }
-
-  /** Continues a run that no process executes. */
-  async #carryOn(run: ServiceRun): Promise<void> {
-    const recorded = this.#stored
-    const restored = await recorded.restore(run.head)
-    const agent = this.#agentOf(run)
-    if (this.#running.has(run.id)) return
-    const { control, signal } = run
-    this.#running.add(run)
-    run.takeUp()
-    // It had its place when it was started.
-    const giveBack = this.#parts.limiter.countRun(run.head.caller.name)
-    try {
-      await recorded.readEvents(run)
-      await this.#follow(run, { giveBack }, (record) => {
-        control.useModel(agent.model.current)
-        return recorded.resume(run, agent, { ...restored, control, signal, ...record })
-      })
-      this.#parts.logger.info({ runId: run.id, caller: run.head.caller.name }, 'a run of an earlier process goes on')
-    } catch (error) {
-      giveBack()
-      if (error instanceof RunsElsewhere) recorded.followed.follow(run)
-      this.#running.delete(run)
-      throw error
-    }
-  }
-
-  /** Throws an `HttpProblem`. */
-  #agentOf({ id, head }: ServiceRun): Agent {
-    const agent = this.#parts.host.agents.find(({ name }) => name === head.agent)
-    if (agent !== undefined) return agent
-    throw new HttpProblem(409, 'model_not_found', `Run ${id} stays paused: its model ${head.agent} is no longer in the configuration`)
   }
 
   async #end(run: ServiceRun, outcome: Outcome): Promise<void> {

@@ -7,8 +7,7 @@ import type { AnyTool } from '../../tools/tool.ts'
 import { EventLog, type EventLogBounds } from '../../ui/web/event-log.ts'
 import type { StoredRecording } from '../recordings/stored-recording.ts'
 import { EventRedactor } from '../redaction/event-redactor.ts'
-import { wordsOf } from './run-words.ts'
-import type { Outcome, OutcomeSummary, RunHead, StoredRun } from './stored-run.ts'
+import { type Outcome, type OutcomeSummary, type RunHead, type StoredRun, wordsOf } from './stored-run.ts'
 
 /** A run as it is listed. */
 export interface RunSummary extends OutcomeSummary {

@@ -1,7 +1,5 @@
-import { tagsOf } from '../../agent/journal/tags.ts'
-import type { RunInput, RunOptions } from '../../agent/types/options.ts'
 import type { StopReason } from '../../core/events.ts'
-import { isJsonObject, type Usage } from '../../core/messages.ts'
+import type { Usage } from '../../core/messages.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { Caller } from '../http/auth.ts'
@@ -22,12 +20,6 @@ export interface RunHead {
   clientTools: readonly AnyTool[]
   /** Digest of the request that has started it, if that had an `Idempotency-Key`. */
   request?: string
-}
-
-/** What a run is started with. */
-export interface RunOrder extends RunHead {
-  input: RunInput
-  options: RunOptions
 }
 
 /** What a run has come to: for good, or until somebody decides. */
@@ -82,41 +74,6 @@ export interface StoredRun {
   outcome?: Outcome
 }
 
-export function storedOrder({ id, caller, agent, kind, thread, clientTools, request, input, options }: RunOrder): StoredRun {
-  return {
-    head: {
-      id,
-      caller,
-      agent,
-      kind,
-      thread,
-      tags: tagsOf(options.metadata),
-      clientTools,
-      request,
-    },
-    createdAt: new Date().toISOString(),
-    said: beginningOf(input),
-    firstEventId: 1,
-    lastEventId: 0,
-    secrets: [],
-    hidesAll: false,
-  }
-}
-
-/**
- * The first characters of the last thing the user says: more than are shown, so that no secret is cut before it is known for one. The input
- * has not been checked yet.
- */
-function beginningOf(input: RunInput): string {
-  const messages: unknown[] = [typeof input === 'string' ? { role: 'user', content: input } : input].flat()
-  const last = messages.findLast((message) => isJsonObject(message) && message.role === 'user')
-  const content: unknown = isJsonObject(last) ? last.content : ''
-  const parts: unknown[] = Array.isArray(content) ? content : [{ text: content }]
-  const texts = parts.map((part) => (isJsonObject(part) && typeof part.text === 'string' ? part.text : ''))
-  // A piece of a text keeps the whole of it in memory; a copy of the piece does not.
-  return Buffer.from(texts.join('').slice(0, 600), 'utf16le').toString('utf16le')
-}
-
 /** What becomes of a run without a result of its own: what is known of it stays. */
 export function abortedWith(message: string, known: { summary?: OutcomeSummary; result?: string } = {}): Outcome {
   const { summary, result = '' } = known
@@ -127,4 +84,15 @@ export function abortedWith(message: string, known: { summary?: OutcomeSummary; 
     result,
     waitsFor: [],
   }
+}
+
+/** Characters of an answer that a run is found by. */
+const mostOfAnswer = 2_000
+
+/** What a run is found by besides its title, a line for each, in lower case: `tool:search` finds those that called that tool. */
+export function wordsOf(id: string, { caller, agent }: Pick<RunHead, 'caller' | 'agent'>, summary?: OutcomeSummary): string {
+  const { tools = [], output = '', error } = summary ?? {}
+  const lines = [id, `user:${caller.name}`, `model:${agent}`, ...tools.map((tool) => `tool:${tool}`), output.slice(0, mostOfAnswer)]
+  if (error !== undefined) lines.push(error.code, error.message.slice(0, mostOfAnswer))
+  return lines.join('\n').toLowerCase()
 }

@@ -6,8 +6,8 @@ import type { Caller } from '../../http/auth.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { hasTags } from '../../tenants/tenant.ts'
 import type { RecordedRuns } from '../recorded/recorded-runs.ts'
-import { wordsOf } from '../run-words.ts'
 import type { ServiceRun } from '../service-run.ts'
+import { wordsOf } from '../stored-run.ts'
 
 /** Characters of all runs in one answer. */
 const mostListed = 8_000_000

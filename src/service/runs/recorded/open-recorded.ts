@@ -1,7 +1,14 @@
+import { chmod, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Journal } from '../../../agent/journal/journal.ts'
+import type { ShownRuns } from '../../../agent/journal/shown-runs.ts'
+import type { EngineStore, Store } from '../../../agent/journal/store.ts'
+import { storeJournal } from '../../../agent/journal/store-journal.ts'
+import { InvalidOptionError, messageOf } from '../../../core/errors.ts'
+import { defaultLogger, type Logger, redacting } from '../../../core/logger.ts'
 import type { RunPlace } from '../../run-bounds.ts'
 import type { ServiceRun } from '../service-run.ts'
 import { Caretaker } from './caretaker.ts'
-import { openRunStore } from './open-store.ts'
 import { RecordedRuns, type RecordedRunsParts } from './recorded-runs.ts'
 import { WriteCheck } from './write-check.ts'
 
@@ -34,4 +41,57 @@ export async function openRecorded(place: RunPlace, { carryOn, tidied, ...parts 
     runs.close()
   }
   return { runs, caretaker, writeCheck: new WriteCheck(opened.shown, logger), close }
+}
+
+/** The journal of runs, and what is shown of them. */
+export interface OpenedStore {
+  journal: Journal
+  shown: ShownRuns
+  close(): Promise<void>
+}
+
+/** Whose runs these are in the journal. */
+const agent = 'service'
+/** What names the folder. */
+const folderOption = 'service.keepRuns.folder'
+/** How long a call waits for a file that is locked, or for a server that can't be reached, in milliseconds: who has asked is told then. */
+export const outageMs = 5_000
+
+/** Opens the store; a folder is made if need be. Rejects with `invalid_option` if it can't be opened. */
+export async function openRunStore(place: RunPlace, logger: Logger = defaultLogger): Promise<OpenedStore> {
+  let opened: OpenedStore | undefined
+  try {
+    const store = await openStore(place, logger)
+    // Who takes up what nobody carries out is up to the service.
+    const journal = storeJournal(store)
+    const { shown } = store
+    opened = { journal, shown, close: () => journal.close() }
+    // Opens the file, or reaches the server.
+    await shown.waiting()
+    return opened
+  } catch (error) {
+    await opened?.close().catch(() => {})
+    const why = messageOf(error)
+    if (place.kind === 'sqlite') throw new InvalidOptionError(folderOption, `a folder that can be written to (${why})`, place.folder)
+    // Not what was given: it may hold a password.
+    throw new InvalidOptionError('service.journal', `a database that can be used (${why})`, place.kind)
+  }
+}
+
+async function openStore(place: RunPlace, logger: Logger): Promise<(Store | EngineStore) & { shown: ShownRuns }> {
+  if (place.kind === 'dbos') {
+    const { DbosStore } = await import('../../../journals/dbos/dbos-store.ts')
+    const { url, schema = 'toolloop', connections = 13 } = place
+    return new DbosStore({ url, agent, schema, connections, outageMs, launch: true, logger: redacting(logger) })
+  }
+  const { SqliteStore } = await import('../../../journals/sqlite/sqlite-store.ts')
+  const file = place.kind === 'memory' ? SqliteStore.inMemory() : await fileIn(place.folder)
+  return new SqliteStore({ file, synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined }, agent, redacting(logger))
+}
+
+async function fileIn(folder: string): Promise<string> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  // One that was there already may have been open to others.
+  await chmod(folder, 0o700)
+  return join(folder, 'runs.sqlite')
 }

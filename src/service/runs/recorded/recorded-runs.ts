@@ -19,13 +19,12 @@ import type { Execution } from '../execution.ts'
 import type { EventSink } from '../follow-run.ts'
 import { ServiceRun } from '../service-run.ts'
 import { abortedWith, type Outcome, type RunHead } from '../stored-run.ts'
-import { allEvents } from './all-events.ts'
 import { EventWriter } from './event-writer.ts'
 import { FollowedRuns } from './followed-runs.ts'
 import { isUnknownRun } from './problems.ts'
 import { RunJournal } from './run-journal.ts'
 import { SharedRuns } from './shared-runs.ts'
-import { headOfRow, outcomeRow, summaryJsonOf } from './stored-rows.ts'
+import { allEvents, headOfRow, outcomeRow, summaryJsonOf } from './stored-rows.ts'
 
 /** How long a living process may take to write down how a run ended, in milliseconds. */
 export const settledWithinMs = 2_000

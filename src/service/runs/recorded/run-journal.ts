@@ -1,11 +1,10 @@
 import type { Durable, DurableBody, Engine, Journal, KeptRun } from '../../../agent/journal/journal.ts'
 import type { ShownRuns } from '../../../agent/journal/shown-runs.ts'
 import type { Json } from '../../../core/messages.ts'
-import { wordsOf } from '../run-words.ts'
 import type { ServiceRun } from '../service-run.ts'
-import { allEvents } from './all-events.ts'
+import { wordsOf } from '../stored-run.ts'
 import { isJournalFault, RunsElsewhere } from './problems.ts'
-import { headOf, type StoredHead } from './stored-rows.ts'
+import { allEvents, headOf, type StoredHead } from './stored-rows.ts'
 import { watchedSteps } from './watched-steps.ts'
 
 interface RunJournalParts {

@@ -1,4 +1,4 @@
-import type { ListedRun, NewShownRun, ShownOutcome, ShownRun } from '../../../agent/journal/shown-runs.ts'
+import type { ListedRun, NewShownRun, ShownEvent, ShownOutcome, ShownRun, ShownRuns } from '../../../agent/journal/shown-runs.ts'
 import { writeJson } from '../../../core/json/json-pieces.ts'
 import type { ServiceRun } from '../service-run.ts'
 import type { Outcome, RunHead } from '../stored-run.ts'
@@ -91,4 +91,14 @@ export function summaryJsonOf({
   const events = `"events":${JSON.stringify({ first: firstEventId, last: lastEventId })}}`
   if (status === 'running' || summary === undefined) return `${JSON.stringify({ ...beginning, pending: [] }).slice(0, -1)},${events}`
   return `${JSON.stringify({ ...beginning, finishedAt: time(finishedAt) }).slice(0, -1)},${summary.slice(1, -1)},${events}`
+}
+
+/** Every event that is kept of a run, in as many answers as it takes. */
+export async function allEvents(shown: Pick<ShownRuns, 'events'>, runId: string): Promise<ShownEvent[]> {
+  const all: ShownEvent[] = []
+  for (;;) {
+    const more = await shown.events(runId, all.at(-1)?.id ?? 0)
+    if (more.length === 0) return all
+    for (const event of more) all.push(event)
+  }
 }

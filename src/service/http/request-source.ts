@@ -1,0 +1,108 @@
+/** Where a request comes from: its address, its host and its origin. */
+
+import { BlockList, isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { HttpProblem, type Problem } from './problem.ts'
+
+/** The proxies in front of the service, whose word on where a request comes from is believed. */
+export class TrustedProxies {
+  readonly #addresses = new BlockList()
+
+  /** Addresses and ranges: `192.0.2.1`, `10.0.0.0/8`, `fd00::/8`. */
+  constructor(proxies: readonly string[] = []) {
+    for (const proxy of proxies) {
+      if (isIP(proxy) !== 0) this.#addresses.addAddress(proxy, familyOf(proxy))
+      else {
+        const [network, bits] = ipaddr.parseCIDR(proxy)
+        this.#addresses.addSubnet(network.toString(), bits, network.kind())
+      }
+    }
+  }
+
+  /** What is wrong with the proxies that the configuration names. */
+  static problemsOf(proxies: readonly string[] = []): Problem[] {
+    return proxies.flatMap((proxy, at) =>
+      isIP(proxy) !== 0 || ipaddr.isValidCIDR(proxy)
+        ? []
+        : [{ path: `/service/trustedProxies/${at}`, message: 'must be an IP address, or a range such as `10.0.0.0/8`' }],
+    )
+  }
+
+  includes(address: string): boolean {
+    return isIP(address) !== 0 && this.#addresses.check(address, familyOf(address))
+  }
+}
+
+/**
+ * The address a request comes from, by what the server knows of its connection (`{ incoming }` of Hono's servers for Node). Behind trusted
+ * proxies it is the last one in `x-forwarded-for` that is none of theirs: what stands before it anybody can write. Undefined: it is not known.
+ */
+export function addressOf(from: unknown, { headers }: Request, proxies: TrustedProxies): string | undefined {
+  const peer = peerOf(from)?.replace(/^::ffff:(?=\d+\.)/, '')
+  if (peer === undefined || !proxies.includes(peer)) return peer
+  const forwarded = headers.get('x-forwarded-for')?.split(',') ?? []
+  const told = forwarded.map((one) => one.trim()).findLast((one) => !proxies.includes(one)) ?? ''
+  return isIP(told) === 0 ? peer : told
+}
+
+function peerOf(from: unknown): string | undefined {
+  const incoming = typeof from === 'object' && from !== null && 'incoming' in from ? from.incoming : undefined
+  const socket = typeof incoming === 'object' && incoming !== null && 'socket' in incoming ? incoming.socket : undefined
+  const address = typeof socket === 'object' && socket !== null && 'remoteAddress' in socket ? socket.remoteAddress : undefined
+  return typeof address === 'string' ? address : undefined
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIP(address) === 6 ? 'ipv6' : 'ipv4'
+}
+
+export interface OriginRules {
+  /** Host names the service is reached by, besides `localhost` and IP addresses. `*`: any. */
+  hosts: readonly string[]
+  /** Origins of other sites whose pages may use it, such as `https://app.example.com`. */
+  origins: readonly string[]
+}
+
+/**
+ * Refuses what only a browser on a foreign site sends. A page that made a name of its own point to this machine (DNS rebinding) says that
+ * name in `host`; an IP address can't be rebound. A page of another site says so in `origin`. Throws an `HttpProblem` 403.
+ */
+export function checkOrigin(request: Request, { hosts, origins }: OriginRules): void {
+  const host = request.headers.get('host') ?? new URL(request.url).host
+  const name = hostName(host)
+  const isOwn = name !== undefined && (isIP(name) !== 0 || name === 'localhost' || name.endsWith('.localhost') || hosts.includes(name))
+  if (!isOwn && !hosts.includes('*')) {
+    throw new HttpProblem(403, 'host_not_allowed', 'The host of this request is not among `service.hosts`', { param: 'host' })
+  }
+  const origin = request.headers.get('origin')
+  if (origin === null || origins.includes(origin) || URL.parse(origin)?.host === host) return
+  throw new HttpProblem(403, 'origin_not_allowed', 'The origin of this request is not among `service.origins`', { param: 'origin' })
+}
+
+function hostName(host: string): string | undefined {
+  return URL.parse(`http://${host}`)
+    ?.hostname.replace(/^\[|\]$/g, '')
+    .replace(/\.$/, '')
+}
+
+/** Headers that let a page of an allowed other site read the response; none for any other. */
+export function corsHeaders(request: Request, { origins }: OriginRules): Record<string, string> {
+  const origin = request.headers.get('origin')
+  if (origin === null || !origins.includes(origin)) return {}
+  return {
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': 'etag, mcp-session-id, retry-after, www-authenticate, x-request-id, x-run-id, x-should-retry',
+    vary: 'origin',
+  }
+}
+
+/** What a page that is allowed may send: the headers it asks for, since clients have many of their own. */
+export function preflightHeaders(request: Request): Record<string, string> {
+  const asked = request.headers.get('access-control-request-headers') ?? ''
+  return {
+    'access-control-allow-methods': 'GET, POST, PUT, DELETE',
+    'access-control-allow-headers': /^[\w-]+( *, *[\w-]+)*$/.test(asked) ? asked : 'authorization, content-type',
+    'access-control-max-age': '600',
+    vary: 'origin, access-control-request-headers',
+  }
+}

@@ -1,0 +1,119 @@
+import type { RunStream } from '../../agent/runner/run-stream.ts'
+import { ToolloopError } from '../../core/errors.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { Agent, AgentHost } from '../agents/agent-host.ts'
+import { HttpProblem } from '../http/problem.ts'
+import type { RateLimiter } from '../http/rate-limit.ts'
+import { type Decided, DecisionNote, describeDecisions, signed } from './describe-decisions.ts'
+import type { Execution } from './execution.ts'
+import { isUnknownRun, notStored, notWaiting, RunsElsewhere } from './recorded/problems.ts'
+import type { RecordedRuns } from './recorded/recorded-runs.ts'
+import type { RecordOption } from './run-recordings.ts'
+import type { RunningRuns } from './running-runs.ts'
+import type { ServiceRun } from './service-run.ts'
+import type { Outcome, RunHead } from './stored-run.ts'
+
+interface ResumedRunsParts {
+  host: AgentHost
+  limiter: RateLimiter
+  running: RunningRuns
+  logger: Logger
+  stored(): RecordedRuns
+  executionOf(head: RunHead): Execution
+  /** Resolves when the run has begun again. */
+  follow(run: ServiceRun, how: { giveBack(): void }, begin: (record: RecordOption) => RunStream | Promise<RunStream>): Promise<void>
+}
+
+/** Continues runs: those that somebody has decided on, and those that no process executes. */
+export class ResumedRuns {
+  readonly #parts: ResumedRunsParts
+
+  constructor(parts: ResumedRunsParts) {
+    this.#parts = parts
+  }
+
+  /** What a run waits with. Throws an `HttpProblem` 409 for one that does not. */
+  pauseOf(run: ServiceRun): Outcome {
+    const isHere = this.#parts.running.has(run.id)
+    if (run.outcome?.status !== 'waiting' || isHere) throw notWaiting(run, isHere ? 'running' : run.status)
+    return run.outcome
+  }
+
+  /**
+   * Carries out what was decided on what the run waits with; resolves when that has begun. Rejects with an `HttpProblem`: it waits for a decision as
+   * before then.
+   */
+  async resume(run: ServiceRun, outcome: Outcome, { decisions, by, context }: Decided): Promise<void> {
+    const { host, limiter, running } = this.#parts
+    const tools = await host.toolsFor(run.head.clientTools)
+    const agent = this.#agentOf(run)
+    const execution = this.#parts.executionOf(run.head)
+    const stored = this.#parts.stored()
+    const { shown, followed } = stored
+    // By now it may have gone on, and wait for something else.
+    if (this.pauseOf(run) !== outcome) throw notWaiting(run, 'decided already')
+    const { control, signal } = run
+    // Before anything is written: who is told to come again finds it as it was, whatever happens to this process.
+    const giveBack = limiter.admitRun(run.head.caller.name)
+    running.add(run)
+    run.takeUp()
+    const note = new DecisionNote(run, shown)
+    try {
+      await note.write(describeDecisions(decisions, outcome.summary.pending, { by: by.name, redactor: run.redactor }))
+      await stored.readEvents(run)
+      await this.#parts.follow(run, { giveBack }, (record) => {
+        control.useModel(agent.model.current)
+        const options = { decisions: signed(decisions, by), tools, control, signal, context, ...record }
+        return execution.resume(run, agent, options)
+      })
+    } catch (error) {
+      giveBack()
+      const isElsewhere = error instanceof RunsElsewhere
+      if (isElsewhere && error.isDecided) {
+        // Whoever has decided on another of its calls carries this one out as well.
+        followed.follow(run)
+        running.delete(run)
+        return
+      }
+      await note.withdraw()
+      run.settle(outcome)
+      running.delete(run)
+      const isLate = isUnknownRun(error) || (ToolloopError.isInstance(error) && error.code === 'decision_refused')
+      throw isLate || isElsewhere ? notWaiting(run, 'decided already') : notStored('The decision', error)
+    }
+  }
+
+  /** Continues a run that no process executes. */
+  async carryOn(run: ServiceRun): Promise<void> {
+    const { limiter, running, logger } = this.#parts
+    const recorded = this.#parts.stored()
+    const restored = await recorded.restore(run.head)
+    const agent = this.#agentOf(run)
+    if (running.has(run.id)) return
+    const { control, signal } = run
+    running.add(run)
+    run.takeUp()
+    // It had its place when it was started.
+    const giveBack = limiter.countRun(run.head.caller.name)
+    try {
+      await recorded.readEvents(run)
+      await this.#parts.follow(run, { giveBack }, (record) => {
+        control.useModel(agent.model.current)
+        return recorded.resume(run, agent, { ...restored, control, signal, ...record })
+      })
+      logger.info({ runId: run.id, caller: run.head.caller.name }, 'a run of an earlier process goes on')
+    } catch (error) {
+      giveBack()
+      if (error instanceof RunsElsewhere) recorded.followed.follow(run)
+      running.delete(run)
+      throw error
+    }
+  }
+
+  /** Throws an `HttpProblem`. */
+  #agentOf({ id, head }: ServiceRun): Agent {
+    const agent = this.#parts.host.agents.find(({ name }) => name === head.agent)
+    if (agent !== undefined) return agent
+    throw new HttpProblem(409, 'model_not_found', `Run ${id} stays paused: its model ${head.agent} is no longer in the configuration`)
+  }
+}

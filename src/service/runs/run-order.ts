@@ -1,0 +1,91 @@
+import { tagsOf } from '../../agent/journal/tags.ts'
+import type { RunInput, RunOptions } from '../../agent/types/options.ts'
+import { ToolloopError } from '../../core/errors.ts'
+import { type MessageInput, toChatMessage } from '../../core/message-input.ts'
+import { type ChatMessage, hasToolCalls, isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { HttpProblem } from '../http/problem.ts'
+import type { RunHead, StoredRun } from './stored-run.ts'
+
+/** What a run is started with. */
+export interface RunOrder extends RunHead {
+  input: RunInput
+  options: RunOptions
+}
+
+/**
+ * An order with the metadata of its run. The values of the caller's tenant replace those that the program gives all its runs (`own`), which replace
+ * those of the request. Throws an `HttpProblem` 403 for a request with other values than the tenant's.
+ */
+export function orderOfTenant(order: RunOrder, own: JsonObject | undefined): RunOrder {
+  const { caller, options } = order
+  const { tenant } = caller
+  const { metadata: asked } = options
+  for (const [field, value] of Object.entries(tenant ?? {})) {
+    if (asked === undefined || !Object.hasOwn(asked, field) || asked[field] === value) continue
+    const message = `Expected \`metadata.${field}\` to be \`${value}\` or absent: this token belongs to that tenant`
+    throw new HttpProblem(403, 'forbidden', message, { param: `metadata.${field}` })
+  }
+  if (tenant === undefined && asked === undefined && own === undefined) return order
+  return { ...order, options: { ...options, metadata: { ...asked, ...own, ...tenant } } }
+}
+
+export function storedOrder({ id, caller, agent, kind, thread, clientTools, request, input, options }: RunOrder): StoredRun {
+  return {
+    head: {
+      id,
+      caller,
+      agent,
+      kind,
+      thread,
+      tags: tagsOf(options.metadata),
+      clientTools,
+      request,
+    },
+    createdAt: new Date().toISOString(),
+    said: beginningOf(input),
+    firstEventId: 1,
+    lastEventId: 0,
+    secrets: [],
+    hidesAll: false,
+  }
+}
+
+/**
+ * The first characters of the last thing the user says: more than are shown, so that no secret is cut before it is known for one. The input
+ * has not been checked yet.
+ */
+function beginningOf(input: RunInput): string {
+  const messages: unknown[] = [typeof input === 'string' ? { role: 'user', content: input } : input].flat()
+  const last = messages.findLast((message) => isJsonObject(message) && message.role === 'user')
+  const content: unknown = isJsonObject(last) ? last.content : ''
+  const parts: unknown[] = Array.isArray(content) ? content : [{ text: content }]
+  const texts = parts.map((part) => (isJsonObject(part) && typeof part.text === 'string' ? part.text : ''))
+  // A piece of a text keeps the whole of it in memory; a copy of the piece does not.
+  return Buffer.from(texts.join('').slice(0, 600), 'utf16le').toString('utf16le')
+}
+
+/** Of one message: what is done with each is done for all of them in one turn of the event loop. */
+export const mostCalls = 4_000
+
+/** What is read here is taken as it is by the run. Throws `invalid_message`. */
+function readMessages(messages: readonly MessageInput[], name: string): ChatMessage[] {
+  return messages.map((given, at) => {
+    const message = toChatMessage(given, `${name}[${at}]`)
+    if (hasToolCalls(message) && message.toolCalls.length > mostCalls)
+      throw new ToolloopError(
+        'invalid_message',
+        `Expected ${name}[${at}] to have at most ${mostCalls} calls, got ${message.toolCalls.length}`,
+      )
+    return message
+  })
+}
+
+/** What a run is told, its messages read. Throws `invalid_message`. */
+export function readInput(input: RunInput): RunInput {
+  return Array.isArray(input) ? readMessages(input, 'input') : input
+}
+
+/** The options of a run, its messages read. Throws `invalid_message`. */
+export function readOptions({ messages, ...others }: RunOptions): RunOptions {
+  return { ...others, ...(messages === undefined ? {} : { messages: readMessages(messages, 'messages') }) }
+}
