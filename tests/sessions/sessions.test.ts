@@ -157,7 +157,7 @@ describe('runs in sessions', () => {
       })
       expect((await Promise.all(runs)).map(({ output }) => output)).toEqual(names.map(() => 'done'))
       expect(refused).toEqual(['session_busy'])
-      // Those that waited got in afterwards.
+      // The waiting runs had the session afterwards.
       const answered = await Promise.all(names.map(async (id) => (await sessions.read(id)).length))
       expect(answered.toSorted()).toEqual([4, ...Array.from({ length: between }, () => 6)])
     },

@@ -164,7 +164,7 @@ describe('a response that breaks off, over AG-UI', () => {
 })
 
 describe('a response that breaks off, in our own events', () => {
-  it('F21 is taken back even if a `select` excludes retries', async () => {
+  it('F21 takes back a cut response even if a `select` excludes retries', async () => {
     await using on = await stage(once)
     const run = on.runner.stream('go')
     const response = run.toResponse({ select: (event) => (event.type === 'TEXT_DELTA' ? event : undefined) })

@@ -3,7 +3,7 @@ import { ToolloopError } from '../../core/errors.ts'
 import { EXIT_OK } from '../exit-codes.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
-/** The command with which a shell lists the words that may stand at the cursor: lines of a word, a tab and a description. */
+/** The command with which a shell lists the words that may follow at the cursor: lines of a word, a tab and a description. */
 const words = 'toolloop completion words --'
 
 const scripts = {
@@ -27,7 +27,7 @@ compdef _toolloop toolloop
 
 /**
  * `toolloop completion SHELL` prints a script that makes a shell complete commands and options. That script runs `toolloop completion words
- * -- …`, which prints the words that may stand at the end of a line. Resolves with the exit code.
+ * -- …`, which prints the words that may complete a line. Resolves with the exit code.
  */
 export async function completion(shell: string, line: readonly string[], program: Command, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)

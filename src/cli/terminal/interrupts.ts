@@ -49,7 +49,7 @@ export class Interrupts {
   readonly #onSigint = (): void => this.#interrupt(EXIT_SIGINT)
   readonly #onSigterm = (): void => this.#interrupt(EXIT_SIGTERM)
   readonly #onStdoutError = (error: NodeJS.ErrnoException): void => {
-    // A closed pipe is not a failure: its reader has what it wanted. Other errors are reported when the process ends.
+    // A closed pipe is not a failure: its reader needs no more. Other errors are reported when the process ends.
     this.#exitCode ??= isClosedPipe(error) ? EXIT_OK : EXIT_FAILED
     this.#controller.abort()
   }

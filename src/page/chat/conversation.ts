@@ -17,7 +17,7 @@ const mostOfAsked = 10_000
 interface FollowedRun {
   id: string
   follower: RunFollower
-  /** Resolves what waits for its end. */
+  /** Resolves the promise for the run's end. */
   over(): void
 }
 

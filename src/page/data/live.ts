@@ -28,7 +28,7 @@ const lookMs = 10_000
 
 /** The state of the service, kept up to date by its event stream. A component that reads from it re-renders after any change. */
 export class Live {
-  /** Goes up when anything has changed. */
+  /** Increases after any change. */
   #changes = signal(0)
   #connection: 'connecting' | 'open' | 'lost' | 'refused' = 'connecting'
   #state: ServiceState | undefined

@@ -16,7 +16,7 @@ export function forgetToken() {
 
 /** A conversation without its messages, which are stored in its runs. */
 export interface KeptChat {
-  /** The runs, each with the beginning of what was asked. */
+  /** The runs, each with the beginning of its input. */
   turns: { id: string; input: string }[]
   /** Earlier messages, including those of other conversations, the latest last. */
   asked: string[]

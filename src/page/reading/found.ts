@@ -22,7 +22,7 @@ export function markFound(range: Range | undefined): void {
   lookAt(range, framesToSettle)
 }
 
-/** Content that comes into view is laid out only then, and may move what is below it. */
+/** Content is laid out only when it comes into view, and may then move the content below it. */
 const framesToSettle = 4
 
 function lookAt(range: Range, frames: number): void {

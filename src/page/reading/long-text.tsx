@@ -12,7 +12,7 @@ const shortLines = 10
 /** A button that hides fewer lines than this would take as much space as they do. */
 const slackLines = 4
 
-/** Whether a text is shown whole at once. */
+/** Whether a text is short enough to be shown completely. */
 export function isShort(text: string): boolean {
   return text.length <= shortLength && text.split('\n', shortLines + slackLines + 1).length <= shortLines + slackLines
 }

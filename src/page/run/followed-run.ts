@@ -17,7 +17,7 @@ export class FollowedRun {
   readonly summary = signal<Run | undefined>(undefined)
   /** The run with its result, if there is one. */
   readonly run = signal<RunWithResult | undefined>(undefined)
-  /** What it waits for now. */
+  /** What the run waits for. */
   readonly items = signal<readonly Item[]>([])
   readonly decisions = signal<readonly Decision[]>([])
   /** Whether the run has ended, and the result is its final one. */

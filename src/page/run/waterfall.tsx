@@ -23,7 +23,7 @@ const liveMs = 500
 
 interface WaterfallProps {
   spans: Spans
-  /** How the run stands: the events of one that is over tell of another time than now. */
+  /** The state of the run. The events of a run that has ended describe an earlier state. */
   status: Run['status'] | undefined
   /** The run with its result, once available. */
   run: RunWithResult | undefined

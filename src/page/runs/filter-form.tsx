@@ -33,7 +33,7 @@ const costs: Options = [
   ['1', '$1 or more'],
 ]
 
-/** Which runs are listed: by words, and behind a fold by more. */
+/** The search field, with further filters that can be collapsed. */
 export function FilterForm({ searchRef }: { searchRef: Ref<HTMLInputElement> }) {
   const { q, ...others } = filters.value
   const active = Object.values(others).filter((value) => value !== '').length
@@ -73,7 +73,7 @@ export function FilterForm({ searchRef }: { searchRef: Ref<HTMLInputElement> }) 
 
 function ModelChoice() {
   const names = (useLive().state?.models ?? []).map(({ name }) => name)
-  // One that is filtered by stays, also when it is not configured any more.
+  // The selected model stays in the list, even if it is no longer configured.
   const all = new Set([...names, filters.value.model].filter((name) => name !== ''))
   return <Choice name="model" label="Model" options={[['', 'Any model'], ...[...all].map((name) => [name, modelWords(name)] as const)]} />
 }

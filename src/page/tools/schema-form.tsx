@@ -5,7 +5,7 @@ import { messageOf } from '../data/api.ts'
 import { useNewId } from '../ui/new-id.ts'
 import { firstValue, fits, isRecord, type Plan, pointerTo } from './form-plan.ts'
 
-/** Stands for a text that should be JSON but is not. */
+/** Represents a text that should be JSON but is not. */
 class NotJson {
   readonly text: string
   readonly message: string

@@ -335,7 +335,7 @@ describe('a task of 2026-07-28', () => {
     expect((await run).toolCalls.map(({ content }) => content)).toEqual(['Note: note:1', 'note:1:\nwhat is there'])
   })
 
-  it('is not polled more often, and expires, if it asks without saying what', async () => {
+  it('is not polled more often, and expires, if it asks for input without a request', async () => {
     await using server = await start()
     await using tools = await open(server)
     const call = callTool(tools, 'work')

@@ -222,7 +222,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     let rules = repository === undefined ? undefined : await this.#repositoryRules(repository)
     for (const folder of within) rules = await this.#withRules(rules, folder)
     if (rules === undefined || rules.top === this.#start.real) return rules
-    // Naming an ignored folder as the start asks for its content.
+    // If the start is an ignored folder, no rules apply, because its content was requested.
     const [isIgnored] = await this.#areIgnored(rules, [{ entry: this.#start, isFolder: true }])
     return isIgnored === true ? undefined : rules
   }

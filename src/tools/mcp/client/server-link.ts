@@ -286,7 +286,7 @@ export class ServerLink {
     }
   }
 
-  /** Gives up the connection. */
+  /** Closes the connection. */
   #lose(problem: string): void {
     const connection = this.#connection
     if (connection === undefined) return

@@ -59,7 +59,7 @@ export function httpTransport(
 
     #sendOnce(...[message, options]: SendArguments): Promise<void> {
       const call = currentCall.getStore()
-      // What the call causes (another list of tools, a new connection) continues after it.
+      // The effects of the call, such as another list of tools or a new connection, may last longer than it.
       const isCall = !Array.isArray(message) && 'method' in message && callMethods.has(message.method)
       if (call === undefined || !isCall) return super.send(message, options)
       return super.send(message, {

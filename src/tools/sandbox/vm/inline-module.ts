@@ -1,10 +1,10 @@
 import * as nodeModule from 'node:module'
 import { clip } from '../../../core/errors.ts'
 
-/** What the engine calls a script that a model has written. */
+/** The engine's file name for a script written by a model. */
 export const inlineName = 'script.js'
 
-/** The one module of such a script: its code in the function that is its default export, without types. It can import nothing. */
+/** The only module of such a script. Wraps the code in a function, which is the default export, and removes types. Can't import anything. */
 export class InlineModule {
   readonly #code: string
   #isSpoiled = false
@@ -13,7 +13,7 @@ export class InlineModule {
     this.#code = code
   }
 
-  /** What takes types away broke down, and may go on to break down over any other script in this thread. */
+  /** Whether removing types failed with an internal error, after which it may fail for any other script in this thread. */
   get isSpoiled(): boolean {
     return this.#isSpoiled
   }
@@ -23,12 +23,12 @@ export class InlineModule {
   }
 
   load(): string {
-    // On one line with the first of the code, so that lines keep their numbers.
+    // The function starts on the first line of the code, so that lines keep their numbers.
     const written = `const main = async (tools) => {${this.#code}\n}\nexport { main as default }`
     return parses(this.#code) ? written : this.#withoutTypes(written)
   }
 
-  /** The code as it is if it is no TypeScript either: the engine says what is wrong with it. */
+  /** Returns the code unchanged if it isn't TypeScript either, because the engine then reports the error. */
   #withoutTypes(written: string): string {
     const strip: ((code: string) => string) | undefined = nodeModule.stripTypeScriptTypes
     try {
@@ -42,7 +42,7 @@ export class InlineModule {
 
 const AsyncFunction: new (...parts: string[]) => unknown = Object.getPrototypeOf(async () => {}).constructor
 
-/** Whether the code is JavaScript. It is only parsed. */
+/** Whether the code is JavaScript. Only parses it. */
 function parses(code: string): boolean {
   try {
     new AsyncFunction(code)

@@ -5,35 +5,35 @@ import type { SandboxLimits } from '../sandbox.ts'
 import { compileEngine, VmThread } from './vm-sandbox.ts'
 import type { RoundAnswer, RoundCall, ToVm } from './vm-worker.ts'
 
-/** A script that a model has written, and the time that it is told. */
+/** A script written by a model, and the time that it sees, in milliseconds since 1970. */
 export interface InlineScript {
   code: string
   now: number
 }
 
-/** What a script may use; `timeoutMs` without the time in which it waits for its calls. */
+/** The limits of a script. `timeoutMs` does not include waiting for calls. */
 export interface InlineLimits extends Pick<SandboxLimits, 'timeoutMs' | 'memoryBytes' | 'outputBytes'> {
-  /** How many calls it may make. */
+  /** Maximum number of calls. */
   calls: number
 }
 
-/** Where a script has come to: it waits for calls, or has ended with a value as JSON (`''` for none) or with a problem in words. */
+/** The state of a script after a round: it waits for calls, or has ended with a value as JSON (`''` for none) or with a description of the problem. */
 export type ScriptRound =
   | { calls: readonly RoundCall[] }
   | { ok: true; json: string; output: string }
   | { ok: false; problem: string; output: string }
 
-/** How long a thread that nothing runs in is kept, in milliseconds. */
+/** How long to keep an idle thread, in milliseconds. */
 const keptMs = 10_000
 
 /**
- * The threads in which scripts run that models have written. A script that waits for its calls keeps its VM only as long as no other needs the thread:
- * it always does the same, so it can be started again with the answers that it had.
+ * The threads that run scripts written by models. A script that waits for its calls loses its VM if another script needs the thread. Scripts
+ * are deterministic, so it can be started again with the earlier answers.
  */
 class ScriptThreads {
   readonly #most = Math.min(4, availableParallelism())
   readonly #idle: VmThread[] = []
-  /** Those with a script, the longest first. */
+  /** The scripts that have a thread, the oldest first. */
   readonly #held = new Set<ScriptVm>()
   readonly #queue: (() => void)[] = []
   #timer: NodeJS.Timeout | undefined
@@ -53,7 +53,7 @@ class ScriptThreads {
     }
   }
 
-  /** The script rests, or has ended; `thread` is free then. */
+  /** Called when a script waits for its calls, or has ended and gives back its `thread`. */
   release(vm: ScriptVm, thread?: VmThread): void {
     if (!vm.isResting) this.#held.delete(vm)
     if (thread?.usable === true) {
@@ -77,7 +77,7 @@ class ScriptThreads {
     await promise
     const at = this.#queue.indexOf(resolve)
     if (at !== -1) this.#queue.splice(at, 1)
-    // Told and aborted at once: the turn is the next one's.
+    // Aborted after its turn was announced: passes the turn on.
     else if (signal.aborted) this.#queue.shift()?.()
   }
 }
@@ -96,17 +96,17 @@ export class ScriptVm {
     this.#limits = limits
   }
 
-  /** Whether it waits for its calls, and could be started again. */
+  /** Whether the script waits for its calls, so that it can be started again later. */
   get isResting(): boolean {
     return this.#isResting
   }
 
-  /** Whether it can go on with answers. */
+  /** Whether the VM still exists, so that the script can continue with answers. */
   get isOpen(): boolean {
     return this.#thread !== undefined
   }
 
-  /** Starts the script. Rejects with the signal's reason, `tool_failed` or `tool_timeout`, as `goOn` does; it is closed then. */
+  /** Starts the script. Rejects with the signal's reason, `tool_failed` or `tool_timeout`, like `goOn`; the VM is then closed. */
   async start(signal: AbortSignal): Promise<ScriptRound> {
     this.close()
     this.#thread = await threads.take(this, signal)
@@ -114,20 +114,20 @@ export class ScriptVm {
     return this.#run({ kind: 'run', source: { ...this.#script }, ...limits, mostCalls }, signal)
   }
 
-  /** Answers all calls of its last round. */
+  /** Answers all calls of the last round. */
   async goOn(answers: readonly RoundAnswer[], signal: AbortSignal): Promise<ScriptRound> {
     this.#isResting = false
     return this.#run({ kind: 'answers', answers }, signal)
   }
 
-  /** Its calls are carried out, which may take long. */
+  /** Called while the script's calls run, which may take long: another script may then take its thread. */
   rest(): void {
     if (this.#thread === undefined) return
     this.#isResting = true
     threads.release(this)
   }
 
-  /** Gives its thread to another script. */
+  /** Returns the thread, for another script. */
   leave(): VmThread | undefined {
     const thread = this.#thread
     this.#thread = undefined

@@ -208,8 +208,8 @@ export class VmThread {
   }
 
   /**
-   * Lets a script that runs in rounds go on, until it waits for its calls or has ended. Rejects with the signal's reason, or with `tool_failed` or
-   * `tool_timeout` in words for a model; the thread is not usable then.
+   * Runs a script in rounds until it waits for its calls or has ended. Rejects with the signal's reason, or with `tool_failed` or
+   * `tool_timeout`, worded for a model; the thread must then not be used again.
    */
   async runRound(message: ToVm, timeoutMs: number, signal: AbortSignal): Promise<RoundEnd> {
     const ended = Promise.withResolvers<RoundEnd>()
@@ -260,7 +260,7 @@ export class VmThread {
   }
 }
 
-/** Where a script that runs in rounds has come to. */
+/** The state of a script that runs in rounds. */
 export type RoundEnd = Extract<FromVm, { kind: 'round' | 'end' }>
 
 function crashed(cause: Error): ToolloopError {

@@ -16,7 +16,7 @@ export interface VmWorkerData {
   engine: CompiledModule
 }
 
-/** A script of a Skill, or one that a model has written. */
+/** A script of a Skill, or one written by a model. */
 type ScriptSource =
   | { folder: string; script: string; input: JsonPieces }
   /** The body of an async function, which runs in rounds. `now`: the time that the script sees, in milliseconds since 1970. */
@@ -27,7 +27,7 @@ export type ToVm =
   | {
       kind: 'run'
       source: ScriptSource
-      /** Of a script that runs in rounds, without the time in which it waits. */
+      /** Does not include the time in which a script that runs in rounds waits. */
       timeoutMs: number
       memoryBytes: number
       outputBytes: number
@@ -36,7 +36,7 @@ export type ToVm =
     }
   | { kind: 'answer'; call: number; ok: true; value: JsonPieces }
   | { kind: 'answer'; call: number; ok: false; problem: string }
-  /** To all calls of a round. `text`: JSON or any other text; what went wrong, if not `ok`. */
+  /** Answers to all calls of a round. `text` is JSON or any other text, or the error if not `ok`. */
   | { kind: 'answers'; answers: readonly RoundAnswer[] }
 
 export interface RoundAnswer {
@@ -45,7 +45,7 @@ export interface RoundAnswer {
   text: string
 }
 
-/** A call of a script that runs in rounds. `line`: where in the script it stands; 0 if that is not known. */
+/** A call of a script that runs in rounds. `line` is its line in the script, or 0 if unknown. */
 export interface RoundCall {
   call: number
   name: string
@@ -58,7 +58,7 @@ export type FromVm =
   | { kind: 'ready' }
   /** `json`: an object with a limited number of values. */
   | { kind: 'call'; call: number; name: string; json: string }
-  /** All that the script can do now is wait for these calls. */
+  /** The script can't continue without the answers to these calls. */
   | { kind: 'round'; calls: RoundCall[] }
   | {
       kind: 'end'
@@ -102,7 +102,7 @@ class GuestRun {
   #modules: ScriptModules | InlineModule | undefined
   /** The calls that the script has made since its last round. */
   #round: RoundCall[] = []
-  /** How it has ended, told once the calls that it does not wait for are answered. */
+  /** How the script has ended. Reported once the calls that it does not wait for are answered. */
   #finished: { isDone: boolean; text: string } | undefined
 
   constructor(run: Run) {

@@ -38,7 +38,7 @@ export class Sampler {
   #tried: number
   #turn: Promise<unknown> = Promise.resolve()
 
-  /** `goesOn`: the call continues where it was, and the server does not repeat requests that were answered. */
+  /** `goesOn`: whether the call continues, so that the server does not repeat requests that were answered. */
   constructor(server: string, limits: SamplingLimits, notes: CallNotes, goesOn: boolean) {
     this.#server = server
     this.#limits = limits
