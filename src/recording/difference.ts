@@ -5,7 +5,7 @@ import { isJsonObject, withoutUndefined } from '../core/messages.ts'
 import { callsIn } from './describe.ts'
 import { isCall, type RecordedRequest, type RecordedRun, type RecordedStep } from './format.ts'
 
-/** Where a run that is played again first differs from its recording. */
+/** Where a replayed run first differs from its recording. */
 export interface Difference {
   /** Such as `2.model: request.messages[3].content`, by the key of the step. */
   where: string
@@ -93,7 +93,7 @@ function asked(step: object | undefined): unknown {
   return Array.isArray(step) ? step.at(-1)?.request.messages.at(-1) : step
 }
 
-/** A difference for people: where, then what is recorded and what came, the part of long texts that differs. */
+/** Describes a difference for people: where it is, what was recorded, and what came. Of long texts, it shows the part that differs. */
 export function describeDifference({ where, expected, got }: Difference): string {
   const [recorded, came] =
     typeof expected === 'string' && typeof got === 'string' ? differingPart(expected, got) : [shown(expected), shown(got)]

@@ -8,9 +8,8 @@ export const formatName = 'toolloop run'
 export const formatVersion = 1
 
 /**
- * A run that can be played again, as plain JSON: what it was given, and what came of its steps, in more detail than its journal has them. It has no
- * times and, where that matters not, no ids made at random, so that the same run played again gives the same recording. Secrets are replaced by
- * `[redacted]`.
+ * A run that can be replayed, as plain JSON: its input and its steps, with more detail than in a journal. It has no times, and no
+ * random ids where they don't matter, so that the same run played again gives the same recording. Secrets are replaced by `[redacted]`.
  */
 export interface RunRecording extends RecordedRun {
   format: typeof formatName
@@ -21,7 +20,7 @@ export interface RunRecording extends RecordedRun {
   runId: string
 }
 
-/** A run, or one inside a call of another. */
+/** A recorded run, or a run inside a call of another. */
 export interface RecordedRun {
   given: RecordedInput
   /**
@@ -34,7 +33,7 @@ export interface RecordedRun {
   result?: RecordedResult
 }
 
-/** What came of a step: a turn, a call, a decision, or what was said to the run. */
+/** A recorded step: a turn, a call, a decision, or a message to the run. */
 export type RecordedStep = RecordedTurn | RecordedCall | RecordedDecision | RecordedSteering
 
 /** What a recording is kept in: each step by its key, `given` and `result` by their names. */
@@ -43,7 +42,7 @@ export type RecordedPart = RecordedStep | RecordedInput | RecordedResult
 /** The requests of one turn. More than one if a response was empty. */
 export type RecordedTurn = RecordedRequest[]
 
-/** What a run was given. */
+/** The input of a recorded run. */
 export interface RecordedInput {
   model: RecordedModelInfo
   instructions?: string
@@ -66,14 +65,14 @@ export interface RecordedInput {
   partial?: string
 }
 
-/** What is known of a model. */
+/** What the recording knows of a model. */
 export interface RecordedModelInfo {
   provider: string
   model: string
   capabilities: ModelCapabilities
 }
 
-/** A tool, but for its code. */
+/** A tool without its code. */
 export interface RecordedTool {
   name: string
   description: string
@@ -92,7 +91,7 @@ export interface RecordedTool {
   handoff?: true
 }
 
-/** One model request, and what came of it: a `response` or an `error`; neither where the run was interrupted. */
+/** A model request with its `response` or `error`; with neither if the run was interrupted. */
 export interface RecordedRequest {
   request: RecordedModelRequest
   /** The response as it was received. */
@@ -106,14 +105,14 @@ export interface RecordedRequest {
   interrupted?: 'aborted' | 'deadline'
 }
 
-/** What was asked; of another model or agent than before, which. */
+/** A recorded request. It names the model or agent only if it is another than before. */
 export type RecordedModelRequest = Omit<ModelRequest, 'signal'> & {
   model?: RecordedModelInfo
   /** The tools of the agent that has the conversation from here on. */
   agent?: RecordedTool[]
 }
 
-/** Pieces of one kind that came one after the other. `call`: index, id and name. `arguments`: the call's index, then the pieces. */
+/** Consecutive pieces of one kind. `call`: index, id and name. `arguments`: the call's index, then the pieces. */
 export type RecordedPieces =
   | ['text' | 'reasoning', ...pieces: string[]]
   | ['call', index: number, id: string, name: string]
@@ -155,13 +154,13 @@ export interface RecordedDecision {
   verdict: JsonObject
 }
 
-/** What was said to the run. */
+/** What was sent to the run through its control. */
 export interface RecordedSteering {
   messages: readonly ChatMessage[]
   stops?: true
 }
 
-/** What a run came to. Its messages and calls are in the steps. */
+/** The result of a recorded run. Its messages and calls are in the steps. */
 export interface RecordedResult {
   stopReason: StopReason
   /** The answer as text. */

@@ -7,7 +7,7 @@ import { writeRecorded } from './file/recording-text.ts'
 import { RecordingRecorder } from './recorder.ts'
 import { RecordingSecrets, secretsOf } from './secrets.ts'
 
-/** How a run is recorded. */
+/** Options of `recordRun`. */
 export interface RecordOptions {
   /** Texts that must not be in the file, wherever they occur. What looks like a key, or has the name of a secret, is never in it. */
   secrets?: Iterable<string>
@@ -15,19 +15,19 @@ export interface RecordOptions {
 
 const optionNames: OptionNames<RecordOptions> = { secrets: true }
 
-/** What a run is to be given, so that it is recorded. */
+/** The options that record a run: pass them to it. */
 export interface RecordedRunOptions {
   recorder: RunRecorder
 }
 
 /**
- * Records a run, with the runs inside it, in a file that `replayModel`, `replayTools` and `toolloop replay` play. `start` starts the run with
- * the options it is given, and resolves when that has ended; or with its stream, whose end is waited for. However it ended, the file is
- * written then: whole or not at all, for its owner alone. A run that is resumed goes on in the file that has its beginning; any other takes
- * the file's place. Resolves and rejects as `start` does. Rejects before `start` is called with `invalid_option` where the file can't be gone
- * on with, and with the system's error where it can't be written. Rejects with `invalid_option` where `start` has started no run, several, or
- * one that has not ended; and, where the file could not be written in the end, with the system's error, or with an `AggregateError` of what
- * `start` rejected with and that error.
+ * Records a run and the runs inside it in a file, for `replayModel`, `replayTools` and `toolloop replay`. `start` starts the run with the
+ * options it is given, and returns its result or its stream. The file is written when the run has ended, however it ended: whole or not at
+ * all, and readable by its owner only. A resumed run continues the file that has its beginning; any other run replaces the file.
+ *
+ * Resolves and rejects as `start` does. Rejects with `invalid_option` before `start` is called if the file can't be continued, and afterwards
+ * if `start` has started no run, several, or one that has not ended. Rejects with the system's error if the file can't be written; if `start`
+ * has rejected too, with an `AggregateError` of both.
  *
  * ```ts
  * const result = await recordRun((record) => runner.run('What is 2 + 3?', record), 'runs/sum.json')

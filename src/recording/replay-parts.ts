@@ -19,9 +19,9 @@ export interface ReplayPartOptions {
 const optionNames: OptionNames<ReplayPartOptions> = { inside: true, secrets: true }
 
 /**
- * A model that answers as the one of a recorded run did, pieces, failures and usage included: each request that is the same takes the next
- * response to it, in any order. A request that is not in the recording rejects with `replay_differs`, and says where it first differs: a run
- * ends with that as its `model_error`. Throws `invalid_option` for a file that is no recording.
+ * Creates a model that answers as the model of a recorded run did, including pieces, failures and usage. Equal requests get the recorded
+ * responses one after the other, in any order with others. A request that is not in the recording rejects with `replay_differs`, and says
+ * where it first differs: a run ends with that as its `model_error`. Throws `invalid_option` for a file that is no recording.
  *
  * ```ts
  * const runner = new AgentRunner({ model: replayModel('bug-17.json'), tools: replayTools('bug-17.json'), instructions })
@@ -33,9 +33,8 @@ export function replayModel(file: string | URL | RunRecording, options: ReplayPa
 }
 
 /**
- * The tools of a recorded run: a call gives what the same call gave then, its failure included; calls may come in any order, and each is
- * there as often as it was made. One that is not recorded fails, and says where it first differs. Nothing is run. Throws `invalid_option` for
- * a file that is no recording.
+ * Creates the tools of a recorded run. Each call returns or fails as the same call did, as often as it was recorded, in any order. One that
+ * is not recorded fails, and says where it first differs. Nothing is run. Throws `invalid_option` for a file that is no recording.
  */
 export function replayTools(file: string | URL | RunRecording, options: ReplayPartOptions = {}): AnyTool[] {
   const { runs, first, secrets } = openPart(file, options, '`replayTools`')

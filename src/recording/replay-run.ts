@@ -37,7 +37,7 @@ import { RecordedCalls } from './recorded-tools.ts'
 import { ordered, RecordingRecorder } from './recorder.ts'
 import { type RecordingSecrets, secretsOf } from './secrets.ts'
 
-/** What takes the place of what is recorded. */
+/** What replaces the recorded model and tools. */
 export interface ReplayOptions {
   /** A model in place of the recorded one: what it answers is compared by text and calls. */
   model?: AnyModel
@@ -54,7 +54,7 @@ export interface ReplayOptions {
 
 const optionNames: OptionNames<ReplayOptions> = { model: true, tools: true, instructions: true, secrets: true, logger: true, signal: true }
 
-/** What came of a run that was played again. */
+/** The result of a replay. */
 export interface Replay {
   /** Where it first differs from the recording; undefined: nowhere. It was ended there, but for a live model's other words. */
   difference: Difference | undefined
@@ -66,10 +66,10 @@ export interface Replay {
 const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 /**
- * Plays a recorded run again, with what is in the recording: its model answers, its tools return, whoever decided decides as then. Nothing
- * is sent, and no tool runs, but those of `options`. Hooks, guardrails and other code of the run are not in a recording (`given.code`); to
- * play with them, give your runner `replayModel` and `replayTools`. Takes a recording or its file. Rejects with `invalid_option` for what is
- * none, and for a recording that is not of a whole run.
+ * Plays a recorded run again, with the responses, results and decisions of the recording. Nothing is sent, and no tool runs, but those of
+ * `options`. Hooks, guardrails and other code of the run are not in a recording (`given.code`); to play with them, give your runner
+ * `replayModel` and `replayTools`. Takes a recording or its file. Rejects with `invalid_option` for what is none, and for a recording that
+ * is not of a whole run.
  */
 export async function replayRun(recorded: RunRecording | string | URL, options: ReplayOptions = {}): Promise<Replay> {
   checkOptionNames(options, optionNames, '`replayRun`')

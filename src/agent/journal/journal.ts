@@ -127,7 +127,7 @@ export function isRunProcess(given: unknown): given is RunProcess {
   return given === 'alive' || given === 'gone'
 }
 
-/** A run as a list shows it. Times are in milliseconds since 1970. */
+/** A run in a list. Times are in milliseconds since 1970. */
 export interface RunSummary {
   runId: string
   status: RunStatus

@@ -11,7 +11,7 @@ import type { RunResult } from '../types/result.ts'
 import type { AroundTool, RunningCall } from '../types/running-call.ts'
 import { aroundSteps } from './around-steps.ts'
 
-/** A run, as its recorder sees it. */
+/** A run, as passed to its recorder. */
 export interface RecordedScope {
   readonly runId: string
   /** The call of another run that it is made in. */
@@ -26,7 +26,7 @@ export interface RecordedScope {
 }
 
 /**
- * Notes all that a run is given and that comes of it, so that the run can be played again; runs inside its calls too. Its methods are called
+ * Records what a run is given and what comes of it, with the runs inside its calls, so that the run can be replayed. Its methods are called
  * synchronously. What one of them throws is logged, and the run continues.
  */
 export interface RunRecorder {

@@ -19,7 +19,7 @@ import {
   type StoredSession,
 } from './session-store.ts'
 
-/** A session as it is kept. */
+/** A stored session. */
 export interface Session extends SessionSummary {
   /** The run that waits for a decision, where the status is `waiting`. */
   waiting?: WaitingRun

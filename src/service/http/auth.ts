@@ -3,7 +3,10 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import { Guesses } from './guesses.ts'
 import { HttpProblem, type Problem } from './problem.ts'
 
-/** `run`: the API under `/v1`. `metrics`: `/metrics` alone. `admin`: all of it, that of everybody's runs, and the configuration. */
+/**
+ * What a token may do. `run`: the API under `/v1`. `metrics`: `/metrics` alone. `admin`: all of it, that of everybody's runs, and the
+ * configuration.
+ */
 export type Role = 'run' | 'metrics' | 'admin'
 
 /** The `metadata` values that every run of a tenant has. */
