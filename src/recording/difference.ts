@@ -93,7 +93,7 @@ function asked(step: object | undefined): unknown {
   return Array.isArray(step) ? step.at(-1)?.request.messages.at(-1) : step
 }
 
-/** Describes a difference for people: where it is, what was recorded, and what came. Of long texts, it shows the part that differs. */
+/** Describes a difference for people: its place, the recorded value, and the new one. Of long texts, it shows the part that differs. */
 export function describeDifference({ where, expected, got }: Difference): string {
   const [recorded, came] =
     typeof expected === 'string' && typeof got === 'string' ? differingPart(expected, got) : [shown(expected), shown(got)]
