@@ -4,8 +4,8 @@ const surrogates = 0x800
 const firstSurrogate = 0xd800
 
 /**
- * Any character, as a `unit` of `fc.string`. fast-check's own `'binary'` does the same, but first builds a table of all million characters
- * in each process: that takes a second, and memory that every garbage collection scans.
+ * Any character, as a `unit` of `fc.string`. fast-check's own `'binary'` does the same, but first builds a table of a million characters in
+ * each process. That takes a second, and memory that every garbage collection scans.
  */
 export const anyCharacter: fc.Arbitrary<string> = fc.nat(0x10_ffff - surrogates).map(
   (index) => String.fromCodePoint(index < firstSurrogate ? index : index + surrogates),

@@ -13,7 +13,7 @@ const extras = fc.dictionary(
   },
 )
 
-/** An object without its undefined fields, as JSON would have it. */
+/** Removes undefined fields, as JSON would. */
 function present(fields: object): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }
@@ -50,7 +50,7 @@ const openAICall = fc.oneof(
     .map((fields) => JSON.parse(JSON.stringify(fields))),
   fc.record({ id, type: fc.constant('custom'), custom: fc.record({ name: word, input: word }, { noNullPrototype: true }) }).map(present),
 )
-/** Any plausible message of the Chat Completions API, with what is odd about those that are found. */
+/** Any plausible message of the Chat Completions API, with the irregularities that occur. */
 export const openAIMessage: fc.Arbitrary<object> = fc
   .tuple(
     fc.oneof(
@@ -85,7 +85,7 @@ const ourCall = fc.record(
   { id: word, type: fc.constant('function' as const), function: fc.record({ name: word, arguments: word }, { noNullPrototype: true }) },
   { noNullPrototype: true },
 )
-/** Messages of ours without what that wire has no place for: a result's name and failure, inline data, other providers' data. */
+/** Messages without what Chat Completions can't express: a result's name and failure, inline data, other providers' data. */
 export const carriedMessage: fc.Arbitrary<ChatMessage> = fc.oneof(
   fc.record(
     { role: fc.constant('system' as const), content: word, name: word },

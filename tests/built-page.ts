@@ -1,4 +1,4 @@
-/** The service that runs from its source serves the page as it has been bundled. */
+/** Bundles the page, which a service that runs from its sources serves. */
 export async function setup(): Promise<void> {
   const { bundlePageOfSource } = await import(new URL('../config/bundle-page.js', import.meta.url).href)
   await bundlePageOfSource()

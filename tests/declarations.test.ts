@@ -52,7 +52,7 @@ const text: string | undefined = 'x'
 take(text, { b: undefined })
 `
 
-/** What the compiler says of the program with these declarations, in a project without the types of Node.js. */
+/** The compiler's errors for the program with these declarations, in a project without the types of Node.js. */
 function problemsWith(declarations: string): string {
   writeFileSync(join(folder, 'emitted.d.ts'), declarations)
   writeFileSync(join(folder, 'program.ts'), program)
@@ -77,7 +77,7 @@ function problemsWith(declarations: string): string {
 }
 
 describe('the declarations of the package', () => {
-  it('E4.4 take `undefined` for optional fields, and need no types of Node.js', () => {
+  it('E4.4 accept `undefined` for optional fields, and need no types of Node.js', () => {
     const { text, map } = withoutNodeTypes(withUndefined(emitted), JSON.stringify({ version: 3, mappings: 'AAAA;AACA;AACA' }))
     expect(problemsWith(text)).toBe('')
     expect(JSON.parse(map).mappings).toBe(';;AAAA;AACA;AACA')
@@ -86,7 +86,7 @@ describe('the declarations of the package', () => {
     expect(problemsWith(emitted)).toMatch(/TS2375[\s\S]*exactOptionalPropertyTypes/)
   })
 
-  it('E4.4 lines stay as they are, and texts and comments too', () => {
+  it('E4.4 keep their lines, texts and comments', () => {
     const lines = emitted.split('\n')
     const written: string[] = withUndefined(emitted).split('\n')
     expect(written).toHaveLength(lines.length)
@@ -95,7 +95,7 @@ describe('the declarations of the package', () => {
 })
 
 describe('valibot', () => {
-  it('E4.4 works as the README says, and without what it needs the error says so', async () => {
+  it('E4.4 works as the README says; a schema without `toStandardJsonSchema` is refused with that hint', async () => {
     const fields = v.object({ city: v.string(), days: v.optional(v.number(), 3) })
     const parameters = toStandardJsonSchema(fields)
     const weather = defineTool({ name: 'weather', description: '', parameters, execute: ({ city, days }) => `${city} ${days}` })

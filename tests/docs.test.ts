@@ -21,12 +21,12 @@ const run = promisify(execFile)
 
 const names = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll('\\', '/'))
 const docs = names.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)
-/** Every page that people read, from the root of the project. */
+/** Every page for readers, relative to the root of the project. */
 const pages = ['README.md', 'AGENTS.md', 'CONTRIBUTING.md', 'SECURITY.md', ...docs]
-/** A page's prose: code and comments are other tests' business. */
+/** A page's prose. Other tests check code and comments. */
 const prose = (page: string) => read(page).replace(/```[\s\S]*?```/g, '')
 
-/** The source file that stands for each of the package's entries; examples import the file, the pages show the entry. */
+/** The source file of each entry of the package. Examples import the file; the pages show the entry. */
 const packageJson: { scripts: Record<string, string>; files: string[]; exports: Record<string, { types: string } | string> } = JSON.parse(
   read('package.json'),
 )
@@ -54,7 +54,7 @@ const snippets = pages.flatMap((page) =>
   })),
 )
 
-/** What each example prints, where it is the same every time. */
+/** What each example prints, if it is always the same. */
 const printed: Record<string, RegExp> = {
   'quick-start.ts': /^weather: \{"city":"Oslo","sky":"clear","celsius":21\}\nanswered .*Oslo/,
   'run-view.ts': /^turn 1\n- list_files: ok, [\s\S]*turn 2\n- calculate: ok, [\s\S]*turn 3\nanswered: There are \d+ files/,
@@ -152,7 +152,7 @@ describe('pages', () => {
     expect([...files].sort()).toEqual(shown.map((name) => `tests/examples/${name}`).sort())
   })
 
-  it('the README has at most 300 lines, and a page 250, blank ones not counted', () => {
+  it('the README has at most 300 lines and a page 250, without blank ones', () => {
     const written = (page: string) =>
       read(page)
         .split('\n')
@@ -170,7 +170,7 @@ describe('pages', () => {
     },
   )
 
-  it.each(pages)('%s: its links lead to files and headings that are there', (page) => {
+  it.each(pages)('%s: its links lead to existing files and headings', (page) => {
     for (const [, target = ''] of prose(page).matchAll(/(?:\]\(|src=")(?!https?:)([^)"]+)[)"]/g)) {
       const [path = '', heading] = target.split('#')
       const file = path === '' ? page : relative(root, join(root, dirname(page), path))
@@ -179,14 +179,14 @@ describe('pages', () => {
     }
   })
 
-  it.each(pages)('%s: the files, folders and scripts it names are there', (page) => {
+  it.each(pages)('%s: the files, folders and scripts it names exist', (page) => {
     const named = [...prose(page).matchAll(/`((?:src|tests|docs|config|\.github|\.ci)\/[\w./-]+)`/g)].map(([, path = '']) => path)
     expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([])
     const scripts = [...read(page).matchAll(/npm run ([a-z:]+)/g)].map(([, name = '']) => name)
     expect(scripts.filter((name) => packageJson.scripts[name] === undefined)).toEqual([])
   })
 
-  it('X11 each promise of SECURITY.md names the tests that prove it, and they are there', () => {
+  it('X11 each promise of SECURITY.md names existing tests that prove it', () => {
     const [, promised = ''] = /^## What is promised$([\s\S]*?)^## /m.exec(read('SECURITY.md')) ?? []
     const rows = promised.split('\n').filter((line) => /^\| (?!promise \||-)/.test(line))
     expect(rows.length).toBeGreaterThan(30)
@@ -235,7 +235,7 @@ describe('pages', () => {
     }
   })
 
-  it('docs/errors.md has every error code, and none that is not there', () => {
+  it('docs/errors.md has every error code, and no other', () => {
     const table = [...read('docs/errors.md').matchAll(/^\| `([a-z_]+)` \| (programmer|model|tool|provider|caller) \| (.+) \|$/gm)]
     const documented = Object.fromEntries(table.map(([, code = '', fault, meaning]) => [code, { fault, meaning }]))
     expect(documented).toEqual(errorCodes)
@@ -263,25 +263,25 @@ describe('pages', () => {
     expect([...read('docs/api.md').matchAll(/^\| `(.+)` \| \w+ \| {2}\|$/gm)].map(([, name]) => name)).toEqual([])
   })
 
-  it('the README shows what the command prints, but for numbers and names', { timeout: 30_000 }, async () => {
+  it('the README shows what the command prints, except for numbers and names', { timeout: 30_000 }, async () => {
     const [, prompt = '', printed = ''] = /```console\n\$ npm start --silent -- "([^"]+)"\n([\s\S]+?)\n```/.exec(read('README.md')) ?? []
     expect(prompt).not.toBe('')
     const { stdout, stderr } = await run(process.execPath, ['src/cli/main.ts', prompt], {
       cwd: root,
-      // No model server of this machine is found: the port is closed.
+      // No local model server is found, because the port is closed.
       env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...bareEnv },
     })
     expect(shapeOf(stderr + stdout)).toBe(shapeOf(printed))
   })
 
-  it('the changelog has a section for what is not released yet, which says what is there and not how it came', () => {
+  it('the changelog is short and has a section for unreleased changes', () => {
     const changelog = read('CHANGELOG.md')
     expect(changelog).toMatch(/^## \[Unreleased\]$/m)
     expect(changelog.split('\n').length).toBeLessThan(130)
   })
 })
 
-/** A page's paragraphs and items of lists, without their bold beginnings and code. */
+/** A page's paragraphs and list items, without their bold starts and their code. */
 function paragraphsOf(page: string): { isItem: boolean; text: string }[] {
   return prose(page)
     .split(/\n\s*\n|\n(?=- |\d+\. |\| |#|<!--)/)
@@ -296,7 +296,7 @@ function paragraphsOf(page: string): { isItem: boolean; text: string }[] {
     }))
 }
 
-/** The anchors of a page's headings, as GitHub makes them. */
+/** The anchors of a page's headings, as GitHub creates them. */
 function headingsOf(page: string): string[] {
   return [...prose(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, text = '']) =>
     text
@@ -307,7 +307,7 @@ function headingsOf(page: string): string[] {
   )
 }
 
-/** What is printed, without what differs between two runs: times, counts, and which file is the longest. */
+/** What is printed, without what differs between runs: times, counts, and the longest file. */
 function shapeOf(text: string): string {
   return text
     .trim()
@@ -317,13 +317,13 @@ function shapeOf(text: string): string {
 }
 
 describe('examples', () => {
-  it('toolloop.yaml is a configuration the command line takes', async () => {
+  it('toolloop.yaml is a configuration that the command line accepts', async () => {
     const choice = await chooseModel({ env: {}, cwd: join(root, 'tests/examples') })
     expect(choice).toMatchObject({ name: 'inhouse/qwen3-coder', source: 'file' })
     expect(openChoice(choice).capabilities).toMatchObject({ contextWindow: 262_144, price: { input: 0.4 } })
   })
 
-  // One after the other in one process: starting one for each costs more than running them.
+  // One after another in one process: starting one for each costs more than running them.
   const outputs = runAll(examples)
 
   it.each(examples)('%s runs and prints what it should', { timeout: 60_000 }, async (name) => {

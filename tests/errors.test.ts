@@ -43,7 +43,7 @@ describe('ToolloopError', () => {
     },
   )
 
-  it('isInstance knows the errors of another copy of this package, where instanceof does not', async () => {
+  it('isInstance recognizes errors of another copy of this package, unlike instanceof', async () => {
     const path = '../src/core/errors.ts?another-copy'
     const copy: { ToolloopError: typeof ToolloopError } = await import(path)
     const foreign = new copy.ToolloopError('aborted', 'x')
@@ -53,7 +53,7 @@ describe('ToolloopError', () => {
     expect(copy.ToolloopError.isInstance(new InvalidOptionError('n', 'a number', 1))).toBe(true)
   })
 
-  it('isInstance takes anything, and takes nothing else for one', () => {
+  it('isInstance accepts any value, and is false for everything else', () => {
     for (const [name, value] of hostileValues()) expect(ToolloopError.isInstance(value), name).toBe(false)
     expect(ToolloopError.isInstance(new Error('x'))).toBe(false)
     expect(ToolloopError.isInstance({ name: 'ToolloopError', code: 'aborted', message: 'x' })).toBe(false)
@@ -77,7 +77,7 @@ describe('ToolloopError', () => {
     expect(errors[0]?.cause).toBe(cause)
   })
 
-  it('a ModelError shows only the fields it was given', () => {
+  it('a ModelError only shows the fields it was given', () => {
     const error = new ModelError('stream_cut', 'x', { provider: 'p', retryable: false })
     expect(Object.keys(JSON.parse(JSON.stringify(error))).sort()).toEqual(['code', 'message', 'name', 'provider', 'retryable'])
     expect('cause' in error).toBe(false)
@@ -102,7 +102,7 @@ describe('wording', () => {
     expect(error).toMatchObject({ name: 'InvalidOptionError', code: 'invalid_option', message })
   })
 
-  it('S0-12 the arguments of a call: the tool’s name and the text as it came', () => {
+  it('S0-12 includes the tool’s name and the text of its arguments as they arrived', () => {
     const raw = '{"city": "Pa'
     const error = new ToolArgumentsError('get_weather', raw, 'the text ends before the JSON object does')
     expect(error).toMatchObject({ name: 'ToolArgumentsError', code: 'invalid_arguments_json', toolName: 'get_weather', rawArguments: raw })
@@ -127,11 +127,11 @@ describe('show', () => {
     expect(show([...'x'.repeat(500)])).toMatch(/^\["x",.*… \(2001 characters\)$/)
   })
 
-  it('cuts no character in two', () => {
+  it('never splits a character', () => {
     for (const before of ['', 'a']) expect(show(`${before}${'🙂'.repeat(300)}`).isWellFormed()).toBe(true)
   })
 
-  it('quotes a text so that its ends and control characters show', () => {
+  it('quotes a text so that its ends and control characters are visible', () => {
     expect(show(' a\n"b" ')).toBe('" a\\n\\"b\\" "')
   })
 })

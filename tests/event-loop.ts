@@ -1,4 +1,4 @@
-/** The result of `work`, and how often the event loop turned meanwhile: 0 for work that never yields. */
+/** The result of `work`, and the number of turns of the event loop meanwhile: 0 for work that never yields. */
 export async function turnsWhile<T>(work: () => Promise<T>): Promise<{ value: T; turns: number }> {
   let turns = 0
   let isOver = false

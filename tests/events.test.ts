@@ -19,11 +19,11 @@ function busWithFailures(): { bus: EventBus; failures: Failure[] } {
 type Then = (resolve: unknown, reject: (error: unknown) => void) => void
 const thenable = (then: Then) => Object.fromEntries([['then', then]])
 
-/** Lets every promise callback that is due run. */
+/** Runs all promise callbacks that are due. */
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('EventBus', () => {
-  it('hands each listener the payload and the meta, in the order of subscription', () => {
+  it('passes the payload and the meta to each listener, in the order of subscription', () => {
     const { bus } = busWithFailures()
     const seen: unknown[] = []
     bus.on(Event.TEXT_DELTA, (payload, about) => seen.push(['first', payload, about]))
@@ -37,7 +37,7 @@ describe('EventBus', () => {
     ])
   })
 
-  it('calls a listener subscribed twice twice, and each unsubscription takes one away', () => {
+  it('calls a listener that subscribed twice twice, and each unsubscription removes one', () => {
     const { bus } = busWithFailures()
     let calls = 0
     const listener = () => calls++
@@ -50,7 +50,7 @@ describe('EventBus', () => {
     expect(calls).toBe(3)
   })
 
-  it('keeps the events apart', () => {
+  it('separates the events', () => {
     const { bus } = busWithFailures()
     const seen: string[] = []
     bus.on(Event.TOOL_CALL_END, ({ result }) => seen.push(result))
@@ -59,7 +59,7 @@ describe('EventBus', () => {
     expect(seen).toEqual(['r'])
   })
 
-  it('H37 a listener that throws keeps no other from being called, and the emitter from nothing', () => {
+  it('H37 a throwing listener keeps no other from being called, and does not disturb the emitter', () => {
     const { bus, failures } = busWithFailures()
     const seen: string[] = []
     const broken = new Error('broken')
@@ -93,7 +93,7 @@ describe('EventBus', () => {
     expect(failures).toEqual([{ error: new Error('TEXT_DELTA'), event: 'TEXT_DELTA' }])
   })
 
-  it('H37 a promise that rejects is reported once and is no unhandled rejection', async () => {
+  it('H37 a rejecting promise is reported once and is not an unhandled rejection', async () => {
     const { bus, failures } = busWithFailures()
     bus.on(Event.TEXT_DELTA, async ({ text: said }) => {
       await undefined
@@ -106,7 +106,7 @@ describe('EventBus', () => {
     expect(failures).toEqual([{ error: new Error('one'), event: 'TEXT_DELTA' }])
   })
 
-  it('H37 a listener that never resolves holds nobody up', () => {
+  it('H37 a listener that never resolves delays nothing', () => {
     const { bus, failures } = busWithFailures()
     let calls = 0
     bus.on(Event.TEXT_DELTA, () => new Promise(() => {}))
@@ -116,7 +116,7 @@ describe('EventBus', () => {
     expect([calls, failures]).toEqual([2, []])
   })
 
-  it('takes any thenable, also one that misbehaves', async () => {
+  it('accepts any thenable, even a misbehaving one', async () => {
     const { bus, failures } = busWithFailures()
     bus.on(Event.TEXT_DELTA, () => thenable((_, reject) => reject('rejected')))
     bus.on(Event.TEXT_DELTA, () =>
@@ -142,7 +142,7 @@ describe('EventBus', () => {
   })
 
   it.each([[new Error('broken')], [undefined], [null], ['text'], [Object.create(null)]])(
-    'a reporter that fails changes nothing either: %s',
+    'a failing reporter changes nothing either: %s',
     (thrown) => {
       const bus = new EventBus(() => {
         throw new Error('the reporter, too')
@@ -174,7 +174,7 @@ describe('EventBus', () => {
 })
 
 describe('unsubscribing', () => {
-  it('a listener taken away during an emit is not called by it any more', () => {
+  it('a listener that is removed during an emit is not called by it any more', () => {
     const { bus } = busWithFailures()
     const seen: string[] = []
     bus.on(Event.TEXT_DELTA, () => {
@@ -189,7 +189,7 @@ describe('unsubscribing', () => {
     expect(seen).toEqual(['first', 'third'])
   })
 
-  it('a listener that takes itself away keeps no other from being called', () => {
+  it('a listener that removes itself keeps no other from being called', () => {
     const { bus } = busWithFailures()
     const seen: string[] = []
     const off = bus.on(Event.TEXT_DELTA, () => {
@@ -202,7 +202,7 @@ describe('unsubscribing', () => {
     expect(seen).toEqual(['first', 'second', 'second'])
   })
 
-  it('a listener added during an emit is called from the next one on', () => {
+  it('a listener that is added during an emit is called from the next one on', () => {
     const { bus } = busWithFailures()
     const seen: string[] = []
     bus.on(Event.TEXT_DELTA, () => {
@@ -215,7 +215,7 @@ describe('unsubscribing', () => {
     expect(seen).toEqual(['first', 'second', 'first', 'second', 'late'])
   })
 
-  it('once means once: also when its listener, or one before it, emits the event again', () => {
+  it('once means once, even if its listener, or one before it, emits the event again', () => {
     const { bus } = busWithFailures()
     let calls = 0
     let nested = false
@@ -233,7 +233,7 @@ describe('unsubscribing', () => {
     expect(calls).toBe(1)
   })
 
-  it('once that fails is reported, and gone', async () => {
+  it('a failing once listener is reported and removed', async () => {
     const { bus, failures } = busWithFailures()
     bus.once(Event.TEXT_DELTA, () => {
       throw 'at once'
@@ -248,7 +248,7 @@ describe('unsubscribing', () => {
     expect(failures.map(({ error }) => error)).toEqual(['at once', 'late'])
   })
 
-  it('hasListeners is true exactly while somebody would be called', () => {
+  it('hasListeners is true exactly while a listener would be called', () => {
     const { bus } = busWithFailures()
     expect(bus.hasListeners(Event.TEXT_DELTA)).toBe(false)
     const off = bus.on(Event.TEXT_DELTA, () => {})
@@ -264,7 +264,7 @@ describe('unsubscribing', () => {
     expect(bus.hasListeners(Event.RUN_END)).toBe(false)
   })
 
-  it('ten thousand subscriptions come and go without a trace', () => {
+  it('ten thousand subscriptions leave no trace', () => {
     const { bus } = busWithFailures()
     for (let i = 0; i < 10_000; i++) {
       const offs = [bus.on(Event.TEXT_DELTA, () => {}), bus.once(Event.TEXT_DELTA, () => {}), bus.onAny(() => {})]

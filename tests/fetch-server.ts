@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { pipeToNode } from '../src/ui/web/pipe-to-node.ts'
 import { closeServer } from './close-server.ts'
 
-/** A server on 127.0.0.1 that answers as a `fetch` handler does. */
+/** A server on 127.0.0.1 that answers like a `fetch` handler. */
 export async function serveFetch(handler: (request: Request) => Response | Promise<Response>): Promise<{ url: string } & AsyncDisposable> {
   const server = createServer(async (message, reply) => {
     const chunks: Buffer[] = []

@@ -2,12 +2,12 @@ import { setImmediate as nextTurnOfLoop } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { giveWay, inTurns, nextTurn } from '../src/core/time/give-way.ts'
 
-/** Works for so many milliseconds. */
+/** Works for this number of milliseconds. */
 function work(milliseconds: number): void {
   for (const begun = performance.now(); performance.now() - begun < milliseconds; );
 }
 
-/** How many turns of the event loop `during` takes. */
+/** The number of turns of the event loop during `during`. */
 async function turnsOf(during: () => Promise<unknown>): Promise<number> {
   let isDone = false
   const done = during().then(() => {
@@ -19,7 +19,7 @@ async function turnsOf(during: () => Promise<unknown>): Promise<number> {
   return turns
 }
 
-it('giveWay waits for another turn once the work of this one has taken 8 ms, whoever did it', async () => {
+it('giveWay waits for another turn once the work of this one has taken 8 ms, whichever code did it', async () => {
   await nextTurnOfLoop()
   const order: string[] = []
   const done = [giveWay().then(() => order.push('first'))]
@@ -31,7 +31,7 @@ it('giveWay waits for another turn once the work of this one has taken 8 ms, who
   expect(order).toEqual(['first', 'others', 'second'])
 })
 
-it('work that gives way takes about one turn for each 8 ms, however many do it at once', async () => {
+it('work that gives way takes about one turn for each 8 ms, however many callers work', async () => {
   const some = async () => {
     for (let at = 0; at < 4; at++) {
       await giveWay()
@@ -42,7 +42,7 @@ it('work that gives way takes about one turn for each 8 ms, however many do it a
   expect(await turnsOf(() => Promise.all(Array.from({ length: 10 }, some)))).toBeGreaterThan(6)
 })
 
-it('nextTurn resumes in order, behind all that the one before has done', async () => {
+it('nextTurn resumes in order, after all work of the one before', async () => {
   const order: string[] = []
   await Promise.all(
     ['a', 'b', 'c'].map(async (name) => {
@@ -55,7 +55,7 @@ it('nextTurn resumes in order, behind all that the one before has done', async (
   expect(order).toEqual(['a', 'a later', 'b', 'b later', 'c', 'c later'])
 })
 
-it('nextTurn and giveWay reject with the reason of a signal that was aborted meanwhile', async () => {
+it('nextTurn and giveWay reject with the reason of a signal that is aborted meanwhile', async () => {
   const aborting = new AbortController()
   const waiting = nextTurn(aborting.signal)
   aborting.abort(new Error('too late'))

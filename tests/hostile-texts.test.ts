@@ -15,7 +15,7 @@ import { ShownMessages } from '../src/ui/ag-ui/shown-messages.ts'
 import { structured } from '../src/ui/structured.ts'
 import { read, tools } from './dialects/read.ts'
 
-/** What a regular expression that tries each way to split it would take minutes for. */
+/** The length for which a regular expression that tries every split would take minutes. */
 const length = 300_000
 const blanks = ' '.repeat(length)
 const context = { provider: 'p', model: 'm', secrets: [] }
@@ -36,7 +36,7 @@ const cases: Readonly<Record<string, () => unknown>> = {
   'the name of a file': () => new PrivateFiles('/tmp').includes(`/tmp/a${blanks}b`),
 }
 
-describe('X7 a time that grows with the length of the text alone is taken by', () => {
+describe('X7 linear time in the length of the text is needed for', () => {
   it.each(Object.entries(cases))('%s', async (_, takes) => void (await takes()))
 
   it.each(dialectNames)('%s for names with blanks in them', (dialect) => {
@@ -44,7 +44,7 @@ describe('X7 a time that grows with the length of the text alone is taken by', (
       for (const opener of ['', '<tool_call>', '[TOOL_CALLS]']) read(`${opener}${call}`, { dialect })
   })
 
-  it('very many calls in a conversation with as many', () => {
+  it('many calls in a conversation with as many results', () => {
     const callOf = (query: string) => ({
       id: query,
       type: 'function' as const,
@@ -60,13 +60,13 @@ describe('X7 a time that grows with the length of the text alone is taken by', (
     expect(findQuoted(calls, { messages, tools, dialect: findDialect('hermes') }).size).toBe(300)
   })
 
-  it.each(['=', '1. ', '> ', '| a '])('a line of %j for the terminal that does not end, one character at a time', (unit) => {
+  it.each(['=', '1. ', '> ', '| a '])('an endless line of %j for the terminal, one character at a time', (unit) => {
     const writer = new MarkdownWriter({ style: (_, text) => text, columns: () => 80 })
     for (const character of unit.repeat(500_000 / unit.length)) writer.push(character)
     writer.end()
   })
 
-  it('very many calls in one message of an AG-UI stream', () => {
+  it('many calls in one message of an AG-UI stream', () => {
     const shown = new ShownMessages([])
     for (let at = 0; at < 150_000; at++) {
       shown.add({ type: 'TOOL_CALL_START', toolCallId: `c${at}`, toolCallName: 'search', parentMessageId: 'm' })

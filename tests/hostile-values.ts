@@ -1,4 +1,4 @@
-/** Values that throw or misbehave when they are inspected: a tool may throw or return them, and they may reach a log. */
+/** Values that throw or misbehave when they are inspected. A tool may throw or return them, and they may be logged. */
 export function hostileValues(): [name: string, value: unknown][] {
   const revoked = Proxy.revocable({}, {})
   const revokedFunction = Proxy.revocable(() => {}, {})

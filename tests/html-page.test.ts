@@ -28,19 +28,19 @@ describe('withoutPage', () => {
       'Error POSTing to endpoint: an HTML page titled "502 Bad Gateway" (again)',
     ],
     ['a page that was cut', nginx.slice(0, 60), 'an HTML page titled "502 Bad Gateway"'],
-  ])('E2.9 tells %s in one line', (_, text, told) => {
+  ])('E2.9 describes %s in one line', (_, text, told) => {
     expect(withoutPage(text)).toBe(told)
   })
 
   it.each(['Expected <html> to have the attribute `lang`', 'no such element: <title>', '{"error":"<b>bold</b>"}', ''])(
-    'E2.9 leaves what only speaks of HTML as it is: %s',
+    'E2.9 leaves text that only mentions HTML unchanged: %s',
     (text) => {
       expect(withoutPage(text)).toBe(text)
     },
   )
 
   it.each(['<html', '</html><!--', '<title', '<!doctype html><title', '<html><head><!--', '<html>\n', '<pre'])(
-    'E2.9 is not held up by %s without end',
+    'E2.9 takes linear time for endless %s',
     async (unit) => {
       const text = unit.repeat(65_536 / unit.length)
       expect(await leastCpuMs(500, () => withoutPage(`<html><head>${text}`))).toBeLessThan(500)

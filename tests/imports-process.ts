@@ -1,6 +1,6 @@
 /**
- * Imports the modules it is given, one after the other, and prints what each did besides loading modules: files, processes, connections, variables,
- * globals, timers, listeners, warnings.
+ * Imports the given modules in order, and prints what each did besides loading modules: files, processes, connections, variables, globals,
+ * timers, listeners, warnings.
  */
 import child_process from 'node:child_process'
 import dgram from 'node:dgram'
@@ -8,7 +8,7 @@ import dns from 'node:dns'
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import net from 'node:net'
-// It looks at the colours of standard error when it is loaded.
+// It checks the colors of standard error when it is loaded.
 import 'node:util'
 import worker_threads from 'node:worker_threads'
 

@@ -12,10 +12,10 @@ const sources = Object.values(manifest.exports).flatMap((entry) =>
   typeof entry === 'string' ? [] : [entry.default.replace('./dist/', 'src/').replace(/\.js$/, '.ts')],
 )
 
-/** What loading undici does; the variables are read in older versions of Node.js. */
+/** What loading undici does. The variables are read in older versions of Node.js. */
 const ofUndici = /^(?:global Symbol\(undici\.globalDispatcher\.\d\)|env (?:JEST_WORKER_ID|UNDICI_NO_FG))$/
 
-it('X10 importing any entry only loads modules; a driver also brings undici, with its dispatcher', () => {
+it('X10 importing any entry only loads modules; a driver also loads undici, with its dispatcher', () => {
   const urls = sources.map((source) => new URL(`../${source}`, import.meta.url).href)
   expect(urls.length).toBeGreaterThan(20)
   const said = execFileSync(process.execPath, ['--no-warnings', fileURLToPath(new URL('./imports-process.ts', import.meta.url)), ...urls], {
@@ -34,7 +34,7 @@ it('X10 installing the package runs nothing', () => {
   expect(Object.keys(manifest.scripts).filter((name) => /^(pre|post)?install$|^prepare$|^prepublish$/.test(name))).toEqual([])
 })
 
-it('X10 workflows use actions by their commit, and only a person starts a release', () => {
+it('X10 workflows pin actions to commits, and only a person starts a release', () => {
   const folder = join(root, '.github/workflows')
   const workflows = readdirSync(folder).map((name) => ({ name, text: readFileSync(join(folder, name), 'utf8') }))
   for (const { name, text } of workflows) {

@@ -4,7 +4,7 @@ import { type JsonPieces, readPieces, textOfPieces, toPieces, weightOf, writeJso
 
 const signal = new AbortController().signal
 
-/** The pieces, and how many there are. */
+/** The pieces and their number. */
 function write(value: unknown): { pieces: JsonPieces; count: number } {
   const writing = toPieces(value, 512)
   for (let count = 0; ; count++) {
@@ -28,7 +28,7 @@ describe('JSON in pieces', () => {
       [many(30_000, () => undefined), { at: new Date(0), none: undefined, f: () => 1, m: new Map([[1, 2]]) }],
       4,
     ],
-  ])('is the same text and the same value: %s', async (_what, value, least) => {
+  ])('gives the same text and the same value: %s', async (_what, value, least) => {
     const { pieces, count } = write(value)
     expect(count).toBeGreaterThanOrEqual(least)
     const text = JSON.stringify(value)
@@ -37,7 +37,7 @@ describe('JSON in pieces', () => {
     expect(JSON.stringify(await readPieces(pieces, signal)) === JSON.stringify(JSON.parse(text))).toBe(true)
   })
 
-  it('takes the key `__proto__` for one like any other', async () => {
+  it('treats the key `__proto__` like any other', async () => {
     const value: unknown = JSON.parse(`{"__proto__": {"polluted": ${JSON.stringify(many(30_000, (n) => n))}}, "more": {"__proto__": 1}}`)
     const { pieces } = write(value)
     const read = await readPieces(pieces, signal)
@@ -46,7 +46,7 @@ describe('JSON in pieces', () => {
     expect(Object.getPrototypeOf(read)).toBe(Object.prototype)
   })
 
-  it('holds for any value', async () => {
+  it('works for any value', async () => {
     const around = (value: unknown) => many(9_000, (n) => (n % 3_000 === 0 ? { value, n, more: [value] } : n))
     await fc.assert(
       fc.asyncProperty(fc.jsonValue({ maxDepth: 4 }), async (value) => {
@@ -59,7 +59,7 @@ describe('JSON in pieces', () => {
     )
   })
 
-  it('is refused for what leads back to itself, or nests without end', () => {
+  it('refuses cyclic and endlessly nested values', () => {
     const loop: unknown[] = many(11_000, () => 1)
     loop.push([loop])
     expect(() => write(loop)).toThrow('A circular value is not JSON.')
@@ -68,7 +68,7 @@ describe('JSON in pieces', () => {
     expect(() => write(deep)).toThrow('The value is nested too deeply for JSON.')
   })
 
-  it('a count stops where it is large enough, also in one wide object', () => {
+  it('stops counting once the weight is large enough, even in one wide object', () => {
     expect(weightOf(many(1_000_000, () => 1))).toBe(10_001)
     expect(weightOf({ a: [1, 2], b: 'x' })).toBeCloseTo(5, 1)
   })

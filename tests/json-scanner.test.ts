@@ -9,7 +9,7 @@ function valuesOf(value: unknown): number {
   return typeof value === 'object' && value !== null ? Object.values(value).reduce<number>((sum, item) => sum + valuesOf(item), 1) : 1
 }
 
-/** Where the first bracket of a text is closed. */
+/** The position at which the first bracket of a text is closed. */
 function endOf(text: string, slashes = 0): number {
   const json = new JsonScanner({ slashes })
   for (let at = 0; at < text.length; at++) if (json.read(text.charCodeAt(at)) && json.depth === 0) return at + 1
@@ -17,7 +17,7 @@ function endOf(text: string, slashes = 0): number {
 }
 
 describe('JsonScanner', () => {
-  it('finds the end of an object or array, whatever is in its strings', () => {
+  it('finds the end of an object or array, whatever its strings contain', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.string(), (value, behind) => {
         const json = JSON.stringify([value])
@@ -26,7 +26,7 @@ describe('JsonScanner', () => {
     )
   })
 
-  it('reads JSON that was written into strings of JSON again and again', () => {
+  it('reads JSON that was quoted as a string repeatedly', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.integer({ min: 1, max: 4 }), (value, levels) => {
         let json = JSON.stringify([value])
@@ -65,7 +65,7 @@ describe('values of JSON', () => {
     )
   })
 
-  it('are told to be too many before all of them are looked at', () => {
+  it('are found to be too many before all of them are read', () => {
     const circle: Record<string, unknown> = { a: 1 }
     circle.self = [circle, circle]
     expect(hasMoreValues(1_000, circle)).toBe(true)
@@ -77,7 +77,7 @@ describe('values of JSON', () => {
     ['x', 1],
     ['{"a', 2],
     ['[1,', 3],
-  ])('are counted in what is no JSON: %j', (text, values) => {
+  ])('are counted in text that is not JSON: %j', (text, values) => {
     expect(countValues(text)).toBe(values)
   })
 })

@@ -10,7 +10,7 @@ import { REDACTED } from '../src/core/redaction/spans.ts'
 import { hostileValues } from './hostile-values.ts'
 import { leastCpuMs } from './reference-pace.ts'
 
-/** Shapes of real credentials, made up. */
+/** Made-up credentials in the shape of real ones. */
 const tokens = [
   'sk-proj-abcdEFGH1234abcdEFGH1234',
   'sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaa',
@@ -33,7 +33,7 @@ const tokens = [
 ]
 
 describe('redactText', () => {
-  it.each(tokens)('takes out %s, wherever it stands', (token) => {
+  it.each(tokens)('removes %s, wherever it is', (token) => {
     expect(redactText(token)).toBe(REDACTED)
     for (const [before, after] of [
       ['key: ', ' rest'],
@@ -46,7 +46,7 @@ describe('redactText', () => {
     }
   })
 
-  it('takes out the password of a URL and leaves the rest of it', () => {
+  it('removes the password of a URL and keeps the rest', () => {
     expect(redactText('postgres://app:hunter22@db:5432/x and https://a:b@c')).toBe(
       `postgres://app:${REDACTED}@db:5432/x and https://a:${REDACTED}@c`,
     )
@@ -68,7 +68,7 @@ describe('redactText', () => {
     expect(redactText(text)).toBe(text)
   })
 
-  it('takes out every given text, also as JSON quotes it, and of two the longer first', () => {
+  it('removes every given text, also as JSON quotes it, and of two the longer first', () => {
     expect(redactText('pin 1234 and 123456', ['1234', '123456', ''])).toBe(`pin ${REDACTED} and ${REDACTED}`)
     const secret = 'line\n"two"'
     expect(redactText(`plain ${secret} quoted ${JSON.stringify({ secret })}`, [secret])).toBe(
@@ -77,7 +77,7 @@ describe('redactText', () => {
     expect(redactText('a$&b', ['$&'])).toBe(`a${REDACTED}b`)
   })
 
-  it('is linear: what an attacker may make long costs what its length costs', async () => {
+  it('takes linear time for everything that an attacker may make long', async () => {
     const units = [
       'sk-',
       'eyJ-',
@@ -132,7 +132,7 @@ describe('redactText', () => {
     for (const mark of ['.', ')', 'a.']) expect(await cost(`password: ${mark.repeat(250_000)}x`), mark).toBeLessThan(2_000)
   })
 
-  it('takes out all of a long value', () => {
+  it('removes all of a long value', () => {
     for (const value of ['ab1'.repeat(4_000_000), 'a'.repeat(10_000)]) {
       expect(redactText(`password: ${value}.\nuser: ann`)).toBe(`password: ${REDACTED}.\nuser: ann`)
       expect(redactText(`Cookie: sid=${value}\nuser: ann`)).toBe(`Cookie: ${REDACTED}\nuser: ann`)
@@ -145,7 +145,7 @@ describe('redactText', () => {
     ['%2', '5%61'],
     ['&amp', ';'],
     ['\\x5', 'c'],
-  ])('X5 reads escapes in one another, however many: %s…%s', (unit, end) => {
+  ])('X5 reads nested escapes, however many: %s…%s', (unit, end) => {
     const text = `${unit.repeat(100_000)}${end}`
     expect(redactText(text)).toBe(text)
     expect(redact(text)).toBe(text)
@@ -229,7 +229,7 @@ describe('redactText', () => {
     ['__Password:__ …', 'hunter2x9'],
     ['**API key:** …', 'abc123def456'],
     ['Secret access key: …', 'abc123def456'],
-  ])('X5 takes out what stands where a secret does: %s', (shown, rest) => {
+  ])('X5 removes a value in the place of a secret: %s', (shown, rest) => {
     for (const secret of [rest].flat()) {
       const found = redactText(shown.replace('…', secret))
       expect([/\[redacted\]/g, /(["'])\[redacted\]\1/g].map((hidden) => found.replaceAll(hidden, '…'))).toContain(shown)
@@ -271,13 +271,13 @@ describe('redactText', () => {
     expect(redactText(JSON.stringify({ text }))).toBe(JSON.stringify({ text }))
   })
 
-  it('X5 an entity that HTML does not have is text, also one that is called like what every object has', () => {
+  it('X5 treats an entity that HTML does not have as text, even one with the name of an object’s field', () => {
     const names = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'nbsp', 'none', '#', '#x', '#xffffffff', '#xd800']
     const text = names.map((name) => `&${name}; &${name} `).join('')
     expect(redactText(text, ['a-secret-of-mine'])).toBe(text)
   })
 
-  it('a text without secrets is given back as it is', () => {
+  it('returns a text without secrets unchanged', () => {
     fc.assert(fc.property(fc.string({ maxLength: 7 }), (text) => redactText(text) === text))
   })
 })
@@ -289,7 +289,7 @@ describe('redact', () => {
     `apiKey api_key API-KEY apikey x-api-key authorization Authorization proxy-authorization cookie Set-Cookie password passwd passphrase pwd secret client_secret clientSecret token access_token accessToken refreshToken id_token sessionToken credentials privateKey private_key secretAccessKey AWS_SECRET_ACCESS_KEY connectionString OPENAI_API_KEY openaiApiKey dbPassword DB_PASSWORD githubToken GITHUB_TOKEN slack.token webhookSecret signing_key encryptionKey password1 OPENAI_API_KEY_2 apiKey2 github-token-10`.split(
       ' ',
     ),
-  )('H16 hides what stands under `%s`', (key) => {
+  )('H16 hides the value of `%s`', (key) => {
     expect(redact({ [key]: secret, other: 1 })).toEqual({ [key]: REDACTED, other: 1 })
     for (const value of [{ nested: secret }, [secret], 12345, true, '']) expect(redact({ [key]: value })).toEqual({ [key]: REDACTED })
     for (const value of [null, undefined]) expect(redact({ [key]: value })).toEqual({ [key]: value })
@@ -299,7 +299,7 @@ describe('redact', () => {
     `tokens maxTokens max_tokens totalTokens inputTokens tokenCount token_type author authority authorized key primaryKey publicKey keys passed bypass secretary passwordless cookies_enabled idempotencyKey stack message toolCallId tokens2 key1 step1`.split(
       ' ',
     ),
-  )('shows what stands under `%s`', (key) => {
+  )('shows the value of `%s`', (key) => {
     expect(redact({ [key]: 5 })).toEqual({ [key]: 5 })
     expect(redact({ [key]: 'word' })).toEqual({ [key]: 'word' })
   })
@@ -335,7 +335,7 @@ describe('redact', () => {
     })
   })
 
-  it('cuts cycles and what is too deep; shows the same object twice beside itself', () => {
+  it('cuts cycles and deep nesting; shows the same object twice if it occurs twice', () => {
     const shared = { a: 1 }
     const circular: Record<string, unknown> = { one: shared, two: shared, list: [] }
     circular.self = circular
@@ -351,7 +351,7 @@ describe('redact', () => {
     expect(shown).not.toContain(secret)
   })
 
-  it('asks an object what it is as JSON, as whoever writes the record would, and hides what it says', () => {
+  it('uses an object’s toJSON, as the log would, and hides secrets in its result', () => {
     expect(redact({ toJSON: () => ({ password: secret, at: 'x' }) })).toEqual({ password: REDACTED, at: 'x' })
     expect(redact(new URL('https://user:hunter22@host/'))).toBe(`https://user:${REDACTED}@host/`)
     const own = { a: 1, toJSON: (): unknown => own }
@@ -363,7 +363,7 @@ describe('redact', () => {
     })
   })
 
-  it('names what JSON has no word for', () => {
+  it('describes values that JSON does not have', () => {
     expect(
       redact({
         big: 1n,
@@ -385,7 +385,7 @@ describe('redact', () => {
     })
   })
 
-  it('takes the caller’s own keys and texts as well', () => {
+  it('accepts the caller’s own keys and texts too', () => {
     expect(redact({ pin: 1234, deep: { pin: '1' }, said: 'my pin is 1234' }, new Set(['pin']), ['1234'])).toEqual({
       pin: REDACTED,
       deep: { pin: REDACTED },
@@ -393,7 +393,7 @@ describe('redact', () => {
     })
   })
 
-  it('a getter that throws costs one field', () => {
+  it('loses only the field whose getter throws', () => {
     const value = Object.defineProperty({ kept: 1 }, 'bad', {
       enumerable: true,
       get() {
@@ -403,12 +403,12 @@ describe('redact', () => {
     expect(redact(value)).toEqual({ kept: 1, bad: '[unreadable]' })
   })
 
-  it.each(hostileValues())('never throws and gives what can be written: %s', (_, value) => {
+  it.each(hostileValues())('never throws and returns a value that can be written: %s', (_, value) => {
     expect(() => JSON.stringify(redact(value))).not.toThrow()
     expect(() => JSON.stringify(redact({ value }))).not.toThrow()
   })
 
-  it('changes nothing it is given, and keeps `__proto__` a field', () => {
+  it('does not change its input, and keeps `__proto__` as a field', () => {
     const value = JSON.parse('{"__proto__":{"password":"x"},"password":"y","list":["sk-abcdefghijklmnopqrst"]}')
     const before = structuredClone(value)
     const clean = redact(value)
@@ -416,7 +416,7 @@ describe('redact', () => {
     expect(JSON.stringify(clean)).toBe(`{"__proto__":{"password":"${REDACTED}"},"password":"${REDACTED}","list":["${REDACTED}"]}`)
   })
 
-  it('no secret survives, wherever it is put', () => {
+  it('lets no secret survive, wherever it is', () => {
     const leaf = fc.oneof(fc.constant(secret), fc.integer(), fc.constant(null))
     const value = fc.letrec((tie) => ({
       any: fc.oneof(
@@ -433,7 +433,7 @@ describe('redact', () => {
 })
 
 describe('secretTexts', () => {
-  it('finds the texts under secret keys, so that they can be taken out elsewhere', () => {
+  it('finds the texts under secret keys, so that they can be removed elsewhere', () => {
     const args = { user: 'ann', password: 'hunter22', deep: [{ pin: 1234, note: 'x' }], credentials: { a: ['longer'] }, token: 'ab' }
     expect(secretTexts(args, new Set(['pin'])).sort()).toEqual(['1234', 'hunter22', 'longer'])
     expect(secretTexts('hunter22', new Set())).toEqual([])
@@ -448,7 +448,7 @@ describe('createLogger', () => {
     return { lines, destination: { write: (line) => void lines.push(line) } }
   }
 
-  it('H16 writes a JSON line a record through pino, redacted', () => {
+  it('H16 writes one redacted JSON line per record through pino', () => {
     const { lines, destination } = written()
     const logger = createLogger({ level: 'debug', destination })
     logger.warn({ tool: 'add', args: { apiKey: 'hunter22' }, usage: { totalTokens: 5 } }, `called with ${tokens[0]}`)
@@ -466,7 +466,7 @@ describe('createLogger', () => {
     expect(records[2].error).toMatchObject({ name: 'Error', message: 'no', stack: expect.any(String) })
   })
 
-  it('writes warnings and worse by default, and nothing when silent', () => {
+  it('writes warnings and errors by default, and nothing if silent', () => {
     const { lines, destination } = written()
     const logger = createLogger({ destination })
     logger.info({}, 'no')
@@ -475,7 +475,7 @@ describe('createLogger', () => {
     expect(lines).toHaveLength(1)
   })
 
-  it('takes another level while it is in use', () => {
+  it('accepts another level while it is in use', () => {
     const { lines, destination } = written()
     const logger = createLogger({ destination })
     logger.level = 'debug'
@@ -483,7 +483,7 @@ describe('createLogger', () => {
     expect([logger.level, lines.length]).toEqual(['debug', 1])
   })
 
-  it.each(hostileValues())('writes a record of anything: %s', (_, value) => {
+  it.each(hostileValues())('writes a record of any value: %s', (_, value) => {
     const { lines, destination } = written()
     createLogger({ destination }).warn({ value }, 'still there')
     expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['still there'])
@@ -493,7 +493,7 @@ describe('createLogger', () => {
 describe('redacting', () => {
   const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
-  it('H37 a logger that throws, or whose promise rejects, changes nothing', async () => {
+  it('H37 ignores a logger that throws, or whose promise rejects', async () => {
     let calls = 0
     const broken: Logger = {
       ...silent,
@@ -535,7 +535,7 @@ describe('redacting', () => {
     expect(redacting(made)).toBe(made)
   })
 
-  it('hands the fields on as a copy', () => {
+  it('passes the fields on as a copy', () => {
     const seen: object[] = []
     const fields = { password: 'x' }
     redacting({ ...silent, warn: (given) => void seen.push(given) }).warn(fields, 'x')
@@ -543,7 +543,7 @@ describe('redacting', () => {
   })
 })
 
-it('the default logger writes to standard error alone: standard output is the program’s own, whatever is logged', async () => {
+it('the default logger only writes to standard error, because standard output belongs to the program', async () => {
   const script = fileURLToPath(new URL('./stdout-process.ts', import.meta.url))
   const env = { ...process.env, OPENAI_LOG: 'debug', ANTHROPIC_LOG: 'debug' }
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [script], { env })

@@ -24,7 +24,7 @@ import type { ToolDefinition, ToolFunction } from '../src/tools/tool.ts'
 const call: ToolCall = { id: 'call_1', type: 'function', function: { name: 'add', arguments: '{"a":1}' } }
 
 describe('the shapes of messages', () => {
-  it('S2-4 S2-5 S2-6 S2-7 a function, a definition, a choice and a call are written as OpenAI writes them', () => {
+  it('S2-4 S2-5 S2-6 S2-7 a function, a definition, a choice and a call have OpenAI’s form', () => {
     expectTypeOf<ToolFunction>().toEqualTypeOf<{
       name: string
       description?: string
@@ -36,7 +36,7 @@ describe('the shapes of messages', () => {
     expectTypeOf<ToolCall>().toEqualTypeOf<{ id: string; type: 'function'; function: { name: string; arguments: string } }>()
   })
 
-  it('S2-2 S2-8 S2-9 S2-10 S2-11 the messages are camelCase, and a conversation is made of the three kinds', () => {
+  it('S2-2 S2-8 S2-9 S2-10 S2-11 messages are camelCase, and a conversation consists of the three kinds', () => {
     const list: ChatMessage[] = [
       { role: 'system', content: 'Be brief.' },
       { role: 'user', content: 'Hi' },
@@ -54,7 +54,7 @@ describe('the shapes of messages', () => {
     expectTypeOf<{ role: 'tool'; content: string }>().not.toExtend<ChatMessage>()
   })
 
-  it('S0-11 what `generate` returns always has its calls, an array', () => {
+  it('S0-11 a result of `generate` always has its calls, an array', () => {
     expectTypeOf<AIMessage['toolCalls']>().toBeArray()
     expectTypeOf<undefined>().not.toExtend<AIMessage['toolCalls']>()
   })
@@ -70,18 +70,18 @@ describe('guards', () => {
     [{ role: 'tool', content: '', toolCallId: '' }, false, true],
   ]
 
-  it.each(messages)('S2-12 S2-13 tells calls and results apart: %j', (message, calls, result) => {
+  it.each(messages)('S2-12 S2-13 tell calls from results: %j', (message, calls, result) => {
     expect([hasToolCalls(message), isToolResult(message)]).toEqual([calls, result])
   })
 
-  it('S2-12 S2-13 narrows the type', () => {
+  it('S2-12 S2-13 narrow the type', () => {
     const message: ChatMessage = JSON.parse('{"role":"assistant","content":"","toolCalls":[]}')
     if (hasToolCalls(message)) expectTypeOf(message).toEqualTypeOf<AssistantToolCallMessage>()
     if (isToolResult(message)) expectTypeOf(message).toEqualTypeOf<ToolResultMessage>()
     expect(hasToolCalls(message)).toBe(false)
   })
 
-  it('is not misled by a list of calls that is none', () => {
+  it('are not misled by an invalid list of calls', () => {
     for (const toolCalls of [null, undefined, {}, 'x', 0]) {
       expect(hasToolCalls(JSON.parse(JSON.stringify({ role: 'assistant', content: '', toolCalls })))).toBe(false)
     }
@@ -96,13 +96,13 @@ describe('guards', () => {
     [undefined, false],
     ['{}', false],
     [1, false],
-  ])('a JSON object is an object and no array: %j', (value, expected) => {
+  ])('a JSON object is an object, not an array: %j', (value, expected) => {
     expect(isJsonObject(value)).toBe(expected)
   })
 })
 
 describe('textOf', () => {
-  it('joins the texts of parts and leaves out the rest', () => {
+  it('joins the texts of parts and ignores the rest', () => {
     expect(textOf('plain')).toBe('plain')
     expect(textOf([])).toBe('')
     expect(
@@ -131,7 +131,7 @@ describe('addUsage', () => {
     expect(Object.keys(addUsage(noUsage, noUsage))).toEqual(['inputTokens', 'outputTokens', 'totalTokens'])
   })
 
-  it('changes neither of the two, and takes nothing for nothing', () => {
+  it('changes neither argument, and treats undefined as absent', () => {
     const before = structuredClone(a)
     expect(addUsage(a, undefined)).toBe(a)
     addUsage(a, a)
@@ -150,7 +150,7 @@ function isTakenByAtob(text: string): boolean {
   }
 }
 
-it('base64 is what `atob` takes', () => {
+it('base64 is what `atob` accepts', () => {
   const nearly = fc.string({ unit: fc.constantFrom('A', 'b', '9', '+', '/', '=', '-', '_', ' ', '\n', 'é', '!'), maxLength: 12 })
   fc.assert(
     fc.property(

@@ -18,23 +18,23 @@ describe('nearestName', () => {
     expect(nearestName(given, options)).toBe(meant)
   })
 
-  it.each([['temperature'], ['me'], ['x'], [''], ['__proto__'], ['-'], ['m'.repeat(1_000_000)]])('names nothing for %.20s', (given) => {
+  it.each([['temperature'], ['me'], ['x'], [''], ['__proto__'], ['-'], ['m'.repeat(1_000_000)]])('suggests nothing for %.20s', (given) => {
     expect(nearestName(given, options)).toBeUndefined()
   })
 
-  it('shares no letter with what was given: no suggestion', () => {
+  it('suggests nothing without a common letter', () => {
     expect(nearestName('a', ['b', '', 'c'])).toBeUndefined()
     expect(nearestName('ab', ['cd', 'ef'])).toBeUndefined()
   })
 
-  it('takes the nearest, and of equally near names the first', () => {
+  it('suggests the nearest, and the first of equally near names', () => {
     expect(nearestName('chaat', ['cheat', 'chat', 'chart'])).toBe('cheat')
     expect(nearestName('chatt', ['chart', 'chat'])).toBe('chart')
     expect(nearestName('serve', ['server', 'serve'])).toBe('serve')
     expect(nearestName('serve', new Set(['server']))).toBe('server')
   })
 
-  it('knows no name: no suggestion', () => {
+  it('suggests nothing without names', () => {
     expect(nearestName('model', [])).toBeUndefined()
   })
 })

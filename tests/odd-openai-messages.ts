@@ -4,7 +4,7 @@ export const parts = [
   { type: 'text', text: 'two' },
 ]
 
-/** What lists of messages found in the wild hold, by what is odd about it. */
+/** Lists of messages found in practice, by what is odd about them. */
 export const oddLists: Record<string, object[]> = {
   'nothing at all': [],
   'the plain four': [

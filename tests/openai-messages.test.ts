@@ -16,17 +16,17 @@ describe('messagesFromOpenAI and back', () => {
     const ours = messagesFromOpenAI(list)
     expect(messagesToOpenAI(ours)).toEqual(before)
     expect(list).toEqual(before)
-    // Also after a trip through a database, and through the copy a history takes.
+    // Also after storage in a database, and after the copy that a history makes.
     expect(messagesToOpenAI(json(ours))).toEqual(json(before))
     expect(messagesToOpenAI(structuredClone(ours))).toEqual(before)
   })
 
-  it('F25 replaces lone surrogates, which no provider takes', () => {
+  it('F25 replaces lone surrogates, which no provider accepts', () => {
     const ours = messagesFromOpenAI([{ role: 'user', content: 'a \ud800 🙂', name: '\udfff' }])
     expect(messagesToOpenAI(ours)).toEqual([{ role: 'user', content: 'a \ufffd 🙂', name: '\ufffd' }])
   })
 
-  it('S3-17 keeps nothing beside messages that have a place for everything', () => {
+  it('S3-17 keeps no extra data for messages that have a place for everything', () => {
     expect(messagesFromOpenAI(oddLists['the plain four'] ?? [])).toEqual([
       { role: 'system', content: 'Be brief.' },
       { role: 'user', content: '1 + 2?' },
@@ -36,7 +36,7 @@ describe('messagesFromOpenAI and back', () => {
     ])
   })
 
-  it('S3-17 any list of messages comes back as it was', () => {
+  it('S3-17 restores any list of messages unchanged', () => {
     fc.assert(
       fc.property(fc.array(openAIMessage, { maxLength: 8 }), (list) => {
         const before = structuredClone(list)
@@ -46,7 +46,7 @@ describe('messagesFromOpenAI and back', () => {
     )
   })
 
-  it('what is kept shares nothing with the list it came from', () => {
+  it('shares nothing with the original list', () => {
     const raw = { role: 'user', content: 'x', metadata: { tags: ['a'] } }
     const ours = messagesFromOpenAI([raw])
     raw.metadata.tags.push('b')
@@ -59,13 +59,13 @@ describe('messagesFromOpenAI and back', () => {
     expect('polluted' in {}).toBe(false)
   })
 
-  it('a field of undefined counts as absent', () => {
+  it('treats an undefined field as absent', () => {
     const [message] = messagesToOpenAI(messagesFromOpenAI([{ role: 'assistant', content: undefined, name: undefined, tool_calls: [call] }]))
     expect(Object.keys(message ?? {}).sort()).toEqual(['role', 'tool_calls'])
   })
 })
 
-describe('what ours look like', () => {
+describe('the converted messages', () => {
   const first = (message: object) => messagesFromOpenAI([message])[0]
 
   it.each<[string, object, Partial<ChatMessage>]>([
@@ -103,7 +103,7 @@ describe('what ours look like', () => {
     expect(first(raw)).toMatchObject(expected)
   })
 
-  it('Q15 a legacy call and its results find each other, also when the name is called again', () => {
+  it('Q15 match a legacy call and its results, even if the name is called again', () => {
     const ours = messagesFromOpenAI([
       { role: 'user', content: 'x' },
       { role: 'assistant', content: null, function_call: { name: 'f', arguments: '1' } },
@@ -119,13 +119,13 @@ describe('what ours look like', () => {
     ])
   })
 
-  it('what is kept is marked as ours alone', () => {
+  it('mark the kept data as toolloop’s own', () => {
     expect(first({ role: 'developer', content: 'x' })?.providerData?.provider).toBe(OPENAI_MESSAGES)
   })
 })
 
 describe('edited messages', () => {
-  /** The list after `edit` has changed the first of our messages. */
+  /** The list after `edit` has changed the first converted message. */
   function edited(raw: object, edit: (message: ChatMessage) => ChatMessage): object | undefined {
     const [message] = messagesFromOpenAI([raw])
     if (message === undefined) throw new Error('no message')
@@ -192,12 +192,12 @@ describe('edited messages', () => {
       { role: 'tool', content: 'x', tool_call_id: 'c', name: 'new' },
     ],
     ['nothing', { role: 'developer', content: parts }, () => ({}), { role: 'developer', content: parts }],
-  ])('S3-17 an edit is not overwritten by what was kept: %s', (_, raw, edit, expected) => {
+  ])('S3-17 an edit is not overwritten by the original: %s', (_, raw, edit, expected) => {
     expect(edited(raw, (message) => Object.assign(message, edit(message)))).toEqual(expected)
     expect(edited(raw, (message) => ({ ...message, ...edit(message) }))).toEqual(expected)
   })
 
-  it('what another provider attached is not sent', () => {
+  it('data of another provider is not sent', () => {
     expect(
       messagesToOpenAI([{ role: 'assistant', content: 'x', providerData: { provider: 'anthropic', data: { set: { a: { to: 1 } } } } }]),
     ).toEqual([{ role: 'assistant', content: 'x' }])
@@ -214,7 +214,7 @@ describe('edited messages', () => {
 })
 
 describe('messagesToOpenAI and back', () => {
-  it('S3-17 what OpenAI can carry of ours comes back as it was', () => {
+  it('S3-17 restores everything that OpenAI’s format can express', () => {
     fc.assert(
       fc.property(fc.array(carriedMessage, { maxLength: 8 }), (list) => {
         expect(messagesFromOpenAI(messagesToOpenAI(list))).toEqual(list)
@@ -223,7 +223,7 @@ describe('messagesToOpenAI and back', () => {
     )
   })
 
-  it('S3-6 content is null on the wire only when a message with calls has no text', () => {
+  it('S3-6 sends null content only if a message with calls has no text', () => {
     const toolCalls: [typeof call & { type: 'function' }] = [{ ...call, type: 'function' }]
     expect(messagesToOpenAI([{ role: 'assistant', content: '', toolCalls }])[0]).toEqual({
       role: 'assistant',
@@ -238,13 +238,13 @@ describe('messagesToOpenAI and back', () => {
     expect(messagesToOpenAI([{ role: 'assistant', content: '', toolCalls: [] }])[0]).toEqual({ role: 'assistant', content: '' })
   })
 
-  it('S2-51 a result becomes a tool message with `tool_call_id`, and only that', () => {
+  it('S2-51 converts a result to a tool message with `tool_call_id` and nothing else', () => {
     expect(messagesToOpenAI([{ role: 'tool', content: '3', toolCallId: 'c', name: 'add', isError: true }])).toEqual([
       { role: 'tool', content: '3', tool_call_id: 'c' },
     ])
   })
 
-  it('parts are written as OpenAI writes them; a tool message, which takes text only, names the others', () => {
+  it('converts parts to OpenAI’s form; a tool message, which is only text, names the others', () => {
     const content: ChatMessage['content'] = [
       { type: 'text', text: 'x' },
       { type: 'image', data: 'AA==', mediaType: 'image/png' },
@@ -272,14 +272,14 @@ describe('messagesToOpenAI and back', () => {
     ])
   })
 
-  it('S3-17 S2-19 the result is what the openai SDK takes', () => {
+  it('S3-17 S2-19 returns what the openai SDK accepts', () => {
     expectTypeOf<OpenAIMessage>().toExtend<ChatCompletionMessageParam>()
     expectTypeOf<ReturnType<typeof messagesToOpenAI>>().toExtend<ChatCompletionMessageParam[]>()
     expectTypeOf<readonly ChatCompletionMessageParam[]>().toExtend<Parameters<typeof messagesFromOpenAI>[0]>()
   })
 })
 
-describe('what is no message', () => {
+describe('invalid messages', () => {
   it.each<[unknown, string]>([
     [null, 'Expected messages[1] to be an object, got `null`'],
     ['text', 'Expected messages[1] to be an object, got `"text"`'],

@@ -29,7 +29,7 @@ const model = () => scriptedModel(['never'])
 const runner = () => new AgentRunner({ model: model() })
 const look = defineTool({ name: 'look', description: 'Looks.', execute: () => 'seen' })
 
-/** Options as someone without types may write them. */
+/** Options as code without types may pass them. */
 const loose = (fields: object): never => fields as never
 
 class Plain extends CustomAgent {}
@@ -43,7 +43,7 @@ async function errorOf(act: () => unknown): Promise<unknown> {
   return undefined
 }
 
-describe('a mistyped option is refused, with the name that was meant', () => {
+describe('a mistyped option is refused, and the error suggests the right name', () => {
   it.each<[string, () => unknown, string]>([
     [
       'AgentRunner',
@@ -208,14 +208,14 @@ describe('a mistyped option is refused, with the name that was meant', () => {
     expect(String(error)).not.toContain('sk-secret')
   })
 
-  it('nothing is sent by a run that is refused', async () => {
+  it('a refused run sends nothing', async () => {
     const asked = model()
     await errorOf(() => new AgentRunner({ model: asked }).run('go', loose({ maxIteration: 3 })))
     expect(asked.requests).toEqual([])
   })
 })
 
-describe('an option by the name it has in another library is refused, with its name here', () => {
+describe('an option with its name in another library is refused, and the error suggests its name here', () => {
   const inRunner = (name: string) => new AgentRunner(loose({ model: model(), [name]: {} }))
   const inRun = (name: string) => runner().run('go', loose({ [name]: {} }))
   const inTool = (name: string) => defineTool(loose({ name: 't', description: 'd', [name]: {} }))
@@ -308,7 +308,7 @@ describe('an option by the name it has in another library is refused, with its n
     }
   })
 
-  it('E4.5 a tool that is a plain object is refused for them too, as an approval it asks for would not be asked', async () => {
+  it('E4.5 is refused even on a tool that is a plain object, because its approval would not be requested', async () => {
     const tool = { name: 't', description: 'd', parameters: {}, needsApproval: true, execute: () => 'ran' }
     expect(await errorOf(() => new ToolRegistry([tool]))).toMatchObject({ message: expect.stringContaining('did you mean `t.approval`?') })
     const foreign = { name: 't', description: 'd', inputSchema: {}, execute: () => 'ran' }
@@ -317,7 +317,7 @@ describe('an option by the name it has in another library is refused, with its n
     })
   })
 
-  it('E4.5 an option of the runner is told apart from one of a run', async () => {
+  it('E4.5 distinguishes an option of the runner from one of a run', async () => {
     expect(String(await errorOf(() => inRunner('signal')))).toContain('did you mean `signal` of `run`?')
     expect(String(await errorOf(() => inRun('journal')))).toContain('did you mean `journal` of the runner?')
     expect(String(await errorOf(() => runner().resume(undefined, loose({ sessions: {} }))))).toContain(
@@ -336,8 +336,8 @@ describe('an option by the name it has in another library is refused, with its n
   })
 })
 
-describe('what is not mistyped passes', () => {
-  it('an option that is undefined is not there', async () => {
+describe('names that are accepted', () => {
+  it('an undefined option counts as absent', async () => {
     const absent = { maxIteration: undefined }
     const one = new AgentRunner({ model: scriptedModel(['Hello.']), limits: loose({ deadline: undefined }), ...absent })
     expect((await one.run('go', loose(absent))).output).toBe('Hello.')
@@ -345,7 +345,7 @@ describe('what is not mistyped passes', () => {
     expect(() => defineTool(loose({ name: 't', description: 'd', descripton: undefined }))).not.toThrow()
   })
 
-  it('fields for the provider and names of variables and headers are whatever they are', async () => {
+  it('fields for the provider and names of variables and headers may be anything', async () => {
     const providerOptions = { temprature: 1, anything: { goes: true } }
     const asked = scriptedModel(['Hello.'])
     await new AgentRunner({ model: asked }).run('go', { providerOptions })
@@ -353,7 +353,7 @@ describe('what is not mistyped passes', () => {
     expect(() => createModel({ provider: 'openai', model: 'm', headers: { modle: 'x' }, providerOptions, quirks: {} })).not.toThrow()
   })
 
-  it('a tool may be defined out of another, and one’s own objects may hold more', () => {
+  it('a tool may be defined from another, and custom objects may have more fields', () => {
     expect(defineTool({ ...look, name: 'look_again' }).name).toBe('look_again')
     expect(new ToolRegistry([{ ...look, tags: ['eyes'] } as AnyTool]).size).toBe(1)
     class Timed extends BaseTool {
@@ -368,7 +368,7 @@ describe('what is not mistyped passes', () => {
     expect(new ToolRegistry([new Timed()]).size).toBe(1)
   })
 
-  it('hooks and guardrails may keep a state, and those of a class further methods', () => {
+  it('hooks and guardrails may have state, and those of a class further methods', () => {
     class Counting {
       readonly name = 'counting'
       calls = 0
@@ -391,7 +391,7 @@ describe('what is not mistyped passes', () => {
     expect(() => new AgentRunner({ model: model(), guardrails: [new Mistyped()] })).toThrow('did you mean `guardrails[0].input`?')
   })
 
-  it('a subclass may have options of its own, and sees them', async () => {
+  it('a subclass may have its own options, and receives them', async () => {
     interface ShopOptions extends RunnerOptions {
       shelves: string[]
     }

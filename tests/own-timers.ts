@@ -1,7 +1,7 @@
 import { afterAll, vi } from 'vitest'
 
-// The files of a process share its clock. A timer that outlives its file would run in the middle of another one, and what it starts there would
-// be among the timers of a clock that is stopped: so each file's timers end with it.
+// The files of a process share its clock. A timer that outlives its file would fire during another one, and timers that it starts there might be
+// on a stopped clock. So each file's timers end with it.
 const { setTimeout, clearTimeout } = globalThis
 const installed = Symbol.for('toolloop.tests.own-timers')
 
@@ -28,7 +28,7 @@ function install(): OwnTimers {
     pending.delete(timer)
     clearTimeout(timer)
   }
-  // `promisify` finds what it needs on the function.
+  // `promisify` reads a property of the function.
   Object.defineProperties(set, Object.getOwnPropertyDescriptors(setTimeout))
   Object.assign(globalThis, { setTimeout: set, clearTimeout: clear })
   return { pending, clear: clearTimeout }
@@ -42,5 +42,5 @@ afterAll(() => {
   pending.clear()
   if (!vi.isFakeTimers()) return
   vi.useRealTimers()
-  throw new Error('Expected the file to start the clock again that it has stopped: vi.useRealTimers()')
+  throw new Error('Expected the file to restart the clock that it stopped: vi.useRealTimers()')
 })

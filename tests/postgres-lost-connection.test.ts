@@ -19,7 +19,7 @@ function fatal(code: string): Buffer {
 const loggedIn = message('R', Buffer.alloc(4))
 const ready = message('Z', Buffer.from('I'))
 
-/** A server that takes a connection and ends it in the same packet, and refuses the next. Resolves with how often it was asked. */
+/** A server that accepts a connection and ends it in the same packet, and refuses the next. Resolves with the number of connections. */
 async function asksOf(work: (url: string) => Promise<void>): Promise<number> {
   const answers = [Buffer.concat([loggedIn, ready, fatal('57P01')]), fatal('28P01')]
   let asked = 0
@@ -38,7 +38,7 @@ async function asksOf(work: (url: string) => Promise<void>): Promise<number> {
   return asked
 }
 
-describe('a connection that ends in the packet in which the server takes it was lost: another is made', () => {
+describe('a connection that ends in the packet in which the server accepts it counts as lost, and is replaced', () => {
   it('for sessions', async () => {
     const asked = await asksOf(async (connectionString) => {
       const pool = new pg.Pool({ connectionString })

@@ -4,7 +4,7 @@ import { chownSync, existsSync, globSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 
-/** Where the server's programs are: on the PATH, or where Debian puts them, the newest version. */
+/** The folder of the server's programs: on the PATH, or where Debian installs them, the newest version. */
 const programs = [
   ...(process.env.PATH ?? '').split(delimiter),
   ...globSync('/usr/lib/postgresql/*/bin').toSorted(
@@ -12,35 +12,35 @@ const programs = [
   ),
 ].find((folder) => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres')))
 
-/** Whether a test can have a PostgreSQL. */
+/** Whether tests can start PostgreSQL. */
 export const hasPostgres: boolean = programs !== undefined
 if (!hasPostgres) console.warn('SKIPPED: nothing is tested on PostgreSQL, its programs are not here (apt-get install postgresql)')
 
-/** A PostgreSQL of this test's own. */
+/** A PostgreSQL server for one test. */
 export interface Postgres extends AsyncDisposable {
-  /** Of its database `postgres`; the user may make others. */
+  /** The URL of its database `postgres`. The user may create others. */
   readonly url: string
   /** The folder of its unix socket, for clients that prefer it. */
   readonly socketFolder: string
-  /** Ends the server and removes all it has kept. */
+  /** Ends the server and removes all its data. */
   stop(): Promise<void>
-  /** Kills the server and all its processes with SIGKILL. What was committed is there after `restart`. */
+  /** Kills the server and all its processes with SIGKILL. Committed data is there after `restart`. */
   kill(): Promise<void>
-  /** Starts the server again at the same address; one that is running is ended first. */
+  /** Starts the server again at the same address, ending it first if it is running. */
   restart(): Promise<void>
 }
 
 export interface PostgresOptions {
   /**
-   * Whether each commit waits for the disk, as in production: for measurements. Without it a commit outlives the server's processes all the
-   * same, but not the power. Default false.
+   * Whether each commit waits for the disk, as in production; for measurements. Without it, a commit still outlives the server's processes,
+   * but not a power failure. Default: false.
    */
   fsync?: boolean
   /** Further settings of the server, by name. */
   settings?: Readonly<Record<string, string>>
 }
 
-/** Starts a server in a folder of its own, on a free port of 127.0.0.1 and a unix socket. Everybody on this machine may log in. */
+/** Starts a server in its own folder, on a free port of 127.0.0.1 and a unix socket. Anybody on this machine may log in. */
 export async function startPostgres({ fsync = false, settings = {} }: PostgresOptions = {}): Promise<Postgres> {
   const folder = mkdtempSync('/tmp/toolloop-pg-')
   const data = join(folder, 'data')
@@ -66,7 +66,7 @@ export async function startPostgres({ fsync = false, settings = {} }: PostgresOp
     ended = once(started, 'close')
     await readyToAccept(started)
   }
-  // A test file that ends without having stopped it leaves nothing behind.
+  // Kills the server if a test file ends without stopping it.
   const killNow = (): void => {
     server?.kill('SIGKILL')
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
@@ -98,7 +98,7 @@ export async function startPostgres({ fsync = false, settings = {} }: PostgresOp
   }
 }
 
-/** Resolves when the server says that it takes connections; rejects with its log if it ends before. */
+/** Resolves when the server accepts connections. Rejects with its log if it ends first. */
 function readyToAccept(server: ChildProcess): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   let log = ''
@@ -118,15 +118,15 @@ function unprivilegedUser(): { uid: number; gid: number } {
         Number(execFileSync('id', [kind, name], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }))
       return { uid: idOf('-u'), gid: idOf('-g') }
     } catch {
-      // There is no such user: the next.
+      // There is no such user; tries the next.
     }
   }
   throw new Error('Expected a user `postgres` or `nobody`, as whom PostgreSQL can be started')
 }
 
 /**
- * Not one that the system gives to outgoing connections (32768 and up on Linux): a client that tries to reach a server which is down could
- * be given its port, and be connected to itself.
+ * Avoids ports that the system uses for outgoing connections (32768 and up on Linux): a client that tries to reach a stopped server could
+ * get its port and connect to itself.
  */
 async function freePort(): Promise<number> {
   for (;;) {

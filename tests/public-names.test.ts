@@ -19,7 +19,7 @@ function exportsOf(file: string): string[] {
 
 const words = (text: string) => text.trim().split(/\s+/).sort()
 
-/** Every name of `import { … } from 'toolloop'`. Renaming or removing one breaks programs; a new one is one more to learn. */
+/** Every name of `import { … } from 'toolloop'`. Renaming or removing one breaks programs, and each new one has to be learned. */
 const rootNames = words(`
   ActiveRun AgentHistory AgentRunner AIDriver AIMessage AnyModel AnyTool ApprovalDecision ApprovalRequest AroundEntry ask askAll
   AssistantToolCallMessage asTool AsToolOptions BaseTool Budget BudgetAmounts BudgetOptions BudgetSpentError BuiltInCall CallPlan
@@ -50,7 +50,7 @@ const sessionNames = words(`
   SessionStore SessionSummary SessionUnclaimOptions StoredSession WaitingRun
 `)
 
-/** Names at the root that the specifications fix, besides those that a row of tests/spec uses. */
+/** Names at the root that the specifications fix, in addition to those that a row of tests/spec uses. */
 const specified = words(`
   AgentRunner ChatModel ModelCapabilities ModelRequest ModelResponse ModelSink RunEvent RunResult RunStream ToolDefinition createModel
   defineTool

@@ -1,6 +1,6 @@
 import { registerHooks } from 'node:module'
 
-// How long an idle connection is kept is the HTTP client's business: its clock goes on while a test has stopped that of a run. The client is
+// The HTTP client decides how long an idle connection is kept, so its clock runs while a test has stopped that of a run. The client is
 // loaded with the first request, which may be after a test has stopped the clock.
 const { setTimeout, clearTimeout } = globalThis
 const kept = Symbol.for('toolloop.tests.timers')
@@ -12,7 +12,7 @@ registerHooks({
     const loaded = next(url, context)
     if (!url.includes('/node_modules/undici/lib/') || !loaded.source) return loaded
     const text = typeof loaded.source === 'string' ? loaded.source : new TextDecoder().decode(loaded.source)
-    // One that has its own timers has the real ones.
+    // A module with its own timers gets the real ones.
     const isReal = text.startsWith(realTimers) || text.includes("require('node:timers')")
     return { ...loaded, source: isReal ? text : `${realTimers}${text}` }
   },

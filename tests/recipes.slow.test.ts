@@ -21,7 +21,7 @@ const post = (url: string, body: unknown, headers: Record<string, string> = {}) 
   fetch(url, { method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) })
 
 describe('recipes', () => {
-  it('chat: streams a call and the answer, refuses what is no message, and ends the run of a client that leaves', async () => {
+  it('chat: streams a call and the answer, refuses invalid messages, and ends the run of a client that leaves', async () => {
     const never = new Promise<void>(() => {})
     await using provider = await startStrictProvider({
       script: [calls('stock', { item: 'lamp' }), 'Three are left.', { text: 'x', before: never }],
@@ -55,7 +55,7 @@ describe('recipes', () => {
     expect(provider.requests).toHaveLength(1)
     expect((await run('approve', '17')).stdout).toBe('It is on its way.\n')
     expect(JSON.stringify(provider.requests[1]?.body)).toContain('250 euros were paid back for order 17.')
-    // A second approval finds a run that has ended: nothing is asked or paid.
+    // A second approval finds an ended run: nothing is requested or paid.
     expect((await run('approve', '17')).stdout).toBe('It is on its way.\n')
     expect(provider.requests).toHaveLength(2)
     await run('ask', '18', 'Give me my money back.')
@@ -63,7 +63,7 @@ describe('recipes', () => {
     expect(JSON.stringify(provider.requests[3]?.body)).not.toContain('were paid back')
   })
 
-  it('tenants: each gets the orders of its own, and nobody else any', async () => {
+  it('tenants: each sees only its own orders', async () => {
     const look = calls('order_status', { order: '17' })
     await using provider = await startStrictProvider({ script: [look, 'shipped', look, 'lost'] })
     const url = await serveRecipe('tenants.ts', provider)
@@ -80,7 +80,7 @@ describe('recipes', () => {
     expect((await post(`${url}/ask`, 'Where is order 17?', { 'x-api-key': 'constructor' })).status).toBe(401)
   })
 
-  it('wires: the same agent on each, and a provider that fails ends only its own run', async () => {
+  it('wires: the same agent on each, and a failing provider only ends its own run', async () => {
     const script = Array.from({ length: 4 }, () => [calls('stock', { item: 'lamp' }), 'Three are left.']).flat()
     await using provider = await startStrictProvider({ script })
     const { stdout } = await runRecipe('wires.ts', provider)
@@ -97,7 +97,7 @@ describe('recipes', () => {
     expect(new Set(provider.requests.map(({ path }) => path)).size).toBe(4)
   })
 
-  it('structured: an answer that does not fit goes back, and a run without one says why', async () => {
+  it('structured: an invalid answer is sent back, and a run without one says why', async () => {
     const [bad, good] = [
       { topic: 'lamp', order: null },
       { topic: 'delivery', order: '17', urgent: true },
@@ -122,7 +122,7 @@ describe('recipes', () => {
     expect(code).toBe(0)
   })
 
-  it('audit: a row for every call, also for one that was not run, and no secret in any', async () => {
+  it('audit: a row for every call, even one that did not run, without secrets', async () => {
     const script = [calls('transfer', { euros: -1, pin: '4711' }), calls('transfer', { euros: 30, pin: '4711' }), 'Done.']
     await using provider = await startStrictProvider({ script })
     const file = await temporaryFile('audit.sqlite')
@@ -134,7 +134,7 @@ describe('recipes', () => {
     ])
   })
 
-  it('text-calls: shows the text and runs the call that is written in it', async () => {
+  it('text-calls: shows the text and runs the call in it', async () => {
     const call = 'Let me see. <tool_call>\n{"name": "stock", "arguments": {"item": "lamp"}}\n</tool_call>'
     await using provider = await startStrictProvider({ script: [call, 'Three are left.'] })
     const { stdout } = await runRecipe('text-calls.ts', provider, { env: { BASE_URL: provider.baseURL } })
@@ -142,7 +142,7 @@ describe('recipes', () => {
     expect(JSON.stringify(provider.requests[1]?.body)).toContain('<tool_response>')
   })
 
-  it('rate-limit: 1,000 runs at a server that takes 50 requests a second, all of which are answered', async () => {
+  it('rate-limit: 1,000 runs at a server that accepts 50 requests per second are all answered', async () => {
     await using server = await limitedServer(50)
     const { stdout } = await runRecipe('rate-limit.ts', server)
     expect(stdout).toBe('1000 answered\n')

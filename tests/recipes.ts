@@ -6,13 +6,13 @@ import { onTestFinished } from 'vitest'
 
 const recipes = fileURLToPath(new URL('examples/recipes', import.meta.url))
 
-/** Speaks all wires at this address: a mock provider does. */
+/** Speaks all APIs at this address, like a mock provider. */
 interface Provider {
   baseURL: string
   url?: string
 }
 
-/** A recipe's program, whose models are the provider's. It is ended with the test. */
+/** Starts a recipe's program with the provider's models. It is ended with the test. */
 function startRecipe(name: string, { baseURL, url = baseURL }: Provider, args: readonly string[], env: Readonly<Record<string, string>>) {
   const program = spawn(process.execPath, [join(recipes, name), ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -48,7 +48,7 @@ export async function runRecipe(
   return { stdout, stderr, code }
 }
 
-/** The address that a recipe prints as soon as it listens. Rejects if it ends before. */
+/** The address that a recipe prints once it listens. Rejects if it ends first. */
 export async function serveRecipe(name: string, provider: Provider, env: Readonly<Record<string, string>> = {}): Promise<string> {
   const { program, ended } = startRecipe(name, provider, [], env)
   const stderr = text(program.stderr)

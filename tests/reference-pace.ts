@@ -1,6 +1,6 @@
 /** About 800 KB of JSON in 320,000 values. */
 const text = `[${'{"a":[1,"text",{}]},'.repeat(40_000)}0]`
-/** What reading and writing it takes on the machine that all bounds in milliseconds are meant for. */
+/** The time to read and write it on the reference machine, for which all limits in milliseconds are meant. */
 const referenceMs = 25
 
 /** The processor time of this thread, in milliseconds. */
@@ -32,8 +32,8 @@ function timesText(): number {
 }
 
 /**
- * As many milliseconds as `measuredMs` of processor time would have been on the reference machine, if this one is slower just now: another
- * core of half the speed, or one that shares its caches with a busy neighbour, makes no good code bad. Never more than `measuredMs`.
+ * Converts `measuredMs` of processor time to the reference machine, if this one is slower right now: a core of half the speed, or one that
+ * shares its caches with a busy neighbor, doesn't make the code slow. Never more than `measuredMs`.
  */
 export function atReferencePace(measuredMs: number): number {
   const [, median = referenceMs] = [timesText(), timesText(), timesText()].sort((a, b) => a - b)

@@ -47,7 +47,7 @@ function viewOf(events: readonly RunEvent[], view: RunView = emptyRunView()): Ru
   return view
 }
 
-/** Of the turns: what each consists of, in order. */
+/** The contents of each turn, in order. */
 const partsOf = ({ turns }: RunView) =>
   turns.map(({ parts }) =>
     parts.map((part) => ('text' in part ? `${part.type} ${part.text}` : part.type === 'call' ? part.call.tool : part.type)),
@@ -78,7 +78,7 @@ const returned = (id: string, more: Partial<EventMeta> = {}): RunEvent => ({
 })
 
 describe('reduceRun', () => {
-  it('says of a run what its result says: turns, calls, outcomes, usage', async () => {
+  it('agrees with the result of a run: turns, calls, outcomes, usage', async () => {
     const runner = new AgentRunner({
       logger,
       tools: [weather],
@@ -119,7 +119,7 @@ describe('reduceRun', () => {
     ).toBe(true)
   })
 
-  it('shows a call while it is written, runs and reports', async () => {
+  it('shows a call while it is written, runs and reports progress', async () => {
     const runner = new AgentRunner({
       logger,
       tools: [weather],
@@ -141,7 +141,7 @@ describe('reduceRun', () => {
     ])
   })
 
-  it('follows a run over its pauses: what it waits for, who decided, and what came of it', async () => {
+  it('follows a run through its pauses: what it waits for, who decided, and the result', async () => {
     const runner = new AgentRunner({
       logger,
       tools: [refund, book],
@@ -180,7 +180,7 @@ describe('reduceRun', () => {
     expect([...view.calls.values()][0]?.decisions.values().next().value?.by).toBe('ada')
     expect(view.pauses).toHaveLength(1)
     expect(view.pauses[0]?.to).toBeGreaterThanOrEqual(view.pauses[0]?.from ?? 0)
-    // A process that takes the run up knows the second part alone.
+    // A process that resumes the run only knows the second part.
     expect([...viewOf(second.events).calls.values()].map(({ tool, outcome }) => `${tool} ${outcome}`)).toEqual([
       'refund ok',
       'refund denied',
@@ -188,7 +188,7 @@ describe('reduceRun', () => {
     ])
   })
 
-  it('of two calls that wait, the one that nobody has decided on still waits when the run has gone on', async () => {
+  it('keeps the undecided one of two waiting calls waiting when the run has continued', async () => {
     const paying = { toolCalls: [{ name: 'refund' }, { name: 'refund' }] }
     const runner = new AgentRunner({ model: scriptedModel([paying, 'Done.']), tools: [refund], logger })
     const first = await eventsOf(runner.stream('Pay.'))
@@ -201,7 +201,7 @@ describe('reduceRun', () => {
     expect([view.status, view.pending.size]).toEqual(['ended', 0])
   })
 
-  it('has the runs inside of a call in it, and shows in the call that they wait', async () => {
+  it('contains runs inside a call, and shows in the call that they wait', async () => {
     const inner = new AgentRunner({
       logger,
       tools: [refund],
@@ -228,7 +228,7 @@ describe('reduceRun', () => {
     expect(call?.runs.at(-1)?.calls.get(toolCallId)).toMatchObject({ tool: 'refund', status: 'ended', result: 'paid' })
   })
 
-  it('F21 takes back what was said and written of a response that broke off', async () => {
+  it('F21 removes the text and calls of a response that broke off', async () => {
     const fault = { cutAfterBytes: 'content' } as const
     const script = [
       { text: 'I look.', toolCalls: [{ name: 'weather', arguments: { city: 'Oslo' } }] },
@@ -262,12 +262,12 @@ describe('reduceRun', () => {
     expect([lastText(view), view.calls.size]).toEqual(['It is long.', 0])
   })
 
-  it('a request that is made again begins its turn again, as after a crash', () => {
+  it('starts the turn of a retried request again, as after a crash', () => {
     const view = viewOf([start, text('It is lo'), input('c1'), start, text('It is long.'), input('c2'), called('c2'), start])
     expect([view.turns.length, partsOf(view), [...view.calls.keys()]]).toEqual([1, [['t']], ['c2']])
   })
 
-  it('leaves out events that it has had, by their ids', async () => {
+  it('ignores events whose ids it already has', async () => {
     const runner = new AgentRunner({
       logger,
       tools: [weather],
@@ -277,13 +277,13 @@ describe('reduceRun', () => {
     const view = emptyRunView()
     for (const [at, event] of events.entries()) {
       reduceRun(view, event, at + 1)
-      // A reconnect begins with events that are known.
+      // A reconnect starts with known events.
       for (let id = Math.max(0, at - 3); id <= at; id++) reduceRun(view, events[id] ?? event, id + 1)
     }
     expect(view).toEqual({ ...viewOf(events), lastEventId: events.length })
   })
 
-  it('begins anywhere in a run, and knows what followed', async () => {
+  it('starts anywhere in a run, and understands what followed', async () => {
     const inner = new AgentRunner({
       logger,
       tools: [weather],
@@ -312,13 +312,13 @@ describe('reduceRun', () => {
         if (event.type !== 'TOOL_CALL_END') continue
         expect(callOf(view, event)).toMatchObject({ tool: event.tool, status: 'ended', outcome: event.outcome, result: event.result })
       }
-      // Every run inside is in its call, and every call in a turn, once that has told of itself.
+      // Every nested run is in its call, and every call in a turn, once an event has mentioned it.
       expect([...view.runs.values()].every((run) => view.calls.get(run.parent?.toolCallId ?? '')?.runs.includes(run))).toBe(true)
       expect(view.turns.flatMap(({ parts }) => parts).filter(({ type }) => type === 'call')).toHaveLength(view.calls.size)
     }
   })
 
-  it('finds the place of runs inside of runs inside, whichever tells first', () => {
+  it('finds the place of nested runs at any depth, in any order of events', () => {
     const deep = { runId: 'c', parentRunId: 'b', parentToolCallId: 'b1', depth: 2 }
     const middle = { runId: 'b', parentRunId: 'a', parentToolCallId: 'a1', depth: 1 }
     const events = [
@@ -342,7 +342,7 @@ describe('reduceRun', () => {
     }
   })
 
-  it('ends what is open when the run ends without having told more', () => {
+  it('ends open parts if the run ends without further events', () => {
     const inside = { runId: 'b', parentRunId: 'r', parentToolCallId: 'c2', depth: 1 }
     const view = viewOf([start, input('c1'), called('c2'), called('b1', inside), returned('c3'), ended('answered')])
     expect([...view.calls.values()].map(({ id, status, outcome }) => [id, status, outcome])).toEqual([
@@ -354,14 +354,14 @@ describe('reduceRun', () => {
     expect(view.runs.get('b')?.calls.get('b1')?.status).toBe('ended')
   })
 
-  it('a run whose pause came twice, or whose start was missed behind it, runs again', () => {
+  it('continues a run whose pause arrived twice, or whose start after the pause was missed', () => {
     const view = viewOf([called('c1'), ended('paused'), ended('paused')])
     expect([view.status, view.pauses]).toEqual(['waiting', [{ from: 1, to: undefined }]])
     viewOf([called('c1', { time: 5 })], view)
     expect([view.status, view.stopReason, view.pauses]).toEqual(['running', undefined, [{ from: 1, to: 5 }]])
   })
 
-  it('a budget is asked for by the run, and no call', () => {
+  it('assigns a budget question to the run, not to a call', () => {
     const item = { toolCallId: '2.budget', tool: 'budget', args: {}, fingerprint: 'f', place: '2.budget' }
     const asked = { ...meta, toolCallId: '2.budget' }
     const view = viewOf([{ type: 'DECISION_NEEDED', meta: asked, kind: 'budget', ...item }, ended('paused')])
@@ -373,7 +373,7 @@ describe('reduceRun', () => {
     expect(view.pending.size).toBe(0)
   })
 
-  it('keeps notes in their place: what a guardrail found, and who was handed the conversation', () => {
+  it('keeps notes in place: findings of guardrails, and handoffs', () => {
     const guardrail = { guardrail: 'tone', verdict: 'replace' as const }
     const view = viewOf([
       { type: 'GUARDRAIL', meta: { ...meta, iteration: 0 }, place: 'input', ...guardrail },
@@ -396,7 +396,7 @@ describe('reduceRun', () => {
     expect(viewOf([...known, event as RunEvent])).toEqual(viewOf(known))
   })
 
-  it('runs that say they are inside of each other end', () => {
+  it('terminates for runs that claim to be inside each other', () => {
     const loop = (runId: string, parentRunId: string) => called('c', { runId, parentRunId, parentToolCallId: 'c', depth: 2 })
     const view = viewOf([
       loop('a', 'b'),
@@ -406,7 +406,7 @@ describe('reduceRun', () => {
     expect([...view.runs.values()].map(({ status }) => status)).toEqual(['ended', 'ended'])
   })
 
-  it('stays whole whatever is missing, comes twice or in another order', async () => {
+  it('stays consistent if events are missing, repeated or reordered', async () => {
     const inner = new AgentRunner({
       logger,
       tools: [refund],
@@ -432,7 +432,7 @@ describe('reduceRun', () => {
         for (const run of [view, ...view.runs.values()]) {
           const inTurns = run.turns.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'call' ? part.call : [])))
           const told = [...run.calls.values()].filter(({ iteration }) => iteration !== undefined)
-          // Each call that has told of itself is in one turn, and none is anywhere else.
+          // Each call that an event has mentioned is in exactly one turn.
           expect(new Set(inTurns)).toEqual(new Set(told))
           expect(inTurns).toHaveLength(told.length)
           const iterations = run.turns.map(({ iteration }) => iteration)
@@ -448,7 +448,7 @@ describe('reduceRun', () => {
     )
   })
 
-  it('takes linear time: many pieces, many calls in a turn, many turns', async () => {
+  it('takes linear time for many pieces, many calls in a turn, and many turns', async () => {
     const reduce = () => {
       const view = emptyRunView()
       for (let at = 0; at < 100_000; at++) reduceRun(view, text('x'))
@@ -471,7 +471,7 @@ describe('reduceRun', () => {
     ])
     const copy = structuredClone(view)
     expect(copy).toEqual(view)
-    // The copy goes on by itself, and what is in it twice is one.
+    // The copy is independent, and what is in it twice is one object.
     viewOf([returned('b1', { runId: 'b', parentRunId: 'r', parentToolCallId: 'c1', depth: 1 })], copy)
     expect(copy.calls.get('c1')?.runs[0]?.calls.get('b1')?.status).toBe('ended')
     expect(view.runs.get('b')?.calls.get('b1')?.status).toBe('running')

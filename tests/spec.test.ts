@@ -11,7 +11,7 @@ interface Row {
   place: string
 }
 
-/** The rows of a page of the specification, as they stand. Every item of a list that begins with a box is one. */
+/** The rows of a page of the specification. Every list item that starts with a box is a row. */
 function rowsOf(page: string): Row[] {
   return readFileSync(join(tests, 'spec', page), 'utf8')
     .split('\n')
@@ -24,7 +24,7 @@ function rowsOf(page: string): Row[] {
     })
 }
 
-/** The ids that names of tests begin with, and where. */
+/** The ids that names of tests start with, and their places. */
 function idsIn(source: string, file: string): { id: string; place: string }[] {
   return source.split('\n').flatMap((line, index) =>
     [...line.matchAll(/(['"`])((?:(?:S\d-\d+[a-c]?|[FHQX]\d+|[EP]\d\.\d+) )+)(?!\1)/g)].flatMap(([, , ids = '']) =>
@@ -48,7 +48,7 @@ describe('the specification', () => {
     expect(rows.length).toBeGreaterThan(200)
   })
 
-  it('has no gap in a list that is numbered', () => {
+  it('has no gap in a numbered list', () => {
     const numbers = (list: string) => rows.flatMap(({ id }) => (id.startsWith(list) ? [Number.parseInt(id.slice(list.length), 10)] : []))
     for (const list of ['S0-', 'S1-', 'S2-', 'S4-', 'H', 'Q', 'F', 'X', 'P1.', 'P2.', 'P3.', 'E1.', 'E2.', 'E3.', 'E4.']) {
       const found = [...new Set(numbers(list))]
@@ -61,12 +61,12 @@ describe('the specification', () => {
     expect(rows.filter(({ id, delivered }) => delivered && !ids.has(id)).map(({ id, place }) => `${place} ${id}`)).toEqual([])
   })
 
-  it('every id at the head of a test’s name leads to a row', () => {
+  it('every id at the start of a test’s name leads to a row', () => {
     const ids = new Set(rows.map(({ id }) => id))
     expect(named.filter(({ id }) => !ids.has(id)).map(({ id, place }) => `${place} ${id}`)).toEqual([])
   })
 
-  it('the scan sees the names there are', () => {
+  it('the scan finds the names of tests', () => {
     expect(idsIn(`it('S0-1 S0-15a both', () => {})\nit.each(x)("Q7 %s", y)\nexpect('H100')`, 'x.ts')).toEqual([
       { id: 'S0-1', place: 'x.ts:1' },
       { id: 'S0-15a', place: 'x.ts:1' },

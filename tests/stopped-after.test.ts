@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { stoppedAfter } from '../src/core/time/stopped-after.ts'
 
 describe('stoppedAfter', () => {
-  it('gives what the work returns, and throws what it throws', () => {
+  it('returns what the work returns, and throws what it throws', () => {
     expect(stoppedAfter(1_000, () => 'done')).toEqual({ value: 'done' })
     expect(stoppedAfter(1_000, () => undefined)).toEqual({ value: undefined })
     expect(() =>
@@ -12,7 +12,7 @@ describe('stoppedAfter', () => {
     ).toThrow(RangeError)
   })
 
-  it('stops work without end', () => {
+  it('stops endless work', () => {
     const endless = /^(a+)+$/
     expect(stoppedAfter(20, () => endless.test(`${'a'.repeat(60)}!`))).toBeUndefined()
     expect(
@@ -22,7 +22,7 @@ describe('stoppedAfter', () => {
     ).toBeUndefined()
   })
 
-  it('begins work again that had nothing of the processor, but not for ever', () => {
+  it('retries work that got no processor time, but not forever', () => {
     const nothing = new Int32Array(new SharedArrayBuffer(4))
     let begun = 0
     const busyElsewhere = (times: number) => () => {

@@ -8,7 +8,7 @@ function message(type: string, ...body: Buffer[]): Buffer {
   return Buffer.concat([Buffer.from(type), length, ...body])
 }
 
-/** Cuts a stream into its messages. */
+/** Splits a stream into its messages. */
 function messages(each: (whole: Buffer) => void): (chunk: Buffer) => void {
   let rest = Buffer.alloc(0)
   return (chunk) => {
@@ -30,13 +30,13 @@ interface Session {
 
 export interface Pooler extends AsyncDisposable {
   readonly url: string
-  /** Sessions that it has of the server. */
+  /** The number of its sessions at the server. */
   readonly sessions: number
 }
 
 /**
- * A pooler that does what PgBouncer does. `transaction`: a client has a session of the server until its transaction is over. `session`: until it
- * leaves. It answers log-ins itself, with a process id of its own.
+ * A pooler that works like PgBouncer. `transaction`: a client has a session of the server until its transaction ends. `session`: until it
+ * disconnects. It answers log-ins itself, with its own process id.
  */
 export async function startPooler(target: string, mode: 'transaction' | 'session', most = 10): Promise<Pooler> {
   const { hostname, port, username, pathname } = new URL(target)

@@ -7,7 +7,10 @@ import { compileCache } from './compile-cache.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Long files first, which Vitest takes to be the large ones until it has seen them run; but a contract suite is a short file that takes long. */
+/**
+ * Runs long files first. Vitest assumes that large files take long until it has seen them; but a contract suite is a short file that takes
+ * long.
+ */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
@@ -21,7 +24,7 @@ const slow = 'tests/**/*.slow.test.ts'
 /** Programs and servers of other vendors, conformance suites, and long series of kills: `.ci/nightly`, with `--mode nightly`. */
 const nightly = 'tests/**/*.nightly.test.ts'
 
-/** Slow tests that measure for how long something blocks an event loop: they run alone, after the others. */
+/** Slow tests that measure how long something blocks an event loop. They run alone, after the others. */
 function measuringFiles(): string[] {
   const measures = (file: string): boolean => /\/(?:measured-service|longest-stall)\.ts'/.test(readFileSync(join(root, file), 'utf8'))
   return globSync(slow, { cwd: root }).filter(measures)
@@ -43,20 +46,20 @@ export default defineConfig(({ mode }) => ({
   test: {
     root,
     ...(mode === 'slow' ? { projects: slowProjects() } : includedIn(mode)),
-    // The admin page is served as it is bundled.
+    // The admin page is served from its bundle.
     globalSetup: ['tests/built-page.ts', 'tests/compiled-sources.ts'],
     setupFiles: ['tests/real-connections.ts', 'tests/own-timers.ts', 'tests/same-values.ts'],
-    // Far more than any test takes: what hangs fails, and what a busy machine slows down does not.
+    // Far more than any test takes: a test that hangs fails, and one on a busy machine does not.
     testTimeout: mode === 'nightly' ? 400_000 : mode === 'slow' ? 180_000 : 60_000,
     expect: { poll: { timeout: 15_000 } },
-    // Real sockets, processes and browsers on a machine that others share: what fails is tried once more, and Vitest names it.
+    // Tests use real sockets, processes and browsers on a shared machine. A failed test is retried once, and Vitest names it.
     retry: 1,
-    // Starting a process and loading the SDKs anew for each file costs more than the tests: no test may leave anything behind.
+    // Starting a process and loading the SDKs again for each file would cost more than the tests. No test may leave anything behind.
     isolate: false,
-    // One fewer than there are cores is the default: on two cores that is half of what there is.
+    // The default is one fewer than there are cores, which is half of two cores.
     maxWorkers: '100%',
     sequence: { sequencer: LongFirst },
-    // The processes that tests start compile our files once, not each of them anew.
+    // Processes that tests start share one compile cache.
     env: { NODE_COMPILE_CACHE: compileCache },
     // Any unhandled rejection or uncaught exception fails the whole run.
     dangerouslyIgnoreUnhandledErrors: false,

@@ -9,24 +9,24 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
 }))
 
 describe('wellFormed', () => {
-  it('F25 and wellFormedJson replace the same surrogates, and leave all else alone', () => {
+  it('F25 and wellFormedJson replace the same surrogates, and nothing else', () => {
     fc.assert(
       fc.property(value, (given) => {
         const json = JSON.stringify(given)
         expect(JSON.parse(wellFormedJson(json))).toEqual(JSON.parse(JSON.stringify(wellFormed(given))))
         expect(wellFormedJson(wellFormedJson(json))).toBe(wellFormedJson(json))
-        // It escapes no other characters in this way.
+        // It escapes no other characters like this.
         expect(JSON.stringify(wellFormed(given)).replaceAll('\\\\', '')).not.toContain('\\ud')
       }),
     )
   })
 
-  it('F25 returns the very value that has none', () => {
+  it('F25 returns a value without any unchanged', () => {
     const good = { a: ['\u{1f600}', { b: 1 }] }
     expect(wellFormed(good)).toBe(good)
   })
 
-  it('F25 reads cut and malformed JSON as far as it goes', () => {
+  it('F25 reads cut and malformed JSON as far as possible', () => {
     expect(wellFormedJson('{"a": "\\uD83D')).toBe('{"a": "\\ufffd')
     expect(wellFormedJson('{"a": "\\uD83D\\u')).toBe('{"a": "\\ufffd\\u')
     expect(wellFormedJson('{"a": "\\uD83D\\uDE00\\\\ud83d\\')).toBe('{"a": "\\uD83D\\uDE00\\\\ud83d\\')

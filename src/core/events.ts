@@ -158,7 +158,7 @@ export interface EventPayloads {
 /** The line of a script that makes a call, from 1. */
 export type ScriptLine = {
   line: number
-  /** What stands there. */
+  /** The text of the line. */
   code: string
 }
 

@@ -117,7 +117,7 @@ function hasJson(value: unknown): boolean {
   return value !== undefined && typeof value !== 'function' && typeof value !== 'symbol'
 }
 
-/** Data that is referenced from several places is copied for each. Beyond this number of values, that is assumed to have happened. */
+/** The most values in a copy. Data that is referenced from several places is copied for each of them, which may exceed this. */
 const mostValues = 200_000
 
 /** Copies plain data and shares its texts. Undefined if something in it is not plain data, or if it is too large. */

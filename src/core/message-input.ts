@@ -93,7 +93,7 @@ export function isContent(content: unknown): content is Content {
   return typeof content === 'string' || (Array.isArray(content) && content.every(isPart))
 }
 
-/** Further fields a message may have: it is a reply of `generate`, or the result of a query was spread into it. */
+/** Further fields of a message that is a reply of `generate`, or that was built from the result of a query. */
 interface Reply {
   toolCalls?: readonly (ToolCall | ParsedToolCall)[]
   finishReason?: FinishReason

@@ -92,7 +92,7 @@ const finishReasons: Record<FinishReason, NonNullable<QueryResult['finishReason'
 export class AIDriver {
   readonly model: ChatModel
 
-  /** Takes a model, or what `createModel` takes. Throws what that throws. */
+  /** Takes a model or an argument of `createModel`. Throws what `createModel` throws. */
   constructor(model: AnyModel) {
     this.model = openModel(model)
   }

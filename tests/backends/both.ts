@@ -9,7 +9,7 @@ import { comparable, expectPairedEvents, expectValidHistory } from '../hazards/s
 
 const openai: Mode | undefined = modes.find(({ name }) => name === 'openai, streaming')
 if (openai === undefined) throw new Error('the matrix has no mode of that name')
-/** Where the backend is what matters, and not the wire. */
+/** The backend matters here, not the API. */
 export const mode: Mode = openai
 
 interface Seen {
@@ -27,7 +27,7 @@ export interface Outcome {
 
 export interface Play {
   script: ModeScript
-  /** Made for each backend anew: tools may keep count. */
+  /** Created for each backend: tools may count. */
   tools?: () => readonly AnyTool[]
   options?: Partial<RunnerOptions>
   input?: RunInput
@@ -58,7 +58,7 @@ function timeless({ result, events, log, requests }: Outcome): object {
   }
 }
 
-/** Plays on both backends; everything but times is the same. Gives LangChain's outcome. */
+/** Plays on both backends and checks that everything but times is equal. Returns LangChain's outcome. */
 export async function playOnBoth(play: Play): Promise<Outcome> {
   const native = await playOn('native', play)
   const langchain = await playOn('langchain', play)

@@ -9,9 +9,9 @@ import { openLoop } from '../../src/backends/open-loop.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
 
-describe('S3-3 the other backend takes over', () => {
+describe('S3-3 the other backend is used', () => {
   const exec = promisify(execFile)
-  /** A run with `backend: 'langchain'` in a process where `langchain` is `source`, or can't be found. */
+  /** A run with `backend: 'langchain'` in a process where `langchain` is `source`, or is missing. */
   async function runWith(
     source: string | undefined,
   ): Promise<{ output: string; stopReason: string; warnings: { error: string; message: string }[]; tools: string }> {
@@ -35,7 +35,7 @@ describe('S3-3 the other backend takes over', () => {
     return JSON.parse((await exec(process.execPath, ['--input-type=module', '-e', script])).stdout)
   }
 
-  it('S3-3 a package that is missing, one that lacks what is used, one that works otherwise: one warn, and native runs', async () => {
+  it('S3-3 a missing package, one that lacks an export, and one that works differently: one warning, and native runs', async () => {
     const otherwise =
       'export const createMiddleware = (middleware) => middleware; export const createAgent = () => ({ invoke: async () => ({}) })'
     const all = await Promise.all([runWith(undefined), runWith('export const createAgent = 1'), runWith(otherwise)])
@@ -53,7 +53,7 @@ describe('S3-3 the other backend takes over', () => {
     ])
   })
 
-  it('S3-3 a loop that can’t be had is replaced by the other, either way: one warn', async () => {
+  it('S3-3 a loop that is unavailable is replaced by the other, either way, with one warning', async () => {
     const fails = () => Promise.reject(new Error('no such loop'))
     const begun: string[] = []
     const works = (name: string) => async (): Promise<Loop> => {
@@ -74,7 +74,7 @@ describe('S3-3 the other backend takes over', () => {
     }
   })
 
-  it('S3-3 with neither there is no runner; and none without its journal', async () => {
+  it('S3-3 no runner is created if both loops are unavailable, or without its journal', async () => {
     const fails = () => Promise.reject(new Error('no such loop'))
     const { logger, records } = recordingLogger()
     await expect(openLoop('native', { logger }, { native: fails, langchain: () => Promise.reject(new Error('nor this')) })).rejects.toThrow(
@@ -85,7 +85,7 @@ describe('S3-3 the other backend takes over', () => {
     expect(records).toEqual([])
   })
 
-  it('the loops are not for the caller to give', () => {
+  it('createAgentRunner accepts no loops from the caller', () => {
     expectTypeOf<Parameters<typeof createAgentRunner>['length']>().toEqualTypeOf<1>()
   })
 })

@@ -9,7 +9,7 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
 import { call } from '../hazards/tools.ts'
 
-/** What the calls of one turn come to. */
+/** The results of the calls of one turn. */
 async function callAll(tools: LangChainTool[], ...calls: ReturnType<typeof call>[]) {
   const { logger } = recordingLogger()
   const model = scriptedModel([{ toolCalls: calls }, 'done'])
@@ -20,8 +20,8 @@ async function callAll(tools: LangChainTool[], ...calls: ReturnType<typeof call>
 
 const field = { place: z.string() }
 
-describe('tools of LangChain', () => {
-  it('run whatever their schema is written in, with arguments that are validated', async () => {
+describe('LangChain tools', () => {
+  it('run with any kind of schema, with validated arguments', async () => {
     const look = ({ place }: { place: string }) => `sunny in ${place}`
     const tools: LangChainTool[] = [
       tool(look, { name: 'zod', description: 'z', schema: z.object(field) }),
@@ -56,7 +56,7 @@ describe('tools of LangChain', () => {
     expect(zod?.parameters).not.toHaveProperty('$schema')
   })
 
-  it('what they throw, and messages they return, are results; returnDirect ends the run', async () => {
+  it('return what they throw, and messages, as results; returnDirect ends the run', async () => {
     const schema = z.object({})
     const direct = (status: 'success' | 'error') => async () => new ToolMessage({ tool_call_id: 'any', content: `told: ${status}`, status })
     const { calls } = await callAll(
@@ -83,7 +83,7 @@ describe('tools of LangChain', () => {
     expect(ended).toMatchObject({ stopReason: 'stopped', output: 'all of it' })
   })
 
-  it("the run's signal goes along", async () => {
+  it("receive the run's signal", async () => {
     const called = Promise.withResolvers<AbortSignal | undefined>()
     const waits = tool(
       (_args, config) => {
@@ -101,7 +101,7 @@ describe('tools of LangChain', () => {
     expect(signal?.aborted).toBe(true)
   })
 
-  it('a bad name is refused at once', async () => {
+  it('are refused at once with an invalid name', async () => {
     const odd = tool(async () => '', { name: 'look up', schema: z.object({}) })
     await expect(fromLangChainTools([odd])).rejects.toMatchObject({ code: 'invalid_tool' })
   })

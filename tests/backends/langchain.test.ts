@@ -55,19 +55,19 @@ describe.each([...nativeModes, ...modes.filter(({ dialect }) => dialect === 'her
     expect(resultTexts(result)[3]).toBe('Tool not found: loook. Available tools: look.')
     expect(requests).toHaveLength(3)
     const text = events.flatMap(({ name, payload }) => (name === Event.TEXT_DELTA ? [payload.text] : []))
-    // Where calls are text, the line break behind them is text too.
+    // If calls are text, the line break after them is text too.
     expect(text.join('')).toMatch(/^Let me look\. \n?It is sunny everywhere – 晴天\.$/)
   })
 })
 
 describe('S3-2 the langchain backend', () => {
-  it('S3-2 arguments that are no JSON: told to the model, and kept as they were written', async () => {
+  it('S3-2 arguments that are not JSON are reported to the model, and kept as written', async () => {
     const { result } = await playOnBoth({ script: [{ toolCalls: [call('look', '{"place": Oslo}')] }, 'sorry'], tools: () => [look()] })
     expect(resultTexts(result)[0]).toMatch(/^Arguments of tool `look` could not be read: not valid JSON .*Received: /)
     expect(result.toolCalls).toMatchObject([{ outcome: 'rejected', errorCode: 'invalid_arguments_json', rawArguments: '{"place": Oslo}' }])
   })
 
-  it('S3-2 ids that are missing or come twice are made unique, and every call gets its own result', async () => {
+  it('S3-2 missing or repeated ids are made unique, and every call gets its own result', async () => {
     const twice = {
       toolCalls: [call('look', { place: 'A' }, 'same'), call('look', { place: 'B' }, 'same'), call('look', { place: 'C' }, '')],
     }
@@ -75,7 +75,7 @@ describe('S3-2 the langchain backend', () => {
     expect(resultTexts(result)).toEqual(['A', 'B', 'C', 'A', 'B', 'C'].map((place) => `sunny in ${place}`))
   })
 
-  it('S3-2 parallel calls run at once, as many as there are lanes, and their results come in the order of the calls', async () => {
+  it('S3-2 parallel calls run concurrently, limited by lanes, with results in the order of the calls', async () => {
     for (const backend of ['native', 'langchain'] as const) {
       await using open = await mode.open([{ toolCalls: [call('a'), call('b'), call('c')] }, 'done'])
       const [a, b, c] = [gatedTool('a'), gatedTool('b'), gatedTool('c')]
@@ -93,7 +93,7 @@ describe('S3-2 the langchain backend', () => {
     }
   })
 
-  it('S3-2 a tool that hangs ends with a timeout, and the run goes on', async () => {
+  it('S3-2 a tool that hangs ends with a timeout, and the run continues', async () => {
     const { result } = await playOnBoth({
       script: [{ toolCalls: [call('deaf'), call('look', { place: 'Oslo' })] }, 'done'],
       tools: () => [deafTool('deaf', { timeoutMs: 20 }).tool, look()],
@@ -102,7 +102,7 @@ describe('S3-2 the langchain backend', () => {
     expect(result.stopReason).toBe('answered')
   })
 
-  it('S3-2 aborted while a deaf tool runs: settled within 100 ms, history valid', async () => {
+  it('S3-2 an abort while a deaf tool runs settles within 100 ms, with a valid history', async () => {
     await using open = await mode.open([{ text: 'Three.', toolCalls: [call('look', { place: 'Oslo' }), call('deaf'), call('deaf')] }])
     const deaf = deafTool()
     const runner = await createAgentRunner({ backend: 'langchain', model: open.model, tools: [look(), deaf.tool] })
@@ -116,7 +116,7 @@ describe('S3-2 the langchain backend', () => {
     expectValidHistory(result.messages)
   })
 
-  it('S3-2 aborted before it begins, while the model is silent, and by a deadline', async () => {
+  it('S3-2 aborts before the start, while the model is silent, and by a deadline', async () => {
     const early = await playOnBoth({ script: ['never'], run: { signal: AbortSignal.abort() } })
     expect(early.result).toMatchObject({ stopReason: 'aborted', iterations: 0 })
     const silent = { script: [{ text: 'Hm. And so on and on', fault: { stallAfterBytes: 'content' as const } }] }
@@ -124,7 +124,7 @@ describe('S3-2 the langchain backend', () => {
     expect(late.result).toMatchObject({ stopReason: 'deadline', output: expect.stringMatching(/^Hm\./) })
   })
 
-  it('S3-2 the iteration limit: the last calls are run, one warning, a history to go on with', async () => {
+  it('S3-2 at the iteration limit, the last calls run, with one warning and a history to continue with', async () => {
     const again = { toolCalls: [call('look', { place: 'Oslo' })] }
     const { result, log } = await playOnBoth({ script: [again, again, again], tools: () => [look()], options: { maxIterations: 3 } })
     expect(result).toMatchObject({ stopReason: 'max_iterations', iterations: 3 })
@@ -139,7 +139,7 @@ describe('S3-2 the langchain backend', () => {
     expect(answered.result.toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'denied'])
   })
 
-  it('F7 S3-2 an answer that was cut ends the run `truncated`', async () => {
+  it('F7 S3-2 an answer that was cut off ends the run `truncated`', async () => {
     const { result } = await playOnBoth({ script: [{ text: 'Half', finishReason: 'length' }] })
     expect(result).toMatchObject({ stopReason: 'truncated', output: 'Half', iterations: 1 })
     const script = [
@@ -166,7 +166,7 @@ describe('S3-2 the langchain backend', () => {
     expect(result.messages).toHaveLength(62)
   })
 
-  it('S3-2 budgets, the breaker, final tools, stopWhen and hooks end and change a run as they do natively', async () => {
+  it('S3-2 budgets, the breaker, final tools, stopWhen and hooks end and change a run as in the native loop', async () => {
     const again = { toolCalls: [call('look', { place: 'Oslo' })], usage: { inputTokens: 50, outputTokens: 10, totalTokens: 60 } }
     const tools = () => [look()]
     const tokens = await playOnBoth({ script: [again, again], tools, options: { limits: { tokens: 100 } } })
@@ -188,7 +188,7 @@ describe('S3-2 the langchain backend', () => {
     expect(resultTexts((await playOnBoth({ script: [again, 'ok'], tools, options: { hooks } })).result)).toEqual(['sunny in Rome'])
   })
 
-  it('S3-2 the run goes on from an answer that is not accepted, from what is said meanwhile, and with another agent', async () => {
+  it('S3-2 the run continues after a rejected answer, after steering, and with another agent', async () => {
     const output = { type: 'object', properties: { sky: { type: 'string' } }, required: ['sky'] } as const
     const objected = await playOnBoth({ script: ['It is sunny.', '{"sky":"clear"}'], run: { output } as RunOptions })
     expect(objected.result).toMatchObject({ stopReason: 'answered', output: { sky: 'clear' }, iterations: 2 })
@@ -220,7 +220,7 @@ describe('S3-2 the langchain backend', () => {
     expect(handed.result).toMatchObject({ stopReason: 'answered', output: 'Here I am.', agent: 'other' })
   })
 
-  it('S3-2 a provider that fails in the middle: model_error, with everything until then', async () => {
+  it('S3-2 a provider that fails in the middle ends with model_error, and everything until then', async () => {
     const { result } = await playOnBoth({
       script: [
         { text: 'One. ', toolCalls: [call('look', { place: 'Oslo' })] },
@@ -234,7 +234,7 @@ describe('S3-2 the langchain backend', () => {
     expect(refused.result).toMatchObject({ stopReason: 'model_error', error: { code: 'unauthorized' }, messages: [{ role: 'user' }] })
   })
 
-  it('S3-2 text can be watched as it comes, and leaving it aborts the run', async () => {
+  it('S3-2 text can be streamed, and leaving the stream aborts the run', async () => {
     await using open = await mode.open(['It is sunny.', 'It is sunny.'])
     const runner = await createAgentRunner({ backend: 'langchain', model: open.model })
     const pieces: string[] = []
@@ -283,7 +283,7 @@ describe('S3-2 the langchain backend', () => {
     expect(finals[1]).toEqual(finals[2])
   })
 
-  it("S3-2 a tool named as LangChain's own ones for output is run, and tools may come and go while a run goes on", async () => {
+  it("S3-2 a tool named like LangChain's output tools runs, and tools may be added and removed during a run", async () => {
     const extract = countingTool('extract-text')
     const { result } = await playOnBoth({ script: [{ toolCalls: [call('extract-text')] }, 'done'], tools: () => [extract.tool] })
     expect(resultTexts(result)).toEqual(['extract-text done'])
@@ -297,7 +297,7 @@ describe('S3-2 the langchain backend', () => {
     expect(resultTexts(await runner.run('go'))[1]).toBe('late done')
   })
 
-  it('S3-2 what an agent of LangChain around it is set to does not reach the run, and its listeners see every turn and call', async () => {
+  it("S3-2 settings of an outer LangChain agent don't affect the run, and its listeners see every turn and call", async () => {
     await using open = await mode.open([{ toolCalls: [call('look', { place: 'A' }), call('look', { place: 'B' })] }, 'done'])
     const runner = await createAgentRunner({ backend: 'langchain', model: open.model, tools: [look()] })
     const seen: string[] = []
@@ -311,7 +311,7 @@ describe('S3-2 the langchain backend', () => {
     expect(seen).toEqual(['model', 'tool', 'tool', 'model'])
   })
 
-  it("S3-2 as a tool of LangChain's agent, it leaves nothing in that one's store", async () => {
+  it("S3-2 as a tool of a LangChain agent, it leaves nothing in that agent's store", async () => {
     const runner = await createAgentRunner({
       backend: 'langchain',
       model: scriptedModel([{ toolCalls: [call('look', { place: 'A' })] }, 'inner']),
@@ -329,7 +329,7 @@ describe('S3-2 the langchain backend', () => {
     expect([...places]).toEqual([''])
   })
 
-  it('S3-2 messages as LangChain has them', () => {
+  it("S3-2 messages in LangChain's form", () => {
     const call = { id: 'c', type: 'function' as const, function: { name: 'look', arguments: '{"place":"Oslo"}' } }
     const bad = { id: 'd', type: 'function' as const, function: { name: 'extract-x', arguments: '{"a":' } }
     const parts = [
@@ -368,7 +368,7 @@ describe('S3-2 the langchain backend', () => {
     ])
   })
 
-  it('refuses what it does not have, and what is no backend', async () => {
+  it('refuses unsupported options, and unknown backends', async () => {
     const model = scriptedModel(['hello'])
     const refused = (options: object) =>
       createAgentRunner({ model, ...options }).then(
@@ -384,8 +384,8 @@ describe('S3-2 the langchain backend', () => {
   })
 })
 
-describe('S3-3 going back', () => {
-  it('S3-3 changing the flag is all it takes: on either, a conversation of the other goes on', async () => {
+describe('S3-3 switching back', () => {
+  it('S3-3 takes only the option: on either backend, a conversation of the other continues', async () => {
     let messages: RunResult['messages'] = []
     for (const [turn, backend] of (['native', 'langchain', 'native', 'langchain'] as const).entries()) {
       const { result } = await playOn(backend, {
@@ -400,7 +400,7 @@ describe('S3-3 going back', () => {
   })
 })
 
-/** LangChain's agent, and what becomes of it after the check. */
+/** LangChain's agent, which fails in a given way after the check. */
 const breakingAt = (step: (messages: readonly unknown[], turn: number) => Promise<void>): CreateAgent => {
   let agents = 0
   return (parts) => {
@@ -417,7 +417,7 @@ const breakingAt = (step: (messages: readonly unknown[], turn: number) => Promis
   }
 }
 
-describe('S3-2 a LangChain that breaks down in the middle of a run', () => {
+describe('S3-2 a LangChain that fails during a run', () => {
   const runOn = async (create: CreateAgent, tools: AnyTool[] = [look()], options: RunOptions = {}) => {
     const model = scriptedModel([{ text: 'One.', toolCalls: [{ name: tools[0]?.name ?? '', args: { place: 'Oslo' } }] }, 'done'])
     const { logger, records } = recordingLogger()
@@ -429,7 +429,7 @@ describe('S3-2 a LangChain that breaks down in the middle of a run', () => {
     return { result, records, events }
   }
 
-  it('the run ends with backend_failed and with what happened until then', async () => {
+  it('ends the run with backend_failed and everything until then', async () => {
     const { result, records } = await runOn(
       breakingAt(async (_messages, turn) => {
         if (turn === 2) throw new Error('the graph is gone')
@@ -444,14 +444,14 @@ describe('S3-2 a LangChain that breaks down in the middle of a run', () => {
     expect(records).toMatchObject([{ level: 'error', message: 'the backend failed' }])
   })
 
-  it('a state that is not the conversation is not gone on with', async () => {
+  it('is not continued with a state that differs from the conversation', async () => {
     const { result } = await runOn(breakingAt(async (messages, turn) => void (turn === 2 && Array.isArray(messages) && messages.shift())))
     expect(result.error?.message).toMatch(
       /Expected LangChain to send the messages message-0, message-1, result-call_1, got message-1, result-call_1$/,
     )
   })
 
-  it('an end it comes to by itself leaves no call without a result', async () => {
+  it('leaves no call without a result if it ends by itself', async () => {
     let agents = 0
     const endsEarly: CreateAgent = (parts) => {
       const agent = createAgent(parts)
@@ -462,7 +462,7 @@ describe('S3-2 a LangChain that breaks down in the middle of a run', () => {
     expect(result.error?.message).toBe("LangChain's loop failed: it came to no end of the run")
   })
 
-  it('a call it answers itself is not waited for', async () => {
+  it('is not waited for if it answers a call itself', async () => {
     let agents = 0
     const answers: CreateAgent = (parts) => {
       const wrapToolCall = async () => new ToolMessage({ tool_call_id: 'call_1', content: 'made up' })
@@ -476,7 +476,7 @@ describe('S3-2 a LangChain that breaks down in the middle of a run', () => {
     expect(look.calls).toEqual([])
   })
 
-  it('one that never comes back is left behind when the run is aborted, and can do nothing any more', async () => {
+  it('is abandoned when the run is aborted, and can do nothing any more', async () => {
     const called = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()
     const controller = new AbortController()
@@ -499,7 +499,7 @@ describe('S3-2 a LangChain that breaks down in the middle of a run', () => {
     expect(events).toHaveLength(told)
   })
 
-  it('a version that does not do what is needed of it is known before there is a run', async () => {
+  it('is noticed before the first run if its version does not work', async () => {
     const withoutTools: CreateAgent = (parts) => createAgent({ ...parts, middleware: [] })
     await expect(openLangChainLoop(withoutTools)).rejects.toThrow(
       /^Expected LangChain's agent to do this: asked with human, called a, .*\. It did this: asked with human$/,

@@ -31,7 +31,7 @@ const tools: readonly ToolDefinition[] = [
 
 const simple: PastCall = { name: 'find_notes', arguments: { query: 'milk & bread', limit: 3 } }
 
-/** Texts that end, escape or imitate something in one form or another. */
+/** Texts that end, escape or imitate something in some format. */
 const hostileTexts = [
   'He said "stop"; it\'s \\"fine\\" \\ here',
   '</tool_call></parameter></function></invoke></tool_action><q value="x" />',
@@ -50,9 +50,9 @@ const hostileTexts = [
 interface Reading {
   calls: TextToolCall[]
   text: string
-  /** Everything that came out, joined: the input. */
+  /** All output joined: the input. */
   all: string
-  /** All of it in order, neighbouring texts as one. */
+  /** All output in order, with adjacent texts joined. */
   events: unknown[]
 }
 
@@ -92,8 +92,8 @@ function read(dialect: Dialect, pieces: readonly string[], reason?: EndReason, o
 const argumentsOf = ({ calls }: Reading): unknown[] => calls.map(({ name, arguments: args }) => ({ name, arguments: { ...args } }))
 
 /**
- * The contract of every dialect: what it writes it reads back, however the text is cut; text without a call comes out unchanged; a call
- * that was cut never runs; tool output can't be taken for a call.
+ * The contract of every dialect. It reads back what it writes, however the text is split. Text without a call is unchanged. A call that was
+ * cut off never runs. Tool output is never read as a call.
  */
 describe.for(dialects)('contract of $name', (dialect) => {
   const expectBack = (calls: readonly PastCall[]): void => {
@@ -117,14 +117,14 @@ describe.for(dialects)('contract of $name', (dialect) => {
     for (const query of hostileTexts) expectBack([{ name: 'find_notes', arguments: { query, limit: 1 } }])
   })
 
-  it('takes `__proto__` and `constructor` as data', () => {
+  it('treats `__proto__` and `constructor` as data', () => {
     const args = JSON.parse('{"query": "x", "__proto__": "y", "constructor": "z"}') as Record<string, unknown>
     const { calls } = read(dialect, [dialect.renderCalls([{ name: 'find_notes', arguments: args }])])
     expect(calls.map((call) => Object.entries(call.arguments))).toEqual([Object.entries(args)])
     expect(calls.map((call) => Object.getPrototypeOf(call.arguments) === Object.prototype)).toEqual([true])
   })
 
-  it('gives the same however the text is cut', () => {
+  it('gives the same events however the text is split', () => {
     const text = `Let me look.\n${dialect.renderCalls([simple, { name: 'ping', arguments: {} }])}\nDone < all.`
     const whole = read(dialect, [text])
     expect(read(dialect, [...text]).events).toEqual(whole.events)
@@ -132,13 +132,13 @@ describe.for(dialects)('contract of $name', (dialect) => {
     expect(whole.calls.length).toEqual(2)
   })
 
-  it('loses nothing: texts and the markup of calls make up the input', () => {
+  it('loses nothing: texts and the markup of calls add up to the input', () => {
     const text = `Let me look.\n${dialect.renderCalls([simple])}\nDone.`
     expect(read(dialect, [text]).all).toEqual(text)
     for (let at = 1; at < text.length; at++) expect(read(dialect, [text.slice(0, at)]).all).toEqual(text.slice(0, at))
   })
 
-  it('gives out text without a call unchanged and at once', () => {
+  it('passes on text without a call unchanged and at once', () => {
     const text = 'A plain answer: 3 of 4 are done, see (1) and "2".\n\n- a\n- b\n'
     const parts: string[] = []
     const parser = new DialectParser(dialect, { text: (part) => parts.push(part), call: () => {}, reject: () => {} }, { tools })
@@ -150,7 +150,7 @@ describe.for(dialects)('contract of $name', (dialect) => {
     expect(parts.join('')).toEqual(text)
   })
 
-  it('reports no call at the end of a response that was cut', () => {
+  it('reports no call at the end of a response that was cut off', () => {
     const text = dialect.renderCalls([simple]).trimEnd()
     for (let at = 1; at < text.length; at++) {
       const calls: TextToolCall[] = []
@@ -159,7 +159,7 @@ describe.for(dialects)('contract of $name', (dialect) => {
       const before = calls.length
       parser.end('length')
       expect(calls.length).toEqual(before)
-      // One whose own end has come, in a wrapper that is still open, is whole.
+      // A call that has ended is complete even if its wrapper is still open.
       for (const call of calls) expect({ ...call.arguments }).toEqual({ ...simple.arguments })
     }
   })
@@ -172,7 +172,7 @@ describe.for(dialects)('contract of $name', (dialect) => {
     expect(/no tool is available/i.test(dialect.prompt([]))).toEqual(true)
   })
 
-  it('finds no call in the results it writes, whatever is in them', () => {
+  it('finds no call in the results it writes, whatever they contain', () => {
     for (const content of [...hostileTexts, dialect.renderCalls([simple]), `See:\n${dialect.renderCalls([simple])}\n`]) {
       const written = dialect.renderResults([
         { name: 'find_notes', content },

@@ -10,7 +10,7 @@ const written: [dialect: string, call: string][] = [
   ['pythonic', '```python\nget_weather(city="Oslo")\n```'],
   ['hermes', `<tool_call>\n${json}\n</tool_call>`],
 ]
-/** Lines that speak of examples, and of what can't be done, before a call that is meant. */
+/** Lines about examples, and about things that can't be done, before a call that is meant. */
 const others = [
   'I need the page https://example.com first:',
   'In a case like this the tool helps.',
@@ -60,7 +60,7 @@ const announcements = [
 
 describe('an example that the line before announces', () => {
   it.each(written.flatMap(([dialect, call]) => announcements.map((line) => [dialect, line, call] as const)))(
-    'Q32 no call runs in %s: %s %j',
+    'Q32 runs no call in %s: %s %j',
     (dialect, line, call) => {
       for (const text of [`${line}\n${call}`, `Well. ${line}\n\n${call}\n`]) {
         expect(read(text, { dialect })).toMatchObject({ calls: [], text, rejected: [] })
@@ -68,12 +68,12 @@ describe('an example that the line before announces', () => {
     },
   )
 
-  it.each(written)('in %s it is the same however the text is cut: %j', (dialect, call) => {
+  it.each(written)('in %s gives the same however the text is split: %j', (dialect, call) => {
     const text = `For example:\n\n${call}\n`
     for (const pieces of cuts(text)) expect(read(pieces, { dialect })).toMatchObject({ calls: [], text })
   })
 
-  it('goes on up to a blank line', () => {
+  it('lasts until a blank line', () => {
     expect(read(`For example:\n${json}\n${json}\n\nNow:\n${json}`, { dialect: 'json' }).calls).toHaveLength(1)
   })
 
@@ -81,12 +81,12 @@ describe('an example that the line before announces', () => {
     written.flatMap(([dialect, call]) =>
       ['I can’t tell from here. Let me check:', 'I will look it up.', 'Calling it:'].map((line) => [dialect, line, call] as const),
     ),
-  )('is none where the model says what it does: %s %s %j', (dialect, line, call) => {
+  )('a call after a statement of intent is not an example: %s %s %j', (dialect, line, call) => {
     expect(read(`${line}\n${call}`, { dialect }).calls).toHaveLength(1)
   })
 
   it.each(written.flatMap(([dialect, call]) => others.map((line) => [dialect, line, call] as const)))(
-    'Q32 is none where the line announces none: %s: %s %j',
+    'Q32 is not assumed if the line does not announce one: %s: %s %j',
     (dialect, line, call) => {
       for (const text of [`${line}\n${call}`, `${line}\n\n${call}\n`]) {
         expect(read(text, { dialect })).toMatchObject({ calls: [{ name: 'get_weather' }], rejected: [] })
@@ -94,7 +94,7 @@ describe('an example that the line before announces', () => {
     },
   )
 
-  it('ends where the model says what it does, and calls behind that one run, too', () => {
+  it('ends when the model says what it does; calls after that run', () => {
     const text = `For example:\n${json}\nNow let me check:\n${json}\n${json}`
     expect(read(text, { dialect: 'json' }).calls).toHaveLength(2)
   })
@@ -107,23 +107,23 @@ describe('an example that the line before announces', () => {
     ['FunctionGemma', `<start_function_call>call:get_weather{city:<escape>Oslo<escape>}<end_function_call>`],
     ['Mistral', `[TOOL_CALLS][${json}]`],
     ['Cohere', `<|START_ACTION|>[${json}]<|END_ACTION|>`],
-  ])('Q32 is none in control tokens: %s', (_, call) => {
+  ])('Q32 control tokens hold no example: %s', (_, call) => {
     for (const line of ['For example:', 'The cache cannot be trusted, checking:', 'I cannot call it.'])
       expect(read(`${line}\n${call}`, { dialect: 'salvage' }).calls).toHaveLength(1)
   })
 
-  it('is run with `fencedTags: run`, as everything is', () => {
+  it('is a call with `fencedTags: run`', () => {
     expect(read(`For example:\n<tool_call>${json}</tool_call>`, { dialect: 'hermes', fencedTags: 'run' }).calls).toHaveLength(1)
   })
 })
 
-describe('the definition of a tool, repeated as a call', () => {
+describe('a tool’s definition repeated as a call', () => {
   it.each([
     ['its schema as arguments', '{"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}'],
     ['its description', '{"name": "get_weather", "description": "Gets it.", "parameters": {"location": "string"}}'],
     ['no parameters', '{"type": "function", "function": {"name": "ping", "description": "Answers.", "parameters": {}}}'],
     ['another key for its schema', '{"name": "ping", "description": "Answers.", "input_schema": {"type": "object"}}'],
-  ])('Q32 in <tool_call> it is refused: %s', (_, definition) => {
+  ])('Q32 is refused in <tool_call>: %s', (_, definition) => {
     const { calls, rejected } = read(`<tool_call>\n${definition}\n</tool_call>`, { dialect: 'hermes' })
     expect(calls).toEqual([])
     expect(rejected).toEqual([expect.objectContaining({ reason: expect.stringContaining('definition of a tool') as string })])

@@ -38,7 +38,7 @@ const element = (key: string, value: string | number) => `${ns}<${key}>${value}$
 /** The prefix of Claude's tags. */
 const claude = 'antml:'
 
-/** What the format is, a text in it, its calls, and what is left as text. */
+/** The format, a text in it, its calls, and the remaining text. */
 const cases: [format: string, text: string, calls: unknown[], rest: string][] = [
   [
     'MiniMax-M3',
@@ -214,7 +214,7 @@ const cases: [format: string, text: string, calls: unknown[], rest: string][] = 
   ['MiniCPM 5', '<function name="get_weather"><param name="city">Oslo</param><param name="days">2</param></function>', [oslo], ''],
 ]
 
-/** Texts about these formats, and what begins like a call and is none. */
+/** Texts about these formats, and text that starts like a call but is not one. */
 const texts = [
   `MiniMax writes ${ns} before each tag.`,
   `${ns}<path>no call${ns}</path>`,
@@ -229,7 +229,7 @@ const texts = [
   'A <|open|>call without a tool.',
 ]
 
-/** Calls that break off: none may run. */
+/** Calls that break off. None may run. */
 const broken = [
   `${ns}<tool_call>${ns}<invoke name="get_weather">${ns}<city>Osl`,
   `${ns}<tool_call>${ns}<invoke name="get_weather">${element('city', 'Oslo')}`,
@@ -245,7 +245,7 @@ const broken = [
 ]
 
 describe('text calls of 2026', () => {
-  it.for(cases)('F16 %s is read from a reply of a model that has native calls, whole and in pieces', ([, text, calls, rest]) => {
+  it.for(cases)('F16 reads %s from a response of a model with native calls, complete and in pieces', ([, text, calls, rest]) => {
     for (const pieces of cuts(text)) {
       const got = read(pieces, { dialect: 'salvage', tools })
       expect(got.calls).toEqual(calls)
@@ -253,14 +253,14 @@ describe('text calls of 2026', () => {
     }
   })
 
-  it.for(texts)('F16 %j holds no call', (text) => {
+  it.for(texts)('F16 %j contains no call', (text) => {
     for (const pieces of cuts(text)) {
       const got = read(pieces, { dialect: 'salvage', tools })
       expect([got.calls, got.text]).toEqual([[], text])
     }
   })
 
-  it.for(broken)('F16 %j does not run, whether it was cut by the limit or the model stopped', (text) => {
+  it.for(broken)('F16 never runs the incomplete call %j, whether the limit cut it off or the model stopped', (text) => {
     for (const reason of ['length', 'stop'] as const) {
       const parser = createTextToolParser({ dialect: 'salvage', tools })
       const events = [...parser.push(text), ...parser.end(reason)]
@@ -268,7 +268,7 @@ describe('text calls of 2026', () => {
     }
   })
 
-  it('F16 a name that no tool has is reported as it was written', () => {
+  it('F16 an unknown tool’s name is reported as written', () => {
     const [call] = parseToolCalls('<|tool_call>call:google:mcp:unknown{a:1}<tool_call|>', { dialect: 'salvage', tools })
     expect(call).toEqual({ type: 'call', name: 'google:mcp:unknown', arguments: { a: 1 } })
   })

@@ -9,7 +9,7 @@ const ping = { name: 'ping', arguments: {} }
 const json = '{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2}}'
 const bar = '｜'
 
-/** Dialect, what the case is, text, calls, text outside. */
+/** The dialect, the case, the text, its calls, and the text outside. */
 const cases: [string, string, string, unknown[], string][] = [
   ['hermes', 'one', `Sure.\n<tool_call>\n${json}\n</tool_call>`, [oslo], 'Sure.\n'],
   ['hermes', 'two tags', `<tool_call>${json}</tool_call>\n<tool_call>{"name": "ping", "arguments": {}}</tool_call>`, [oslo, ping], '\n'],
@@ -284,7 +284,7 @@ const cases: [string, string, string, unknown[], string][] = [
   ['react', 'a final answer', 'Thought: done\nFinal Answer: 42', [], 'Thought: done\nFinal Answer: 42'],
 ]
 
-it('the names that are known without loading a dialect are those of the dialects there are', () => {
+it('the names that are known without loading a dialect match the dialects', () => {
   expect(dialectNames).toEqual(dialects.map(({ name }) => name))
 })
 
@@ -301,13 +301,13 @@ describe('formats', () => {
     if (!written.includes('\n')) expect(read(`Write \`${written}\`.`, { dialect: name }).calls).toEqual([])
   })
 
-  it('text before a call is out before the call is complete', () => {
+  it('text before a call is passed on before the call is complete', () => {
     const parser = createTextToolParser({ dialect: 'hermes' })
     expect(summarize(parser.push('One moment. <tool_call>{"name": "pi')).text).toBe('One moment. ')
     expect(summarize(parser.push('ng", "arguments": {}}</tool_call>')).calls).toEqual([ping])
   })
 
-  it('a dialect of one’s own is data', () => {
+  it('a custom dialect is data', () => {
     const mine: Dialect = {
       ...findDialect('hermes'),
       name: 'mine',
@@ -317,11 +317,11 @@ describe('formats', () => {
     for (const pieces of cuts(text)) expect(read(pieces, { dialect: mine })).toMatchObject({ calls: [oslo], text: 'Now !' })
   })
 
-  it('an unknown dialect is refused with the known ones', () => {
+  it('an unknown dialect is refused, and the error lists the known ones', () => {
     expect(() => createTextToolParser({ dialect: 'klingon' })).toThrow(/`dialect`.*tool-action, hermes, json/)
   })
 
-  it('parseToolCalls reads a whole text', () => {
+  it('parseToolCalls reads a complete text', () => {
     expect(parseToolCalls('a <tool_action name="f"></tool_action> b')).toEqual([
       { type: 'text', text: 'a ' },
       { type: 'call', name: 'f', arguments: {} },
@@ -330,10 +330,10 @@ describe('formats', () => {
   })
 })
 
-describe('tags of a tool that are spoken of', () => {
+describe('tool tags that are only mentioned', () => {
   const options = { dialect: 'salvage' } as const
 
-  it('are text, and so is the rest of the answer, at the latest after some thousand characters', () => {
+  it('are text, and so is the rest of the answer, after at most a few thousand characters', () => {
     const parser = createTextToolParser({ tools, ...options })
     const text = `Write <get_weather><city> and then the name. ${'More words. '.repeat(500)}`
     const streamed = [...text].flatMap((character) => parser.push(character))
@@ -347,7 +347,7 @@ describe('tags of a tool that are spoken of', () => {
     for (const pieces of cuts(text)) expect(read(pieces, options)).toMatchObject({ text, calls: [], rejected: [] })
   })
 
-  it('hide no call that comes behind them', () => {
+  it('hide no call that follows', () => {
     const text = 'Not <get_weather><city> but: <get_weather><city>Oslo</city></get_weather>'
     for (const pieces of cuts(text)) expect(read(pieces, options).calls).toEqual([{ name: 'get_weather', arguments: { city: 'Oslo' } }])
     expect(
@@ -355,12 +355,12 @@ describe('tags of a tool that are spoken of', () => {
     ).toHaveLength(1)
   })
 
-  it('are text in any number, in time that grows with them alone', () => {
+  it('are text in any number, in linear time', () => {
     const text = `Write ${'<get_weather><city><search><query> '.repeat(5000)}`
     expect(read(text, options)).toMatchObject({ text, calls: [], rejected: [] })
   })
 
-  it('at a line’s head are a call that broke off, unless it is longer than any', () => {
+  it('are an unfinished call at the start of a line, unless longer than any call', () => {
     expect(read('<get_weather>\n<city>Oslo', options).rejected).toHaveLength(1)
     expect(read(`<get_weather>\n<city>${'Oslo '.repeat(60_000)}`, options)).toMatchObject({ calls: [], rejected: [] })
   })

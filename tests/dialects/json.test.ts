@@ -34,11 +34,11 @@ describe('json', () => {
     ['a prefixed name', '{"name": "functions.get_weather", "arguments": {"city": "Oslo"}}'],
     ['another case', '{"name": "Get_Weather", "arguments": {"city": "Oslo"}}'],
     ['an escaped name', '{"name": "get\\\\_weather", "arguments": {"city": "Oslo"}}'],
-  ])('S0-28 a legal call with %s', (_, text) => {
+  ])('S0-28 reads a call with %s', (_, text) => {
     for (const pieces of cuts(text)) expect(read(pieces)).toMatchObject({ calls: [oslo], text: '', rejected: [] })
   })
 
-  it('S0-28 several: in a list, one after another, in fences, with text between', () => {
+  it('S0-28 reads several calls: in a list, one after another, in fences, with text between', () => {
     const two = [oslo, { name: 'ping', arguments: {} }]
     const ping = '{"name": "ping", "arguments": {}}'
     expect(read(`[${call}, ${ping}]`).calls).toEqual(two)
@@ -48,7 +48,7 @@ describe('json', () => {
     expect(read(`First:\n\`\`\`json\n${call}\n\`\`\`\nthen\n${ping}\nDone.`)).toMatchObject({ calls: two, text: 'First:\n\nthen\n\nDone.' })
   })
 
-  it('S0-28 unescaped quotes, in a line and over several', () => {
+  it('S0-28 unescaped quotes, in one line and over several', () => {
     const said = { name: 'get_weather', arguments: { city: 'the "old" town' } }
     const inLine = '{"name": "get_weather", "arguments": {"city": "the "old" town"}}'
     const overLines = '{\n  "name": "get_weather",\n  "arguments": {\n    "city": "the "old" town"\n  }\n}'
@@ -57,11 +57,11 @@ describe('json', () => {
         expect(read(pieces)).toMatchObject({ calls: [said], repairs: ['unescaped quotes'], text: '\nok' })
       }
     }
-    // Nothing but the end of the response says that the line is over.
+    // Only the end of the response shows that the line is over.
     expect(readWith(inLine, { dialect: 'json', reason: 'length' })).toMatchObject({ calls: [], text: inLine })
   })
 
-  it('S0-28 a call behind a colon', () => {
+  it('S0-28 reads a call after a colon', () => {
     expect(read(`**Call:** ${call}`).calls).toEqual([oslo])
     expect(read(`I will look it up: ${call}`)).toMatchObject({ calls: [oslo], text: 'I will look it up: ' })
   })
@@ -72,13 +72,13 @@ describe('json', () => {
     ['a dash', '- ', ''],
     ['a number', '1. ', ''],
     ['a word, and blanks behind it', 'ok ', ' \n\n'],
-  ])('S0-28 a call that ends the reply, whatever stands before it: %s', (_, before, behind) => {
+  ])('S0-28 reads a call at the end of the response, whatever precedes it: %s', (_, before, behind) => {
     for (const pieces of cuts(before + call + behind)) {
       expect(read(pieces)).toMatchObject({ calls: [oslo], text: before + behind.slice(behind.length), rejected: [] })
     }
   })
 
-  it('S0-28 several calls that end the reply together, and calls in the items of a list', () => {
+  it('S0-28 reads several calls at the end of the response, and calls in the items of a list', () => {
     expect(read(`I do both: first ${call}, then`).calls).toEqual([])
     expect(read(`I do both ${call}, ${call}`).calls).toEqual([oslo, oslo])
     expect(read(`Two:\n1. ${call}\n2. ${call}\nDone.`).calls).toEqual([oslo, oslo])
@@ -89,15 +89,15 @@ describe('json', () => {
     ['a full stop', '.'],
     ['a closing quote', '"'],
     ['a further line', '\nThat is all.'],
-  ])('S0-26 S0-28 in a sentence that goes on it is text: %s', (_, behind) => {
+  ])('S0-26 S0-28 a call that something follows is text: %s', (_, behind) => {
     for (const pieces of cuts(`ok ${call}${behind}`)) expect(read(pieces)).toMatchObject({ calls: [], text: `ok ${call}${behind}` })
   })
 
-  it('H15 of a response that was cut nobody knows that a call ended it', () => {
+  it('H15 runs no call at the end of a response that was cut off', () => {
     expect(readWith(`ok ${call}`, { dialect: 'json', reason: 'length' })).toMatchObject({ calls: [], text: `ok ${call}` })
   })
 
-  it('S0-28 a declared name as the key, with arguments that the tool has', () => {
+  it('S0-28 a declared name as the key, with arguments that the tool declares', () => {
     expect(read('{"get_weather": {"city": "Oslo"}}').calls).toEqual([oslo])
     expect(read('[{"get_weather": {"city": "Oslo"}}, {"ping": {}}]').calls).toEqual([oslo, { name: 'ping', arguments: {} }])
     expect(read('{"get_weather": {"description": "Gets it."}}').calls).toEqual([])
@@ -130,7 +130,7 @@ describe('json', () => {
     ['an open fence', '```json\n{"name": "get_weather", '],
     ['a fence of data', '```json\n{"city": "Oslo"}\n```\n'],
     ['nothing but a fence', '```\n```'],
-  ])('S0-26 S0-28 text: %s', (_, text) => {
+  ])('S0-26 S0-28 leaves as text: %s', (_, text) => {
     for (const pieces of cuts(text)) expect(read(pieces)).toMatchObject({ calls: [], text, rejected: [] })
   })
 
@@ -138,19 +138,19 @@ describe('json', () => {
     expect(readWith(call, { dialect: 'json', tools: [] })).toMatchObject({ calls: [], text: call })
   })
 
-  it('holds back no more of an object than shows that it is none', () => {
+  it('holds back an object only until it is clearly not a call', () => {
     const parts = ['{"', 'city', '": "Oslo"}']
     expect(read(parts).text).toBe('{"city": "Oslo"}')
     const first = readWith(['{"c'], { dialect: 'json' })
     expect(first.text).toBe('{"c')
   })
 
-  it('after a made-up result the rest is dropped', () => {
+  it('after a made-up result, the rest is dropped', () => {
     expect(read(`${call}\n<tool_response>\n{"temp": 3}\n</tool_response>\nIt is 3 degrees.`)).toMatchObject({ calls: [oslo], text: '\n' })
     expect(read('The tag <tool_response> holds results.').text).toBe('The tag <tool_response> holds results.')
   })
 
-  it('H14 names of every object’s parts are no tools', () => {
+  it('H14 fields that every object has, like `constructor`, are not tools', () => {
     for (const name of ['constructor', '__proto__', 'toString']) {
       const text = `{"name": "${name}", "arguments": {}}`
       expect(read(text)).toMatchObject({ calls: [], text })

@@ -4,7 +4,7 @@ import { tools } from './read.ts'
 
 const length = 1_000_000
 
-/** Reads `text` in pieces of four characters and counts what comes out. */
+/** Reads `text` in pieces of four characters and counts the output. */
 function count(dialect: string, text: string): { calls: unknown[]; characters: number } {
   const found = { calls: [] as unknown[], characters: 0 }
   const add = (part: string): void => {
@@ -27,7 +27,7 @@ function count(dialect: string, text: string): { calls: unknown[]; characters: n
   return found
 }
 
-// Nothing is timed here: what grows faster than its input would not end within a test's time.
+// Nothing is timed here: anything that grows faster than its input would not end within a test's time.
 describe('long input', () => {
   it.each(dialectNames)('%s reads a long argument, and a call that never ends', (dialect) => {
     const query = 'x y '.repeat(length / 4).trimEnd()
@@ -40,7 +40,7 @@ describe('long input', () => {
     expect(count(dialect, unclosed)).toEqual({ calls: [], characters: unclosed.length })
   })
 
-  it.each(dialectNames)('%s reads beginnings of calls in any number', (dialect) => {
+  it.each(dialectNames)('%s reads any number of starts of calls', (dialect) => {
     const written = findDialect(dialect).renderCalls([{ name: 'search', arguments: { query: 'x' } }])
     for (const share of [0.3, 0.5, 0.7, 0.9]) {
       const begun = written.slice(0, Math.ceil(written.length * share))

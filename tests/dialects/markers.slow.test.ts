@@ -4,15 +4,15 @@ import { leastCpuMs } from '../reference-pace.ts'
 import { tools } from './read.ts'
 
 const length = 500_000
-/** Three times what the worst of them takes; a start that looks at more than what is new takes several times as long. */
+/** Three times the time of the slowest. A reader that looks at more than the new text takes several times as long. */
 const mostMs = 600
 
-/** What stands behind a marker, so that nothing comes of it. */
+/** The text after a marker, which keeps it from becoming a call. */
 const tails = ['', '{', '["', '{"a"}', 'search(']
-/** What may begin a call without a marker. */
+/** What may start a call without a marker. */
 const starts = ['<{', '{{', '[[', '`{', '"\n', 's\n', '[search', 'Action:\n', '- {']
 
-describe('X7 500 KB of beginnings that come to nothing take little processor time in', () => {
+describe('X7 500 KB of starts that are not calls take little processor time in', () => {
   it.each(dialectNames)('%s', async (dialect) => {
     const markers = findDialect(dialect).envelopes.flatMap(({ open }) => open)
     const units = [...markers.slice(0, 5).flatMap((marker) => tails.map((tail) => marker + tail)), ...starts]

@@ -5,7 +5,7 @@ import { summarize, tools } from './read.ts'
 
 const seed = 20_260_101
 
-/** Pieces of every dialect, and of what surrounds them. */
+/** Pieces of every dialect, and of the text around them. */
 const piece = fc.constantFrom(
   ...[
     '<tool_action name="ping">',
@@ -110,7 +110,7 @@ function cut(whole: string, at: readonly number[]): string[] {
   return places.slice(1).map((place, index) => whole.slice(places[index], place))
 }
 
-/** Events with neighbouring texts as one. */
+/** Joins adjacent texts. */
 function joined(events: readonly TextToolEvent[]): TextToolEvent[] {
   const out: TextToolEvent[] = []
   for (const event of events) {
@@ -121,7 +121,7 @@ function joined(events: readonly TextToolEvent[]): TextToolEvent[] {
   return out
 }
 
-/** How a call is written in each dialect that has a short way through what is usual, and something in it that could be written otherwise. */
+/** For each dialect with a fast path: how a call is written, a usual value, and one that needs the slow path. */
 const usualAndOdd: [dialect: string, write: (value: string) => string, usual: string, odd: string][] = [
   ['invoke', (value) => `<invoke name="search"><parameter name="query">${value}</parameter></invoke>`, 'ter name=', 'ter  name='],
   ['qwen-coder', (value) => `<function=search><parameter=query>${value}</parameter></function>`, '=query>', '= query>'],
@@ -131,7 +131,7 @@ const usualAndOdd: [dialect: string, write: (value: string) => string, usual: st
 ]
 
 describe('every parser', () => {
-  it('gives the same events however the text is cut', () => {
+  it('gives the same events however the text is split', () => {
     fc.assert(
       fc.property(text, cutAt, dialect, reason, fencedTags, (whole, at, name, end, fenced) => {
         const read = (pieces: readonly string[]): TextToolEvent[] => {
@@ -146,7 +146,7 @@ describe('every parser', () => {
     )
   })
 
-  it('gives out every character once: as text, in a call, in a rejection, or skipped', () => {
+  it('passes on every character once: as text, in a call, in a rejection, or skipped', () => {
     fc.assert(
       fc.property(text, cutAt, dialect, reason, (whole, at, name, end) => {
         let all = ''
@@ -156,7 +156,7 @@ describe('every parser', () => {
         }
         const parser = openTextToolParser(
           { dialect: name, tools },
-          // Calls that only show together are reported with the first one's markup.
+          // Calls that are recognized together are reported with the first one's markup.
           { text: keep, call: (_, raw) => (raw === '' ? undefined : keep(raw)), reject: keep, skipped: keep },
         )
         for (const one of cut(whole, at)) parser.push(one)
@@ -167,7 +167,7 @@ describe('every parser', () => {
     )
   })
 
-  it('S1-13 S1-16 gives out text without brackets, colons and line starts of calls at once', () => {
+  it('S1-13 S1-16 passes on text without brackets, colons and line starts of calls at once', () => {
     fc.assert(
       fc.property(fc.array(fc.stringMatching(/^[a-z ,.é中!?&#*]{0,12}$/), { maxLength: 12 }), dialect, (parts, name) => {
         const parser = createTextToolParser({ dialect: name, tools: [] })
@@ -176,7 +176,7 @@ describe('every parser', () => {
             .push(part)
             .map((event) => (event.type === 'text' ? event.text : '?'))
             .join('')
-          // `salvage` and `react` know words that begin a line.
+          // `salvage` and `react` know words that start a line.
           if (name !== 'salvage' && name !== 'react') expect(got).toBe(part)
         }
       }),
@@ -184,7 +184,7 @@ describe('every parser', () => {
     )
   })
 
-  it('calls no tool at the end of a response that was cut', () => {
+  it('calls no tool at the end of a response that was cut off', () => {
     fc.assert(
       fc.property(text, dialect, (whole, name) => {
         const parser = createTextToolParser({ dialect: name, tools })
@@ -195,7 +195,7 @@ describe('every parser', () => {
     )
   })
 
-  it('H14 leaves the prototypes alone', () => {
+  it('H14 changes no prototype', () => {
     fc.assert(
       fc.property(text, dialect, (whole, name) => {
         const parser = createTextToolParser({ dialect: name, tools })
@@ -208,12 +208,12 @@ describe('every parser', () => {
     )
   })
 
-  it('reads a tag of one attribute like any other', () => {
+  it('reads a tag with one attribute like any other', () => {
     const value = fc.string({
       unit: fc.constantFrom('a', '"', "'", ' ', '=', '/', '>', '<', '&lt;', '<tool_action', '</tool_action>'),
       maxLength: 12,
     })
-    // A tab before a name is blank too, but not what the short way through expects.
+    // A tab before a name is blank too, but is not on the fast path.
     const written = (blank: string, text: string, behind: string): string =>
       `<tool_action${blank}name="search"><query${blank}value="${text}"${behind}</tool_action>`
     fc.assert(
@@ -237,7 +237,7 @@ describe('every parser', () => {
     )
   })
 
-  it.each(usualAndOdd)('%s: what is written in the usual way is read like what is not', (dialect, write, usual, odd) => {
+  it.each(usualAndOdd)('%s: reads a call on the fast path like one on the slow path', (dialect, write, usual, odd) => {
     const marks = ['</parameter>', '</function>', '<parameter=limit>', '</invoke>', '</arg_value>', '<arg_key>', '</tool_call>']
     const value = fc.string({
       unit: fc.constantFrom('a', '"', "'", ' ', '\n', '=', '>', '<', '\\', '(', ')', ']', ',', ...marks),

@@ -7,7 +7,7 @@ const ping = { name: 'ping', arguments: {} }
 const milk = { name: 'search', arguments: { query: 'milk' } }
 const json = '{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2}}'
 
-describe('python calls as models write them', () => {
+describe('Python calls as models write them', () => {
   it.each<[string, string, unknown[]]>([
     ['escaped names in a list', '[get\\_weather(city="Oslo", days=2)]', [oslo]],
     ['escaped names in a line', 'get\\_weather(city="Oslo", days=2)', [oslo]],
@@ -47,12 +47,12 @@ describe('python calls as models write them', () => {
     ['7//2 + 7%4', 6],
     ['4 * 3.14 * 10**-7', 4 * 3.14 * 10 ** -7],
     ['1/4', 0.25],
-  ])('works out %s', (sum, value) => {
+  ])('calculates %s', (sum, value) => {
     const { calls } = read(`[calculate(x=${sum})]`, { dialect: 'pythonic', tools: [tool('calculate', { x: 'number' })] })
     expect(calls).toEqual([{ name: 'calculate', arguments: { x: value } }])
   })
 
-  it('a sum that was calculated is noted', () => {
+  it('a calculated sum is reported as a repair', () => {
     const { repairs } = read('[get_weather(city="Oslo", days=2*3)]', { dialect: 'pythonic' })
     expect(repairs).toEqual(['arithmetic calculated: 2*3'])
   })
@@ -64,7 +64,7 @@ describe('python calls as models write them', () => {
     ['oneOf beside a type', { type: 'number', oneOf: [{ minimum: 0 }] }],
     ['an enum', { enum: ['12/25', '1/1'] }],
     ['untyped', { description: 'A day.' }],
-  ])('what may be a date is never calculated: %s', (_, schema) => {
+  ])('never calculates a value that may be a date: %s', (_, schema) => {
     const book: ToolDefinition = {
       type: 'function',
       function: { name: 'book', description: 'Books.', parameters: { type: 'object', properties: { when: schema } } },
@@ -85,25 +85,25 @@ describe('python calls as models write them', () => {
     ['a variable’s item', "[get_weather(city=data['city'])]"],
     ['an undeclared argument without quotes', '[ping(x=y)]'],
     ['arguments by position', "[get_weather('Oslo', 2)]"],
-    ['an object whose keys are no arguments', "[get_weather({'place': 'Oslo'})]"],
+    ['an object whose keys are not arguments', "[get_weather({'place': 'Oslo'})]"],
     ['ordinary code in a fence', '```python\nimport os\nget_weather(city="Oslo")\n```\n'],
     ['a call and other code in a fence', '```python\nget_weather(city="Oslo")\nprint("done")\n```\n'],
     ['code of another language', '```js\nget_weather({city: "Oslo"})\n```\n'],
-    ['a line that goes on', 'get_weather(city="Oslo"), which I like.'],
-    ['a string that goes on', '\'get_weather(city="Oslo")\' is a call.'],
+    ['a line that continues', 'get_weather(city="Oslo"), which I like.'],
+    ['a string that continues', '\'get_weather(city="Oslo")\' is a call.'],
     ['a name, and other things below it', 'get_weather\nis a tool'],
     ['a list of names', "['get_weather', 'ping']"],
     ['a quoted sentence', '"The weather" is a song.'],
-  ])('Q32 text: %s', (_, text) => {
+  ])('Q32 leaves as text: %s', (_, text) => {
     for (const pieces of cuts(text)) expect(read(pieces, { dialect: 'pythonic' })).toMatchObject({ calls: [], text, rejected: [] })
   })
 
-  it('H15 a line that was cut behind its call may have gone on', () => {
+  it('H15 runs no call in a line that was cut off after it', () => {
     const text = 'get_weather(city="Oslo")'
     expect(read(text, { dialect: 'pythonic', reason: 'length' })).toMatchObject({ calls: [], text })
   })
 
-  it('Q32 a model that is asked for tags writes JSON alone', () => {
+  it('Q32 reads JSON without tags from a model that was asked for tags', () => {
     expect(read(`<|im_start|>\n${json}\n<|im_start|>`, { dialect: 'hermes', tools }).calls).toEqual([oslo])
   })
 })

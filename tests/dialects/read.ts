@@ -1,7 +1,7 @@
 import { createTextToolParser, type EndReason, type TextToolEvent, type TextToolParserOptions } from '../../src/dialects/index.ts'
 import type { ToolDefinition } from '../../src/tools/tool.ts'
 
-/** A tool whose parameters have these JSON types; `string?` is not required. */
+/** A tool whose parameters have these JSON types. `string?` is optional. */
 export function tool(name: string, parameters: Record<string, string> = {}): ToolDefinition {
   const properties = Object.fromEntries(Object.entries(parameters).map(([key, type]) => [key, { type: type.replace('?', '') }]))
   const required = Object.keys(parameters).filter((key) => !parameters[key]?.endsWith('?'))
@@ -20,7 +20,7 @@ export interface Result {
   calls: { name: string; arguments: Record<string, unknown> }[]
   repairs: string[]
   rejected: { raw: string; reason: string }[]
-  /** `text`, `call:name` and `reject`, neighbouring texts as one. */
+  /** `text`, `call:name` and `reject`, with adjacent texts joined. */
   order: string[]
 }
 
@@ -28,7 +28,7 @@ export interface ReadOptions extends TextToolParserOptions {
   reason?: EndReason
 }
 
-/** Reads text, given in pieces or whole. */
+/** Reads text, in pieces or complete. */
 export function read(pieces: string | readonly string[], options: ReadOptions = {}): Result {
   const { reason, ...rest } = options
   const parser = createTextToolParser({ tools, ...rest })
@@ -58,7 +58,7 @@ export function summarize(events: readonly TextToolEvent[]): Result {
   return result
 }
 
-/** Every way to cut a text in two, and its single characters. */
+/** Every way to split a text in two, and into single characters. */
 export function cuts(text: string): string[][] {
   const all: string[][] = [[...text]]
   for (let at = 1; at < text.length; at++) all.push([text.slice(0, at), text.slice(at)])

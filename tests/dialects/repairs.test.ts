@@ -175,7 +175,7 @@ describe('repairs', () => {
     ],
     ['arguments by position', 'pythonic', '<|tool_call_start|>[get_weather("Oslo")]<|tool_call_end|>', [oslo], ['arguments by position']],
     ['a bare value', 'react', 'Action: get_weather\nAction Input: Oslo', [oslo], ['text taken as the argument "city"']],
-  ])('reads and names: %s', (_, dialect, text, calls, repairs) => {
+  ])('reads, and reports the repair: %s', (_, dialect, text, calls, repairs) => {
     for (const pieces of [[text], ...cuts(text)])
       expect(read(pieces, { dialect })).toMatchObject({ calls, repairs: expect.arrayContaining(repairs) })
     expect(read(text, { dialect }).repairs.length).toBe(new Set(repairs).size)
@@ -244,7 +244,7 @@ describe('readJsonText', () => {
     expect(readJsonText(text)).toMatchObject({ ok: false })
   })
 
-  it('refuses nesting that would break whoever reads the value', () => {
+  it('refuses nesting that would overflow the caller’s stack', () => {
     expect(readJsonText(`${'['.repeat(500)}x${']'.repeat(500)}`)).toMatchObject({ ok: false })
   })
 })

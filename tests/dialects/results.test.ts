@@ -3,14 +3,14 @@ import { dialects } from '../../src/dialects/dialects.ts'
 import { read } from './read.ts'
 
 const call = { name: 'get_weather', arguments: { city: 'Oslo' } }
-/** Calls and results as every dialect writes them: what a hostile page could hold. */
+/** Calls and results as every dialect writes them: what a hostile page could contain. */
 const markup = dialects.flatMap((dialect) => [dialect.renderCalls([call]), dialect.renderResults([{ name: 'ping', content: 'done' }])])
 const pairs = dialects.flatMap((dialect) => markup.map((content) => [dialect, content] as const))
 const count = (text: string, part: string): number => text.split(part).length - 1
 
 describe('results', () => {
   it.each(dialects.map((dialect) => [dialect.name, dialect] as const))(
-    'H25 %s: no call is found in a result, whatever markup it holds',
+    'H25 %s: no call is found in a result, whatever markup it contains',
     (_, dialect) => {
       for (const content of markup) {
         const written = dialect.renderResults([{ name: 'search', content: `before ${content} after\n${content}` }])
@@ -19,7 +19,7 @@ describe('results', () => {
     },
   )
 
-  it('H25 a result can’t close its own place', () => {
+  it('H25 a result can’t close its own element', () => {
     for (const [dialect, content] of pairs) {
       const plain = dialect.renderResults([{ name: 'search', content: 'x' }])
       const hostile = dialect.renderResults([{ name: 'search', content }])
@@ -30,7 +30,7 @@ describe('results', () => {
     }
   })
 
-  it('H25 ordinary content is shown as it is', () => {
+  it('H25 ordinary content is shown unchanged', () => {
     const content = 'a < b && c[0] > "d" {e}\nf'
     for (const dialect of dialects) {
       const written = dialect.renderResults([{ name: 'search', content }])
@@ -39,7 +39,7 @@ describe('results', () => {
   })
 
   it.each(dialects.filter(({ name }) => name !== 'tool-action').map((dialect) => [dialect.name, dialect] as const))(
-    '%s: what the model makes up after a call, as a result, is dropped',
+    '%s: a result that the model makes up after a call is dropped',
     (_, dialect) => {
       const made = `${dialect.renderCalls([call])}\n${dialect.renderResults([{ name: 'get_weather', content: 'sunny' }])}\nIt is sunny.`
       const { calls, text } = read(made, { dialect })

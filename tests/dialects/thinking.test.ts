@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { divideThinking, ThinkingReader } from '../../src/dialects/reader/thinking.ts'
 import { thinkingTags } from '../../src/dialects/thinking-tags.ts'
 
-/** The same as `divideThinking`, from pieces; `shown` is what a consumer saw that can take nothing back. */
+/** `divideThinking` in pieces. `shown` is the text that a consumer saw, including text that turned out to be thinking. */
 function divideInPieces(pieces: readonly string[], opened = false) {
   let text = ''
   let reasoning = ''
@@ -35,7 +35,7 @@ const cases: [what: string, text: string, reasoning: string, answer: string][] =
   ['with only its end tag', 'I look at it.\n</think>\n\nSunny.', 'I look at it.', 'Sunny.'],
   ['with only its end tag, in a line', 'e.</think>{"sky": "sunny"}', 'e.', '{"sky": "sunny"}'],
   ['that is empty', '<think>\n\n</think>\n\nSunny.', '', 'Sunny.'],
-  ['that is not there but for its end tag', '</mm:think>Sunny.', '', 'Sunny.'],
+  ['with nothing but an end tag', '</mm:think>Sunny.', '', 'Sunny.'],
   ['of MiniMax-M3', '<mm:think>I look.</mm:think>Sunny.', 'I look.', 'Sunny.'],
   ['of Gemma 4', '<|channel>thought\nI look.<channel|>Sunny.', 'I look.', 'Sunny.'],
   ['of Magistral', '[THINK]I look.[/THINK]Sunny.', 'I look.', 'Sunny.'],
@@ -46,7 +46,7 @@ const cases: [what: string, text: string, reasoning: string, answer: string][] =
   ['with an open fence', '<think>```\ncode</think>Sunny. `x`', '```\ncode', 'Sunny. `x`'],
 ]
 
-/** Texts without thinking in them. */
+/** Texts without thinking. */
 const answers = [
   'Sunny.',
   '  \n Sunny.  \n',
@@ -65,36 +65,36 @@ const answers = [
 ]
 
 describe('thinking in tags', () => {
-  it.for(cases)('F13 %s is divided from the answer', ([, text, reasoning, answer]) => {
+  it.for(cases)('F13 separates %s from the answer', ([, text, reasoning, answer]) => {
     const divided = divideThinking(text, false, false)
     expect(divided).toMatchObject({ reasoning, text: answer })
     expect(divided.prefix + divided.text).toBe(text)
   })
 
-  it.for(answers)('F13 %j is an answer as it stands', (text) => {
+  it.for(answers)('F13 leaves %j as an answer', (text) => {
     expect(divideThinking(text, false, false)).toEqual({ prefix: '', reasoning: '', text })
     expect(divideInPieces([...text]).shown).toBe(text)
   })
 
-  it.for(thinkingTags)('F13 %s … %s is found in pieces of one character, with and without its start tag', ([open, close]) => {
+  it.for(thinkingTags)('F13 finds %s … %s in pieces of one character, with and without the start tag', ([open, close]) => {
     const whole = divideInPieces([...`${open}I look.${close}Sunny.`])
     expect(whole).toMatchObject({ reasoning: 'I look.', text: 'Sunny.', shown: 'Sunny.' })
     expect(divideInPieces([...`I look.${close}Sunny.`])).toMatchObject({ reasoning: 'I look.', text: 'Sunny.' })
     expect(divideInPieces([...`I look.${close}Sunny.`], true)).toMatchObject({ reasoning: 'I look.', text: 'Sunny.', shown: 'Sunny.' })
   })
 
-  it('F13 where the prompt opened it, all is thinking up to the first end tag, and nothing of it is shown as text', () => {
+  it('F13 treats everything up to the first end tag as thinking if the prompt opened it, and shows none of it as text', () => {
     const divided = divideInPieces([...'I look.\n```\n<think> here\n</think>\nSunny. </think>'], true)
     expect(divided).toMatchObject({ reasoning: 'I look.\n```\n<think> here', text: 'Sunny. </think>', shown: 'Sunny. </think>' })
   })
 
-  it('F13 where the prompt should have opened it, a text that ends without a tag is the answer; a cut one is thinking', () => {
+  it('F13 if the prompt should have opened it, a text without a tag is the answer; if it was cut off, it is thinking', () => {
     expect(divideThinking('\nSunny.', true, false)).toEqual({ prefix: '', reasoning: '', text: '\nSunny.' })
     expect(divideThinking('\nI look at', true, true)).toEqual({ prefix: '\nI look at', reasoning: 'I look at', text: '' })
     expect(divideInPieces(['Sunny.'], true).isUnproven).toBe(true)
   })
 
-  it('F13 is the same however the text is cut, and loses nothing', () => {
+  it('F13 gives the same result however the text is split, and loses nothing', () => {
     const piece = fc.constantFrom(
       '<think>',
       '</think>',

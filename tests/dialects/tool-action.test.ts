@@ -23,7 +23,7 @@ describe('tool-action', () => {
     expect(read(text).calls).toEqual([{ name, arguments: args }])
   })
 
-  it('S1-3 a parameter named like a part of every object is data', () => {
+  it('S1-3 a parameter named like a field of every object is data', () => {
     const [call] = read('<tool_action name="f"><__proto__ value="1" /><hasOwnProperty value="2" /></tool_action>').calls
     expect(Object.entries(call?.arguments ?? {})).toEqual([
       ['__proto__', '1'],
@@ -37,7 +37,7 @@ describe('tool-action', () => {
     '<tool_action name="f"><q value="1" /></tool_action',
     '<tool_action name="f"><q value="1" /></tool_actions>',
     '<tool_action name="f"><q value="</tool_action>',
-  ])('S1-4 S1-9 S1-11 without its whole closing tag it is text: %s', (text) => {
+  ])('S1-4 S1-9 S1-11 a tag without its whole closing tag is text: %s', (text) => {
     expect(read(`Well, ${text}`)).toMatchObject({ calls: [], text: `Well, ${text}` })
   })
 
@@ -45,11 +45,11 @@ describe('tool-action', () => {
     '<tool_action name="vector-search"><query value="读取文件" /><limit value="5" /></tool_action>',
     '<tool_action\n  name="vector-search"\n>\n\t<query   value="读取文件"/>\r\n  <limit value = "5" />\n</tool_action >',
     "<tool_action name='vector-search'><query value='读取文件' /><limit value='5' /></tool_action>",
-  ])('S1-5 values are strings, blanks don’t matter: %j', (text) => {
+  ])('S1-5 reads values as strings and ignores blanks: %j', (text) => {
     expect(read(text)).toMatchObject({ calls: [{ name: 'vector-search', arguments: { query: '读取文件', limit: '5' } }], text: '' })
   })
 
-  it('S1-5 with a declared schema a value is read by it', () => {
+  it('S1-5 a declared schema determines how a value is read', () => {
     const tools = [tool('vector-search', { query: 'string', limit: 'integer' })]
     const text = '<tool_action name="vector-search"><query value="7" /><limit value="5" /></tool_action>'
     expect(readWith(text, { dialect: 'tool-action', tools }).calls).toEqual([
@@ -57,7 +57,7 @@ describe('tool-action', () => {
     ])
   })
 
-  it('S1-7 several tags come out in order, with the text between them', () => {
+  it('S1-7 several tags are reported in order, with the text between them', () => {
     const text = 'First <tool_action name="one"><a value="1"/></tool_action> then <tool_action name="two"></tool_action> end.'
     const { calls, order, text: out } = read(text)
     expect(calls.map(({ name }) => name)).toEqual(['one', 'two'])
@@ -65,7 +65,7 @@ describe('tool-action', () => {
     expect(out).toBe('First  then  end.')
   })
 
-  it('S1-8 a tag that can’t be read leaves its neighbours intact', () => {
+  it('S1-8 a tag that can’t be read leaves its neighbors intact', () => {
     const text =
       '<tool_action name="one"></tool_action><tool_action name="two"><oops<</tool_action><tool_action name="three"></tool_action>'
     expect(read(text)).toMatchObject({
@@ -74,7 +74,7 @@ describe('tool-action', () => {
     })
   })
 
-  it('S1-10 an unclosed tag waits, and is a call once', () => {
+  it('S1-10 an unclosed tag waits, and becomes one call', () => {
     const parser = createTextToolParser({ dialect: 'tool-action' })
     expect(parser.push('Yes. <tool_action name="f"><q value="a b')).toEqual([{ type: 'text', text: 'Yes. ' }])
     expect(parser.push('c" />')).toEqual([])
@@ -92,7 +92,7 @@ describe('tool-action', () => {
     }
   })
 
-  it('S1-13 S1-14 text outside comes out, a tag’s content never', () => {
+  it('S1-13 S1-14 text outside is passed on, a tag’s content never', () => {
     const text = 'a <b>bold</b> <tool_action name="f"><q value="secret" /></tool_action> 1 < 2 &amp; done'
     for (const pieces of cuts(text)) {
       const parser = createTextToolParser({ dialect: 'tool-action' })
@@ -103,7 +103,7 @@ describe('tool-action', () => {
     }
   })
 
-  it('S1-15a S1-15b S1-15c the pieces that join to a doubled quote', () => {
+  it('S1-15a S1-15b S1-15c pieces that join to a doubled quote are read', () => {
     const parser = createTextToolParser({ dialect: 'tool-action' })
     expect(parser.push('思考: 我需要搜索...<tool_action name="')).toEqual([{ type: 'text', text: '思考: 我需要搜索...' }])
     expect(parser.push('vector-search"><query value="test"')).toEqual([])
@@ -113,7 +113,7 @@ describe('tool-action', () => {
     ])
   })
 
-  it('S1-16 a piece without a tag comes out at once; only a true prefix is held', () => {
+  it('S1-16 a piece without a tag is passed on at once; only a real prefix is held back', () => {
     const parser = createTextToolParser({ dialect: 'tool-action' })
     const text = (piece: string): string => summarize(parser.push(piece)).text
     expect(text('你好，')).toBe('你好，')
@@ -149,7 +149,7 @@ describe('tool-action', () => {
     '<tool_action name="   "></tool_action>',
     '</tool_action>',
     '<tool_action name="f" <q value="1" /></tool_action>',
-  ])('S1-13 what only looks like a tag is text: %s', (text) => {
+  ])('S1-13 text that only resembles a tag stays text: %s', (text) => {
     for (const pieces of cuts(text)) expect(read(pieces)).toMatchObject({ calls: [], text })
   })
 
@@ -171,20 +171,20 @@ describe('tool-action', () => {
       for (const pieces of cuts(text)) expect(read(pieces)).toMatchObject({ calls: [], text })
     })
 
-    it('after the fence it is a call again', () => {
+    it('is a call again after the fence', () => {
       expect(read(`\`\`\`\nx\n\`\`\`\n${tag}`).calls).toHaveLength(1)
       expect(read(`Three \`\`\` in a line open no fence.\n${tag}`).calls).toHaveLength(1)
       expect(read(`<think>hm</think>${tag}`).calls).toHaveLength(1)
     })
 
-    it('fencedTags: run makes it a call', () => {
+    it('is a call with fencedTags: run', () => {
       expect(readWith(`\`\`\`xml\n${tag}\n\`\`\``, { dialect: 'tool-action', fencedTags: 'run' }).calls).toHaveLength(1)
     })
   })
 })
 
 describe('generateToolPrompt', () => {
-  it('S1-34 takes tools as well as their definitions, and so does the parser', () => {
+  it('S1-34 accepts tools as well as their definitions, and so does the parser', () => {
     class Greet extends BaseTool<{ name: string }> {
       readonly name = 'greet'
       readonly description = 'Greets somebody.'
@@ -221,7 +221,7 @@ describe('generateToolPrompt', () => {
     },
   }
 
-  it('S1-34 S1-35 holds names, descriptions, and each parameter’s type and whether it is required', () => {
+  it('S1-34 S1-35 contains names, descriptions, and each parameter’s type and whether it is required', () => {
     const prompt = generateToolPrompt([definition, tool('ping')])
     expect(prompt).toContain('vector-search')
     expect(prompt).toContain('Searches documents.')
@@ -230,7 +230,7 @@ describe('generateToolPrompt', () => {
     expect(prompt).toContain('ping')
   })
 
-  it('S1-36 holds an example that the parser reads, and no code fence', () => {
+  it('S1-36 contains an example that the parser reads, and no code fence', () => {
     const prompt = generateToolPrompt([definition])
     expect(prompt).not.toContain('```')
     const { calls } = readWith(prompt, { dialect: 'tool-action', tools: [definition] })
@@ -238,7 +238,7 @@ describe('generateToolPrompt', () => {
     expect(Object.keys(calls[0]?.arguments ?? {})).toEqual(['query'])
   })
 
-  it('S1-37 says that there is none when there is none', () => {
+  it('S1-37 says so if there are no tools', () => {
     const prompt = generateToolPrompt([])
     expect(prompt).toContain('No tool is available.')
     expect(prompt).not.toContain('<tool_action')

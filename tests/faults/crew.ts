@@ -6,7 +6,7 @@ import type { Done, Order, WorkerOptions } from './worker.ts'
 const program = fileURLToPath(new URL('worker.ts', import.meta.url))
 const wrongClock = fileURLToPath(new URL('wrong-clock.ts', import.meta.url))
 
-/** An order was not carried out. */
+/** An order was not executed. */
 export class OrderFailed extends Error {
   /** `gone`: the worker has died. */
   readonly code: string
@@ -21,7 +21,7 @@ export class OrderFailed extends Error {
 export class Worker {
   readonly pid: number
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
-  /** It is stopped, or is to end: it takes no more orders. */
+  /** Whether it is stopped or ending, so that it accepts no more orders. */
   isLeaving = false
   readonly #child: ChildProcess
   readonly #orders = new Map<number, PromiseWithResolvers<Done>>()
@@ -46,7 +46,7 @@ export class Worker {
     child.stderr?.setEncoding('utf8').on('data', (text: string) => log(`${this.pid} stderr ${text.trimEnd()}`))
   }
 
-  /** Resolves when it takes orders. `clockMs`: how far its clock is off. */
+  /** Resolves when it accepts orders. `clockMs`: how far its clock is off. */
   static async start(options: WorkerOptions, { clockMs = 0, log }: { clockMs?: number; log(line: string): void }): Promise<Worker> {
     const execArgv = clockMs === 0 ? [] : ['--require', wrongClock]
     const child = fork(program, [JSON.stringify(options)], {

@@ -30,13 +30,13 @@ export class DatabaseProxy implements AsyncDisposable {
     for (const socket of this.#sockets) socket.resetAndDestroy()
   }
 
-  /** Nothing goes through from now on, and nobody is told. */
+  /** Lets nothing through from now on, without closing connections. */
   stall(): void {
     this.#isStalled = true
     for (const socket of this.#sockets) socket.pause()
   }
 
-  /** Works again; what was stalled is reset. */
+  /** Works again. Stalled connections are reset. */
   heal(): void {
     this.#isStalled = false
     this.cut()
@@ -58,7 +58,7 @@ export class DatabaseProxy implements AsyncDisposable {
       from.on('data', (data) => void (this.#isStalled || to.write(data)))
       from.on('close', () => {
         this.#sockets.delete(from)
-        // A stalled network tells nobody.
+        // A stalled network reports nothing.
         if (!this.#isStalled) to.destroy()
       })
       if (this.#isStalled) from.pause()

@@ -4,7 +4,7 @@ import type { FaultName } from './faults.ts'
 import { canMount, inFolder, inPostgres, type Place } from './place.ts'
 import { play } from './scenario.ts'
 
-// By hand, for hours: npm run test:faults
+// Manually, for hours: npm run test:faults
 const { TOOLLOOP_TEST_SEED: asked = '1' } = process.env
 const seed = asked === 'random' ? Math.floor(Math.random() * 1e9) : Number(asked)
 
@@ -22,7 +22,7 @@ async function expectToHold(faults: readonly FaultName[], open: () => Place): Pr
 
 if (!canMount()) console.warn('SKIPPED: full disks, because none can be mounted here (only root may)')
 
-// What is tried twice could hold by chance.
+// A retry could pass by chance.
 describe.concurrent('the ten invariants of runs hold', { retry: 0, timeout: 240_000 }, () => {
   it('in SQLite, under kills', () =>
     expectToHold(
@@ -30,10 +30,10 @@ describe.concurrent('the ten invariants of runs hold', { retry: 0, timeout: 240_
       () => inFolder(),
     ))
 
-  it('in SQLite, with processes that stop, are deployed, and take everything up', () =>
+  it('in SQLite, with processes that stop, are deployed, and resume everything', () =>
     expectToHold(['deploy', 'stop', 'owners', 'deploy', 'kill', 'deploy'], () => inFolder()))
 
-  it.runIf(canMount())('in SQLite, on a disk that is full now and then', () => expectToHold(['disk', 'kill', 'disk'], () => inFolder(32)))
+  it.runIf(canMount())('in SQLite, on a disk that is sometimes full', () => expectToHold(['disk', 'kill', 'disk'], () => inFolder(32)))
 
   it('in SQLite, with clocks that are off by weeks', () => expectToHold(['clock', 'kill', 'clock'], () => inFolder()))
 
@@ -47,7 +47,7 @@ describe.concurrent('the ten invariants of runs hold', { retry: 0, timeout: 240_
     await expectToHold(['cut', 'kill', 'restart', 'deploy', 'crash'], () => inPostgres(postgres))
   })
 
-  it.runIf(hasPostgres)('in PostgreSQL, with a process that loses its runs without noticing, or stands still', async () => {
+  it.runIf(hasPostgres)('in PostgreSQL, with a process that loses its runs without noticing, or is paused', async () => {
     await using postgres = await startPostgres()
     await expectToHold(['partition', 'stop', 'kill'], () => inPostgres(postgres))
   })

@@ -7,7 +7,7 @@ type Fault = (stage: Stage, held: Held) => Promise<void>
 
 const dayMs = 86_400_000
 
-/** What happens to the process that has just told the ledger something, while it waits for the answer. */
+/** A fault of the process that has just reported to the ledger and waits for the answer. */
 const onWorker =
   (fault: (stage: Stage, found: NonNullable<ReturnType<Stage['workerOf']>>, held: Held) => Promise<void>): Fault =>
   async (stage, held) => {
@@ -15,9 +15,9 @@ const onWorker =
     if (found !== undefined) await fault(stage, found, held)
   }
 
-/** Each resolves when there are as many workers as before; the faults may go on. */
+/** Each fault resolves when there are as many workers as before. It may have effects afterwards. */
 export const faults = {
-  /** `kill -9`, during a call or soon after it; another takes its place. */
+  /** `kill -9` during a call or soon after it. Another process replaces it. */
   kill: onWorker(async (stage, { worker }, held) => {
     if (stage.random.chance(0.5)) {
       held.answer()
@@ -26,7 +26,7 @@ export const faults = {
     await worker.kill()
     await stage.addWorker()
   }),
-  /** The process stands still for longer than its lease, and wakes up. */
+  /** The process is paused for longer than its lease, and continues. */
   stop: onWorker(async (_stage, { worker }, held) => {
     worker.isLeaving = true
     worker.signal('SIGSTOP')
@@ -35,13 +35,13 @@ export const faults = {
     worker.signal('SIGCONT')
     worker.isLeaving = false
   }),
-  /** A rolling deploy: a new process starts, the old one drains and lets go. */
+  /** A rolling deploy: a new process starts; the old one drains and releases its runs. */
   deploy: onWorker(async (stage, { worker }, held) => {
     const ended = stage.deploy(worker)
     held.answer()
     await Promise.all([ended, stage.addWorker()])
   }),
-  /** A process with a clock that is 40 days off, one way or the other, works beside the others for a while. */
+  /** A process whose clock is 40 days off, in either direction, works beside the others for a while. */
   clock: async (stage, held) => {
     const worker = await stage.addWorker({ clockMs: (stage.random.chance(0.5) ? 40 : -40) * dayMs })
     held.answer()
@@ -49,16 +49,16 @@ export const faults = {
     await pause(2_000)
     await stage.deploy(worker)
   },
-  /** A process more, and each takes up what it finds; then one of them is let go. */
+  /** One more process; each resumes what it finds. Then one of them is ended. */
   owners: onWorker(async (stage, { worker }, held) => {
     held.answer()
     await stage.addWorker()
     stage.recoverAll()
     await stage.deploy(worker)
   }),
-  /** All connections of a process are reset. */
+  /** Resets all connections of a process. */
   cut: onWorker(async (_stage, { proxy }) => proxy?.cut()),
-  /** A process loses its database for longer than others wait until they take its runs over, and does not notice. */
+  /** A process loses its database for longer than others wait before they take over its runs, and does not notice. */
   partition: onWorker(async (_stage, { proxy }, held) => {
     proxy?.stall()
     held.answer()

@@ -4,7 +4,7 @@ import type { Entry, Told } from './ledger.ts'
 import { inFolder } from './place.ts'
 import { play } from './scenario.ts'
 
-it('a scenario with a kill is played, and holds', async () => {
+it('a scenario with a kill holds', async () => {
   await using place = inFolder()
   const { violations, log, done } = await play({ seed: 1, faults: ['kill'] }, place)
   expect(violations, log.join('\n')).toEqual([])
@@ -17,7 +17,7 @@ const call = (tool: string, turn: number, more: object = {}): Told => ({
   ...more,
 })
 
-/** All went well. */
+/** A scenario without violations. */
 const told = [model(0), call('refund', 0), model(1), call('ship', 1), model(2)]
 const messages = ['user run-1 | refund ship', 'assistant ', 'tool refund done', 'assistant ', 'tool ship done', 'assistant done run-1']
 const last = {
@@ -46,7 +46,7 @@ function evidence(changes: Partial<Omit<Evidence, 'entries'>> & { told?: Told[] 
 }
 
 describe('an invariant is violated by', () => {
-  it('nothing where all went well', () => {
+  it('nothing if all went well', () => {
     expect(violationsIn(evidence())).toEqual([])
   })
 
@@ -71,12 +71,12 @@ describe('an invariant is violated by', () => {
     expect(new Set(violated)).toContain(String(number))
   })
 
-  it('nothing where a process that stood still comes late with its call', () => {
+  it('nothing if a paused process makes its call late', () => {
     const late = [model(0), model(1, 2), call('refund', 0), model(2, 2)]
     expect(violationsIn(evidence({ told: late })).filter((text) => text.startsWith('4.'))).toEqual([])
   })
 
-  it('all ten are tried', () => {
+  it('all ten are tested', () => {
     expect(Object.keys(invariants)).toHaveLength(10)
   })
 })

@@ -1,26 +1,26 @@
 import type { Entry } from './ledger.ts'
 import type { Done, RunSpec } from './worker.ts'
 
-/** What is known of a scenario at its end. */
+/** The facts about a scenario at its end. */
 export interface Evidence {
   specs: RunSpec[]
-  /** The ledger: what models were asked and tools did. */
+  /** The ledger: what models were asked and what tools did. */
   entries: readonly Entry[]
-  /** What waited for a decision, by run and call. */
+  /** Calls that waited for a decision, by run and call. */
   asked: Map<string, { runId: string; tool: string; approved: boolean }>
   verdictOf(runId: string): boolean
-  /** What customers were told of the end of a run. */
+  /** The end of each run, as customers were told. */
   ends: Map<string, string[]>
   /** Each run as it is recorded at the end. */
   last: Map<string, Done>
   sessions: Map<string, string[]>
-  /** What was seen to go wrong on the way. */
+  /** Problems that were seen during the scenario. */
   seen: string[]
 }
 
 type Call = Extract<Entry, { kind: 'call' }>
 
-/** The promises, each with what is against it. */
+/** The invariants. Each returns its violations. */
 export const invariants: Readonly<Record<string, (evidence: Evidence) => string[]>> = {
   '1. no unsafe call is made twice': ({ entries }) => {
     const unsafe = callsIn(entries).filter(({ tool }) => ['notify', 'ship', 'charge'].includes(tool))
@@ -45,7 +45,7 @@ export const invariants: Readonly<Record<string, (evidence: Evidence) => string[
           if (call.run === entry.run && call.turn < entry.turn) given.set(call.key, call)
         return []
       }
-      // A process that stood still since before may come late, with a call that it began then.
+      // A process that was paused in a call may make it late.
       const isLate = entries.some(
         (e) => e.kind === 'model' && e.run === entry.run && e.pid === entry.pid && e.n < (given.get(entry.key)?.n ?? 0),
       )
@@ -100,7 +100,7 @@ function callsIn(entries: readonly Entry[]): Call[] {
   return entries.filter((entry) => entry.kind === 'call')
 }
 
-/** The messages of a session, those of each run by themselves. */
+/** The messages of a session, split by run. */
 function runsIn(messages: readonly string[]): string[][] {
   const runs: string[][] = []
   for (const message of messages) {

@@ -3,9 +3,9 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-/** What a worker tells the ledger. */
+/** What a worker reports to the ledger. */
 export type Told =
-  /** The model of a run, or of an agent inside one of its calls (`<run>/<place>`), is asked: `turn` counts from 0. */
+  /** The model of a run, or of an agent inside one of its calls (`<run>/<place>`), is asked. `turn` counts from 0. */
   | { kind: 'model'; run: string; turn: number; pid: number }
   /** A tool is executed. `place` names the call within its run; `shop` comes from the context, `shopStored` from the metadata. */
   | { kind: 'call'; run: string; turn: number; place: string; tool: string; key: string; shop: string; shopStored: string; pid: number }
@@ -15,19 +15,19 @@ export type Told =
 /** An entry in the ledger. */
 export type Entry = Told & { n: number }
 
-/** An entry whose answer is held back. */
+/** An entry whose answer is delayed. */
 export interface Held {
   entry: Entry
   answer(): void
 }
 
-/** The truth about what happened: an HTTP server outside of the workers, to which tools and models report before they do anything. */
+/** The truth about what happened: an HTTP server outside the workers. Tools and models report to it before they act. */
 export class Ledger implements AsyncDisposable {
   readonly entries: Entry[] = []
   readonly #server = createServer()
   #hold: { from: number; kind: Told['kind']; held(held: Held): void } | undefined
   readonly #answers = new Set<() => void>()
-  /** Keys of calls that were found not to have taken effect: only the process that was told so may make the call. */
+  /** The keys of calls that did not take effect. Only the process that was told so may make the call. */
   readonly #reserved = new Map<string, number>()
 
   static async open(): Promise<Ledger> {
@@ -42,7 +42,7 @@ export class Ledger implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** Holds back the answer to the first entry of a kind behind so many others. One at a time. */
+  /** Delays the answer to the first entry of a kind after `others` more. One at a time. */
   hold(others: number, kind: Told['kind']): Promise<Held> {
     const { promise, resolve } = Promise.withResolvers<Held>()
     this.#hold = { from: this.entries.length + others, kind, held: resolve }

@@ -1,6 +1,6 @@
 /**
- * The long form of the fault harness: scenario after scenario, each with its seed.
- * `npm run test:faults -- [--store sqlite|dbos] [--faults kill,cut] [--seed 17] [--scenarios 100] [--times 1] [--log]`
+ * The long form of the fault harness: one scenario after another, each with its seed. `npm run test:faults -- [--store sqlite|dbos]
+ * [--faults kill,cut] [--seed 17] [--scenarios 100] [--times 1] [--log]`
  */
 import { parseArgs } from 'node:util'
 import { hasPostgres, startPostgres } from '../postgres.ts'

@@ -6,14 +6,14 @@ import type { Postgres } from '../postgres.ts'
 import { DatabaseProxy } from './database-proxy.ts'
 import type { Store } from './stores.ts'
 
-/** Where the workers of a scenario keep their runs, and how that can be broken. */
+/** Where the workers of a scenario store their runs, and how that can be broken. */
 export interface Place extends AsyncDisposable {
-  /** For a new worker, with its own way to the database. */
+  /** The store for a new worker, with its own path to the database. */
   store(): Promise<{ store: Store; proxy?: DatabaseProxy }>
   postgres?: Postgres
-  /** Fills the disk; the function returned frees it. */
+  /** Fills the disk. Returns a function that frees it. */
   fillDisk?(): () => void
-  /** Names of what is left of processes when all have ended. */
+  /** The names of what processes left behind when all have ended. */
   leftovers(): string[]
 }
 
@@ -37,7 +37,7 @@ export function inPostgres(postgres: Postgres): Place {
   }
 }
 
-/** `diskMB`: on a disk of its own of that size. Needs root. */
+/** `diskMB`: on a separate disk of this size. Needs root. */
 export function inFolder(diskMB?: number): Place {
   const folder = mkdtempSync(join(tmpdir(), 'toolloop-faults-'))
   if (diskMB !== undefined) execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMB}m`, 'tmpfs', folder], { stdio: 'pipe' })
@@ -53,7 +53,7 @@ export function inFolder(diskMB?: number): Place {
   }
 }
 
-/** Whether a folder can be put on a small disk here. */
+/** Whether a folder can be mounted on a small disk here. */
 export function canMount(): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false
   try {

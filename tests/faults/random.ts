@@ -1,6 +1,6 @@
-/** Draws that are the same for the same seed. */
+/** A generator that draws the same values for the same seed. */
 export interface Random {
-  /** An integer, at least 0 and less than `count`. */
+  /** An integer ≥ 0 and less than `count`. */
   below(count: number): number
   chance(share: number): boolean
   pick<T>(values: readonly T[]): T

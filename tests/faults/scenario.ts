@@ -10,25 +10,25 @@ import type { Done, RunSpec } from './worker.ts'
 
 export interface Scenario {
   seed: number
-  /** One after the other. */
+  /** In this order. */
   faults: readonly FaultName[]
 }
 
 export interface Report {
   violations: string[]
-  /** What the workers logged. */
+  /** The workers' log. */
   log: string[]
   done: { faults: number; runs: number; entries: number }
 }
 
-/** Customers at once. */
+/** Concurrent customers. */
 const customers = 6
 /** How long everything may take to end after the last fault, in milliseconds. */
 const endsWithinMs = 60_000
-/** How long a worker may take to end by itself once it has been told to, besides its draining. */
+/** How long a worker may take to end after it was told to, in addition to draining, in milliseconds. */
 const closesWithinMs = 15_000
 const retryMs = 50
-/** What a customer asks again for, at another worker. */
+/** Errors after which a customer asks another worker again. */
 const passing = new Set([
   'gone',
   'journal_failed',
@@ -40,7 +40,7 @@ const passing = new Set([
   'aborted',
 ])
 
-/** The stage of a scenario: workers, customers who have runs carried out by them, and what is known of it from outside. */
+/** The stage of a scenario: workers, customers who have runs executed by them, and what is known from outside. */
 export class Stage {
   readonly random: Random
   readonly place: Place
@@ -82,12 +82,12 @@ export class Stage {
     return worker
   }
 
-  /** The worker that has told the ledger something, if it can be broken. */
+  /** The worker that has just reported to the ledger, if it can be broken. */
   workerOf(pid: number): { worker: Worker; proxy?: DatabaseProxy } | undefined {
     return this.#workers.find(({ worker }) => worker.pid === pid && !worker.isLeaving)
   }
 
-  /** Ends a worker as a deploy does. It has to end by itself. */
+  /** Ends a worker as a deploy does. It must end by itself. */
   deploy(worker: Worker): Promise<void> {
     worker.isLeaving = true
     worker.signal('SIGTERM')
@@ -100,7 +100,7 @@ export class Stage {
     return ending
   }
 
-  /** Has runs carried out, one after the other for each customer, until `isOver`. Resolves when they have ended. */
+  /** Has runs executed, one after another for each customer, until `isOver`. Resolves when they have ended. */
   async serveUntil(isOver: () => boolean): Promise<void> {
     const { specs } = this.evidence
     const serve = async () => {
@@ -113,13 +113,13 @@ export class Stage {
     await Promise.all(Array.from({ length: customers }, serve))
   }
 
-  /** Every worker takes up what it finds. Those that are waited for have not ended yet. */
+  /** Every worker resumes what it finds. Runs that are waited for have not ended yet. */
   recoverAll(): void {
     for (const { worker } of this.#workers)
       if (!worker.isLeaving) worker.ask({ do: 'recover' }).catch((error) => this.#noteFailure('recover', error))
   }
 
-  /** The customers give up. What goes on is in the log then. */
+  /** The customers give up. The log then has what is still in progress. */
   async giveUp(): Promise<void> {
     this.#isOver = true
     for (const { worker } of this.#workers) {
@@ -129,7 +129,7 @@ export class Stage {
     }
   }
 
-  /** What there is at the end, as a worker that lives sees it; then all workers end. */
+  /** Collects the final state as a living worker sees it. Then all workers end. */
   async close(): Promise<void> {
     const { specs, last, sessions } = this.evidence
     const worker = await this.#anyWorker()
@@ -153,7 +153,7 @@ export class Stage {
     }
   }
 
-  /** A customer: asks for the run until it has ended. One who has left asks once; from then on it is only looked at. */
+  /** A customer who asks for the run until it has ended. A customer who has left asks once; after that, the run is only observed. */
   async #serve(spec: RunSpec): Promise<void> {
     const { runId } = spec
     const hasLeft = this.random.chance(0.4)
@@ -191,7 +191,7 @@ export class Stage {
       if (confirmedBefore.has(item)) seen.push(`${item} is asked again`)
     }
     for (const { toolCallId, tool } of pending) asked.set(`${runId} ${toolCallId}`, { runId, tool, approved: verdictOf(runId) })
-    // Some think it over.
+    // Some take time to decide.
     if (this.random.chance(0.3)) await pause(this.random.below(1_500))
     const decisions = pending.map((item) => ({ ...item, approved: verdictOf(runId) }))
     if (decisions.length === 0) return
@@ -200,7 +200,7 @@ export class Stage {
       for (const { toolCallId } of pending) this.#confirmed.add(`${runId} ${toolCallId}`)
       if (done.stopReason !== undefined && done.stopReason !== 'paused') this.#noteEnd(runId, done)
     } catch (error) {
-      // Another worker has been told the same, or an answer was lost.
+      // Another worker was told the same, or an answer was lost.
       if (!(error instanceof OrderFailed) || error.code !== 'decision_refused') throw error
     }
   }
@@ -217,7 +217,7 @@ export class Stage {
   }
 }
 
-/** What is decided on everything that a run asks. */
+/** The decision on everything that a run asks. */
 function verdictOf(runId: string): boolean {
   return Number(runId.split('-').at(-1)) % 3 !== 0
 }
@@ -242,7 +242,7 @@ function specOf(at: number, random: Random): RunSpec {
   return { runId: `run-${at}`, session: `session-${random.below(customers)}`, shop: `shop-${at}`, plan }
 }
 
-/** Plays a scenario. What is against an invariant is in the report. */
+/** Plays a scenario. The report contains violations of invariants. */
 export async function play({ seed, faults: names }: Scenario, place: Place): Promise<Report> {
   const random = randomOf(seed)
   await using ledger = await Ledger.open()

@@ -5,12 +5,12 @@ import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { postgresSessions } from '../../src/sessions/postgres/index.ts'
 import { sqliteSessions } from '../../src/sessions/sqlite/index.ts'
 
-/** Where workers keep their runs and conversations. */
+/** Where workers store their runs and sessions. */
 export type Store = { kind: 'sqlite'; folder: string } | { kind: 'dbos'; url: string; schema: string }
 
-/** What a clock that is off by weeks would end: conversations nobody continues, and runs nobody decides on. */
+/** When abandoned sessions and undecided runs expire. A clock that is off by weeks would end them. */
 export const expireAfterMs: number = 7 * 86_400_000
-/** How long a process that gives no sign of life keeps its sessions, in milliseconds. */
+/** How long a process without a sign of life keeps its sessions, in milliseconds. */
 export const leaseMs: number = 600
 
 export async function openStores(store: Store, logger: Logger): Promise<{ journal: Journal; sessions: Sessions; end(): Promise<void> }> {
@@ -25,7 +25,7 @@ export async function openStores(store: Store, logger: Logger): Promise<{ journa
   }
   const { url, schema } = store
   const pool = new pg.Pool({ connectionString: url, max: 5 })
-  // A connection that nobody uses may be lost.
+  // An idle connection may be lost.
   pool.on('error', () => {})
   const journal = dbosJournal({ url, schema, takeOverEveryMs: 300, outageMs: 5_000, logger })
   const sessions = postgresSessions({ pool, schema: `${schema}_sessions`, leaseMs, expireAfterMs })

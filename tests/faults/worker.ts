@@ -1,6 +1,6 @@
 /**
- * A backend of shops: a runner with a journal, sessions, a typed context and `restore`, in a process that the harness breaks. It does what it is
- * told over IPC, and closes on SIGTERM. `node worker.ts <options as JSON>`
+ * A backend of shops: a runner with a journal, sessions, a typed context and `restore`, in a process that the harness breaks. It follows
+ * orders over IPC, and closes on SIGTERM. `node worker.ts <options as JSON>`
  */
 import { createHash } from 'node:crypto'
 import type { StoredResult } from '../../src/agent/durable/index.ts'
@@ -31,7 +31,7 @@ export type Order =
   | { do: 'read'; session: string }
   | { do: 'active' }
 
-/** What came of an order. */
+/** The result of an order. */
 export interface Done {
   stopReason?: string | undefined
   status?: string | undefined
@@ -60,7 +60,7 @@ async function tell(told: object, signal?: AbortSignal): Promise<{ refused?: tru
   return (await response.json()) as { refused?: true; ran?: boolean }
 }
 
-/** Where a call stands. `run` is the run's id; of an agent inside a call, `<run>/<place of the call>`. */
+/** The place of a call. `run` is the run's id or, for an agent inside a call, `<run>/<place of the call>`. */
 interface Place {
   run: string
   turn: number
@@ -118,7 +118,7 @@ const model = scriptedModel(
   { record: false },
 )
 
-/** A failure of the policy would let everything pass if hooks failed open. */
+/** If hooks failed open, a failure of the policy would let everything pass. */
 const policy: Hooks<Shop> = {
   beforeTool: ({ tool, context }) => (context.allow.includes(tool) ? undefined : { refuse: 'not allowed in this shop' }),
 }
@@ -199,10 +199,10 @@ process.once('SIGTERM', async () => {
   isClosing = true
   await runner.close({ drainMs })
   await end()
-  // From here on nothing of ours keeps the process alive.
+  // From here on, nothing of the worker keeps the process alive.
   process.disconnect()
 })
-// The harness is gone.
+// The harness has ended.
 process.on('disconnect', () => {
   if (!isClosing) process.exit(1)
 })

@@ -1,4 +1,4 @@
-/** Puts the clock of this process, and of its threads, off by `CLOCK_OFF_BY_MS`. Loaded with `--require`. */
+/** Shifts the clock of this process, and of its threads, by `CLOCK_OFF_BY_MS`. Loaded with `--require`. */
 import { syncBuiltinESMExports } from 'node:module'
 import threads, { type WorkerOptions } from 'node:worker_threads'
 

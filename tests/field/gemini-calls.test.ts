@@ -18,7 +18,7 @@ function chunksOf(parts: JsonObject[]): JsonObject[] {
   ]
 }
 
-/** The response to these parts: one a chunk, all in one response, and a list of chunks as a gateway may send it. */
+/** The response to these parts: one per chunk, all in one response, and as a list of chunks from a gateway. */
 async function answer(...parts: JsonObject[]): Promise<ModelResponse> {
   const whole = { candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: 'STOP' }] }
   await using server = await startStrictProvider({ script: [{ events: chunksOf(parts) }, { body: whole }] })
@@ -31,7 +31,7 @@ async function answer(...parts: JsonObject[]): Promise<ModelResponse> {
 const callsOf = ({ toolCalls }: ModelResponse) => toolCalls.map(({ id, function: { name, arguments: json } }) => [id, name, json])
 const oslo = { city: 'Oslo' }
 
-describe('arguments of a Gemini call in a part of their own', () => {
+describe('arguments of a Gemini call in a separate part', () => {
   const forms: [name: string, parts: JsonObject[]][] = [
     ['after a name alone', [look({ name: 'look' }), look({ args: oslo })]],
     ['after empty arguments', [look({ name: 'look', args: {} }), look({ args: oslo })]],
@@ -49,13 +49,13 @@ describe('arguments of a Gemini call in a part of their own', () => {
       ],
     ],
   ]
-  it.each(forms)('F11 %s: they are of the one call', async (_name, parts) => {
+  it.each(forms)('F11 %s: belong to one call', async (_name, parts) => {
     const response = await answer(...parts)
     expect(callsOf(response)).toEqual([['', 'look', '{"city":"Oslo"}']])
     expect(response.finishReason).toBe('tool_calls')
   })
 
-  it('F11 belong to the call with their id, else to the last one', async () => {
+  it('F11 belong to the call with their id, or to the last one', async () => {
     const rome = { city: 'Rome' }
     const begun = [look({ id: 'a', name: 'look' }), look({ id: 'b', name: 'look' })]
     const expected = [
@@ -93,7 +93,7 @@ describe('arguments of a Gemini call in a part of their own', () => {
     }
   })
 
-  it('F11 a call that never gets any has none; one that gets two sets fails to parse', async () => {
+  it('F11 a call that never gets arguments has none; two sets of arguments fail to parse', async () => {
     expect(callsOf(await answer(look({ name: 'look' })))).toEqual([['', 'look', '{}']])
     const [[, , json] = []] = callsOf(await answer(look({ name: 'look', args: oslo }), look({ args: { city: 'Rome' } })))
     expect(() => JSON.parse(String(json))).toThrow()
@@ -108,13 +108,13 @@ describe('arguments of a Gemini call in a part of their own', () => {
     expect(tool.calls).toEqual([{ a: 1 }])
   })
 
-  it('F11 a signature on the later part goes back on the call', async () => {
+  it('F11 a signature on the later part is sent back on the call', async () => {
     const parts = [look({ name: 'look' }), { ...look({ args: oslo }), thoughtSignature: 'U2ln' }]
     expect(await sentBack(await answer(...parts))).toMatchObject([{ functionCall: { name: 'look', args: oslo }, thoughtSignature: 'U2ln' }])
   })
 })
 
-/** The parts of the response as they go back with the next request. */
+/** The parts of the response that are sent back with the next request. */
 async function sentBack({ text, toolCalls, providerData }: ModelResponse): Promise<JsonObject[]> {
   await using server = await startStrictProvider({ script: ['ok'] })
   const model = createModel({ provider: 'google', model: 'gemini-3.5-flash', apiKey: 'k', baseURL: server.url, maxRetries: 0 })
@@ -131,7 +131,7 @@ describe('signatures of Gemini', () => {
   const signatures = (parts: JsonObject[]) => parts.map(({ thoughtSignature }) => thoughtSignature)
   const standIn = 'skip_thought_signature_validator'
 
-  it('F11 a call behind a signed text gets no stand-in', async () => {
+  it('F11 a call after a signed text gets no placeholder', async () => {
     expect(signatures(await sentBack(await answer(signed, call)))).toEqual(['U2ln', undefined])
     expect(signatures(await sentBack(await answer({ text: 'I look.' }, { text: '', thoughtSignature: 'U2ln' }, call)))).toEqual([
       undefined,
@@ -140,7 +140,7 @@ describe('signatures of Gemini', () => {
     ])
   })
 
-  it('F11 a call behind an unsigned text does, also if a text behind it is signed', async () => {
+  it('F11 a call after an unsigned text does, even if a text after it is signed', async () => {
     expect(signatures(await sentBack(await answer({ text: 'I look.' }, call)))).toEqual([undefined, standIn])
     expect(signatures(await sentBack(await answer(call, signed)))).toEqual([standIn, 'U2ln'])
   })

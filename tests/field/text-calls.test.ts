@@ -31,7 +31,7 @@ async function run(wire: Wire, provider: string, model: string, text: string, si
 
 describe.for(wires)('calls as text on $provider', (wire) => {
   const model = wire.provider === 'google' ? 'gemma-4-31b' : 'Qwen/Qwen3-Next'
-  it.for([1, 7, 1000])('F16 run as calls, and none of their markup is shown, in pieces of %d', async (size) => {
+  it.for([1, 7, 1000])('F16 run as calls and show none of their markup, in pieces of %d', async (size) => {
     for (const text of [minimax, dsml, gemma, grok, hermes]) {
       const { ran, shown, result, requests } = await run(wire, wire.provider, model, `One moment.\n${text}`, size)
       expect(ran).toEqual([{ city: 'Oslo' }])

@@ -54,7 +54,7 @@ describe.for(wires)('thinking in tags on $provider', ({ provider, answer, whole 
     ['in one piece', (one) => answer(one), true],
     ['whole', whole, false],
   ]
-  it.for(forms)('F13 %s is reasoning, and goes back as it came', async ([, write, stream]) => {
+  it.for(forms)('F13 %s: becomes reasoning, and is sent back unchanged', async ([, write, stream]) => {
     const { result, ran, reasoning, shown, requests } = await run({
       bodies: [write({ text: `${thinking}Let me look.`, calls }), write({ text: `${thinking}Sunny.` })],
       model: { provider, thinkTags: true, ...(provider === 'custom' ? { quirks: { sendReasoningBack: true } } : {}) },
@@ -68,19 +68,19 @@ describe.for(wires)('thinking in tags on $provider', ({ provider, answer, whole 
     expect(requests[1]?.text).toContain(JSON.stringify(`${thinking}Let me look.`))
   })
 
-  it.for(forms)('F13 %s, with only its end tag, is no part of the answer', async ([, write, stream]) => {
+  it.for(forms)('F13 %s: thinking with only its end tag is not part of the answer', async ([, write, stream]) => {
     const text = 'I look at {it}.\n</think>\n\nSunny.'
     const { result } = await run({ bodies: [write({ text })], model: { provider, thinkTags: true }, options: { stream } })
     expect(result).toMatchObject({ stopReason: 'answered', output: 'Sunny.' })
     expect(result.messages.at(-1)?.content).toBe('Sunny.')
   })
 
-  it('F13 is text where `thinkTags` is off', async () => {
+  it('F13 is text if `thinkTags` is off', async () => {
     const { result } = await run({ bodies: [answer({ text: `${thinking}Sunny.` })], model: { provider, thinkTags: false } })
     expect(result.output).toBe(`${thinking}Sunny.`)
   })
 
-  it('F13 a call inside of it does not run, a call behind it does', async () => {
+  it('F13 does not run a call inside it, and runs a call after it', async () => {
     const call = (city: string) => `<tool_call>\n{"name": "get_weather", "arguments": {"city": "${city}"}}\n</tool_call>`
     for (const start of ['<think>', '']) {
       const { result, ran } = await run({
@@ -94,7 +94,7 @@ describe.for(wires)('thinking in tags on $provider', ({ provider, answer, whole 
 })
 
 describe('thinking in tags', () => {
-  it('F13 a stream whose prompt opens it is shown as reasoning from its first piece', async () => {
+  it('F13 shows a stream whose prompt opens it as reasoning from the first piece', async () => {
     const { result, shown, reasoning } = await run({
       bodies: [chat.answer({ text: 'I look.\n</think>\n\nSunny.' }, 3)],
       model: { thinkTags: 'opened' },
@@ -105,7 +105,7 @@ describe('thinking in tags', () => {
     expect([shown, reasoning]).toEqual(['Sunny.', 'I look.'])
   })
 
-  it('F13 a text that has been shown and turns out to be thinking is no part of the answer, and a warning says so', async () => {
+  it('F13 removes text that was shown and turns out to be thinking from the answer, with a warning', async () => {
     const call = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
     const { result, ran, shown } = await run({
       bodies: [chat.answer({ text: `I look.\n</think>\n\nOne moment.\n${call}` }, 3), chat.answer({ text: 'Sunny.' })],
@@ -117,12 +117,12 @@ describe('thinking in tags', () => {
     expect(result.steps[0]?.warnings).toContainEqual(expect.stringContaining("`thinkTags: 'opened'`"))
   })
 
-  it('F13 an answer without thinking is the answer, though the prompt should have opened it', async () => {
+  it('F13 keeps an answer without thinking, although the prompt should have opened it', async () => {
     const { result, shown } = await run({ bodies: [chat.answer({ text: 'Sunny.' }, 2)], model: { thinkTags: 'opened' }, isStreamed: true })
     expect([result.output, shown]).toEqual(['Sunny.', 'Sunny.'])
   })
 
-  it('F13 where the server gives reasoning by itself, the text does not begin with thinking', async () => {
+  it('F13 does not start the text with thinking if the server reports reasoning separately', async () => {
     const body = events(
       chunk({ reasoning_content: 'I look.' }),
       chunk({ content: 'Sun' }),
@@ -134,7 +134,7 @@ describe('thinking in tags', () => {
     expect([result.output, shown, reasoning]).toEqual(['Sunny.', 'Sunny.', 'I look.'])
   })
 
-  it('F13 an answer with a schema is what stands behind it', async () => {
+  it('F13 reads an answer with a schema after it', async () => {
     const output = { type: 'object', properties: { sky: { type: 'string' } }, required: ['sky'], additionalProperties: false } as const
     for (const text of ['<think>I look at {it}.</think>\n{"sky": "sunny"}', 'e.\n</think>{"sky": "sunny"}', '{"sky": "a </think> b"}']) {
       const { result, requests } = await run({ bodies: [chat.answer({ text }, 6)], options: { tools: [] }, runOptions: { output } })
@@ -143,7 +143,7 @@ describe('thinking in tags', () => {
     }
   })
 
-  it('F13 goes back only to a server that wants reasoning, and to no other provider', async () => {
+  it('F13 is only sent back to a server that wants reasoning, and to no other provider', async () => {
     const bodies = [chat.answer({ text: `${thinking}One moment.`, calls }), chat.answer({ text: 'Sunny.' })]
     const own = await run({ bodies, model: { quirks: { sendReasoningBack: false } } })
     expect(own.requests[1]?.text).not.toContain('<think>')
@@ -156,7 +156,7 @@ describe('thinking in tags', () => {
     expect(other.requests[0]?.text).not.toContain('think')
   })
 
-  it('F13 of a response that breaks off, what was said is the answer so far', async () => {
+  it('F13 is separated from a partial answer if the response breaks off', async () => {
     await using server = await serve(events(chunk({ content: '<think>I look.</think>Sun' })).slice(0, -1))
     const model = createModel({ provider: 'vllm', model: 'm', baseURL: server.baseURL, maxRetries: 0 })
     await expect(model.generate({ messages: [{ role: 'user', content: 'Hi' }] })).rejects.toMatchObject({
@@ -180,13 +180,13 @@ describe('thinking in tags', () => {
     ['openai', 'gpt-5.2', false],
     ['openrouter', 'openai/gpt-5.2', false],
     ['google', 'gemini-3-pro', false],
-  ] as const)('F13 on %s with %s it is taken out by default: %s', async ([provider, model, isTaken]) => {
+  ] as const)('F13 %s/%s: separated by default: %s', async ([provider, model, isTaken]) => {
     const wire = wires.find((one) => one.provider === provider) ?? chat
     const { result } = await run({ bodies: [wire.answer({ text: `${thinking}Sunny.` })], model: { provider, model } })
     expect(result.output).toBe(isTaken ? 'Sunny.' : `${thinking}Sunny.`)
   })
 
-  it.for([true, false])('F13 a call inside of it does not run where it stays text, watched: %s', async (isStreamed) => {
+  it.for([true, false])('F13 never runs a call inside it if it stays text (streamed: %s)', async (isStreamed) => {
     const call = (city: string) => `<tool_call>\n{"name": "get_weather", "arguments": {"city": "${city}"}}\n</tool_call>`
     for (const start of ['<think>', '']) {
       const { result, ran } = await run({
@@ -199,7 +199,7 @@ describe('thinking in tags', () => {
     }
   })
 
-  it('F13 a setting that is none of its values is refused', () => {
+  it('F13 refuses an invalid setting', () => {
     const settings = { provider: 'vllm', model: 'm', thinkTags: 'yes' }
     expect(() => createModel(settings as never)).toThrow('Expected `thinkTags` to be true, false or \'opened\', got `"yes"`')
   })

@@ -11,7 +11,7 @@ import { serve, type Wire, wires } from './wires.ts'
 const [chat] = wires as [Wire]
 const google = wires.find((wire) => wire.provider === 'google') as Wire
 
-/** Runs an agent with `get_weather` and `get` against a server that answers with these bodies; `ran` are the arguments of each call. */
+/** Runs an agent with `get_weather` and `get` against a server that answers with these bodies. `ran` has the arguments of each call. */
 async function run(provider: string, ...bodies: string[]) {
   await using server = await serve(...bodies)
   const ran: unknown[] = []
@@ -77,25 +77,25 @@ describe('tool names in fragments', () => {
     expect(started).toEqual(names)
   })
 
-  it('F12 two Gemini calls without arguments are two calls', async () => {
+  it('F12 keep two Gemini calls without arguments apart', async () => {
     const parts = [part({ name: 'get' }), part({ name: 'get_weather' })]
     const body = events({ candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: 'STOP' }] })
     const { names } = await run('google', body, google.answer({ text: 'Done.' }))
     expect(names).toEqual(['get', 'get_weather'])
   })
 
-  it('F12 a name that begins another tool’s is called by itself', async () => {
+  it('F12 call a tool whose name is the start of another tool’s', async () => {
     const { ran, names } = await run('custom', stream(piece('get', '', id), piece(null, '{}')), chat.answer({ text: 'Done.' }))
     expect([ran, names]).toEqual([[{}], ['get']])
   })
 
-  it('F12 two calls of tools of which one name begins the other are two calls', async () => {
+  it('F12 keep two calls apart if one tool’s name is the start of the other’s', async () => {
     const body = stream(piece('get', '{}'), piece('get_weather', city))
     const { names } = await run('custom', body, chat.answer({ text: 'Done.' }))
     expect(names).toEqual(['get', 'get_weather'])
   })
 
-  it('F12 fragments that make no tool’s name are told to the model as they came', async () => {
+  it('F12 are reported to the model as they arrived if they form no tool’s name', async () => {
     const { result, ran } = await run('custom', stream(piece('get_x', city, id)), chat.answer({ text: 'Sorry.' }))
     expect(ran).toEqual([])
     expect(result.messages[2]?.content).toContain('Tool not found: get_x.')
@@ -124,7 +124,7 @@ describe.for(wires)('tool names with markup on $provider', ({ provider, answer }
     expect(requests[1]?.text).not.toMatch(/<\||commentary|functions\./)
   })
 
-  it('F12 markup behind a name that no tool has is sent back to nobody', async () => {
+  it('F12 are never sent back with markup, even for an unknown tool', async () => {
     const { result, ran, names, requests } = await run(
       provider,
       answer({ calls: [{ id: 'call_1', name: 'get_time<|channel|>commentary', args: {} }] }),

@@ -9,7 +9,7 @@ import { UsageReport } from '../../src/models/usage.ts'
 import { chunk, completion, eventStream, events, sendJson, startServer } from '../models/local-server.ts'
 import { hello } from '../models/one-request.ts'
 
-/** One of the four APIs, with the reports of usage where it has them. */
+/** One of the four APIs, with usage reports in its own places. */
 interface Wire {
   provider: string
   stream(reports: readonly JsonObject[]): string
@@ -76,7 +76,7 @@ const of = (inputTokens: number, outputTokens: number, more: Partial<Usage> = {}
   ...more,
 })
 
-/** One report, and what it says. */
+/** A report, and its meaning. */
 const reports: [name: string, report: JsonObject, usage: Usage][] = [
   ['of Chat Completions', { prompt_tokens: 12, completion_tokens: 20, total_tokens: 32 }, of(12, 20)],
   [
@@ -177,13 +177,13 @@ describe.each(wires)('usage: $provider', (wire) => {
     for (const stream of [true, false]) expect((await ask(wire, [report], stream)).usage, `streaming: ${stream}`).toEqual(usage)
   })
 
-  it('F22 a later report that is empty, or all zeros, takes nothing back', async () => {
+  it('F22 a later report that is empty or all zeros resets nothing', async () => {
     const first = { prompt_tokens: 12, completion_tokens: 20, total_tokens: 32, prompt_tokens_details: { cached_tokens: 8 } }
     const zeros = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, prompt_tokens_details: { cached_tokens: 0 } }
     for (const later of [{}, zeros]) expect((await ask(wire, [first, later], true)).usage).toEqual(of(12, 20, { cacheReadTokens: 8 }))
   })
 
-  it('F22 Q10 of several reports the last counts, and what it lacks is in those before', async () => {
+  it('F22 Q10 the last of several reports counts, and the earlier ones fill its gaps', async () => {
     const begun = { input_tokens: 12, output_tokens: 1, cache_read_input_tokens: 8 }
     expect((await ask(wire, [begun, { output_tokens: 20 }], true)).usage).toEqual(of(20, 20, { cacheReadTokens: 8 }))
     expect(
@@ -193,14 +193,14 @@ describe.each(wires)('usage: $provider', (wire) => {
     expect((await ask(wire, [{ prompt_tokens: 12, completion_tokens: 3, total_tokens: 15 }, again], true)).usage).toEqual(of(14, 20))
   })
 
-  it('F22 nothing but zeros is no report', async () => {
+  it('F22 a report of only zeros is ignored', async () => {
     for (const stream of [true, false]) {
       const { usage } = await ask(wire, [{ input_tokens: 0, output_tokens: 0, total_tokens: 0 }], stream)
       expect(usage).toBeUndefined()
     }
   })
 
-  it('F22 cost follows: what was read from the cache has its price, and is not paid as output', async () => {
+  it('F22 the cost includes cached input at its own price, and not as output', async () => {
     const [, report = {}] = reports[2] ?? []
     await using server = await startServer((response) => sendJson(response, wire.whole(report)))
     const price = { input: 1, output: 10, cacheRead: 0.1 }
@@ -230,7 +230,7 @@ describe('UsageReport', () => {
   )
   const anyReports = fc.array(fc.dictionary(names, counts), { maxLength: 4 })
 
-  it('F22 adds up, whatever is reported: the cache is a part of the input, and the total of both', () => {
+  it('F22 adds up, whatever is reported: the cache is part of the input, and the total is both', () => {
     fc.assert(
       fc.property(anyReports, (all) => {
         const report = new UsageReport()
@@ -246,7 +246,7 @@ describe('UsageReport', () => {
     )
   })
 
-  it('F22 is not changed by a report without counts', () => {
+  it('F22 ignores a report without counts', () => {
     fc.assert(
       fc.property(anyReports, (all) => {
         const [report, other] = [new UsageReport(), new UsageReport()]
@@ -264,7 +264,7 @@ describe('UsageReport', () => {
     )
   })
 
-  it('reads what a provider says a request cost, where its cost is in US dollars', () => {
+  it('reads the reported cost of a request, if it is in US dollars', () => {
     const report = { prompt_tokens: 12, completion_tokens: 20, cost: 0.25 }
     const [paid, free] = [new UsageReport(true), new UsageReport()]
     for (const one of [paid, free]) one.read(report)

@@ -5,7 +5,7 @@ import { chunk, completion, eventStream, events, type LocalServer, startServer }
 interface WireAnswer {
   text?: string
   calls?: { id: string; name: string; args: JsonObject }[]
-  /** What else the provider says of it. */
+  /** The provider's finish reason. */
   finish?: string
 }
 
@@ -130,7 +130,7 @@ export const wires: readonly Wire[] = [
   },
 ]
 
-/** A server that sends these bodies, one after the other, and the last one again. */
+/** A server that sends these bodies in order, and then repeats the last one. */
 export function serve(...bodies: string[]): Promise<LocalServer> {
   return startServer((response: ServerResponse, _request, index) => {
     const body = bodies[Math.min(index, bodies.length - 1)] ?? ''

@@ -254,7 +254,7 @@ describe('prompt caching', () => {
   ]
   const mark = { cache_control: { type: 'ephemeral' } }
 
-  it('marks the last tool, the end of the system prompt, the last turn, and the end of the request before', async () => {
+  it('marks the last tool, the end of the system prompt, the last turn, and the end of the previous request', async () => {
     const { body, request } = await sent({ messages, tools: [tool('look'), tool('other')] })
     expect(body.tools).toMatchObject([{ name: 'look' }, { name: 'other', ...mark }])
     expect(body.system).toEqual([
@@ -266,7 +266,7 @@ describe('prompt caching', () => {
     expect(request.rawBody.split('cache_control')).toHaveLength(5)
   })
 
-  it('finds what the request before has cached, however many calls came in between', async () => {
+  it('finds what the previous request cached, however many calls came in between', async () => {
     const ids = Array.from({ length: 30 }, (_, at) => `c${at}`)
     const many = [...messages, calls(...ids.map((id) => call(id))), ...ids.map((id) => result(id))]
     const before = await sent({ messages, tools: [tool('look')] })
@@ -331,7 +331,7 @@ describe('settings', () => {
     expect(fresh.warnings).toHaveLength(5)
   })
 
-  it('the reasoning effort is sent in each model’s form', async () => {
+  it('the reasoning effort is sent in the form that each model accepts', async () => {
     const asked = async (model: string, effort: ModelRequest['reasoningEffort'], more: Partial<ModelRequest> = {}) => {
       const { body, warnings } = await sent({ ...(effort === undefined ? {} : { reasoningEffort: effort }), ...more }, { model })
       return { thinking: body.thinking, effort: (body.output_config as JsonObject | undefined)?.effort, warnings }

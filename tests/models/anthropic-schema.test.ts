@@ -110,7 +110,7 @@ describe('a response’s schema in Anthropic’s subset', () => {
     ['has a schema without a type', {}],
     ['has `allOf`', { allOf: [text] }],
     ['has properties beside alternatives', { ...closed({ b: text }), anyOf: [{ required: ['b'] }] }],
-  ])('no schema that %s', (problem, property, more) => {
+  ])('sends no schema that %s', (problem, property, more) => {
     expect(sentAs(property, more)).toBe(problem)
   })
 

@@ -102,7 +102,7 @@ describe('messages without thinking', () => {
     ['anthropic-compatible', 'deepseek-v4-pro', ''],
     ['anthropic', 'deepseek-v4-flash', ''],
     ['anthropic-compatible', 'kimi-k2.6', ' '],
-  ])('F3 get some for %s/%s, which refuses them: those of other models, and answers', async (provider, model, thinking) => {
+  ])('F3 get some for %s/%s, which refuses messages without it: those of other models, and answers', async (provider, model, thinking) => {
     await using server = await startStrictProvider({ script: ['Bye.'] })
     const messages: ChatMessage[] = [
       { role: 'user', content: 'Time?' },

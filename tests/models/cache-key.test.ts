@@ -33,7 +33,7 @@ describe.each(['openai', 'openai-responses'])('the key of the cache: %s', (provi
     'https://x.openai.azure.com/openai/v1',
     'https://api.openai.com.evil.example/v1',
     'https://evilapi.openai.com/v1',
-  ])('is not sent to another, which may refuse what it does not know (%s)', async (baseURL) => {
+  ])('is not sent to another server, which may refuse unknown fields (%s)', async (baseURL) => {
     expect(await sentTo(baseURL, { provider })).not.toHaveProperty('prompt_cache_key')
   })
 

@@ -53,7 +53,7 @@ describe('call ids by a template', () => {
     ['doubao', 'kimi-k2-thinking', '/v1'],
     ['lmstudio', 'moonshotai_Kimi-K2-Instruct-GGUF', '/v1'],
     ['anthropic-compatible', 'kimi-k2.6', ''],
-  ])('F6 %s/%s: the calls of any model are numbered through the conversation, results with them', async (provider, model, path) => {
+  ])('F6 %s/%s: numbers the calls of any model, and their results, through the conversation', async (provider, model, path) => {
     const sent = await idsSent({ provider, model }, path)
     expect(sent.calls).toEqual(ids)
     expect(sent.results).toEqual(ids)
@@ -64,7 +64,7 @@ describe('call ids by a template', () => {
     for (const id of ids) expect(outputs.split(`"call_id":"${id}"`)).toHaveLength(3)
   })
 
-  it('F6 stay unchanged on other servers that accept them; a setting gives a template', async () => {
+  it('F6 stay unchanged on other servers that accept them, unless a setting gives a template', async () => {
     expect((await idsSent({ provider: 'custom', model: 'model-x' })).calls).toEqual([
       'call_a1b2',
       'toolu_01',
@@ -81,7 +81,7 @@ describe('call ids by a template', () => {
     }
   })
 
-  it('F6 keep fields of a call with it during a run; the conversation keeps the model’s ids', async () => {
+  it('F6 keep the fields of each call during a run; the conversation keeps the model’s ids', async () => {
     const extra = { extra_content: { google: { thought_signature: 'sig' } } }
     const chunk = (delta: JsonObject, finish: string | null = null) => ({ id: 'c', choices: [{ index: 0, delta, finish_reason: finish }] })
     await using provider = await startStrictProvider({

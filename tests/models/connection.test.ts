@@ -83,7 +83,7 @@ describe('a connection that is never established', () => {
     await expect.poll(() => server.sockets.size).toBe(0)
   })
 
-  it('delays no aborted request, and keeps its socket no longer than that', async () => {
+  it('does not delay an abort; its socket is closed by then', async () => {
     await using server = await startSilentServer()
     const controller = new AbortController()
     const answer = modelAt(server.baseURL).generate({ messages: hello, signal: controller.signal })
@@ -160,7 +160,7 @@ describe('a header that can’t be sent', () => {
     ['expect', '100-continue', 'expect header'],
     ['keep-alive', '5', 'keep-alive header'],
     ['x-a', 'a\r\nb: c', 'invalid header value'],
-  ])('%s: %j is an error of the settings, and asked for once', async (name, value, named) => {
+  ])('%s: %j is an error of the settings, and nothing is sent', async (name, value, named) => {
     await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
     const model = modelAt(server.baseURL, { headers: { [name]: value }, maxRetries: 5 })
     const error: unknown = await model.generate({ messages: hello }).catch((error: unknown) => error)

@@ -13,7 +13,7 @@ async function ask(mode: Mode, reply: MockReply, settings: { providerOptions?: J
   return await open.model.generate({ messages: hello })
 }
 
-describe.each(nativeModes)('a conversation that was too long without an error: $name', (mode) => {
+describe.each(nativeModes)('a conversation too long, reported without an error: $name', (mode) => {
   it('F19 reports `context_overflow` for more input than fits into the window', async () => {
     await expect(ask(mode, { text: 'Who are you?', usage: usage(1001, 4) })).rejects.toMatchObject({
       code: 'context_overflow',
@@ -34,7 +34,7 @@ describe.each(nativeModes)('a conversation that was too long without an error: $
     expect(await ask(mode, { ...cut, text: 'It is', usage: usage(995, 5) })).toMatchObject({ text: 'It is' })
   })
 
-  it('F19 ignores the sum that a provider with its own tools reports for several readings of the conversation', async () => {
+  it('F19 ignores a sum over several requests, as providers with tools of their own report it', async () => {
     const settings = { providerOptions: {} }
     expect(await ask(mode, { text: 'It is noon.', usage: usage(5000, 4) }, settings)).toMatchObject({ text: 'It is noon.' })
   })

@@ -290,7 +290,7 @@ describe('what a newcomer types', () => {
     expect(answer.length).toBeLessThan(300)
   })
 
-  it.each(talk)('is told what works: %s', async (request) => {
+  it.each(talk)('learns what works: %s', async (request) => {
     const { answer, calls } = await say(request)
     expect(calls).toBe('')
     for (const text of ['no language model', '- What is 15% of 240?', '`get_weather`', '`--model openai/gpt-5.2`'])

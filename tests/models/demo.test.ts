@@ -131,8 +131,8 @@ describe('demoModel', () => {
   it('names the settings it does not support', async () => {
     const { warnings } = await demoModel().generate({ messages: user('hello'), temperature: 0, seed: 1 })
     expect(warnings).toEqual([
-      '`temperature` was left out: the demo model does not take it',
-      '`seed` was left out: the demo model does not take it',
+      '`temperature` was left out: the demo model does not support it',
+      '`seed` was left out: the demo model does not support it',
     ])
     expect(await demoModel().generate({ messages: user('hello') })).not.toHaveProperty('warnings')
   })
@@ -162,7 +162,7 @@ describe('tools that may not be called', () => {
     }
   })
 
-  it('are not called beside the one it must call; if that needs no call, it says so', async () => {
+  it('are not called beside the required one; if no call is needed, the answer says so', async () => {
     const toolChoice = { type: 'function' as const, function: { name: 'current_time' } }
     const { toolCalls } = await demoModel().generate({ messages: user(question), tools, toolChoice })
     expect(toolCalls.map((call) => call.function.name)).toEqual(['current_time'])

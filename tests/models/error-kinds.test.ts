@@ -149,7 +149,7 @@ const rateLimits: readonly Refusal[] = [
 
 const streaming = nativeModes.filter((mode) => mode.streaming)
 
-describe.each(streaming)('kinds of failures: $name', (mode) => {
+describe.each(streaming)('error kinds: $name', (mode) => {
   it('F19 a conversation that is too long is `context_overflow` in every wording', async () => {
     expect(await kindsOf(mode, overflows)).toEqual(overflows.map((refusal) => ['context_overflow', refusal]))
   })

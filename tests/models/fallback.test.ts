@@ -55,7 +55,7 @@ describe('several models as one', () => {
     await expect(fallbackModel([candidate('a', fails), candidate('b', new Error('nor here'))]).prepare?.()).rejects.toBe(fails)
   })
 
-  it('ask a failed model after the others for a while, and first again afterwards', async () => {
+  it('ask a failed model last for a while, then first again', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     await using one = await startStrictProvider({ script: () => 'one', faults: ({ index }) => (index === 0 ? { status: 503 } : undefined) })
     await using two = await startStrictProvider({ script: () => 'two' })
@@ -92,7 +92,7 @@ describe('several models as one', () => {
     expect((await model.generate(ask)).text).toBe('one')
   })
 
-  it('keep the order after a request that only this model refuses', async () => {
+  it('keep the order after a request that one model refuses', async () => {
     await using one = await startStrictProvider({
       script: () => 'one',
       faults: ({ index }) => (index === 0 ? { contextOverflow: true } : undefined),
@@ -159,7 +159,7 @@ describe('several models as one', () => {
     expect(both).toMatchObject({ provider: 'custom', model: 'a' })
   })
 
-  it('refuse invalid and mixed lists, and a model beside them', () => {
+  it('refuse invalid and mixed lists, and `model` beside `models`', () => {
     const at = { provider: 'custom', baseURL: 'http://127.0.0.1:1', apiKey: 'k', model: 'a' }
     expect(() => fallbackModel([])).toThrow('Expected `models` to be an array of models, not empty')
     expect(() => fallbackModel([at, { ...at, functionCalling: false }])).toThrow('all support native calls or all use the same dialect')

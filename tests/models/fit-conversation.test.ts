@@ -193,7 +193,7 @@ describe('system messages in the middle of a conversation', () => {
   })
 
   it.each(['claude-opus-4-8', 'claude-opus-5', 'claude-sonnet-5', 'claude-fable-5', 'claude-opus-6'])(
-    'F5 %s gets them in `messages`, after the user’s turn, so that what is cached stays',
+    'F5 %s gets them in `messages`, after the user’s turn, so that the cached part stays',
     async (model) => {
       const { body, messages } = await sent(
         { provider: 'anthropic', model },
@@ -246,7 +246,7 @@ describe('system messages in the middle of a conversation', () => {
     ['anthropic', 'claude-haiku-4-5'],
     ['anthropic', 'glm-5.2'],
     ['anthropic-compatible', 'MiniMax-M3'],
-  ])('F5 %s/%s gets them in their place as text of the user: nothing before them changes', async (provider, model) => {
+  ])('F5 %s/%s gets them in place as user text: nothing before them changes', async (provider, model) => {
     const before = await sent({ provider, model }, conversation.slice(0, 4).concat(says('user', 'And?')), '')
     const { body, messages } = await sent({ provider, model }, conversation, '')
     expect(body.system).toEqual(before.body.system)

@@ -223,7 +223,7 @@ describe('Vertex AI', () => {
     })
   })
 
-  it('S2-57 uses a project with the machine’s own credentials, and a token until it expires', async () => {
+  it('S2-57 uses a project and the machine’s credentials, and keeps a token until it expires', async () => {
     await using tokens = await startTokens({ expiresIn: 3600 })
     vi.stubEnv('GOOGLE_CLOUD_PROJECT', 'my-project')
     vi.stubEnv('GOOGLE_CLOUD_LOCATION', 'europe-west4')
@@ -237,7 +237,7 @@ describe('Vertex AI', () => {
   })
 
   it.each<Record<string, string>>([{}, { 'x-goog-api-key': 'of-a-gateway' }])(
-    'S2-57 a token that has expired is replaced, with headers of one’s own %j',
+    'S2-57 replaces an expired token, with custom headers %j',
     async (headers) => {
       await using tokens = await startTokens({ expiresIn: 1 })
       vi.stubEnv('GOOGLE_CLOUD_PROJECT', 'my-project')

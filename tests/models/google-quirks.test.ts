@@ -92,7 +92,7 @@ describe('responses of generateContent, complete and split, streamed and not', (
     expect(result).toMatchObject({ stopReason: 'refused', error: { code: 'content_filter' } })
   })
 
-  it('Q26 other ends: OTHER is an error, MAX_TOKENS a cut, with or without calls', async () => {
+  it('Q26 OTHER is an error, and MAX_TOKENS a cut-off response, with or without calls', async () => {
     const toolCalls = [{ name: 'look' }]
     await using server = await startStrictProvider({
       script: [
@@ -244,7 +244,7 @@ describe('arguments by path', () => {
     )
   })
 
-  it('Q28 a path that leads nowhere makes the arguments unreadable, not wrong', () => {
+  it('Q28 an invalid path makes the arguments unreadable, not wrong', () => {
     for (const jsonPath of ['', 'city', '$', '$.a[7]', '$.a..b', '$[0]', '$.a[4294967295]']) {
       const args = new PartialArgs()
       args.add([

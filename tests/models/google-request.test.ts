@@ -52,7 +52,7 @@ describe('tools', () => {
     expect(response).not.toHaveProperty('warnings')
   })
 
-  it('S2-37 are sent in the OpenAPI subset to models that only accept that', async () => {
+  it('S2-37 have their schemas in the OpenAPI subset for models that accept nothing else', async () => {
     const schema: JsonObject = {
       $schema: 'x',
       type: 'object',
@@ -233,7 +233,7 @@ describe('messages', () => {
     expect(body.contents).toEqual([{ role: 'user', parts: [{ text: 'Hello' }] }])
   })
 
-  it('are fixed if the API refuses them: no user message first, nothing said, two model turns in a row', async () => {
+  it('are fixed if the API refuses them: no user message first, an empty message, two model turns in a row', async () => {
     const messages: ChatMessage[] = [
       { role: 'assistant', content: 'Welcome.' },
       { role: 'user', content: '' },

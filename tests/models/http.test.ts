@@ -46,7 +46,7 @@ describe('a compressed body', () => {
   const body = textEvents(text)
   const encodings = { gzip: gzipSync, 'x-gzip': gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }
 
-  it.each(Object.entries(encodings))('of %s is read, even in pieces, and was not requested', async (encoding, compress) => {
+  it.each(Object.entries(encodings))('of %s is read, even in pieces, although it was not requested', async (encoding, compress) => {
     const bytes = compress(body)
     await using server = await startServer((response) => {
       response.writeHead(200, { 'content-encoding': encoding.toUpperCase() })
@@ -57,7 +57,7 @@ describe('a compressed body', () => {
     expect(server.requests[0]?.headers['accept-encoding']).toBeUndefined()
   })
 
-  it('that ends before its connection is not waited for any longer, and nothing after it is read', async () => {
+  it('that ends before its connection is complete, and nothing after it is read', async () => {
     await using server = await startServer((response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).write(gzipSync(textEvents('ok')))
       setImmediate(() => response.write('and more'))
@@ -66,7 +66,7 @@ describe('a compressed body', () => {
     await server.firstClosed
   })
 
-  it('that is broken, or larger than can be read at once, ends correctly', async () => {
+  it('that is broken, or larger than one read, ends correctly', async () => {
     const large = 'x'.repeat(8_000_000)
     await using server = await startServer((response, _request, index) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(index === 0 ? Buffer.from('no gzip at all') : gzipSync(textEvents(large)))
@@ -87,7 +87,7 @@ describe('connections', () => {
     expect(server.sockets.size).toBe(10)
   })
 
-  it('keep no process alive; a pending request does', async () => {
+  it('don’t keep the process alive, but a pending request does', async () => {
     await using server = await startServer((response) => setTimeout(() => eventStream(response).end(textEvents('ok')), 50))
     const module = fileURLToPath(new URL('../../src/models/create-model.ts', import.meta.url))
     const script = `import { createModel } from ${JSON.stringify(module)}

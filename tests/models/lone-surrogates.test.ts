@@ -52,7 +52,7 @@ function textsIn(value: unknown): string[] {
 const malformed = (value: unknown) => textsIn(value).filter((text) => !text.isWellFormed())
 
 describe('a lone surrogate', () => {
-  it.each(models)('F25 never reaches %s, whatever wrote it', async (name, model, path) => {
+  it.each(models)('F25 never reaches %s, whatever its source', async (name, model, path) => {
     await using provider = await startStrictProvider({
       script: [
         {
@@ -90,7 +90,7 @@ describe('a lone surrogate', () => {
     }
   })
 
-  it('F25 is not stored, in a session or in a journal', () =>
+  it('F25 is stored neither in a session nor in a journal', () =>
     inFolder(async (folder) => {
       await using provider = await startStrictProvider({
         script: [

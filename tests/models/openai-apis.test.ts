@@ -109,7 +109,7 @@ describe('F1 the provider openai at its own address', () => {
     })
     expect(await warned({ model: 'gpt-6-astra' }, { reasoningEffort: 'none', temperature: 0.2 })).toEqual({
       effort: 'low',
-      warnings: [sentAs('none', 'low', 'openai/gpt-6-astra'), '`temperature` was left out: openai/gpt-6-astra does not take it'],
+      warnings: [sentAs('none', 'low', 'openai/gpt-6-astra'), '`temperature` was left out: openai/gpt-6-astra does not support it'],
     })
     expect(await warned({ model: 'gpt-5.2' }, { reasoningEffort: 'high', temperature: 0.2 })).toEqual({
       effort: 'high',
@@ -130,7 +130,7 @@ describe('F1 the provider openai at its own address', () => {
     const gateway = { provider: 'custom', baseURL: 'https://gateway.example/v1', model: 'openai/gpt-6' }
     expect(await warned(gateway, { reasoningEffort: 'minimal', temperature: 0.2 })).toEqual({
       effort: 'low',
-      warnings: [sentAs('minimal', 'low', 'custom/openai/gpt-6'), '`temperature` was left out: custom/openai/gpt-6 does not take it'],
+      warnings: [sentAs('minimal', 'low', 'custom/openai/gpt-6'), '`temperature` was left out: custom/openai/gpt-6 does not support it'],
     })
     expect(await warned({ ...chat, model: 'ft:gpt-5.4-mini:acme::1' }, { reasoningEffort: 'low' })).toHaveProperty('effort', undefined)
     expect(await warned({ ...chat, model: 'ft:gpt-4.1:acme::1' }, { reasoningEffort: 'low' })).toHaveProperty('effort', undefined)
@@ -296,7 +296,7 @@ describe('F1 efforts', () => {
     ['anthropic-compatible', 'm', 'xhigh', { thinking: { type: 'enabled', budget_tokens: 6144 } }],
     ['google', 'gemini-3.8-flash', 'xhigh', { generationConfig: { thinkingConfig: { thinkingLevel: 'HIGH' } } }],
     ['google', 'gemini-2.5-pro', 'none', { generationConfig: { thinkingConfig: { thinkingBudget: 512 } } }],
-  ] as const)('F1 %s/%s is asked for the nearest effort to %s, with a warning', async (provider, model, reasoningEffort, sent) => {
+  ] as const)('F1 %s/%s gets the effort nearest to %s, with a warning', async (provider, model, reasoningEffort, sent) => {
     await using server = await startStrictProvider({ script: () => ok })
     const isAtRoot = /anthropic|google/.test(provider)
     const settings = { provider, model, apiKey: 'sk-ant-k', baseURL: isAtRoot ? server.url : server.baseURL }
@@ -310,18 +310,18 @@ describe('F1 efforts', () => {
     ['groq', 'llama-3.3-70b-versatile'],
     ['mistral', 'codestral-latest'],
     ['openai', 'gpt-4.1'],
-  ])('F1 %s/%s, which takes none, is asked for none, with a warning', async (provider, model) => {
+  ])('F1 %s/%s, which supports no effort, gets none, with a warning', async (provider, model) => {
     await using server = await startStrictProvider({ script: () => ok })
     const settings = { provider, model, apiKey: 'k', baseURL: server.baseURL }
     const { warnings } = await createModel(settings).generate({ ...hello, reasoningEffort: 'high' })
     expect(server.requests[0]?.body).not.toHaveProperty('reasoning_effort')
-    expect(warnings).toEqual([`\`reasoningEffort: 'high'\` was left out: ${provider}/${model} does not take it`])
+    expect(warnings).toEqual([`\`reasoningEffort: 'high'\` was left out: ${provider}/${model} does not support it`])
   })
 
   it.each([
     ['openai', 'gpt-5.2', 'xhigh'],
     ['custom', 'm', 'max'],
-  ])('F1 that JavaScript asks for besides are more than all others: %s/%s gets %s for max', async (provider, model, sent) => {
+  ])('F1 `max`, which only JavaScript can ask for, is the highest: %s/%s gets %s', async (provider, model, sent) => {
     await using server = await startStrictProvider({ script: () => ok })
     const settings = { provider, model, apiKey: 'k', baseURL: server.baseURL }
     await createModel(settings).generate({ ...hello, reasoningEffort: 'max' as never })

@@ -218,7 +218,7 @@ describe('framing', () => {
     expect(answer).toMatchObject({ text: 'hi', finishReason: 'stop', warnings: ['The response ended without a finish reason'] })
   })
 
-  it('accepts one final message that repeats the stream, or that is all there is', async () => {
+  it('accepts one final message that repeats the stream or replaces it', async () => {
     const message = { index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hello' } }
     const [repeated] = await answersTo(events(chunk({ content: 'Hel' }), chunk({ content: 'lo' }), { choices: [message] }, '[DONE]'))
     expect(repeated?.text).toBe('Hello')

@@ -199,42 +199,45 @@ describe('reasoning that a server requires', () => {
     ['openrouter', 'deepseek/deepseek-v4-flash', ''],
     ['dashscope', 'deepseek-v4-pro', ''],
     ['doubao', 'kimi-k2-thinking', ' '],
-  ])('F3 every assistant message at %s/%s has it: answers, those without any, those of other models', async (provider, model, missing) => {
-    const replies = [
-      events(chunk({ reasoning_content: 'The clock.' }), chunk({ tool_calls: [call] }), chunk({}, 'tool_calls'), '[DONE]'),
-      events(chunk({ reasoning_content: 'It said noon.' }), chunk({ content: 'Noon.' }, 'stop'), '[DONE]'),
-      events(chunk({ content: 'You are welcome.' }, 'stop'), '[DONE]'),
-      events(chunk({ reasoning_content: 'Hm.' }), chunk({ content: 'Bye.' }, 'stop'), '[DONE]'),
-    ]
-    await using server = await startServer((response, { body }, index) => {
-      const messages = Array.isArray(body.messages) ? body.messages : []
-      const bare = messages.some(
-        (message) => JSON.stringify(message).includes('"assistant"') && !JSON.stringify(message).includes('reasoning_content'),
-      )
-      if (bare)
-        sendJson(response, { error: { message: 'The `reasoning_content` in the thinking mode must be passed back to the API.' } }, 400)
-      else eventStream(response).end(replies[index])
-    })
-    const runner = new AgentRunner({
-      model: createModel({ provider, model, apiKey: 'k', baseURL: server.baseURL, maxRetries: 0 }),
-      tools: [clock],
-    })
-    const before: ChatMessage[] = [
-      { role: 'user', content: 'Hi' },
-      {
-        role: 'assistant',
-        content: 'Hello.',
-        providerData: { provider: 'xai', data: { reasoning: { field: 'reasoning', text: 'secret' } } },
-      },
-    ]
-    let messages = before
-    for (const said of ['What time is it?', 'Thanks!', 'Bye!']) {
-      const result = await runner.run(said, { messages })
-      expect(result.error).toBeUndefined()
-      messages = result.messages
-    }
-    const sent = server.requests.at(-1)?.body.messages as JsonObject[]
-    const reasoning = sent.filter(({ role }) => role === 'assistant').map(({ reasoning_content }) => reasoning_content)
-    expect(reasoning).toEqual([missing, 'The clock.', 'It said noon.', missing])
-  })
+  ])(
+    'F3 every assistant message for %s/%s has it: answers, messages without reasoning, messages of other models',
+    async (provider, model, missing) => {
+      const replies = [
+        events(chunk({ reasoning_content: 'The clock.' }), chunk({ tool_calls: [call] }), chunk({}, 'tool_calls'), '[DONE]'),
+        events(chunk({ reasoning_content: 'It said noon.' }), chunk({ content: 'Noon.' }, 'stop'), '[DONE]'),
+        events(chunk({ content: 'You are welcome.' }, 'stop'), '[DONE]'),
+        events(chunk({ reasoning_content: 'Hm.' }), chunk({ content: 'Bye.' }, 'stop'), '[DONE]'),
+      ]
+      await using server = await startServer((response, { body }, index) => {
+        const messages = Array.isArray(body.messages) ? body.messages : []
+        const bare = messages.some(
+          (message) => JSON.stringify(message).includes('"assistant"') && !JSON.stringify(message).includes('reasoning_content'),
+        )
+        if (bare)
+          sendJson(response, { error: { message: 'The `reasoning_content` in the thinking mode must be passed back to the API.' } }, 400)
+        else eventStream(response).end(replies[index])
+      })
+      const runner = new AgentRunner({
+        model: createModel({ provider, model, apiKey: 'k', baseURL: server.baseURL, maxRetries: 0 }),
+        tools: [clock],
+      })
+      const before: ChatMessage[] = [
+        { role: 'user', content: 'Hi' },
+        {
+          role: 'assistant',
+          content: 'Hello.',
+          providerData: { provider: 'xai', data: { reasoning: { field: 'reasoning', text: 'secret' } } },
+        },
+      ]
+      let messages = before
+      for (const said of ['What time is it?', 'Thanks!', 'Bye!']) {
+        const result = await runner.run(said, { messages })
+        expect(result.error).toBeUndefined()
+        messages = result.messages
+      }
+      const sent = server.requests.at(-1)?.body.messages as JsonObject[]
+      const reasoning = sent.filter(({ role }) => role === 'assistant').map(({ reasoning_content }) => reasoning_content)
+      expect(reasoning).toEqual([missing, 'The clock.', 'It said noon.', missing])
+    },
+  )
 })

@@ -64,7 +64,7 @@ describe('requests to a Chat Completions server', () => {
     ])
   })
 
-  it('S2-6 S2-20 S3-5 have every tool choice, and none if none is given', async () => {
+  it('S2-6 S2-20 S3-5 have the tool choice, and no such field if there is none', async () => {
     const named: ToolChoice = { type: 'function', function: { name: 'get_weather' } }
     expectTypeOf<ToolChoice>().toEqualTypeOf<'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } }>()
     for (const toolChoice of ['auto', 'none', 'required', named] as const) {

@@ -226,7 +226,7 @@ describe('calls of Chat Completions that are repeated at the end', () => {
     ['whole arguments', whole, '{"city":"Oslo"}', whole],
     ['whole arguments, and other ones at the end', whole, '{}', whole],
     ['whole arguments, and none at the end', whole, '', whole],
-  ])('F10 %s in pieces: what is missing is taken from the closing message', async (_name, first, again, expected) => {
+  ])('F10 %s in pieces: missing parts are taken from the closing message', async (_name, first, again, expected) => {
     await using server = await startServer((response) => eventStream(response).end(events(begun(first), last(again), '[DONE]')))
     const model = createModel({ provider: 'custom', model: 'm', baseURL: server.baseURL, maxRetries: 0 })
     expect(await model.generate({ messages: hello, tools })).toMatchObject(oneCall(expected))

@@ -142,7 +142,7 @@ describe('responses of the Responses API, complete and split, streamed and not',
     expect(await sentBack(response)).toEqual([program, call, { type: 'function_call_output', call_id: 'call_1', output: 'done', caller }])
   })
 
-  it('an item that waits for something impossible is left out with everything that refers to it, with a warning', async () => {
+  it('an item that waits for something impossible is left out together with everything that refers to it, with a warning', async () => {
     const response = await both('responses-waiting-item')
     expect(response.warnings).toEqual([expect.stringContaining('`computer_call`')])
     const types = (await sentBack(response)).map(({ type }) => type)
@@ -222,7 +222,7 @@ describe('responses of the Responses API, complete and split, streamed and not',
     ['function_call', 'arguments', 'response.function_call_arguments.delta', '{"city":"Oslo"}', '{"city":"Paris"}', '{"city":"Paris"}'],
     ['function_call', 'arguments', 'response.function_call_arguments.delta', '{"city":"Os', '{"city":"Paris"}', '{"city":"Paris"}'],
     ['custom_tool_call', 'input', 'response.custom_tool_call_input.delta', 'Oslo', 'Paris', '{"input":"Paris"}'],
-  ])('a %s whose %s are others in the end: those count, or none if the first were shown', async (type, key, event, first, last, whole) => {
+  ])('a %s whose final %s differ: the final ones count, or none if the first were shown', async (type, key, event, first, last, whole) => {
     const call = { id: 'fc_1', type, call_id: 'call_1', name: 'look', [key]: '' }
     const events = [...item(0, call, { ...call, [key]: last }, [{ type: event, delta: first }]), completed]
     const warnings = ['Tool call `look` came with two different sets of arguments']
@@ -294,7 +294,7 @@ describe('responses of the Responses API, complete and split, streamed and not',
     ])
   })
 
-  it('S3-20 a server may number nothing, send half of the data only at the end, and close with [DONE]', async () => {
+  it('S3-20 a server may omit numbers, send half of the data only at the end, and close with [DONE]', async () => {
     const response = await both('responses-careless-server')
     expect(response).toMatchObject({
       text: 'Looking.',
@@ -344,7 +344,7 @@ describe('reasoning between the rounds of a run', () => {
   const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object', properties: {} }, execute: () => 'seen' })
   const round = (text: string): MockReply => ({ reasoning: `thought of ${text}`, text, toolCalls: [{ name: 'look' }] })
 
-  it.each([true, false])('is sent back encrypted, each before what followed it (streaming: %s)', async (stream) => {
+  it.each([true, false])('is sent back encrypted, each item before what followed it (streaming: %s)', async (stream) => {
     await using server = await startStrictProvider({ script: [round('first'), round('second'), 'Done.'] })
     const result = await new AgentRunner({ model: modelAt(server), tools: [look], stream }).run('go')
     expect(result.output).toBe('Done.')

@@ -165,7 +165,7 @@ describe('tools', () => {
     expect(warnings).toEqual([expect.stringContaining('`either`')])
   })
 
-  it('S2-6 have the choice in the API’s words; without tools, no field about tools', async () => {
+  it('S2-6 have the tool choice in the API’s form; without tools, no field about tools', async () => {
     const tools = [tool('look')]
     for (const choice of ['auto', 'none', 'required'] as const) {
       expect((await sent({ tools, toolChoice: choice })).body.tool_choice).toBe(choice)
@@ -176,7 +176,7 @@ describe('tools', () => {
     for (const key of ['tools', 'tool_choice', 'parallel_tool_calls']) expect(none.body).not.toHaveProperty(key)
   })
 
-  it('Q17 with an unsupported choice or parallel calls get the nearest, or none, and a warning', async () => {
+  it('Q17 with an unsupported choice or parallel calls get the nearest setting, or none, and a warning', async () => {
     const tools = [tool('look')]
     const named = { type: 'function', function: { name: 'look' } } as const
     const few = { quirks: { toolChoice: ['auto', 'required'], parallelToolCalls: false } }

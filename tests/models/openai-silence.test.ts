@@ -109,7 +109,7 @@ describe('silence and abort', () => {
     }
   })
 
-  it('H30 H32 is aborted before, while waiting and while streaming: at once, with its socket closed and no listener left', async () => {
+  it('H30 H32 an abort before, while waiting or while streaming takes effect at once, closes the socket and leaves no listener', async () => {
     const controller = new AbortController()
     const { signal } = controller
     await using server = await startServer((response, _request, index) =>

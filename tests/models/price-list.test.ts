@@ -65,7 +65,7 @@ describe('the price list', () => {
     expect(inputPrice()).toBe(1.5)
   })
 
-  it('charges a long request at the long price, all of it', () => {
+  it('charges all of a long request at the long price', () => {
     const { capabilities } = createModel('google/gemini-2.5-pro')
     const usage = { inputTokens: 200_000, cacheReadTokens: 100_000, outputTokens: 10_000, totalTokens: 210_000 }
     expect(withCost(usage, capabilities).costUsd).toBeCloseTo(0.1 * 1.25 + 0.1 * 0.125 + 0.01 * 10, 10)
@@ -91,7 +91,7 @@ describe('the price list', () => {
     ]).flat()
     const { messages } = await runner.run('And now?', { messages: long })
     expect(messages).toHaveLength(122)
-    // 60 messages of 25,000 tokens exceed three quarters of the window. As many are kept as fit into six tenths of that.
+    // 60 messages of 25,000 tokens exceed three quarters of the window. The newest that fit into six tenths of that are kept.
     const sent = server.requests[1]?.body.messages as { content: string }[]
     expect(sent.filter(({ content }) => content.length > 50_000)).toHaveLength(Math.floor((0.75 * 0.6 * 1_047_576) / 25_010))
   })

@@ -14,7 +14,7 @@ describe('an error of a provider', () => {
     expect([failed.message, cut.message].join()).not.toContain('my-own-key-123')
   })
 
-  it('F25 has no half characters in its message, even if a long one is cut', () => {
+  it('F25 never splits a character, even if it cuts a long message', () => {
     for (const message of ['a\ud83d b', `a${'😀'.repeat(600)}`])
       expect(providerError({ status: 400, body: { error: { message, code: message } } }, context).message.isWellFormed()).toBe(true)
   })

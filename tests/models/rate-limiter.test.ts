@@ -135,7 +135,7 @@ describe('RateLimiter', () => {
     expect(names()).toHaveLength(3)
   })
 
-  it('holds all requests as long as the provider says, and then starts refused ones first', async () => {
+  it('holds all requests as long as the provider says, then starts the refused ones first', async () => {
     const { limiter, ask, begun, end } = queueOf({ requestsPerMinute: 60_000 })
     await ask('a')
     limiter.hold(5_000)
@@ -178,7 +178,7 @@ describe('RateLimiter', () => {
     expect(limiter.isIdle).toBe(false)
   })
 
-  it('remembers at most a minute, whatever is limited', async () => {
+  it('remembers at most a minute of requests, whatever is limited', async () => {
     const { limiter, ask, end } = queueOf({ concurrency: 1 })
     for (let at = 0; at < 100; at++) {
       await ask(String(at), { tokens: 5 })
@@ -188,7 +188,7 @@ describe('RateLimiter', () => {
     expect(limiter.remembered).toBeLessThanOrEqual(3 * 7)
   })
 
-  it('reports the number of requests before one, and refuses one that exceeds the queue', async () => {
+  it('reports how many requests are ahead of one, and refuses one that exceeds the queue', async () => {
     const { limiter, ask, names, end } = queueOf({ concurrency: 1, maxQueued: 2 })
     const ahead: number[] = []
     const onWait = (count: number) => void ahead.push(count)

@@ -57,7 +57,7 @@ describe('rateLimits', () => {
     expect((await second).waitedMs).toBeGreaterThan(0)
   })
 
-  it('of a provider apply to all its models, those of an entry to the matching models', async () => {
+  it('of a provider apply to all its models; those of an entry apply to the matching models', async () => {
     await using server = await slowServer()
     const providers = {
       mine: {

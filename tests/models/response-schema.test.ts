@@ -100,7 +100,7 @@ describe('the schema of a response', () => {
     const { body, warnings } = await sent('anthropic/claude-opus-4-8', { responseSchema: map })
     expect(body).not.toHaveProperty('output_config')
     expect(warnings).toEqual([
-      '`responseSchema` was left out: anthropic/claude-opus-4-8 does not take one that has an object that allows any properties',
+      '`responseSchema` was left out: anthropic/claude-opus-4-8 does not support one that has an object that allows any properties',
     ])
   })
 
@@ -127,7 +127,7 @@ describe('the schema of a response', () => {
     ]) {
       const { body, warnings } = await sent(model, { responseSchema })
       expect(JSON.stringify(body), model).not.toMatch(/json_schema|"city"|application\/json/)
-      expect(warnings, model).toEqual([`\`responseSchema\` was left out: ${model} does not take it`])
+      expect(warnings, model).toEqual([`\`responseSchema\` was left out: ${model} does not support it`])
     }
   })
 
@@ -138,7 +138,7 @@ describe('the schema of a response', () => {
       expect(alone.warnings).toEqual([])
       const { body, warnings } = await sent(model, { responseSchema, tools })
       expect(JSON.stringify(body), model).not.toMatch(/json_schema|"city"|application\/json/)
-      expect(warnings, model).toEqual([`\`responseSchema\` was left out: ${model} does not take it beside tools`])
+      expect(warnings, model).toEqual([`\`responseSchema\` was left out: ${model} does not support it beside tools`])
     }
     // Tools that the provider runs itself count too.
     const search = await sent('google/gemini-2.5-pro', { responseSchema, providerOptions: { tools: [{ googleSearch: {} }] } })
@@ -249,7 +249,7 @@ describe('which models accept a schema', () => {
     expect(taken('openai/gpt-4', { dialect: 'hermes' })).toBeUndefined()
   })
 
-  it('several models accept what each of them accepts; a switchable one what the current one accepts', () => {
+  it('fallback models support what all of them support; a switchable model supports what its current one does', () => {
     const both = (...models: string[]) => fallbackModel(models).capabilities.structuredOutput
     expect(both('openai/gpt-4o', 'xai/grok-4')).toBe('with-tools')
     expect(both('openai/gpt-4o', 'xai/grok-3')).toBe('alone')

@@ -20,7 +20,7 @@ const modelOf = (provider: Provider, { url, baseURL }: { url: string; baseURL: s
   createModel({ provider, model: 'm', apiKey: secret, baseURL: provider === 'google' ? url : baseURL, maxRetries: 0, ...settings })
 
 describe('every request', () => {
-  it.each(providers)('is sent by the method of the SDK of %s, and by nothing else', async (provider) => {
+  it.each(providers)('is sent by the SDK method of %s and by nothing else', async (provider) => {
     await using mock = await startStrictProvider({ script: () => 'ok' })
     const methods = {
       custom: [vi.spyOn(Completions.prototype, 'create')],
@@ -38,7 +38,7 @@ describe('every request', () => {
   })
 })
 
-describe('a key that a function returns', () => {
+describe('a function as the key', () => {
   it.each(providers)('is called for each request to %s', async (provider) => {
     await using mock = await startStrictProvider({ script: () => 'ok' })
     let keys = 0
@@ -50,7 +50,7 @@ describe('a key that a function returns', () => {
     expect(sent).toEqual([1, 2, 3].map((number) => `${before}key-number-${number}`))
   })
 
-  it.each(providers)('is not quoted in an error of %s', async (provider) => {
+  it.each(providers)('its key is not quoted in an error of %s', async (provider) => {
     await using server = await startServer((response, { headers }) => response.writeHead(400).end(JSON.stringify(headers)))
     const model = modelOf(provider, { url: server.baseURL, baseURL: server.baseURL }, { apiKey: () => 'a-token-of-somebody' })
     const error: unknown = await model.generate({ messages: hello }).catch((error: unknown) => error)
@@ -58,7 +58,7 @@ describe('a key that a function returns', () => {
     expect(String(error)).not.toContain('a-token-of-somebody')
   })
 
-  it.each(providers)('that fails is an error of the access to %s, and nothing is sent', async (provider) => {
+  it.each(providers)('if it fails, the error is one of access to %s, and nothing is sent', async (provider) => {
     await using mock = await startStrictProvider({ script: () => 'ok' })
     const generate = (apiKey: () => string) => modelOf(provider, mock, { apiKey }).generate({ messages: hello })
     const refused = generate(() => {
@@ -76,7 +76,7 @@ describe('a key that a function returns', () => {
     expect(mock.requests).toHaveLength(0)
   })
 
-  it('is a token for Azure, sent as such', async () => {
+  it('is sent to Azure as a token', async () => {
     await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
     const { origin } = new URL(server.baseURL)
     const getToken = async () => 'token-of-azure-ad'

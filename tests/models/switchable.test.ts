@@ -39,7 +39,7 @@ describe('a model that can be replaced during runs', () => {
     expect(two.requests).toHaveLength(0)
   })
 
-  it('reads each turn in its model’s own form, if the new one writes calls as text', async () => {
+  it('reads each turn in its model’s own form, even if the new one writes calls as text', async () => {
     await using one = await startStrictProvider({ script: [{ toolCalls: [call('look', { n: 1 }, 'call_1')] }] })
     await using two = await startStrictProvider({
       script: ['Again. <tool_call>{"name": "look", "arguments": {"n": 2}}</tool_call>', 'done'],

@@ -100,7 +100,7 @@ describe.each(nativeModes.filter(({ streaming }) => streaming))('how long to wai
     ).toEqual([undefined, undefined])
   })
 
-  it('F18 is measured by the server’s time if the clock of this machine is wrong', async () => {
+  it('F18 is measured by the server’s time if the machine’s clock is wrong', async () => {
     vi.setSystemTime(now + 3 * 86_400_000)
     const headers = { ...date, 'anthropic-ratelimit-requests-reset': at(20) }
     expect(await waits(mode, [{ status: 429, headers }])).toEqual([20_000])

@@ -73,7 +73,7 @@ async function run(settings: (server: MockProvider) => ModelSettings, parameters
 }
 
 describe.each(Object.entries(drivers))('F2 parameters sent by %s', (driver, settings) => {
-  it.each(schemas)('F2 are accepted by the API if the tool has %s', async (_name, parameters, told) => {
+  it.each(schemas)('F2 the API accepts a tool with %s', async (_name, parameters, told) => {
     const { result, description } = await run(settings, parameters)
     expect(result.error).toBeUndefined()
     expect(result.output).toBe('Done.')

@@ -241,7 +241,7 @@ describe.each([anthropic, responses])('$name: tools that the provider searches',
     expect(body).not.toMatch(/tool_search|tool_reference|defer_loading|namespace/)
   })
 
-  it('are searched by the provider in a conversation in which toolloop’s own search has found one', async () => {
+  it('are searched by the provider even if toolloop’s own search found one earlier in the conversation', async () => {
     await using before = await startStrictProvider({
       script: [{ toolCalls: [{ name: 'call_tool', args: { name: 'create_invoice', arguments: { customer: 'Ada' } } }] }, 'done'],
     })

@@ -63,7 +63,7 @@ describe('a redirect', () => {
     expect(second?.headers.authorization).toBe(`Bearer ${secret}`)
   })
 
-  it.each(['custom', 'anthropic', 'google'])('to another server sends no key of %s there', async (provider) => {
+  it.each(['custom', 'anthropic', 'google'])('to another server does not send it the key of %s', async (provider) => {
     await using other = await startServer((response) => response.writeHead(401).end())
     await using server = await startServer((response, { url }) =>
       response.writeHead(308, { location: new URL(url, other.baseURL).href }).end(),
@@ -96,7 +96,7 @@ describe('a redirect', () => {
 })
 
 describe('a body that does not end after its end mark', () => {
-  it('keeps no process alive longer than it is waited for', async () => {
+  it('does not keep the process alive', async () => {
     await using server = await startServer((response) => eventStream(response).write(textEvents('ok')))
     const script = `
       const { createModel } = await import(${JSON.stringify(new URL('../../src/models/create-model.ts', import.meta.url).href)})
@@ -199,7 +199,7 @@ describe('a proxy in the environment', () => {
     ['NODE_USE_ENV_PROXY=1', { NODE_USE_ENV_PROXY: '1' }, []],
     ['NODE_OPTIONS=--use-env-proxy', { NODE_OPTIONS: '--use-env-proxy' }, []],
     ['--use-env-proxy', {}, ['--use-env-proxy']],
-  ])('is gone through with %s, also by a request that is made again on a fresh connection', async (_name, env, args) => {
+  ])('is used with %s, also by a request that is retried on a fresh connection', async (_name, env, args) => {
     await using proxy = await startProxy()
     const past: (number | undefined)[] = []
     await using server = await startServer((response, _request, index) => {
@@ -261,7 +261,7 @@ describe('only HTTP_PROXY', () => {
     ['a MockAgent', 'new MockAgent()'],
     ['an Agent with an interceptor', `new Agent().compose(() => () => { throw new Error('x') })`],
     ['an object of its own', `{ dispatch() { throw new Error('x') } }`],
-  ])('is not gone through when the application has set %s', async (_what, dispatcher) => {
+  ])('is not used if the application has set %s', async (_what, dispatcher) => {
     await using proxy = await startProxy()
     const before = `import { Agent, MockAgent, setGlobalDispatcher } from 'undici'
       const dispatcher = ${dispatcher}

@@ -87,7 +87,7 @@ describe('a missing usage', () => {
     expect(estimateTokens({ role: 'assistant', content: '', toolCalls })).toBe(15)
   })
 
-  it('is reported in the warnings; a reported usage is not', () => {
+  it('is named in the warnings; a reported usage is not', () => {
     const usage = { inputTokens: 1, outputTokens: 2, totalTokens: 3 }
     expect(withWholeUsage(request, { ...answer, usage })).toEqual({ ...answer, usage })
     expect(withWholeUsage(request, { ...answer, warnings: ['before'] })).toEqual({

@@ -40,7 +40,7 @@ async function open(mode: Mode, script: ModeScript, { faults, settings, ...optio
   return { pipeline, spoken, texts, provider: opened.provider, [Symbol.asyncDispose]: () => opened.close() }
 }
 
-/** Whether each request told of the tool, as a definition or in the prompt, and whether it asked for a stream. */
+/** Whether each request had the tool, as a definition or in the prompt, and whether it asked for a stream. */
 function asked({ requests }: MockProvider): { tools: boolean; stream: boolean }[] {
   return requests.map(({ path, body, rawBody }) => ({
     tools: rawBody.includes(weather.description),
@@ -49,7 +49,7 @@ function asked({ requests }: MockProvider): { tools: boolean; stream: boolean }[
 }
 
 describe.each(quickModes)('LLMPipeline: $name', (mode) => {
-  it('S4-14 S4-15 with tools bound the final text is published, one event a sentence, and nothing of what came before a call', async () => {
+  it('S4-14 S4-15 publishes the final text with tools bound, one event per sentence, and nothing from before a call', async () => {
     await using on = await open(mode, [
       { text: 'Let me look. One moment', toolCalls: [asksWeather] },
       'It is 3.5 degrees, e.g. cold. 再见！Bye',
@@ -69,7 +69,7 @@ describe.each(quickModes)('LLMPipeline: $name', (mode) => {
     ])
   })
 
-  it('S4-14 asked for, what comes before a call is published too, before the call', async () => {
+  it('S4-14 with `speakInterim`, publishes the text before a call before the call runs', async () => {
     await using on = await open(mode, [{ text: 'Let me look. One moment', toolCalls: [asksWeather] }, 'It is clear. Bye'], {
       speakInterim: true,
     })
@@ -82,7 +82,7 @@ describe.each(quickModes)('LLMPipeline: $name', (mode) => {
     expect(order).toEqual(['1 Let me look.', '1 One moment', 'weather', '2 It is clear.', '2 Bye', 'answered'])
   })
 
-  it('what is asked for in the call wins', async () => {
+  it('lets an option of the call take precedence', async () => {
     const script = () => [{ text: 'I look.', toolCalls: [asksWeather] }, 'Clear.']
     await using on = await open(mode, [...script(), ...script()], { speakInterim: true })
     on.pipeline.setToolRegistry(new ToolRegistry([weather]))
@@ -92,7 +92,7 @@ describe.each(quickModes)('LLMPipeline: $name', (mode) => {
     expect(on.texts()).toEqual(['Clear.', 'I look.', 'Clear.'])
   })
 
-  it('a conversation is the caller’s: it is passed in, and handed back', async () => {
+  it('leaves the conversation to the caller: it is passed in and returned', async () => {
     await using on = await open(mode, ['I am Ada.', 'Ada, as I said.'])
     const first = await on.pipeline.generate('Who are you?')
     const second = await on.pipeline.generate([...first.messages, { role: 'user', content: 'Who?' }])
@@ -100,7 +100,7 @@ describe.each(quickModes)('LLMPipeline: $name', (mode) => {
     await on.pipeline.generate('New.', { messages: [] }).then(({ messages }) => expect(messages[0]?.content).toBe('New.'))
   })
 
-  it('an answer asked for at the limit is spoken; a run that ends there without one is silent', async () => {
+  it('speaks an answer requested at the limit; a run that ends there without one is silent', async () => {
     const looking = { text: 'I look.', toolCalls: [asksWeather] }
     await using on = await open(mode, [looking, 'I think so. Yes', looking], { tools: [weather], maxIterations: 1 })
     expect(await on.pipeline.generate('Oslo?', { onLimit: 'answer' })).toMatchObject({ stopReason: 'max_iterations' })
@@ -109,25 +109,25 @@ describe.each(quickModes)('LLMPipeline: $name', (mode) => {
     expect(on.texts()).toEqual(['I think so.', 'Yes'])
   })
 
-  it.each([true, false])('of a response that a filter has stopped the sentence it was in is not spoken (tools: %s)', async (withTools) => {
+  it.each([true, false])('does not speak the unfinished sentence of a response that a filter stopped (tools: %s)', async (withTools) => {
     await using on = await open(mode, [{ text: 'One. Two', finishReason: 'content_filter' }], { tools: withTools ? [weather] : [] })
     expect(await on.pipeline.generate('go')).toMatchObject({ stopReason: 'refused', error: { code: 'content_filter' } })
     expect(on.texts()).toEqual(withTools ? [] : ['One.'])
   })
 
-  it.runIf(findWire(mode.wire).traits.refusals).each([true, false])('a refusal is spoken (tools: %s)', async (withTools) => {
+  it.runIf(findWire(mode.wire).traits.refusals).each([true, false])('speaks a refusal (tools: %s)', async (withTools) => {
     await using on = await open(mode, [{ text: 'No. I will not', finishReason: 'refusal' }], { tools: withTools ? [weather] : [] })
     expect(await on.pipeline.generate('go')).toMatchObject({ stopReason: 'refused', error: { code: 'refusal' } })
     expect(on.texts()).toEqual(['No.', 'I will not'])
   })
 
-  it.each([true, false])('F7 an answer that was cut is spoken as far as it came (tools: %s)', async (withTools) => {
+  it.each([true, false])('F7 speaks an answer that was cut off as far as it arrived (tools: %s)', async (withTools) => {
     await using on = await open(mode, [{ text: 'One. Two and', finishReason: 'length' }], { tools: withTools ? [weather] : [] })
     expect(await on.pipeline.generate('go')).toMatchObject({ stopReason: 'truncated', output: 'One. Two and' })
     expect(on.texts()).toEqual(['One.', 'Two and'])
   })
 
-  it.each([true, false])('F7 an answer that is continued is spoken as one (tools: %s)', async (withTools) => {
+  it.each([true, false])('F7 speaks a continued answer as one (tools: %s)', async (withTools) => {
     const script: ModeScript = [{ text: 'One. Two and', finishReason: 'length' }, ' a half. Three.']
     await using on = await open(mode, script, { tools: withTools ? [weather] : [], onTruncated: 'continue' })
     expect(await on.pipeline.generate('go')).toMatchObject({ stopReason: 'answered', iterations: 2 })
@@ -143,11 +143,11 @@ describe.each(quickModes)('LLMPipeline: $name', (mode) => {
     on.pipeline.on(Event.LLM_SENTENCE, ({ text }) => text === 'One.' && abort.abort())
     const { stopReason } = await on.pipeline.generate('go', { signal: abort.signal, speakInterim })
     expect(on.texts()).toEqual(heard)
-    // A held answer was whole before it was spoken.
+    // A held answer was complete before it was spoken.
     expect(stopReason).toBe(speakInterim ? 'aborted' : 'answered')
   })
 
-  it('an abort while a tool runs: nothing is spoken any more', async () => {
+  it('speaks nothing after an abort while a tool runs', async () => {
     const abort = new AbortController()
     const look = defineTool({ name: 'look', description: 'Aborts.', execute: () => abort.abort() })
     await using on = await open(mode, [{ text: 'I look. Wait', toolCalls: [call('look')] }, 'Never.'], { tools: [look] })
@@ -155,14 +155,14 @@ describe.each(quickModes)('LLMPipeline: $name', (mode) => {
     expect(on.texts()).toEqual([])
   })
 
-  it('a run that is paused has not answered yet: nothing is spoken', async () => {
+  it('speaks nothing while a run is paused', async () => {
     const ask = defineTool({ name: 'ask', description: 'Asks the user.' })
     await using on = await open(mode, [{ text: 'I ask you.', toolCalls: [call('ask')] }], { tools: [ask] })
     expect(await on.pipeline.generate('go')).toMatchObject({ stopReason: 'paused', output: 'I ask you.' })
     expect(on.texts()).toEqual([])
   })
 
-  it('context, limits and a signal are the run’s', async () => {
+  it('passes context, limits and a signal to the run', async () => {
     const seen: unknown[] = []
     const look = defineTool({ name: 'look', description: 'Looks.', execute: (_args, { context }) => void seen.push(context) })
     await using on = await open(mode, () => ({ toolCalls: [call('look')] }), { tools: [look] })
@@ -174,7 +174,7 @@ describe.each(quickModes)('LLMPipeline: $name', (mode) => {
     expect(on.texts()).toEqual([])
   })
 
-  it('a held answer that breaks off on its way is asked for again, and spoken once', async () => {
+  it('retries a held answer that breaks off, and speaks it once', async () => {
     await using on = await open(mode, ['One. Two.', 'One. Two.'], {
       tools: [weather],
       faults: [{ resetAfterBytes: 'content' }],
@@ -184,7 +184,7 @@ describe.each(quickModes)('LLMPipeline: $name', (mode) => {
     expect(on.texts()).toEqual(['One.', 'Two.'])
   })
 
-  it('runs beside each other on one bus: each says its own', async () => {
+  it('keeps concurrent runs on one bus apart', async () => {
     const count = 30
     await using on = await open(mode, ({ body }) => `This is ${/run \d+/.exec(JSON.stringify(body))}. Really. Bye`)
     const results = await Promise.all(Array.from({ length: count }, (_, i) => on.pipeline.generate(`run ${i}`)))
@@ -199,17 +199,17 @@ describe.each(quickModes)('LLMPipeline: $name', (mode) => {
 describe.each(streamingModes)('LLMPipeline, live: $name', (mode) => {
   it.each([
     ['S4-6 S4-14 without tools', {}],
-    ['S4-14 asked to speak what comes before calls', { tools: [weather], speakInterim: true }],
-  ] as const)('%s a sentence is published while the rest is on its way', async (_, options) => {
+    ['S4-14 with `speakInterim`', { tools: [weather], speakInterim: true }],
+  ] as const)('%s publishes a sentence while the rest is still arriving', async (_, options) => {
     const heard = Promise.withResolvers<void>()
-    // The server goes on when the first sentence has been heard: held back, it would wait for ever.
+    // The server continues once the first sentence was heard. If sentences were held back, it would wait forever.
     await using on = await open(mode, [{ chunks: ['One. T', heard.promise, 'wo. Thr', 'ee'] }], options)
     on.pipeline.on(Event.LLM_SENTENCE, () => heard.resolve())
     expect(await on.pipeline.generate('go')).toMatchObject({ stopReason: 'answered' })
     expect(on.texts()).toEqual(['One.', 'Two.', 'Three'])
   })
 
-  it('S4-6 S4-7 without tools one answer is streamed, as soon as there is one the loop runs, and after null no more', async () => {
+  it('S4-6 S4-7 streams one answer without tools, runs the loop with a tool, and streams one answer again after null', async () => {
     await using on = await open(mode, ['One.', { text: 'I look.', toolCalls: [asksWeather] }, 'Two.', 'Three.'])
     const registry = new ToolRegistry()
     on.pipeline.setToolRegistry(registry)
@@ -219,11 +219,11 @@ describe.each(streamingModes)('LLMPipeline, live: $name', (mode) => {
     on.pipeline.setToolRegistry(null)
     expect((await on.pipeline.generate('go')).output).toBe('Three.')
     expect(on.texts()).toEqual(['One.', 'Two.', 'Three.'])
-    // Nobody has said how to ask: streaming modes leave it to the pipeline.
+    // The test sets no `stream` here: in streaming modes, the pipeline’s default applies.
     expect(asked(on.provider)).toEqual([false, true, true, false].map((tools) => ({ tools, stream: true })))
   })
 
-  it('S4-14 with tools nothing is published before the turn has turned out to call none', async () => {
+  it('S4-14 with tools, publishes nothing until the turn has ended without a call', async () => {
     await using on = await open(mode, [{ text: 'I look. Wait. ', toolCalls: [asksWeather] }, 'One. Two.'], { tools: [weather] })
     const order: string[] = []
     const names: EventName[] = [Event.LLM_SENTENCE, Event.MODEL_END, Event.TOOL_CALL_END]
@@ -232,23 +232,23 @@ describe.each(streamingModes)('LLMPipeline, live: $name', (mode) => {
     expect(order).toEqual(['MODEL_END', 'TOOL_CALL_END', 'MODEL_END', 'LLM_SENTENCE', 'LLM_SENTENCE'])
   })
 
-  it('an abort in mid-stream: nothing is published any more, the sentence that was begun neither', async () => {
+  it('publishes nothing after an abort in mid-stream, not even the unfinished sentence', async () => {
     const abort = new AbortController()
     await using on = await open(mode, [{ chunks: ['One. Two. ', 'Thr'], hang: true }])
     on.pipeline.on(Event.TEXT_DELTA, ({ text }) => text.includes('Thr') && abort.abort())
     expect(await on.pipeline.generate('go', { signal: abort.signal })).toMatchObject({ stopReason: 'aborted', output: 'One. Two. Thr' })
-    // That `Two.` has ended shows with the piece at which the caller, who hears it first, aborts.
+    // The piece that ends `Two.` is the one at which the caller, who hears it first, aborts.
     expect(on.texts()).toEqual(['One.'])
   })
 
-  it('with tools bound, an answer that the deadline has cut is not spoken', async () => {
+  it('does not speak an answer that the deadline cut off, with tools bound', async () => {
     await using on = await open(mode, [{ text: 'One. Two', hang: true }], { tools: [weather] })
     on.pipeline.on(Event.TEXT_DELTA, () => {})
     expect(await on.pipeline.generate('go', { limits: { deadlineMs: 200 } })).toMatchObject({ stopReason: 'deadline' })
     expect(on.texts()).toEqual([])
   })
 
-  it('a response that breaks off: what was whole has been spoken, the rest is not, and nothing twice', async () => {
+  it('speaks the complete sentences of a response that breaks off, and nothing twice', async () => {
     await using on = await open(mode, ['One. Two. Thr', 'One. Two. Three.'], {
       faults: [{ resetAfterBytes: 'content' }],
       settings: { maxRetries: 1 },
@@ -257,7 +257,7 @@ describe.each(streamingModes)('LLMPipeline, live: $name', (mode) => {
     expect(on.texts()).toEqual(['One.', 'Two.'])
   })
 
-  it('F21 with `onCut: restart`, an answer that breaks off is spoken again from its beginning', async () => {
+  it('F21 speaks an interrupted answer again from its start with `onCut: restart`', async () => {
     for (const [option, given] of [
       [{ onCut: 'restart' }, {}],
       [{}, { onCut: 'restart' }],
@@ -272,7 +272,7 @@ describe.each(streamingModes)('LLMPipeline, live: $name', (mode) => {
     }
   })
 
-  it('where nobody listens to sentences, text is not heard as it comes either: a response that breaks off is asked for again', async () => {
+  it('retries a response that breaks off if nothing listens to sentences', async () => {
     const opened = await mode.open(['One. Two.', 'One. Two.'], { faults: [{ resetAfterBytes: 'content' }], settings: { maxRetries: 1 } })
     await using _ = opened
     const pipeline = new LLMPipeline({ model: opened.model })
@@ -283,7 +283,7 @@ describe.each(streamingModes)('LLMPipeline, live: $name', (mode) => {
 describe('the tools of a pipeline', () => {
   const silent = () => new LLMPipeline({ model: 'demo' })
 
-  it('S4-1 S4-2 S4-3 S4-4 S4-5 hasTools() is true when a registry with a tool is bound: not before, not when it is empty, not after null', () => {
+  it('S4-1 S4-2 S4-3 S4-4 S4-5 hasTools() is true if a registry with a tool is bound: not before, not if it is empty, not after null', () => {
     const pipeline = silent()
     expect(pipeline.hasTools()).toBe(false)
     pipeline.setToolRegistry(new ToolRegistry())
@@ -294,7 +294,7 @@ describe('the tools of a pipeline', () => {
     expect(pipeline.hasTools()).toBe(false)
   })
 
-  it('S4-1 what is no registry is refused, and what was bound stays', () => {
+  it('S4-1 an invalid registry is refused, and the bound one stays', () => {
     const pipeline = silent()
     pipeline.setToolRegistry(new ToolRegistry([weather]))
     for (const bad of [undefined, [weather], {}, 'tools']) {
@@ -319,7 +319,7 @@ describe('the tools of a pipeline', () => {
   })
 
   describe.each(streamingModes)('$name', (mode) => {
-    it('a run in flight keeps the tools it began with', async () => {
+    it('a run in progress keeps its tools', async () => {
       await using on = await open(mode, [{ toolCalls: [asksWeather] }, 'Two.'], { tools: [weather] })
       on.pipeline.on(Event.TOOL_CALL_START, () => on.pipeline.setToolRegistry(null))
       expect((await on.pipeline.generate('go')).toolCalls).toMatchObject([{ outcome: 'ok' }])
@@ -327,7 +327,7 @@ describe('the tools of a pipeline', () => {
       expect(on.pipeline.hasTools()).toBe(false)
     })
 
-    it('those of a call replace the bound ones', async () => {
+    it('tools of a call replace the bound ones', async () => {
       await using on = await open(mode, [{ text: 'I look.', toolCalls: [asksWeather] }, 'Clear.', 'None.'])
       expect((await on.pipeline.generate('go', { tools: [weather] })).toolCalls).toMatchObject([{ outcome: 'ok' }])
       on.pipeline.setToolRegistry(new ToolRegistry([weather]))
@@ -343,7 +343,7 @@ describe('AnthropicPipeline', () => {
     createModel({ provider: 'anthropic', model: 'claude-mock', baseURL: url, apiKey: 'sk-ant-test' })
   const script = () => [{ text: 'I look.', toolCalls: [asksWeather] }, 'It is clear. Bye']
 
-  it('S4-21 S4-22 with tools bound it asks for whole responses, and publishes the final text all the same', async () => {
+  it('S4-21 S4-22 requests complete responses with tools bound, and still publishes the final text', async () => {
     await using server = await startStrictProvider({ script: script() })
     const bus = new EventBus()
     const spoken: string[] = []
@@ -362,14 +362,14 @@ describe('AnthropicPipeline', () => {
     ['the pipeline', { stream: true }, {}],
     ['the call', {}, { stream: true }],
     ['the call, over the pipeline', { stream: false }, { stream: true }],
-  ])('S4-21 `stream: true` of %s switches it', async (_, options, runOptions) => {
+  ])('S4-21 streams if `stream: true` is set on %s', async (_, options, runOptions) => {
     await using server = await startStrictProvider({ script: script() })
     const pipeline = new AnthropicPipeline({ model: anthropic(server), tools: [weather], ...options })
     expect(await pipeline.generate('Oslo?', runOptions)).toMatchObject({ output: 'It is clear. Bye' })
     expect(asked(server).map(({ stream }) => stream)).toEqual([true, true])
   })
 
-  it('S4-6 without tools it streams, sentence by sentence', async () => {
+  it('S4-6 streams without tools, sentence by sentence', async () => {
     const heard = Promise.withResolvers<void>()
     await using server = await startStrictProvider({ script: [{ chunks: ['One. T', heard.promise, 'wo.'] }] })
     const pipeline = new AnthropicPipeline({ model: anthropic(server) })
@@ -378,7 +378,7 @@ describe('AnthropicPipeline', () => {
     expect(asked(server)).toEqual([{ tools: false, stream: true }])
   })
 
-  it('createPipeline makes one for what the Messages driver serves, and an LLMPipeline for anything else', () => {
+  it('createPipeline creates one for models of the Messages driver, and an LLMPipeline for others', () => {
     const made = (model: string) => createPipeline({ model: { provider: model, model: 'm', baseURL: 'http://127.0.0.1:1' } })
     expect(made('anthropic')).toBeInstanceOf(AnthropicPipeline)
     expect(made('anthropic-compatible')).toBeInstanceOf(AnthropicPipeline)
@@ -392,7 +392,7 @@ describe('AnthropicPipeline', () => {
   it.each([
     ['one of createPipeline', (options: PipelineOptions) => createPipeline(options)],
     ['an AnthropicPipeline', (options: PipelineOptions) => new AnthropicPipeline(options)],
-  ])('S4-21 S4-23 %s speaks as the model it has then, whichever it was made with', async (_, make) => {
+  ])('S4-21 S4-23 %s follows its current model, not the one it was created with', async (_, make) => {
     await using server = await startStrictProvider({ script: ['One.', 'Two.', 'Three.', 'Four.', 'Five.', 'Six.'] })
     const other = createModel({ provider: 'custom', model: 'm', apiKey: 'none', baseURL: server.baseURL })
     for (const [first, second] of [

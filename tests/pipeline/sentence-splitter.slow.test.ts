@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { SentenceSplitter } from '../../src/pipeline/sentence-splitter.ts'
 
-// Nothing is timed here: what grows faster than its input would not end within a test's time.
+// Nothing is timed here: anything that grows faster than its input would not end within a test's time.
 describe('long input', () => {
   it.each([
     ['a text without an end', 'word '],

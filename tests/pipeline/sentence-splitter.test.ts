@@ -7,7 +7,10 @@ function split(pieces: readonly string[], splitter = new SentenceSplitter()): st
   return [...pieces.flatMap((piece) => splitter.push(piece)), ...splitter.end()]
 }
 
-/** A row is a text and its sentences in one: they end at `|`, which stands for nothing, at `¦`, a space, and at `⏎`, a line break. */
+/**
+ * A row is a text with its sentences. A sentence ends at `|`, which stands for nothing; at `¦`, a space; and at `
+ * `, a line break.
+ */
 const table: Record<string, string[]> = {
   Chinese: [
     '你好。|今天天气很好！|你呢？|我很好',
@@ -157,7 +160,7 @@ const textOf = (row: string): string => row.replaceAll('|', '').replaceAll('¦',
 const sentencesOf = (row: string): string[] => row.split(/[|¦⏎]+/)
 
 const seed = 20_260_101
-/** What sentences are made of, and what makes it hard to tell where they end. */
+/** What sentences are made of, and what makes their ends hard to find. */
 const fragment = fc.constantFrom(
   ...['.', '..', '...', '…', '!', '?', '?!', '。', '！', '？', '\n', '\r\n', ' ', '  ', '\u3000', '\u00a0', ',', '、', ':', '-', '/', '//'],
   ...['"', "'", '’', '“', '”', '„', '«', '»', '‘', '(', ')', '「', '」', '*', '**', '_', '`', '[', ']', '#', '°', '%'],
@@ -200,7 +203,7 @@ describe('SentenceSplitter', () => {
     expect(split([...textOf(row)])).toEqual(sentencesOf(row))
   })
 
-  it('S4-15 the sentences are the same however the text is cut, between the halves of a character too', () => {
+  it('S4-15 gives the same sentences however the text is split, even inside a surrogate pair', () => {
     fc.assert(
       fc.property(text, cutAt, (whole, at) => {
         const expected = split([whole])
@@ -211,7 +214,7 @@ describe('SentenceSplitter', () => {
     )
   })
 
-  it('S4-15 nothing is lost or invented but the white space around sentences, and no sentence is empty', () => {
+  it('S4-15 loses and invents nothing but white space around sentences, and no sentence is empty', () => {
     fc.assert(
       fc.property(text, cutAt, (whole, at) => {
         let rest = whole
@@ -228,12 +231,12 @@ describe('SentenceSplitter', () => {
     )
   })
 
-  it('S4-15 a `。`, a line break and the like always end a sentence', () => {
+  it('S4-15 always ends a sentence at `。`, a line break and the like', () => {
     fc.assert(
       fc.property(text, (whole) => {
         for (const sentence of split([whole])) {
           expect(sentence).not.toMatch(/\n/)
-          // Behind a quote the sentence may go on: 「はい。」と言った. So it may before a comma, and before it has a word.
+          // After a quote the sentence may continue: 「はい。」と言った. It may also do so before a comma, and before it has a word.
           expect(sentence).not.toMatch(/[\p{L}\p{N}][。！？][\p{Script=Han}\p{Lu}\p{Ll}\p{N}]/u)
         }
       }),
@@ -241,7 +244,7 @@ describe('SentenceSplitter', () => {
     )
   })
 
-  it('S4-15 a sentence is given out as soon as what follows shows that it has ended', () => {
+  it('S4-15 returns a sentence as soon as what follows shows that it has ended', () => {
     const steps: [text: string, sentences: string[]][] = [
       ['你好。', []],
       ['今', ['你好。']],
@@ -261,7 +264,7 @@ describe('SentenceSplitter', () => {
     expect(splitter.end()).toEqual(['A'])
   })
 
-  it('S4-15 what is left at the end comes then, and the next text begins afresh', () => {
+  it('S4-15 returns the rest at the end, and starts again with the next text', () => {
     const splitter = new SentenceSplitter()
     expect(splitter.push('Dr')).toEqual([])
     expect(splitter.end()).toEqual(['Dr'])
@@ -273,7 +276,7 @@ describe('SentenceSplitter', () => {
     expect(split(['', ' \n ', ''], splitter)).toEqual([])
   })
 
-  it('takes further abbreviations, and lists of other languages', () => {
+  it('accepts further abbreviations, and lists of other languages', () => {
     const danish = { inside: ['bl.a.', 'ca.'], beforeNumbers: ['kl.'], starters: ['det'] }
     expect(split(['Det er bl.a. Hunde. Kl. 5. Det er sent.'], new SentenceSplitter({ languages: [danish] }))).toEqual([
       'Det er bl.a. Hunde.',

@@ -7,7 +7,7 @@ const first = 'CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL) S
 const second = 'ALTER TABLE notes ADD COLUMN read INTEGER NOT NULL DEFAULT 0'
 const schema = (...migrations: string[]): Schema => ({ noun: 'journal', code: 'journal_failed', applicationId: 7, migrations })
 
-it('a file of an older version is migrated when it is opened, with all that is in it', () =>
+it('a file of an older version is migrated when it is opened, with all its data', () =>
   inFolder(async (folder) => {
     const file = `${folder}/notes.sqlite`
     const open = (...migrations: string[]) =>
@@ -21,7 +21,7 @@ it('a file of an older version is migrated when it is opened, with all that is i
     expect(() => open(first)).toThrow(/of version 1 or older, got 2: a newer toolloop has written it/)
   }))
 
-it('a file of an older version that has not its tables is refused, and not changed', () =>
+it('a file of an older version without its tables is refused, and not changed', () =>
   inFolder(async (folder) => {
     const file = `${folder}/notes.sqlite`
     const database = new DatabaseSync(file)

@@ -30,7 +30,7 @@ it('an agent that is a tool has the description of that tool', async () => {
 it.each([
   ['openai', 'chat_completions'],
   ['openai-responses', 'responses'],
-] as const)('which of the APIs of OpenAI was asked: %s', async (provider, api) => {
+] as const)('names the OpenAI API that was called: %s', async (provider, api) => {
   await using tracing = startTracing()
   await using mock = await startStrictProvider({ script: ['Hello.'] })
   const model = createModel({ provider, model: 'gpt-5.2', baseURL: mock.baseURL, apiKey: 'k' })
@@ -39,7 +39,7 @@ it.each([
   expect(tracing.span('chat gpt-5.2').attributes).toMatchObject({ 'gen_ai.provider.name': 'openai', 'openai.api.type': api })
 })
 
-it('the server that is asked, as it is known before: of the preset, the settings or the environment, by each way to a model', async () => {
+it('the expected server is that of the preset, the settings or the environment, for each kind of model', async () => {
   vi.stubEnv('AZURE_OPENAI_ENDPOINT', 'http://[::1]:9/')
   onTestFinished(() => void vi.unstubAllEnvs())
   const serverOf = (model: AnyModel) => serverAttributes(openModel(model).baseURL)
@@ -61,7 +61,7 @@ it('the server that is asked, as it is known before: of the preset, the settings
   expect((await tracing.metrics())[0]?.dataPoints[0]?.attributes).toMatchObject(server)
 })
 
-it('the server is that of the model that answered, where another was asked first', async () => {
+it('the server is that of the model that answered, even if another was asked first', async () => {
   await using tracing = startTracing()
   await using down = await startStrictProvider({ script: () => 'never', faults: () => ({ status: 503 }) })
   await using up = await startStrictProvider({ script: ['Hello.'] })
@@ -76,7 +76,7 @@ it('the server is that of the model that answered, where another was asked first
   expect((await tracing.metrics())[0]?.dataPoints[0]?.attributes).toMatchObject(server)
 })
 
-it('a request says when earlier messages were left out of it', async () => {
+it('a request reports that earlier messages were left out', async () => {
   await using tracing = startTracing()
   const { logger } = recordingLogger()
   const messages = Array.from({ length: 40 }, (_, at) => ({
@@ -115,7 +115,7 @@ it('a call names the Skill that it uses', async () => {
 it.each([
   [0, 'ok'],
   [3, 'failed'],
-] as const)('a script that has a process of its own tells its exit code: %i', async (code, outcome) => {
+] as const)('a script with a process of its own has its exit code: %i', async (code, outcome) => {
   await using tracing = startTracing()
   const { logger } = recordingLogger()
   const folder = mkdtempSync(join(tmpdir(), 'skills-'))
@@ -131,7 +131,7 @@ it.each([
   expect(attributes).toMatchObject({ 'gen_ai.skill.name': 'greets', 'process.exit.code': code, 'toolloop.tool.outcome': outcome })
 })
 
-it('without @opentelemetry/api it says what to install', () => {
+it('without @opentelemetry/api, the error names the package to install', () => {
   const script = `
     import { registerHooks } from 'node:module'
     registerHooks({ resolve: (name, context, next) => {

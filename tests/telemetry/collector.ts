@@ -11,7 +11,7 @@ export interface Received {
   body: Buffer
 }
 
-/** A collector of OTLP over HTTP, or with `tls` HTTPS: reads what it is sent. `answer` replaces its own. */
+/** A collector for OTLP over HTTP, or HTTPS with `tls`. Reads what it receives. `answer` replaces its response. */
 export async function startCollector(answer?: (response: ServerResponse, received: Received) => void, tls?: TlsOptions) {
   const received: Received[] = []
   const waiting: (() => void)[] = []
@@ -36,7 +36,7 @@ export async function startCollector(answer?: (response: ServerResponse, receive
     received,
     spans: (): ReadSpan[] => bodiesAt('/v1/traces').flatMap(readSpans),
     metrics: (): ReadMetric[] => bodiesAt('/v1/metrics').flatMap(readMetrics),
-    /** Resolves when so many requests have arrived. */
+    /** Resolves when this number of requests has arrived. */
     async arrived(count: number): Promise<void> {
       while (received.length < count) await new Promise<void>((resolve) => waiting.push(resolve))
     },

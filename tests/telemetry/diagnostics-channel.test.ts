@@ -6,7 +6,7 @@ import { Event, type EventName } from '../../src/core/events.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { call, countingTool } from '../hazards/tools.ts'
 
-it('every event of any runner is published on a channel of its name, just as a stream yields it', async () => {
+it('every event of any runner is published on a channel of its name, exactly as a stream yields it', async () => {
   const told: unknown[] = []
   const listen = (event: unknown, channel: string | symbol) => void told.push([channel, event])
   const names = (Object.keys(Event) as EventName[]).map((name) => `toolloop:${name}`)
@@ -23,7 +23,7 @@ it('every event of any runner is published on a channel of its name, just as a s
   expect(told.length).toBeGreaterThan(8)
 })
 
-it('each event has a channel of its own, and a bus publishes on it', () => {
+it('each event has its own channel, and a bus publishes on it', () => {
   const names = Object.keys(Event) as EventName[]
   expect(Object.keys(channels).toSorted()).toEqual(names.toSorted())
   for (const name of names) {
@@ -36,7 +36,7 @@ it('each event has a channel of its own, and a bus publishes on it', () => {
   }
 })
 
-it('nothing is heard any more after the last one has left', async () => {
+it('nothing is published after the last subscriber has left', async () => {
   const told: unknown[] = []
   const listen = (event: unknown) => void told.push(event)
   subscribe('toolloop:RUN_END', listen)

@@ -8,13 +8,13 @@ import { startCollector } from './collector.ts'
 
 const program = fileURLToPath(new URL('traced-service.ts', import.meta.url))
 
-it('a run that pauses, is killed, and goes on in other processes is one trace', async () => {
+it('a run that pauses, is killed, and continues in other processes is one trace', async () => {
   await using collector = await startCollector()
   const folder = await tempFolder({})
   const start = async () => {
     const child = fork(program, [token, folder, collector.url], {
       execArgv: [],
-      // What a process has not sent when it is killed is lost.
+      // Spans that a process has not sent when it is killed are lost.
       env: { ...process.env, OTEL_BSP_SCHEDULE_DELAY: '1' },
     })
     const exit = once(child, 'exit')
@@ -58,7 +58,7 @@ it('a run that pauses, is killed, and goes on in other processes is one trace', 
   expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1)
   const [begun, last] = spans.filter(({ name }) => name === 'invoke_agent')
   expect(begun?.attributes).toMatchObject({ 'toolloop.stop_reason': 'paused', 'toolloop.run.id': id })
-  // It hangs below the first, as does that of the second process, which died before it could end.
+  // It is below the first, like that of the second process, which died before it could end.
   expect(last).toMatchObject({
     parentSpanId: begun?.spanId,
     attributes: { 'toolloop.run.resumed': true, 'toolloop.stop_reason': 'answered' },

@@ -15,14 +15,14 @@ const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, exec
 const called = (name: string) => scriptedModel([{ toolCalls: [{ name, arguments: {} }] }, 'Done.'])
 const { logger } = recordingLogger()
 
-/** What of the metadata each span has, by name. */
+/** The metadata fields of each span, by name. */
 function metadataIn({ spans }: ReturnType<typeof startTracing>) {
   const fields = (attributes: object) => Object.entries(attributes).filter(([name]) => name.startsWith('toolloop.metadata.'))
   return spans().map(({ name, attributes }) => [name, Object.fromEntries(fields(attributes))])
 }
 
 describe('P3.7 the spans of a run', () => {
-  it('carry the chosen fields of its metadata, and no others, from their beginning', async () => {
+  it('have the chosen fields of its metadata, and no others, from their start', async () => {
     await using tracing = startTracing()
     const begun: object[] = []
     const tracer = {
@@ -43,7 +43,7 @@ describe('P3.7 the spans of a run', () => {
     }
     const names = ['chat scripted-model', 'execute_tool look', 'chat scripted-model', 'invoke_agent clerk']
     expect(metadataIn(tracing)).toEqual(names.map((name) => [name, expected]))
-    // A sampler knows them.
+    // A sampler sees them.
     for (const attributes of begun) expect(attributes).toMatchObject(expected)
   })
 
@@ -76,7 +76,7 @@ describe('P3.7 the spans of a run', () => {
     expect([lengths.every(Boolean), shown['toolloop.metadata.long']?.isWellFormed()]).toEqual([true, true])
   })
 
-  it('of agents inside calls have those of the run outside, unless their own metadata has the field', async () => {
+  it('of agents inside calls have those of the outer run, unless their own metadata has the field', async () => {
     await using tracing = startTracing()
     const { tracer } = tracing
     const inner = new AgentRunner({ model: scriptedModel(['30']), logger, metadata: { tier: 'inner' } })
@@ -89,7 +89,7 @@ describe('P3.7 the spans of a run', () => {
     expect(spans.invoke_agent).toEqual({ 'toolloop.metadata.org': 'acme', 'toolloop.metadata.tier': 'outer' })
   })
 
-  it('carry them when another runner continues the run', async () => {
+  it('have them when another runner continues the run', async () => {
     await using tracing = startTracing()
     const journal = memoryJournal()
     const { tracer } = tracing
@@ -102,7 +102,7 @@ describe('P3.7 the spans of a run', () => {
     for (const [, fields] of spans) expect(fields).toEqual({ 'toolloop.metadata.org': 'acme' })
   })
 
-  it('are exported by OTLP, where the configuration of a service chooses, with the tenant of a token', async () => {
+  it('are exported by OTLP if the configuration of a service chooses them, with the tenant of a token', async () => {
     await using collector = await startCollector()
     const key = 'v8Hs3-of-the-acme-clerk'
     const { file } = await configFile(`model: demo
@@ -117,7 +117,7 @@ service: { auth: { tokens: [{ name: clerk, roles: [run], hash: '${hashToken(key)
   })
 
   it.each([['org'], [['']], [[7]], [Array.from({ length: 33 }, (_, n) => `f${n}`)]])(
-    'refuse what are no names of fields: %j',
+    'refuse invalid names of fields: %j',
     async (metadata) => {
       for (const make of [telemetry, otlpTelemetry])
         await expect(async () => make({ metadata: metadata as never })).rejects.toThrow(

@@ -50,7 +50,7 @@ async function open({ env = {}, ...options }: OtlpOptions & { env?: Readonly<Rec
   return { ...exported, run, records }
 }
 
-it('spans and metrics arrive at a collector as OTLP, those of libraries below the calls they are made in', async () => {
+it('spans and metrics arrive at a collector as OTLP, with spans of libraries below the calls they are made in', async () => {
   await using collector = await startCollector()
   const { run, close, records } = await open({ endpoint: `${collector.url}/`, headers: { authorization: 'Bearer secret' } })
   await run()
@@ -89,7 +89,7 @@ it('spans and metrics arrive at a collector as OTLP, those of libraries below th
   expect(records.filter(({ level }) => level !== 'debug')).toEqual([])
 })
 
-it('the standard variables hold where nothing else is said', async () => {
+it('the standard variables apply unless options are given', async () => {
   await using collector = await startCollector()
   const { run, close } = await open({
     env: {
@@ -127,7 +127,7 @@ it('headers of the options replace those of the environment', async () => {
 
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0
 
-it.skipIf(!hasOpenssl)('certificates are those that the variables name', async () => {
+it.skipIf(!hasOpenssl)('uses the certificates that the variables name', async () => {
   const folder = await tempFolder()
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
   const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
@@ -163,13 +163,13 @@ it.each([
   ['OTEL_EXPORTER_OTLP_PROTOCOL', { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }],
   ['OTEL_TRACES_SAMPLER', { OTEL_TRACES_SAMPLER: 'jaeger_remote' }],
   ['OTEL_EXPORTER_OTLP_ENDPOINT', { OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' }],
-])('%s: what can’t be used is refused', async (name, env) => {
+])('refuses a value it can’t use: %s', async (name, env) => {
   setVariables(env)
   await expect(otlpTelemetry()).rejects.toMatchObject({ code: 'invalid_option', message: expect.stringContaining(name) })
   await expect(otlpTelemetry({ endpoint: 'ftp://here' })).rejects.toThrow('telemetry.endpoint')
 })
 
-it('what the process had before is there again after', async () => {
+it('restores what the process had before', async () => {
   const before = trace.getTracer('x').startSpan('before').isRecording()
   const { close } = await open({ endpoint: 'http://127.0.0.1:9' })
   expect(trace.getTracer('x').startSpan('during').isRecording()).toBe(true)
@@ -195,7 +195,7 @@ it.each<[name: string, reason: string, timeoutMs: number, closeMs: number, answe
     10_000,
     (response) => void response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end(refused),
   ],
-])('a collector that %s costs no run anything, and is logged once', async (_name, reason, timeoutMs, closeMs, answer) => {
+])('a collector that %s affects no run and is logged once', async (_name, reason, timeoutMs, closeMs, answer) => {
   await using collector = await startCollector(answer)
   const env = { ...quickly, OTEL_EXPORTER_OTLP_TIMEOUT: String(timeoutMs) }
   const { run, close, records } = await open({ endpoint: `${collector.url}?key=hidden`, env })
@@ -215,7 +215,7 @@ it.each([
     (response: ServerResponse) => void response.writeHead(401).end('unknown API key hcaik01j3QmZkPv8LrWyT5bNx'),
   ],
   ['can’t be sent its key', 'hcaik01j3QmZ\nkPv8LrWyT5bNx', (response: ServerResponse) => void response.end()],
-])('a collector that %s has it in no log', async (_name, key, answer) => {
+])('the key of a collector that %s is in no log', async (_name, key, answer) => {
   await using collector = await startCollector(answer)
   const { run, close, records } = await open({ endpoint: collector.url, headers: { authorization: key }, env: quickly })
   await run()
@@ -224,7 +224,7 @@ it.each([
   expect(JSON.stringify(records)).not.toMatch(/kPv8LrWyT5bNx|hcaik01/)
 })
 
-it('an interval that no timer takes is the longest there is', async () => {
+it('an interval above the timers’ maximum is reduced to it', async () => {
   const timers = vi.spyOn(globalThis, 'setInterval')
   const { close } = await open({ endpoint: 'http://127.0.0.1:9', env: { OTEL_METRIC_EXPORT_INTERVAL: '2592000000' } })
   expect(timers.mock.calls.map(([, milliseconds]) => milliseconds)).toContain(2 ** 31 - 1)
@@ -232,7 +232,7 @@ it('an interval that no timer takes is the longest there is', async () => {
   await close(0)
 })
 
-it('a collector that is busy is asked again, when it says so', async () => {
+it('a busy collector is retried when it says so', async () => {
   let asked = 0
   await using collector = await startCollector((response) => {
     asked++
@@ -249,14 +249,14 @@ it('a collector that is busy is asked again, when it says so', async () => {
   expect(records.filter(({ level }) => level === 'warn')).toEqual([])
 })
 
-it('what waits for a collector that is silent is bounded, and so is the end', async () => {
+it('limits the data that waits for a silent collector, and the time to close', async () => {
   await using collector = await startCollector(() => {})
   const env = { ...quickly, OTEL_EXPORTER_OTLP_TIMEOUT: '120000', OTEL_BSP_MAX_QUEUE_SIZE: '20', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '10' }
   const { run, close, records } = await open({ endpoint: collector.url, env })
   for (let count = 0; count < 20; count++) await run()
   await close(100)
   const [{ fields } = { fields: {} }] = records.filter(({ fields }) => 'dropped' in fields)
-  // Five spans a run: none has arrived.
+  // Five spans per run: none has arrived.
   expect(fields).toEqual({ dropped: 100 })
 })
 
@@ -273,7 +273,7 @@ it.each<[name: string, answer: Answer | undefined, ending: 'close' | 'leave']>([
   ['never ends its answer', drip, 'close'],
   ['never ends its answer', drip, 'leave'],
   ['is down', undefined, 'close'],
-])('a program ends by itself while its collector $0: $2', { timeout: 30_000 }, async (_name, answer, ending) => {
+])('a program exits on its own while its collector $0: $2', { timeout: 30_000 }, async (_name, answer, ending) => {
   await using collector = await startCollector(answer)
   const endpoint = answer === undefined ? 'http://127.0.0.1:9' : collector.url
   // Longer than the test may take: a request that kept the process alive would fail it.
@@ -285,7 +285,7 @@ it.each<[name: string, answer: Answer | undefined, ending: 'close' | 'leave']>([
   expect(await exit).toEqual([0, null])
 })
 
-it('a response that never ends costs the spans of its request, and no others', async () => {
+it('a response that never ends loses the spans of its request, and no others', async () => {
   let asked = 0
   await using collector = await startCollector((response) => {
     asked++
@@ -306,7 +306,7 @@ it('a response that never ends costs the spans of its request, and no others', a
   expect(collector.spans().filter(({ name }) => name.startsWith('invoke_agent'))).toHaveLength(2)
 })
 
-it('metrics for a collector that is silent wait in a limited number of requests', async () => {
+it('metrics for a silent collector wait in a limited number of requests', async () => {
   await using collector = await startCollector(() => {})
   const { run, close, records } = await open({
     endpoint: collector.url,
@@ -348,7 +348,7 @@ it('large spans are sent in requests of a limited size, and wait within a limite
   expect(fields).toEqual({ dropped: 200 - sent.length })
 })
 
-it('without the SDK it says what to install', () => {
+it('without the SDK, the error names the packages to install', () => {
   const script = `
     import { registerHooks } from 'node:module'
     registerHooks({ resolve: (name, context, next) => {

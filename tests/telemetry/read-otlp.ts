@@ -1,9 +1,9 @@
 import type { Received } from './collector.ts'
 
-/** A field of a protobuf message: a number, or bytes that are a text or another message. */
+/** A field of a protobuf message: a number, or bytes with a text or another message. */
 type Field = bigint | Buffer
 
-/** All fields of a message by their numbers. Throws for what is no protobuf. */
+/** All fields of a message by their numbers. Throws if it is not protobuf. */
 function fieldsOf(bytes: Buffer): Map<number, Field[]> {
   const fields = new Map<number, Field[]>()
   let at = 0

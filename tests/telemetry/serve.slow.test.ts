@@ -8,7 +8,7 @@ import { startCollector } from './collector.ts'
 
 const [traceId, caller] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331']
 
-it('toolloop serve exports what its file says: requests in the trace of who sends them, runs below, sent to the end at SIGTERM', {
+it('toolloop serve exports as configured: requests in the caller’s trace and runs below them, all of them sent at SIGTERM', {
   timeout: 60_000,
 }, async () => {
   await using collector = await startCollector()
@@ -47,7 +47,7 @@ it('toolloop serve exports what its file says: requests in the trace of who send
   expect(stderr + shown).not.toContain(env.OTLP_TOKEN)
 })
 
-it('a section that can’t be used is told as one, and nothing is served', async () => {
+it('an invalid section is reported as one, and nothing is served', async () => {
   const { logger } = recordingLogger()
   const service = createService({ config: { telemetry: { endpoint: 'ftp://x' } }, env: {}, logger })
   await expect(service.ready).rejects.toThrow(ConfigError)

@@ -6,7 +6,7 @@ import { keepContext, startTracing } from './tracing.ts'
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
-it('a request of the service goes on with the trace of who sends it, and its run hangs below it', async () => {
+it('a request of the service continues the caller’s trace, with its run below it', async () => {
   using _context = keepContext()
   await using tracing = startTracing()
   const { post, ask } = await startService({ model: scriptedModel(['Hello.']), telemetry: telemetry({ tracer: tracing.tracer }) })
@@ -21,7 +21,7 @@ it('a request of the service goes on with the trace of who sends it, and its run
   expect(request?.name).toBe('POST /v1/runs')
   expect(request?.parentSpanContext).toMatchObject({ traceId: traceparent.slice(3, 35), spanId: traceparent.slice(36, 52), isRemote: true })
   expect(request?.spanContext().traceState?.get('vendor')).toBe('1')
-  // A probe has none.
+  // A probe has no span.
   expect(
     tracing
       .spans()

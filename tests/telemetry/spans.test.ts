@@ -37,7 +37,7 @@ function agent(turns: Parameters<typeof scriptedModel>[0], options: Omit<RunnerO
 }
 
 describe.each(modes)('spans: $name', (mode) => {
-  it('calls of one turn, a failed one among them, a failed request and its retry; read by OpenInference', async () => {
+  it('calls of one turn, including a failed one, a failed request and its retry are read by OpenInference', async () => {
     await using tracing = startTracing()
     const script = [
       { toolCalls: [call('look', { n: 1 }), call('fail', {}), call('look', { n: 2 })], usage },
@@ -90,7 +90,7 @@ describe.each(modes)('spans: $name', (mode) => {
   })
 })
 
-it.each(['native', 'langchain'] as const)('spans: the loop of %s, streamed and whole', async (backend) => {
+it.each(['native', 'langchain'] as const)('spans: the %s loop, streamed or not', async (backend) => {
   for (const stream of [true, false]) {
     await using tracing = startTracing()
     const inner = agent(['Seven.'], { tools: [], name: 'inner' })
@@ -123,8 +123,8 @@ it.each(['native', 'langchain'] as const)('spans: the loop of %s, streamed and w
   }
 })
 
-describe('where spans hang', () => {
-  it('a span that a tool makes hangs below its call, and one of a run inside of that below it', async () => {
+describe('the parents of spans', () => {
+  it('a span that a tool makes is below its call, and one of a run inside it is below that', async () => {
     using _context = keepContext()
     await using tracing = startTracing()
     const { tracer } = tracing
@@ -163,10 +163,13 @@ describe('where spans hang', () => {
     )
   })
 
-  it('watched or not, the spans are the same; nested agents hang below their call where nothing keeps what is current', async () => {
+  it('spans are the same with and without listeners; nested agents are below their call even without a context manager', async () => {
     const traceOf = async (isWatched: boolean) => {
       await using tracing = startTracing()
-      const inner = agent([{ toolCalls: [call('look', {})] }, 'Seven.'], { tools: [countingTool('look').tool] })
+      // Both calls ask this model at the same time, in either order.
+      const inner = agent(({ messages }) => (messages.at(-1)?.role === 'tool' ? 'Seven.' : { toolCalls: [call('look', {})] }), {
+        tools: [countingTool('look').tool],
+      })
       const outer = agent([{ toolCalls: [call('research', { task: 'a' }), call('research', { task: 'b' })] }, 'Done.'], {
         tools: [asTool(inner, { name: 'research', description: 'Researches.' })],
         telemetry: telemetry({ tracer: tracing.tracer }),
@@ -185,7 +188,7 @@ describe('where spans hang', () => {
     expect(await traceOf(true)).toEqual(await traceOf(false))
   })
 
-  it('a run that another process takes up after a crash, or after it has waited, goes on with the trace of the first', async () => {
+  it('a run that another process resumes after a crash or a wait continues the trace of the first', async () => {
     await using tracing = startTracing()
     const kept = new MemoryRuns()
     const crashed = Promise.withResolvers<void>()
@@ -226,7 +229,7 @@ describe('where spans hang', () => {
     expect(tracing.span('execute_tool pay').attributes).toMatchObject({ 'toolloop.tool.decided': 'approval', ...by })
   })
 
-  it('who resumes a run from a trace of its own is linked to', async () => {
+  it('a run that is resumed in another trace stays in its own and links to that trace', async () => {
     using _context = keepContext()
     await using tracing = startTracing()
     const ask = defineTool({ name: 'ask', description: 'Asks.', approval: true, execute: () => 'yes' })
@@ -247,7 +250,7 @@ describe('where spans hang', () => {
     expect(later?.links.map(({ context }) => context.spanId)).toEqual([tracing.span('POST /decisions').spanContext().spanId])
   })
 
-  it('a call of an MCP tool is one span, and its server is told of it', async () => {
+  it('a call of an MCP tool is one span, and its server receives it', async () => {
     await using tracing = startTracing()
     const tools = await connectMcpServers({ odd: odd({ tools: [listed('meta')] }) }, { logger: recordingLogger().logger })
     try {
@@ -268,8 +271,8 @@ describe('where spans hang', () => {
   })
 })
 
-describe('what happens on the way', () => {
-  it('a guardrail, a handoff, a call that is not run, and the session that a run belongs to', async () => {
+describe('events of a span', () => {
+  it('include a guardrail, a handoff, a call that did not run, and the run’s session', async () => {
     await using tracing = startTracing()
     const billing = agent(['You owe nothing.'])
     const sessions = memorySessions()
@@ -293,7 +296,7 @@ describe('what happens on the way', () => {
     for (const { attributes } of tracing.spans()) expect(attributes['gen_ai.conversation.id']).toBe('chat-1')
   })
 
-  it('what had to be put right in a call that was written as text', async () => {
+  it('include the repairs of a call that was written as text', async () => {
     await using tracing = startTracing()
     const add = defineTool({
       name: 'add',
@@ -339,7 +342,7 @@ describe('how a run ended', () => {
     ])
   })
 
-  it('a request that a budget has no room for has not failed, and is not measured as one', async () => {
+  it('a request that a budget refuses is not a failure, in its span or in the metrics', async () => {
     await using tracing = startTracing()
     const { tracer, meter } = tracing
     const budget = new Budget({ tokens: 10 })
@@ -357,7 +360,7 @@ describe('how a run ended', () => {
     expect(requests?.dataPoints[0]?.value).toMatchObject({ sum: 0 })
   })
 
-  it('what throws at once is begun once', async () => {
+  it('work that throws at once is started once', async () => {
     await using tracing = startTracing()
     const { logger, records } = recordingLogger()
     let begun = 0
@@ -370,7 +373,7 @@ describe('how a run ended', () => {
     expect([begun, records]).toEqual([1, []])
   })
 
-  it('F7 an answer that was cut: its stop reason and its finish reason, and no error', async () => {
+  it('F7 an answer that was cut off: its stop reason and finish reason, and no error', async () => {
     await using tracing = startTracing()
     await agent([{ text: 'Half', finishReason: 'length' }], { telemetry: telemetry({ tracer: tracing.tracer }) }).run('go')
     const [run] = tracing.spans().filter(({ name }) => name === 'invoke_agent')
@@ -378,7 +381,7 @@ describe('how a run ended', () => {
     expect(run?.status.code).toBe(SpanStatusCode.UNSET)
   })
 
-  it('a budget, an abort, a call that is not run', async () => {
+  it('a budget, an abort, a call that did not run', async () => {
     await using tracing = startTracing()
     const { tracer } = tracing
     const looping = { toolCalls: [call('look', {}), call('nothing', {})], usage }

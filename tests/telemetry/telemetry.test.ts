@@ -34,8 +34,8 @@ async function runWith(options: TelemetryOptions) {
   return { result: await runner.run('Let me in.', { temperature: 0.5 }), records }
 }
 
-describe('what spans have', () => {
-  it('nothing that was said, unless it is asked for; then without secrets', async () => {
+describe('the contents of spans', () => {
+  it('exclude the conversation unless it is asked for; then include it without secrets', async () => {
     await using quiet = startTracing()
     await runWith({ tracer: quiet.tracer })
     const all = JSON.stringify(quiet.spans().map(({ attributes, events }) => [attributes, events]))
@@ -48,7 +48,7 @@ describe('what spans have', () => {
     expect(open.span('execute_tool login').attributes['gen_ai.tool.call.arguments']).toBe('{"pin":"[redacted]"}')
   })
 
-  it('no secret in a message that was told before it was known to be one', async () => {
+  it('exclude a secret once it is known, even from earlier messages', async () => {
     await using tracing = startTracing()
     const model = scriptedModel([{ toolCalls: [call('login', { pin: 'open-sesame' })] }, 'In.'])
     const runner = new AgentRunner({ model, tools: [login], telemetry: telemetry({ tracer: tracing.tracer, content: true }) })
@@ -61,7 +61,7 @@ describe('what spans have', () => {
     expect(told[1]).not.toContain('sesame')
   })
 
-  it('are known to a sampler: names of agent, model and tool', async () => {
+  it('include the names of agent, model and tool for a sampler', async () => {
     const seen: unknown[] = []
     const sampler: Sampler = {
       shouldSample: (_context, _traceId, name, _kind, attributes) => {
@@ -88,7 +88,7 @@ describe('metrics', () => {
     return tracing.metrics()
   }
 
-  it('by their newest names, in the buckets of the conventions', async () => {
+  it('have the newest names, in the buckets of the conventions', async () => {
     const found = await namesOf('latest')
     const byName = new Map(found.map((metric) => [metric.descriptor.name, metric]))
     expect([...byName.keys()].toSorted()).toEqual([
@@ -148,7 +148,7 @@ describe('metrics', () => {
     if (count > 0) expect(point?.attributes).toMatchObject({ 'gen_ai.operation.name': 'chat', 'gen_ai.response.model': 'scripted-model' })
   })
 
-  it('a response that broke off and is asked for anew counts from its beginning', async () => {
+  it('of a response that broke off and is requested again count from its start', async () => {
     await using tracing = startTracing()
     const { logger } = recordingLogger()
     const said = scriptedModel(['abcdefgh'])
@@ -168,7 +168,7 @@ describe('metrics', () => {
     expect(found?.dataPoints[0]?.value).toMatchObject({ count: 1 })
   })
 
-  it('F21 one that is requested again after it was shown too', async () => {
+  it('F21 of one that is requested again after a part was shown count from its start too', async () => {
     await using tracing = startTracing()
     const script = [{ text: 'lo', fault: { cutAfterBytes: 'content' as const } }, 'abcdefgh']
     await using provider = await startStrictProvider({ script })
@@ -183,7 +183,7 @@ describe('metrics', () => {
     expect(tracing.span('chat m').events.map(({ name }) => name)).toEqual(['toolloop.retry'])
   })
 
-  it('by the names of version 1.37', async () => {
+  it('have the names of version 1.37', async () => {
     const found = await namesOf('1.37')
     expect(found.map(({ descriptor }) => descriptor.name).toSorted()).toEqual([
       'gen_ai.client.operation.duration',
@@ -195,7 +195,7 @@ describe('metrics', () => {
   })
 })
 
-/** Whatever is asked of it is a function that throws. */
+/** Every property is a function that throws. */
 function broken<T extends object>(): T {
   return new Proxy({} as T, {
     get: () => () => {
@@ -213,13 +213,13 @@ describe('telemetry that fails', () => {
     ['spans', { tracer: brokenSpans }],
     ['a meter', { tracer: good, meter: broken<NonNullable<TelemetryOptions['meter']>>() }],
     ['an exporter', { tracer: new TracerProvider({ spanProcessors: [broken()] }).getTracer('tests'), content: true }],
-  ])('%s: the run is as without, and it is logged once', async (_what, options) => {
+  ])('%s: the run is the same as without telemetry, and the failure is logged once', async (_what, options) => {
     const { result, records } = await runWith(options)
     expect(result).toMatchObject({ stopReason: 'answered', output: 'You are in.', toolCalls: [{ outcome: 'ok' }] })
     expect(records.filter(({ message }) => message.startsWith('telemetry failed'))).toHaveLength(1)
   })
 
-  it('spans that throw cost no metrics', async () => {
+  it('spans that throw don’t affect metrics', async () => {
     await using tracing = startTracing()
     await runWith({ tracer: brokenSpans, meter: tracing.meter })
     await using whole = startTracing()
@@ -228,7 +228,7 @@ describe('telemetry that fails', () => {
     expect(await measured(tracing)).toEqual(await measured(whole))
   })
 
-  it.each(['before', 'after'])('a context manager that throws %s it has begun the work: that is begun once', async (when) => {
+  it.each(['before', 'after'])('a context manager that throws %s starting the work: the work is started once', async (when) => {
     const manager: ContextManager = {
       ...broken<ContextManager>(),
       active: () => {
@@ -251,7 +251,7 @@ describe('telemetry that fails', () => {
     }
   })
 
-  it('refuses options that are none', () => {
+  it('refuses invalid options', () => {
     expect(() => telemetry({ contents: true } as never)).toThrow(/contents/)
     expect(() => telemetry({ semconv: '1.0' as never })).toThrow(/'latest' or '1.37'/)
     expect(() => telemetry({ meter: { createHistogram: () => {} } as never })).toThrow(/`meter`/)

@@ -6,8 +6,8 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 
 /**
- * A service in a process of its own, which exports its traces: a run of it asks for an approval, then calls a tool that never ends in the
- * first process that runs it. Arguments: token, folder, collector.
+ * A service in its own process, which exports its traces. Its run asks for an approval, then calls a tool that never ends in the first
+ * process that runs it. Arguments: token, folder, collector.
  */
 const [, , token = '', folder = '', endpoint = ''] = process.argv
 const begun = join(folder, 'begun')

@@ -3,10 +3,10 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import { InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor, type SpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 
-/** A tracer and a meter whose spans and metrics stay in memory. */
+/** A tracer and a meter that keep spans and metrics in memory. */
 export function startTracing() {
   const exporter = new InMemorySpanExporter()
-  // Their times are too coarse to tell in which order they began, and what they tell of.
+  // Records the order of starts and events, because their times are too coarse.
   const begun: string[] = []
   const order: SpanProcessor = {
     onStart: (span) => {
@@ -31,7 +31,7 @@ export function startTracing() {
   return {
     tracer,
     meter: meters.getMeter('tests'),
-    /** Those that have ended, in that order. */
+    /** The ended spans, in order. */
     spans: (): ReadableSpan[] => exporter.getFinishedSpans(),
     span: (name: string): ReadableSpan => {
       const found = exporter.getFinishedSpans().filter((span) => span.name === name)
@@ -51,7 +51,7 @@ export function startTracing() {
   }
 }
 
-/** What is current is kept, as in a service with OpenTelemetry set up. */
+/** Tracks the active context, as in a service with OpenTelemetry. */
 export function keepContext(): Disposable {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   return {
@@ -62,7 +62,7 @@ export function keepContext(): Disposable {
   }
 }
 
-/** Attributes that a printed tree shows, by what it calls them. */
+/** The attributes that a printed tree shows, with their labels. */
 const shown: Record<string, string> = {
   'gen_ai.tool.call.id': 'call',
   'gen_ai.usage.input_tokens': 'in',
@@ -80,7 +80,7 @@ function eventOf(spanId: string, at: number): string {
   return `${spanId} ${at}`
 }
 
-/** The spans as a waterfall without times: each below its parent, among what that tells of. `begun`: spans and events in their order. */
+/** The spans as a waterfall without times: each below its parent, among its events. `begun`: spans and events in order. */
 function printTree(ended: readonly ReadableSpan[], begun: readonly string[]): string {
   const placeOf = (span: ReadableSpan): number => begun.indexOf(span.spanContext().spanId)
   const spans = ended.toSorted((a, b) => placeOf(a) - placeOf(b))

@@ -12,7 +12,7 @@ import { startTracing } from './tracing.ts'
 
 const usage = { inputTokens: 40, outputTokens: 10 }
 
-it('the trace of a run with nested agents, an approval that waited over a restart, a retry and a failed tool reads as what happened', async () => {
+it('the trace of a run with nested agents, an approval across a restart, a retry and a failed tool shows what happened', async () => {
   await using tracing = startTracing()
   await using provider = await startStrictProvider({
     script: ({ readRequest, index }) => {
@@ -62,7 +62,7 @@ it('the trace of a run with nested agents, an approval that waited over a restar
   }
   const paused = await open().run('Buy it.')
   expect(paused.stopReason).toBe('paused')
-  // Another process has the state as JSON, and a runner of its own.
+  // Another process has the state as JSON, and its own runner.
   const state = JSON.stringify(paused.state)
   const result = await open().resume(JSON.parse(state), { decisions: paused.pending.map((item) => ({ ...item, approved: true as const })) })
   expect(result).toMatchObject({ stopReason: 'answered', output: 'Paid.' })
@@ -85,7 +85,7 @@ it('the trace of a run with nested agents, an approval that waited over a restar
           execute_tool pay (call=pay outcome=ok decided=approval)
           chat mock (in=40 out=10 finish=stop)"
   `)
-  // The page about telemetry has it too, without ids and tokens.
+  // The page about telemetry shows it too, without ids and tokens.
   const shown = tracing
     .tree()
     .split('\n')

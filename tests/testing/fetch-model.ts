@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type ToolCall, type Usage } from '../../
 import { abortedError, type ChatModel, type ModelRequest, type ModelResponse, type ModelSink } from '../../src/models/chat-model.ts'
 import { messagesToOpenAI } from '../../src/models/openai/wire.ts'
 
-/** What the driver does wrong on purpose, to see that the contract suite notices. */
+/** The deliberate defects of the driver, which the contract suite must notice. */
 export type Defect =
   | 'ignores-index'
   | 'parses-arguments'
@@ -37,7 +37,7 @@ interface Settings {
   defect?: Defect
 }
 
-/** A small driver for Chat Completions over `fetch`: just enough to keep every promise of the contract, and to break each of them. */
+/** A small driver for Chat Completions with `fetch`: just enough to keep every promise of the contract, and to break each of them. */
 export function fetchModel({ baseURL, maxRetries, defect }: Settings): ChatModel {
   const has = (name: Defect): boolean => defect === name
   let shared = new Reply(has)
@@ -109,7 +109,7 @@ function bodyOf(request: ModelRequest, has: (defect: Defect) => boolean): object
   }
 }
 
-/** One response while it arrives. */
+/** One response as it arrives. */
 class Reply {
   readonly #has: (defect: Defect) => boolean
   #text = ''
@@ -195,7 +195,7 @@ class Reply {
     }
   }
 
-  /** What was thrown, as the contract wants it, with what had come. */
+  /** Converts what was thrown as the contract requires, with what had arrived. */
   failure(thrown: unknown, idle: boolean): unknown {
     if (this.#has('throws-bare-errors')) return thrown
     const partial = this.#text === '' || this.#has('loses-partial') ? {} : { partial: { text: this.#text } }
@@ -247,7 +247,7 @@ function parse(text: string): JsonObject {
   throw new ModelError('bad_response', 'Not an object', { provider: 'fetch', retryable: true })
 }
 
-/** The data of server-sent events, whatever their line ends. */
+/** The data of server-sent events, with any line ends. */
 async function* events(body: ReadableStream<Uint8Array>, has: (defect: Defect) => boolean, onChunk: () => void): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''
@@ -256,7 +256,7 @@ async function* events(body: ReadableStream<Uint8Array>, has: (defect: Defect) =
     onChunk()
     rest += has('decodes-chunks-alone') ? Buffer.from(chunk).toString('utf8') : decoder.decode(chunk, { stream: true })
     for (;;) {
-      // A CR at the very end may be half of a CRLF: it waits for the next chunk.
+      // A CR at the very end may be half of a CRLF, so it waits for the next chunk.
       const end = (has('knows-only-lf') ? /\n/ : /\r\n|\n|\r(?!$)/).exec(rest)
       if (end === null) break
       const line = rest.slice(0, end.index)

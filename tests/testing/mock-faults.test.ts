@@ -24,11 +24,11 @@ interface RawResponse {
   headers: NodeJS.Dict<string | string[]>
   chunks: Buffer[]
   bytes: Buffer
-  /** The error the connection ended with. */
+  /** The error that ended the connection. */
   error?: Error
 }
 
-/** What reaches a client that decodes nothing: every chunk, and how it ended. */
+/** What a client that decodes nothing receives: every chunk, and how it ended. */
 function postRaw(provider: MockProvider, stream = true): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
     const req = httpRequest(`${provider.baseURL}/chat/completions`, { method: 'POST', agent: false }, (res) => {
@@ -50,7 +50,7 @@ async function bytesOf(fault: MockFault, stream = true): Promise<RawResponse> {
   return postRaw(await start({ script: [{ text, fault }] }), stream)
 }
 
-describe('faults that answer in the script’s place', () => {
+describe('faults that replace the script’s answer', () => {
   it('send a status with headers and body, and leave the turn for the next request', async () => {
     const provider = await start({
       script: ['the turn'],
@@ -105,7 +105,7 @@ describe('faults that answer in the script’s place', () => {
     expect((await postRaw(provider)).status).toBe(200)
   })
 
-  it('are chosen for all requests, by index, by a function, or by the turn, whose fault wins', async () => {
+  it('are chosen for all requests, by index, by a function, or by the turn, whose fault takes precedence', async () => {
     expect((await post(await start({ faults: { status: 500 } }))).status).toBe(500)
     const byFunction = await start({
       script: () => 'ok',
@@ -123,7 +123,7 @@ describe('faults that answer in the script’s place', () => {
 })
 
 describe('faults of a body', () => {
-  it('cut it or reset it after exactly so many bytes', async () => {
+  it('cut it off or reset it after the exact number of bytes', async () => {
     const whole = (await bytesOf({})).bytes
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: whole.length }), fc.boolean(), async (at, split) => {
@@ -147,7 +147,7 @@ describe('faults of a body', () => {
     expect((await bytesOf({ cutAfterBytes: 1_000_000 })).bytes).toEqual(whole)
   })
 
-  it('stall it: the headers and the bytes before come, then nothing, and the connection stays', async () => {
+  it('stall it: the headers and the bytes before arrive, then nothing, and the connection stays open', async () => {
     for (const at of [0, 40]) {
       const provider = await start({ script: [{ text, fault: { stallAfterBytes: at } }] })
       const response = await post(provider)
@@ -162,7 +162,7 @@ describe('faults of a body', () => {
     }
   })
 
-  it("break it at 'content': all of the text has come, and nothing that says it is complete", async () => {
+  it("break it at 'content': after all of the text, before anything that says it is complete", async () => {
     for (const fault of [
       { cutAfterBytes: 'content' },
       { resetAfterBytes: 'content' },
@@ -178,14 +178,14 @@ describe('faults of a body', () => {
     expect(() => JSON.parse(halved.bytes.toString())).toThrow()
   })
 
-  it('put bytes into it that are neither JSON nor UTF-8', async () => {
+  it('insert bytes that are neither JSON nor UTF-8', async () => {
     const { bytes, error } = await bytesOf({ garbageAfterBytes: 100 })
     expect(error).toBeUndefined()
     expect(bytes.length).toBeGreaterThan(100)
     expect(() => new TextDecoder('utf-8', { fatal: true }).decode(bytes)).toThrow()
   })
 
-  it('put an error into the stream, or answer with it when there is no stream', async () => {
+  it('insert an error into the stream, or answer with it if there is no stream', async () => {
     expect((await bytesOf({ errorInStream: true })).bytes.toString()).toMatch(
       /data: \{"error":\{"message":"The server had an error[^\n]*\}\}\n\n$/,
     )
@@ -205,7 +205,7 @@ describe('faults of a body', () => {
       expect((await bytesOf({ splitBytes, seed: 3 })).chunks).toEqual(chunks)
       expect((await bytesOf({ splitBytes, seed: 4 })).chunks).not.toEqual(chunks)
     } else {
-      // Where the body pauses (here: where its content ends, and at its end) a chunk may be shorter.
+      // At a pause of the body (here: the end of its content, and its end) a chunk may be shorter.
       expect(sizes.filter((size) => size !== splitBytes).length).toBeLessThanOrEqual(2)
       expect(Math.max(...sizes)).toBe(splitBytes)
     }
@@ -230,14 +230,14 @@ describe('faults of a body', () => {
     })
   })
 
-  it('hold back the first byte, headers included', async () => {
+  it('delay the first byte, headers included', async () => {
     const provider = await start({ script: [{ text, fault: { slowFirstByteMs: 30 } }] })
     const before = performance.now()
     expect((await post(provider)).status).toBe(200)
     expect(performance.now() - before).toBeGreaterThan(28)
   })
 
-  it('close the connection although it was announced to stay', async () => {
+  it('close the connection although keep-alive was announced', async () => {
     const { headers } = await bytesOf({ closeKeepAlive: true })
     expect(headers.connection).not.toBe('keep-alive')
     const provider = await start({ script: () => 'ok', faults: [{ closeKeepAlive: true }] })
@@ -281,7 +281,7 @@ describe('framings', () => {
   })
 })
 
-describe('faults that would silently do nothing', () => {
+describe('faults that would have no effect', () => {
   it.for([
     [{ framing: 'lf' as Framing }, 'Expected `framing` to be one of crlf, cr,'],
     [{ cutAfterBytes: -1 }, "Expected `cutAfterBytes` to be an integer ≥ 0 or 'content', got `-1`"],

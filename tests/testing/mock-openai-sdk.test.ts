@@ -24,7 +24,7 @@ const turn = {
   usage: { inputTokens: 5, outputTokens: 6, cacheReadTokens: 2, reasoningTokens: 1 },
 }
 
-/** A streamed response put together from the SDK's chunks. */
+/** A streamed response, assembled from the SDK's chunks. */
 async function collect(client: OpenAI) {
   const stream = await client.chat.completions.create({ ...request, stream: true, stream_options: { include_usage: true } })
   const whole = {
@@ -74,7 +74,7 @@ describe('the mock provider through the openai SDK', () => {
     expect(provider.requests[0]?.headers.authorization).toBe('Bearer test')
   })
 
-  it('answers whole and lists models', async () => {
+  it('answers without a stream and lists models', async () => {
     const { client } = await connect({ script: [turn], models: ['a', 'b'] })
     const { choices, usage } = await client.chat.completions.create(request)
     expect([choices[0]?.message.content, choices[0]?.message.tool_calls?.length, usage?.total_tokens]).toEqual(['Grüße 🎌', 2, 11])
@@ -112,7 +112,7 @@ describe('the mock provider through the openai SDK', () => {
     await expect(collect(client)).rejects.toThrow('The server had an error')
   })
 
-  it("is tried again by the SDK's own retries", async () => {
+  it('is retried by the SDK', async () => {
     const { client, provider } = await connect(
       { script: [turn], faults: [{ status: 503, headers: { 'retry-after-ms': '1' } }, { resetAfterBytes: 0 }] },
       2,

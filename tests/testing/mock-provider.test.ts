@@ -22,7 +22,7 @@ function post(provider: MockProvider, body: object = {}, init: RequestInit = {})
   return fetch(`${provider.baseURL}/chat/completions`, { method: 'POST', body: JSON.stringify({ model: 'm', messages, ...body }), ...init })
 }
 
-/** The same for very many at once, for which `fetch` takes its time. Resolves with the text of the answer. */
+/** Like `post`, for many concurrent requests, for which `fetch` is slow. Resolves with the text of the answer. */
 function postLightly(provider: MockProvider, body: object): Promise<string> {
   return new Promise((resolve, reject) => {
     const sent = request(`${provider.baseURL}/chat/completions`, { method: 'POST' }, (response) => text(response).then(resolve, reject))
@@ -71,12 +71,12 @@ describe('startMockProvider', () => {
     expect(events.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 } })
   })
 
-  it('sends no usage that was not asked for', async () => {
+  it('sends no usage unless asked for it', async () => {
     const provider = await start({ script: [{ text: 'Hi', usage: { inputTokens: 1, outputTokens: 2 } }] })
     expect(JSON.stringify(await payloads(await post(provider, { stream: true })))).not.toContain('usage')
   })
 
-  it('answers whole when no stream is asked for', async () => {
+  it('answers without a stream if none is requested', async () => {
     const provider = await start({ script: [{ toolCalls: [{ name: 'add' }] }, { text: '' }] })
     expect(await (await post(provider)).json()).toMatchObject({
       object: 'chat.completion',
@@ -90,7 +90,7 @@ describe('startMockProvider', () => {
     expect(await (await post(provider)).json()).toMatchObject({ choices: [{ message: { content: '' }, finish_reason: 'stop' }] })
   })
 
-  it('lists models as Ollama does, too, with what each can do', async () => {
+  it('also lists models as Ollama does, with their capabilities', async () => {
     const provider = await start({ models: ['llama', 'nomic-embed-text'] })
     expect(await (await fetch(`${provider.url}/api/tags`)).json()).toMatchObject({
       models: [
@@ -117,7 +117,7 @@ describe('startMockProvider', () => {
     ])
   })
 
-  it('records requests as they came', async () => {
+  it('records requests as they arrive', async () => {
     const provider = await start({ script: () => 'ok' })
     await (await post(provider, { temperature: 0.5 }, { headers: { Authorization: 'Bearer k' } })).text()
     const request = await provider.waitForEnd(1)
@@ -133,7 +133,7 @@ describe('startMockProvider', () => {
     expect(provider.requests).toEqual([request])
   })
 
-  it('lets a function answer many requests by what they say', async () => {
+  it('lets a function answer many requests by their content', async () => {
     const provider = await start({
       script: async ({ body, index, path, headers, wire, readRequest }) => {
         expect([path, wire, headers['x-test'], body.model]).toEqual(['/v1/chat/completions', 'chat-completions', 'yes', 'm'])
@@ -148,7 +148,7 @@ describe('startMockProvider', () => {
     for (const [at, content] of ['a', 'b', 'c'].entries()) expect(texts[at]).toMatch(new RegExp(`\\d: ${content}`))
   })
 
-  it('says so when the script has no turn left, or throws, as a bad request that is not tried again', async () => {
+  it('reports an exhausted or throwing script as a bad request that is not retried', async () => {
     const provider = await start({ script: ['one'] })
     await post(provider)
     const late = await post(provider)
@@ -186,7 +186,7 @@ describe('startMockProvider', () => {
     expect(await (await post(provider)).json()).toEqual({ whole: true })
   })
 
-  it('takes recordings instead of a script', async () => {
+  it('accepts recordings instead of a script', async () => {
     const provider = await start({ recordings: [['{"a":1}'], '{"b":2}'] })
     expect(await (await post(provider, { stream: true })).text()).toBe('data: {"a":1}\n\ndata: [DONE]\n\n')
     expect(await (await post(provider, { stream: true })).text()).toBe('data: {"b":2}\n\ndata: [DONE]\n\n')
@@ -195,7 +195,7 @@ describe('startMockProvider', () => {
     )
   })
 
-  it('sends errors of turns: as a status when there is nothing else, inside the stream when there is', async () => {
+  it('sends errors of turns: as a status if there is nothing else, otherwise inside the stream', async () => {
     const error = new ModelError('rate_limited', 'slow down', { provider: 'x', status: 429, retryable: true, retryAfterMs: 1500 })
     const provider = await start({
       script: [{ error }, { text: 'Half', error: new Error('broken') }, { text: 'Half', error: new Error('broken') }],
@@ -211,7 +211,7 @@ describe('startMockProvider', () => {
     expect((await post(provider)).status).toBe(500)
   })
 
-  it('lets a turn wait, before its first byte and amid its text', async () => {
+  it('lets a turn wait before its first byte and within its text', async () => {
     const gate = Promise.withResolvers<void>()
     const middle = Promise.withResolvers<void>()
     const provider = await start({ script: [{ before: gate.promise, chunks: ['one', middle.promise, 'two'] }] })
@@ -227,7 +227,7 @@ describe('startMockProvider', () => {
     expect(text).toContain('two')
   })
 
-  it('breaks the connection when a promise amid the text rejects, and answers with the reason when it is `before`', async () => {
+  it('breaks the connection if a promise within the text rejects, and answers with the reason if it is `before`', async () => {
     const provider = await start({
       script: [
         () => ({ chunks: ['one', Promise.reject(new Error('never shown'))] }),
@@ -239,7 +239,7 @@ describe('startMockProvider', () => {
     expect(await (await post(provider, { stream: true })).json()).toMatchObject({ error: { message: 'the gate fell' } })
   })
 
-  it('sees a client go away, before the first byte and amid a stream', async () => {
+  it('sees a client disconnect, before the first byte and during a stream', async () => {
     const provider = await start({ script: [{ hang: true }, { text: 'Half', deaf: true }] })
     const first = new AbortController()
     const pending = post(provider, {}, { signal: first.signal })
@@ -258,7 +258,7 @@ describe('startMockProvider', () => {
     expect(provider.openConnections).toBe(0)
   })
 
-  it('gives up waiting when it is aborted or the server closes', async () => {
+  it('stops waiting when it is aborted or the server closes', async () => {
     const provider = await start()
     await expect(provider.waitForRequest(3, { signal: AbortSignal.abort() })).rejects.toThrow(
       'Gave up waiting for request 3, of which 0 had come: aborted',
@@ -268,7 +268,7 @@ describe('startMockProvider', () => {
     await waiting
   })
 
-  it('closes everything, more than once', async () => {
+  it('closes everything, even repeatedly', async () => {
     const provider = await start({ script: [{ text: 'Half', hang: true }, 'never'], faults: [undefined, { slowFirstByteMs: 3_600_000 }] })
     const response = await post(provider, { stream: true })
     const slow = expect(post(provider, { stream: true })).rejects.toThrow()
@@ -296,7 +296,7 @@ describe('startMockProvider', () => {
     expect(stdout).toBe('closed\n')
   })
 
-  it('can be disposed of', async () => {
+  it('is disposable', async () => {
     let url: string
     {
       await using provider = await startMockProvider()
@@ -306,7 +306,7 @@ describe('startMockProvider', () => {
     await expect(fetch(url)).rejects.toThrow()
   })
 
-  it('answers a thousand requests at once', async () => {
+  it('answers a thousand concurrent requests', async () => {
     const gate = Promise.withResolvers<void>()
     const provider = await start({ script: ({ body }) => ({ before: gate.promise, text: `for ${String(body.user)}` }) })
     const answers = Array.from({ length: 1000 }, async (_, at) => {
@@ -321,7 +321,7 @@ describe('startMockProvider', () => {
 })
 
 describe('what the provider refuses', () => {
-  it('is what `refuse` says, with status 400 and its words; neither a fault nor a turn of the script is used up', async () => {
+  it('is what `refuse` says, with status 400 and its words; neither a fault nor a turn of the script is used', async () => {
     const provider = await start({
       refuse: ({ wire, index, readRequest }) => (index === 0 ? `${wire}: ${readRequest().messages.length} is one too many` : undefined),
       script: ['Hello'],
@@ -335,7 +335,7 @@ describe('what the provider refuses', () => {
     expect(await (await post(provider)).json()).toMatchObject({ choices: [{ message: { content: 'Hello' } }] })
   })
 
-  it('is a body that is no JSON object', async () => {
+  it('is a body that is not a JSON object', async () => {
     const provider = await start({ script: ['ok'] })
     for (const body of ['{"model":', '[]', '']) {
       const response = await fetch(`${provider.baseURL}/chat/completions`, { method: 'POST', body })

@@ -26,7 +26,7 @@ const turn = {
 const request = { model: 'm', input: 'Hello', store: false, include: ['reasoning.encrypted_content' as const] }
 
 describe('the Responses wire of the mock provider, read by the SDK', () => {
-  it('streams what it gives whole', async () => {
+  it('streams what it sends without a stream', async () => {
     const client = await connect({ script: [turn, turn] })
     const types: string[] = []
     const numbers: number[] = []
@@ -73,7 +73,7 @@ describe('the Responses wire of the mock provider, read by the SDK', () => {
     expect(await client.responses.create(request)).toMatchObject({ status: 'failed', error: { code: 'server_error' } })
   })
 
-  it('refuses over the wire what the real one would, in its words', async () => {
+  it('refuses what the real API would, in its words', async () => {
     const client = await connect({ script: ['ok'] })
     const input = [{ type: 'function_call_output' as const, call_id: 'call_1', output: '' }]
     await expect(client.responses.create({ ...request, input })).rejects.toMatchObject({

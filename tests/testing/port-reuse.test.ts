@@ -4,7 +4,7 @@ import { startMockProvider } from '../../src/testing/mock-provider.ts'
 import { closeServer } from '../close-server.ts'
 import { startServer } from '../models/local-server.ts'
 
-/** Listens on that port as soon as it is free. */
+/** Listens on the port as soon as it is free. */
 async function takePort(port: number) {
   for (;;) {
     const server = createServer({ keepAliveTimeout: 0 }, (_request, response) => response.end('the next one'))
@@ -21,12 +21,12 @@ describe('a server that is closed', () => {
   it.each([
     ['the mock provider', async () => startMockProvider({ script: () => 'x' })],
     ['the local server', async () => startServer((response) => response.end('x'))],
-  ])('%s: gives up its port only when clients know that their connections are closed', async (_name, start) => {
+  ])('%s: releases its port only when clients know that their connections are closed', async (_name, start) => {
     for (let i = 0; i < 10; i++) {
       const first = await start()
       const url = `${first.baseURL}/models`
       await (await fetch(url)).text()
-      // The client keeps its connection for the next request now.
+      // The client now keeps its connection for the next request.
       await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
       const closed = first[Symbol.asyncDispose]()
       const next = await takePort(Number(new URL(url).port))

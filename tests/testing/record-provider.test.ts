@@ -29,7 +29,7 @@ function modelOf(
   return createModel({ ...settings, provider: driver === 'openai' ? 'custom' : driver })
 }
 
-/** The response as it came while it was recorded, and from the recording. */
+/** The response while it was recorded, and from the recording. */
 async function both(driver: (typeof drivers)[number], script: MockProviderOptions['script'], more: Partial<ModelRequest> = {}) {
   const recorder = recordProvider()
   const ask = async (options: MockProviderOptions, fetch?: typeof globalThis.fetch): Promise<ModelResponse> => {
@@ -44,7 +44,7 @@ async function both(driver: (typeof drivers)[number], script: MockProviderOption
 }
 
 describe('recordProvider', () => {
-  it.each(drivers)('%s: a stream, and a whole response, come from the recording as they came from the provider', async (driver) => {
+  it.each(drivers)('%s: the recording answers like the provider, streamed or not', async (driver) => {
     for (const more of [{}, { stream: false }]) {
       const { first, second, recorder } = await both(driver, [turn], more)
       expect(second).toEqual(first)
@@ -54,13 +54,13 @@ describe('recordProvider', () => {
     }
   })
 
-  it('passes over a response that is a failure: what came of the next try is recorded', async () => {
+  it('skips a failed response: the result of the retry is recorded', async () => {
     const { second, recorder } = await both('openai', [{ text: '', fault: { status: 429, headers: { 'retry-after': '0' } } }, 'Yes.'])
     expect(second.text).toBe('Yes.')
     expect(recorder.recordings).toHaveLength(1)
   })
 
-  it('takes out secrets, where a stream has cut them too', async () => {
+  it('removes secrets, even if a stream has split them', async () => {
     const secret = 'sk-abcdefghijklmnopqrstuvwx'
     await using provider = await startMockProvider({
       script: [{ text: `It is ${secret}, or ${keys.openai}, or my-own-secret.` }],
@@ -73,7 +73,7 @@ describe('recordProvider', () => {
     expect((await modelOf('openai', again).generate(request, {})).text).toBe('It is [redacted], or [redacted], or [redacted].')
   })
 
-  it('records as far as it came what the client broke off, and gives the provider’s stream up with it', async () => {
+  it('records what arrived before the client broke off, and then stops the provider’s stream', async () => {
     await using provider = await startMockProvider({ script: [{ text: 'One moment', hang: true }] })
     const recorder = recordProvider()
     const abort = new AbortController()
@@ -87,7 +87,7 @@ describe('recordProvider', () => {
     expect(recorder.recordings.flat().join()).toContain('nt')
   })
 
-  it('saves a file a response, for its owner alone', async () => {
+  it('saves one file per response, readable by its owner only', async () => {
     const { recorder } = await both('openai', ['Yes.'])
     const folder = join(await tempFolder(), 'recordings/yes')
     const files = await recorder.save(folder)

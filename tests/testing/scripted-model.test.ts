@@ -9,7 +9,7 @@ import { anyCharacter } from '../any-text.ts'
 
 const messages: ModelRequest['messages'] = [{ role: 'user', content: 'Hello' }]
 
-/** A sink that writes down everything it is given, in order. */
+/** A sink that records everything it receives, in order. */
 function recordingSink(): { sink: ModelSink; seen: unknown[][] } {
   const seen: unknown[][] = []
   return {
@@ -31,7 +31,7 @@ describe('scriptedModel', () => {
     expect((await model.generate({ messages })).text).toBe('1 message, turn 2')
   })
 
-  it('says how many turns there were when the script runs out', async () => {
+  it('says how many turns there were if the script runs out', async () => {
     const model = scriptedModel(['one', 'two'])
     await model.generate({ messages })
     await model.generate({ messages })
@@ -41,12 +41,12 @@ describe('scriptedModel', () => {
     await expect(scriptedModel(['one', 'two']).generate({ messages })).resolves.toBeDefined()
   })
 
-  it('takes one function for an endless script', async () => {
+  it('accepts one function for an endless script', async () => {
     const model = scriptedModel((_, index) => `turn ${index}`)
     for (const index of [0, 1, 2, 3]) expect((await model.generate({ messages })).text).toBe(`turn ${index}`)
   })
 
-  it('gives a whole response: calls with ids of their own, the finish reason, usage with its total', async () => {
+  it('returns a complete response: calls with ids, the finish reason, usage with its total', async () => {
     const model = scriptedModel([
       {
         text: 'Looking.',
@@ -83,7 +83,7 @@ describe('scriptedModel', () => {
     expect(second.finishReason).toBe('length')
   })
 
-  it('makes no id the script has used itself, and keeps missing and repeated ones', async () => {
+  it('creates no id that the script has used itself, and keeps missing and repeated ones', async () => {
     const calls = [{ id: 'call_1', name: 'a' }, { name: 'b' }, { id: '', name: 'c' }, { id: 'call_1', name: 'd' }]
     const { toolCalls } = await scriptedModel([{ toolCalls: calls }]).generate({ messages })
     expect(toolCalls.map(({ id }) => id)).toEqual(['call_1', 'call_2', '', 'call_1'])
@@ -108,7 +108,7 @@ describe('scriptedModel', () => {
     ])
   })
 
-  it('interleaves the pieces of calls when told to, and cuts text where told to', async () => {
+  it('interleaves the pieces of calls if told to, and splits text where told to', async () => {
     const { sink, seen } = recordingSink()
     const turn = {
       chunks: ['a', 'bcdefgh'],
@@ -131,7 +131,7 @@ describe('scriptedModel', () => {
     ])
   })
 
-  it('sends nothing into the sink of a request that does not stream; the response is the same', async () => {
+  it('sends nothing to the sink of a request without streaming; the response is the same', async () => {
     const { sink, seen } = recordingSink()
     const turn = { text: 'Hello', toolCalls: [{ id: 'a', name: 'now' }] }
     const model = scriptedModel([turn, turn, turn])
@@ -141,7 +141,7 @@ describe('scriptedModel', () => {
     expect(await model.generate({ messages })).toEqual(whole)
   })
 
-  it('records requests as they were, without the signal', async () => {
+  it('records requests unchanged, without the signal', async () => {
     const model = scriptedModel(() => 'ok')
     const history: ModelRequest['messages'][number][] = [{ role: 'user', content: 'first' }]
     const tools = [{ type: 'function' as const, function: { name: 'add', parameters: { type: 'object' } } }]
@@ -153,7 +153,7 @@ describe('scriptedModel', () => {
     expect(silent.requests).toEqual([])
   })
 
-  it('rejects with the very error of the turn, after the text it has', async () => {
+  it('rejects with the exact error of the turn, after its text', async () => {
     const { sink, seen } = recordingSink()
     const error = new ModelError('stream_cut', 'cut', { provider: 'scripted', retryable: true, partial: { text: 'Half' } })
     const model = scriptedModel([{ text: 'Half', error }, { error: new TypeError('a defect') }, () => Promise.reject(error)])
@@ -201,7 +201,7 @@ describe('scriptedModel', () => {
     expect(getEventListeners(controller.signal, 'abort')).toEqual([])
   })
 
-  it('an abort between two pieces ends the turn there', async () => {
+  it('ends the turn on an abort between two pieces', async () => {
     const controller = new AbortController()
     const { sink, seen } = recordingSink()
     const text = (delta: string): void => {
@@ -214,14 +214,14 @@ describe('scriptedModel', () => {
     expect(seen).toEqual([['text', 'Hell']])
   })
 
-  it('refuses a request aborted before it was made without taking a turn', async () => {
+  it('refuses an aborted request without taking a turn', async () => {
     const model = scriptedModel(['one'])
     await expect(model.generate({ messages, signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'aborted' })
     expect(model.requests).toEqual([])
     expect((await model.generate({ messages })).text).toBe('one')
   })
 
-  it('a deaf turn ignores the abort, after the text it has', async () => {
+  it('ignores the abort in a deaf turn, after its text', async () => {
     const controller = new AbortController()
     const { sink, seen } = recordingSink()
     const state = { settled: false }
@@ -236,7 +236,7 @@ describe('scriptedModel', () => {
     expect(getEventListeners(controller.signal, 'abort')).toEqual([])
   })
 
-  it('refuses turns and options that contradict themselves', async () => {
+  it('refuses contradictory turns and options', async () => {
     await expect(scriptedModel([{ text: 'a', chunks: ['b'] }]).generate({ messages })).rejects.toThrow('either `text` or `chunks`')
     await expect(scriptedModel([{ error: new Error('x'), hang: true }]).generate({ messages })).rejects.toThrow(
       'either an `error` or a turn that hangs',
@@ -244,7 +244,7 @@ describe('scriptedModel', () => {
     expect(() => scriptedModel([], { pieceLength: 0 })).toThrow('Expected `pieceLength` to be an integer ≥ 1, got `0`')
   })
 
-  it('is what its options say', () => {
+  it('has the properties in its options', () => {
     const capabilities = { nativeTools: false, contextWindow: 8000 }
     expect(scriptedModel([], { provider: 'p', model: 'm', capabilities })).toMatchObject({ provider: 'p', model: 'm', capabilities })
     expect(scriptedModel([])).toMatchObject({ provider: 'scripted', model: 'scripted-model', capabilities: { nativeTools: true } })
@@ -252,7 +252,7 @@ describe('scriptedModel', () => {
 })
 
 describe('cutIntoPieces', () => {
-  it('loses nothing and never cuts a character in two', () => {
+  it('loses nothing and never splits a character', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCharacter }), fc.integer({ min: 1, max: 9 }), (text, length) => {
         const pieces = cutIntoPieces(text, length)

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { pause, settlesBeforeAbort, waitForAbort } from '../../src/testing/wait.ts'
 
 describe('settlesBeforeAbort', () => {
-  it('says which came first, and leaves no listener', async () => {
+  it('reports which came first, and leaves no listener', async () => {
     const { signal } = new AbortController()
     expect(await settlesBeforeAbort(Promise.resolve(), signal)).toBe(true)
     expect(await settlesBeforeAbort(Promise.resolve(), undefined)).toBe(true)
@@ -12,20 +12,20 @@ describe('settlesBeforeAbort', () => {
     expect(await settlesBeforeAbort(new Promise(() => {}), AbortSignal.abort())).toBe(false)
   })
 
-  it('takes care of a rejection that comes after the abort', async () => {
+  it('handles a rejection after the abort', async () => {
     const controller = new AbortController()
     const late = Promise.withResolvers<void>()
     const waiting = settlesBeforeAbort(late.promise, controller.signal)
     controller.abort()
     expect(await waiting).toBe(false)
-    // Would fail the test run as an unhandled rejection.
+    // An unhandled rejection would fail the test run.
     late.reject(new Error('too late'))
     await new Promise((resolve) => setImmediate(resolve))
   })
 })
 
 describe('pause and waitForAbort', () => {
-  it('end with the abort, and leave neither timer nor listener', async () => {
+  it('end with the abort, and leave neither a timer nor a listener', async () => {
     const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const controller = new AbortController()
     const before = timers()

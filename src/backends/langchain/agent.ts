@@ -70,7 +70,7 @@ export async function runAgent(
         wrapToolCall: (request, next) => next({ ...request, tool: toolFor(host, request.toolCall) }),
       }),
     ],
-    // The run's own state is stored elsewhere. Inside another LangChain agent, this one would be stored with that one's state.
+    // The run's own state is stored elsewhere. Inside another LangChain agent, it would also be stored with that agent's state.
     checkpointer: false,
   })
   // Otherwise both settings would come from an outer agent, or be defaults that end a long run too early. The host has its own limits.

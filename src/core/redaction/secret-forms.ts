@@ -62,7 +62,8 @@ function encodedForms(bytes: Buffer, isCut: boolean): Form[] {
 }
 
 /**
- * Folds the case of a text and keeps its length. Also folds a space and the `+` that replaces it in forms, and the two alphabets of base64.
+ * Folds the case of a text and keeps its length. A space and the `+` that replaces it in URLs become the same, and so do the two alphabets
+ * of base64.
  */
 function foldCase(text: string): string {
   let folded = ''

@@ -63,7 +63,7 @@ export function lookForTokens(text: string, start: number): Look {
     pattern.lastIndex = from
     decided = Math.min(decided, pattern.exec(text)?.index ?? decided)
   }
-  // Starting earlier would make each dash and full stop a place to read to the end from.
+  // From further back, the patterns would read to the end from each dash and full stop.
   const run = startOfLastRun(text, start)
   for (const pattern of unfinishedRun) look(pattern, run)
   for (const pattern of unfinished) look(pattern, start)

@@ -87,7 +87,7 @@ export class PatternSet {
     return this.#continued[state] === 1
   }
 
-  /** The longest shorter state that is also a suffix of the input. */
+  /** The longest proper suffix of this state that is also a state. */
   fallbackOf(state: number): number {
     return this.#fallbacks[state] ?? 0
   }

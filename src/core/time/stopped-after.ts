@@ -2,7 +2,7 @@ import type { Script } from 'node:vm'
 
 let timed: { script: Script; context: { work?: () => unknown } } | undefined
 
-/** How often work is tried that was stopped while the machine was busy with other things. */
+/** The number of attempts if the machine was busy with other work each time. */
 const maxTries = 4
 
 /**

@@ -53,7 +53,7 @@ export interface AnthropicQuirks extends TextQuirks {
   strictTools: boolean
   /** The parts that it accepts besides text, in user messages and tool results. */
   contentParts: ('image' | 'file')[]
-  /** Whether it searches deferred tools itself. Null: only if it is Anthropic. */
+  /** Whether it searches deferred tools itself. Null: only at Anthropic's own address. */
   toolSearch: TakesToolSearch
   /** The `anthropic-version` header. Null: the SDK's. */
   apiVersion: string | null

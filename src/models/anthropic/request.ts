@@ -151,7 +151,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     if (asked === undefined) return {}
     const fitted = anthropicSchema(asked.schema)
     if ('schema' in fitted) return { format: { type: 'json_schema', schema: fitted.schema } }
-    warnings.add(`\`responseSchema\` was left out: ${model} does not take one that ${fitted.problem}`)
+    warnings.add(`\`responseSchema\` was left out: ${model} does not support one that ${fitted.problem}`)
     return {}
   }
 
@@ -210,7 +210,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
   }
 
   #leftOut(setting: string): string {
-    return `\`${setting}\` was left out: ${this.#provider}/${this.#model} does not take it`
+    return `\`${setting}\` was left out: ${this.#provider}/${this.#model} does not support it`
   }
 }
 

@@ -49,7 +49,7 @@ export class AnthropicWire {
   tool({ function: tool }: ToolDefinition, warnings: Set<string>, fields: JsonObject = {}): JsonObject {
     const { name, strict } = tool
     if (strict !== undefined && !this.#quirks.strictTools) {
-      warnings.add(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
+      warnings.add(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not support it`)
     }
     const fitted = this.#fitted.get(tool) ?? fitParameters(tool, this.#provider, parameterRules)
     this.#fitted.set(tool, fitted)
@@ -118,7 +118,7 @@ export class AnthropicWire {
       if (part.type === 'text') return textBlock(part.text)
       const block = this.#quirks.contentParts.includes(part.type) ? anthropicPart(part) : undefined
       if (block !== undefined) return [block]
-      warnings.add(`A part of type '${part.type}' was replaced by a note: ${this.#provider} does not take it`)
+      warnings.add(`A part of type '${part.type}' was replaced by a note: ${this.#provider} does not support it`)
       return textBlock(`[${part.type} not shown]`)
     })
   }

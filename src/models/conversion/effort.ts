@@ -39,7 +39,7 @@ export function effortFields(
   const names = known === true ? [effort] : known === false ? [] : Array.isArray(known) ? known : Object.keys(known)
   const [nearest] = names.toSorted((a, b) => distance(effort, a) - distance(effort, b))
   if (nearest === undefined) {
-    warnings.add(`\`reasoningEffort: '${effort}'\` was left out: ${model} does not take it`)
+    warnings.add(`\`reasoningEffort: '${effort}'\` was left out: ${model} does not support it`)
     return {}
   }
   if (nearest !== effort) warnings.add(`\`reasoningEffort: '${effort}'\` was sent as '${nearest}', the nearest that ${model} takes`)

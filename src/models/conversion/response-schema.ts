@@ -29,6 +29,6 @@ export function fitResponseSchema(
     const { $schema: _, ...own } = schema
     return { name: legalName(name), schema: isJsonObject(own) ? own : {} }
   }
-  warnings.add(`\`responseSchema\` was left out: ${model} does not take it${taken === 'alone' ? ' beside tools' : ''}`)
+  warnings.add(`\`responseSchema\` was left out: ${model} does not support it${taken === 'alone' ? ' beside tools' : ''}`)
   return undefined
 }

@@ -24,7 +24,7 @@ export function fitParameters({ name, description, parameters = {} }: ToolFuncti
   if (removed.length > 0) {
     const what = removed.map((one) => `\`${one}\``).join(', ')
     const told = rules === '' ? '' : isTold ? '; the description tells the model of it' : '; the model is not told of it'
-    warnings.push(`The parameters of tool \`${name}\` were sent without ${what} at their top, which ${provider} does not take${told}`)
+    warnings.push(`The parameters of tool \`${name}\` were sent without ${what} at their top, which ${provider} does not support${told}`)
   }
   const words = [description ?? '', isTold ? rules : ''].filter((text) => text !== '').join('\n\n')
   return { words: description === undefined && words === '' ? {} : { description: words }, parameters: schema, warnings }

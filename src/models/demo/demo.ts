@@ -55,7 +55,7 @@ function warningsFor(request: ModelRequest, toolCalls: readonly ToolCall[]): str
   const given = Object.entries(request).filter(
     ([name, value]) => value !== undefined && (name in samplingNames || name === 'responseSchema'),
   )
-  const warnings = given.map(([name]) => `\`${name}\` was left out: the demo model does not take it`)
+  const warnings = given.map(([name]) => `\`${name}\` was left out: the demo model does not support it`)
   const mustCall = request.toolChoice === 'required' || typeof request.toolChoice === 'object'
   if (mustCall && toolCalls.length === 0) warnings.push('`toolChoice` asks for a call, and there is none left that the demo model needs')
   return warnings

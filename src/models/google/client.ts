@@ -29,7 +29,7 @@ export function googleClient(settings: ModelSettings, preset: ProviderPreset, qu
     findAccess: () => (quirks.service === 'vertex' ? findVertexAccess(settings, preset) : findGeminiAccess(settings, preset)),
     async open(access) {
       const { GoogleGenAI } = await importSdk(settings.provider)
-      // The SDK prints which of several credentials it uses. Here it is told which.
+      // The SDK prints which of several credentials it uses, although it is told which one to use.
       return quietly(() => new GoogleGenAI(optionsOf(access, settings, quirks)))
     },
     async ask(sdk, { params, stream }, exchange) {

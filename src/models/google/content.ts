@@ -107,7 +107,7 @@ export class GoogleContent {
     this.#sink?.text?.(text)
   }
 
-  /** Adds a thought. Only signed thoughts are kept, because the API doesn't take summaries back. */
+  /** Adds a thought. Only signed thoughts are kept, because the API doesn't accept summaries. */
   #addThought(text: string, part: JsonObject): void {
     if (part.thoughtSignature !== undefined) this.#pieces.push({ kind: 'kept', part: { ...part } })
     if (text === '') return

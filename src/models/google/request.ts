@@ -138,7 +138,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
   }
 
   #leftOut(setting: string): string {
-    return `\`${setting}\` was left out: ${this.#provider}/${this.#model} does not take it`
+    return `\`${setting}\` was left out: ${this.#provider}/${this.#model} does not support it`
   }
 }
 

@@ -4,7 +4,7 @@ import { referredSchema } from '../conversion/schema-reference.ts'
 
 /** The formats that the API accepts. It refuses a request with any other. */
 const formats = new Set(['enum', 'date-time', 'float', 'double', 'int32', 'int64'])
-/** Fields with the same meaning in both. */
+/** Fields that mean the same in JSON Schema and in the subset. */
 const kept = ['title', 'description', 'minimum', 'maximum', 'minItems', 'maxItems', 'minLength', 'maxLength', 'pattern'] as const
 
 /**

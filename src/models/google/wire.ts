@@ -49,7 +49,7 @@ export class GoogleWire {
 
   tool({ function: tool }: ToolDefinition, warnings: Set<string>): JsonObject {
     const name = wireName(tool.name)
-    if (tool.strict !== undefined) warnings.add(`\`strict\` of tool \`${tool.name}\` was left out: ${this.#provider} does not take it`)
+    if (tool.strict !== undefined) warnings.add(`\`strict\` of tool \`${tool.name}\` was left out: ${this.#provider} does not support it`)
     const isJsonSchema = this.#quirks.toolSchema === 'json-schema'
     const fitted = this.#fitted.get(tool) ?? fitParameters(tool, this.#provider, isJsonSchema ? jsonSchemaRules : undefined)
     this.#fitted.set(tool, fitted)
@@ -148,7 +148,7 @@ export class GoogleWire {
   }
 
   #standIn({ type }: ContentPart, warnings: Set<string>): string {
-    warnings.add(`A part of type '${type}' was replaced by a note: ${this.#provider} does not take it there`)
+    warnings.add(`A part of type '${type}' was replaced by a note: ${this.#provider} does not support it there`)
     return `[${type} not shown]`
   }
 

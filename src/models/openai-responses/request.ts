@@ -145,7 +145,7 @@ export class ResponsesApi implements Api<Access> {
   #setToolFields(fields: JsonObject, { toolChoice, parallelToolCalls }: ModelRequest, warnings: Set<string>): boolean {
     const { toolChoice: taken, parallelToolCalls: takesParallel } = this.#quirks
     if (toolChoice === 'none' && !taken.includes('none')) {
-      warnings.add(`The tools were left out: ${this.#provider} does not take the tool choice 'none'`)
+      warnings.add(`The tools were left out: ${this.#provider} does not support the tool choice 'none'`)
       return false
     }
     if (toolChoice !== undefined) {
@@ -161,7 +161,7 @@ export class ResponsesApi implements Api<Access> {
   }
 
   #leftOut(setting: string): string {
-    return `\`${setting}\` was left out: ${this.#provider}/${this.#model} does not take it`
+    return `\`${setting}\` was left out: ${this.#provider}/${this.#model} does not support it`
   }
 }
 

@@ -75,7 +75,7 @@ export class ResponsesWire {
     for (const warning of fitted.warnings) warnings.add(warning)
     const { words, parameters } = fitted
     if (strict !== undefined && !this.#quirks.strictTools) {
-      warnings.add(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
+      warnings.add(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not support it`)
     }
     return {
       type: 'function',
@@ -99,7 +99,7 @@ export class ResponsesWire {
       if (part.type === 'text') return { type: 'input_text', text: part.text }
       if (takesParts && this.#quirks.contentParts.includes(part.type)) return inputPart(part)
       warnings.add(
-        `A part of type '${part.type}' was replaced by a note: ${this.#provider} does not take it${takesParts ? '' : ' in a result'}`,
+        `A part of type '${part.type}' was replaced by a note: ${this.#provider} does not support it${takesParts ? '' : ' in a result'}`,
       )
       return { type: 'input_text', text: `[${part.type} not shown]` }
     })

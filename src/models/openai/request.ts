@@ -127,7 +127,7 @@ export class OpenAIApi implements Api<Access> {
     if (tools.length === 0) return []
 
     if (request.toolChoice === 'none' && !this.#quirks.toolChoice.includes('none')) {
-      warnings.add(`The tools were left out: ${this.#provider} does not take the tool choice 'none'`)
+      warnings.add(`The tools were left out: ${this.#provider} does not support the tool choice 'none'`)
       return []
     }
     if (request.toolChoice !== undefined) {
@@ -150,7 +150,7 @@ export class OpenAIApi implements Api<Access> {
   }
 
   #leftOut(setting: string): string {
-    return `\`${setting}\` was left out: ${this.#provider}/${this.#model} does not take it`
+    return `\`${setting}\` was left out: ${this.#provider}/${this.#model} does not support it`
   }
 }
 

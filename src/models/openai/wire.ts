@@ -45,7 +45,7 @@ function toOpenAIMessage(message: ChatMessage): OpenAIMessage {
   return message.providerData?.provider === OPENAI_MESSAGES ? restore(wire, message.providerData.data, message) : wire
 }
 
-/** Converts a message to that format, ignoring what it was converted from. */
+/** Converts a message to OpenAI's format. Ignores the original that it was converted from. */
 export function wireOf(message: ChatMessage): OpenAIMessage {
   const name = message.name === undefined ? {} : { name: message.name }
   switch (message.role) {
@@ -155,7 +155,7 @@ export class OpenAIWire {
   tool({ type, function: tool }: ToolDefinition, warnings: Set<string>): ToolDefinition {
     const { name, strict } = tool
     const takesStrict = strict === undefined || this.#quirks.strictTools
-    if (!takesStrict) warnings.add(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
+    if (!takesStrict) warnings.add(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not support it`)
     const fitted = this.#fitted.get(tool) ?? fitParameters(tool, this.#provider)
     this.#fitted.set(tool, fitted)
     for (const warning of fitted.warnings) warnings.add(warning)
@@ -182,7 +182,7 @@ export class OpenAIWire {
   #fitParts(parts: readonly ContentPart[], wire: OpenAIMessage & { role: 'user' }, warnings: Set<string>): void {
     wire.content = parts.map((part) => {
       if (part.type === 'text' || this.takesFromUser(part)) return toOpenAIPart(part)
-      warnings.add(`A part of type '${part.type}' was replaced by a note: ${this.#provider} does not take it`)
+      warnings.add(`A part of type '${part.type}' was replaced by a note: ${this.#provider} does not support it`)
       return { type: 'text', text: `[${part.type} not shown]` }
     })
   }

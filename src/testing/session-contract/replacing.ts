@@ -46,7 +46,7 @@ export const replacingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'an old message is found',
+    name: 'a message far back is found by its id',
     async run({ place, expect }) {
       const { runner, sessions } = (await place()).open()
       const many = Array.from({ length: 301 }, (_, at) => said(`u${at}`, `${at}`))

@@ -55,7 +55,7 @@ describe('what the Chat Completions API would refuse', () => {
     expect((await post(lenient, body)).status).toBe(200)
   })
 
-  it('does not include a legal conversation with calls', async () => {
+  it('does not include a valid conversation with calls', async () => {
     await using provider = await startStrictProvider({ script: ['ok'] })
     const legacy = [
       { role: 'assistant', content: null, function_call: { name: 'add', arguments: '{}' } },

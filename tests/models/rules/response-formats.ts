@@ -36,7 +36,7 @@ export function refuseResponseSchema(config: JsonObject): string | undefined {
   return type === 'application/json' ? undefined : 'A response schema takes the response mime type application/json.'
 }
 
-/** An object that is open or, if all its properties must be required, has an optional one. */
+/** The API's error for an open object in a schema or, with `allRequired`, for an object with an optional property. */
 function findOpen(schema: JsonObject, allRequired: boolean): string | undefined {
   for (const one of schemasIn(schema)) {
     if (one.type !== 'object') continue

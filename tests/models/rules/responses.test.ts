@@ -47,7 +47,7 @@ describe('what the Responses API would refuse', () => {
     expect(refuseResponse({ model: 'm', input, ...more })).toMatch(reason)
   })
 
-  it('accepts a legal request', () => {
+  it('does not include a valid request', () => {
     const input = [said, thought, { ...call, id: 'fc_1' }, output, said]
     expect(refuseResponse({ model: 'm', input, store: false, tools: [tool, { type: 'web_search' }], tool_choice: 'auto' })).toBeUndefined()
     expect(refuseResponse({ model: 'm', input: [{ ...thought, encrypted_content: null }, call, output] })).toBeUndefined()
