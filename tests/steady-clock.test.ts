@@ -138,23 +138,23 @@ describe('what is in an SQLite file', () => {
   it('P1.8 H60 does not expire by a clock that has jumped, in this process or before it was opened, until that has lasted', () =>
     inFolder(async (folder) => {
       let runs = runsIn(folder)
-      runs.change((tables) => {
+      runs.change((tables, done) => {
         for (const id of ['run', 'other']) {
-          tables.take(id, { input: '{}', loop: 1 })
-          tables.suspend(id, 1, { output: '{}', waits: [{ name: 'it', timeoutMs: 10 * day }], forget: [] })
+          done(tables.take(id, { input: '{}', loop: 1 }))
+          done(tables.suspend(id, 1, { output: '{}', waits: [{ name: 'it', timeoutMs: 10 * day }], forget: [] }))
         }
       })
       set(40 * day)
-      expect(runs.change((tables) => tables.pending())).toEqual([])
+      expect(runs.change((tables, done) => done(tables.pending()))).toEqual([])
       runs.close()
       runs = runsIn(folder)
-      expect(runs.change((tables) => tables.pending())).toEqual([])
-      expect(runs.change((tables) => tables.take('run'))).toEqual({ kind: 'waiting' })
-      runs.change((tables) => tables.deliver('run', [{ name: 'it', value: '1' }]))
-      expect(runs.change((tables) => tables.pending())).toEqual(['run'])
+      expect(runs.change((tables, done) => done(tables.pending()))).toEqual([])
+      expect(runs.change((tables, done) => done(tables.take('run')))).toEqual({ kind: 'waiting' })
+      runs.change((tables, done) => done(tables.deliver('run', [{ name: 'it', value: '1' }], 'me')))
+      expect(runs.change((tables, done) => done(tables.pending()))).toEqual(['run'])
       expect(warnings.length).toBe(2)
       pass(20 * minute)
-      expect(runs.change((tables) => tables.pending())).toEqual(['run', 'other'])
+      expect(runs.change((tables, done) => done(tables.pending()))).toEqual(['run', 'other'])
       runs.close()
     }))
 

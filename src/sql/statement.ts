@@ -43,6 +43,12 @@ export function* firstOf(statement: Statement): Work<Row | undefined> {
   return (yield statement)[0]
 }
 
+/** Work that needs no statement. */
+export function* given<T>(value: T): Work<T> {
+  yield* []
+  return value
+}
+
 /** What work comes to. */
 export type ResultOf<Done> = Done extends Work<infer T> ? T : Done
 

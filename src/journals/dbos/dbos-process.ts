@@ -200,8 +200,15 @@ export class DbosProcess {
 
   /** The steps that a workflow has recorded, in their order. */
   async steps(id: string): Promise<NamedValue[]> {
-    const steps = (await this.#worded(outside(() => this.#dbos.listWorkflowSteps(id)))) ?? []
-    return steps.flatMap(({ name, output, error }) => (error === null && typeof output === 'string' ? [{ name, value: output }] : []))
+    return (await this.stepsFrom(id, 0)).flatMap(({ name, value }) => (value === undefined ? [] : [{ name, value }]))
+  }
+
+  /** The same without the first `offset` ones. A step that has failed has no value. */
+  async stepsFrom(id: string, offset: number): Promise<{ n: number; name: string; value: string | undefined }[]> {
+    const steps = (await this.#worded(outside(() => this.#dbos.listWorkflowSteps(id, { offset })))) ?? []
+    return steps.map(({ functionID: n, name, output, error }) => {
+      return { n, name, value: error === null && typeof output === 'string' ? output : undefined }
+    })
   }
 
   /** Workflows that have ended stay as they are. Of the others no step begins from now on. */

@@ -3,13 +3,15 @@ import type { ShownRuns } from '../../agent/journal/shown-runs.ts'
 import type { EngineStore, NamedValue, Outcome, RunTries, Suspension, Taken } from '../../agent/journal/store.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
-import { CallRecords } from './call-records.ts'
+import { doInTurn, type Work } from '../../sql/statement.ts'
+import { prunedAtOnce } from '../queries/run-work.ts'
 import { Database, openPool } from './database.ts'
 import { DbosProcess } from './dbos-process.ts'
 import { loadDbos } from './load-dbos.ts'
+import { NewSteps } from './new-steps.ts'
 import { Owner } from './owner.ts'
 import { journalProblem } from './problems.ts'
-import { type Doomed, type PastExecution, prunedAtOnce, RecordedRuns, type RecordedSteps } from './recorded-runs.ts'
+import { type Doomed, type PastExecution, RecordedRuns, type RecordedSteps, storedRunOf } from './recorded-runs.ts'
 import { migrate } from './schema.ts'
 import { ShownRunsTable } from './shown/shown-runs-table.ts'
 import { checkRunId } from './values.ts'
@@ -29,7 +31,6 @@ const noSteps: RecordedSteps = { steps: 0, characters: 0 }
 /** What there is once the database was reached. */
 interface Opened {
   runs: RecordedRuns
-  records: CallRecords
   shown: ShownRunsTable
   owner: Owner
 }
@@ -39,6 +40,7 @@ export class DbosStore implements EngineStore {
   readonly #options: DbosStoreOptions
   readonly #pg: ReturnType<typeof loadDbos>['pg']
   readonly #dbos: DbosProcess
+  readonly #newSteps: NewSteps
   readonly #database: Database
   /** The workflows that are executed here, and what each has recorded. */
   readonly #executing = new Map<string, RecordedSteps>()
@@ -56,44 +58,59 @@ export class DbosStore implements EngineStore {
     // One connection is the owner's.
     this.#database = new Database(pg, { url, connections: Math.max(2, Math.floor((connections - 1) / 3)), outageMs })
     this.#dbos = new DbosProcess(dbos, (error) => journalProblem(error, this.#database.name))
+    this.#newSteps = new NewSteps(this.#dbos)
   }
 
   take: EngineStore['take'] = async (runId, created) => {
     checkRunId(runId)
-    return (await this.#runs()).take(runId, created)
+    if (created !== undefined && (await this.#ask((runs) => runs.create(runId, created))))
+      return { kind: 'taken', epoch: 1, steps: [], decisions: [], tries: 0, hasDied: false }
+    return this.#do((runs) => runs.takeAgain(runId))
   }
-  keep: EngineStore['keep'] = async (...args) => (await this.#runs()).keep(...args)
-  kept: EngineStore['kept'] = async (...args) => (await this.#runs()).kept(...args)
-  append: EngineStore['append'] = async (...args) => (await this.#opened()).records.append(...args)
-  entries: EngineStore['entries'] = async (...args) => (await this.#opened()).records.entries(...args)
-  noteTries: EngineStore['noteTries'] = async (...args) => (await this.#runs()).noteTries(...args)
+  keep: EngineStore['keep'] = (...args) => this.#do((runs) => runs.keep(...args))
+  kept: EngineStore['kept'] = (...args) => this.#ask((runs) => runs.kept(...args))
+  append: EngineStore['append'] = (...args) => this.#ask((runs) => runs.append(...args))
+  entries: EngineStore['entries'] = (...args) => this.#ask((runs) => runs.entries(...args))
+  noteTries: EngineStore['noteTries'] = (...args) => this.#ask((runs) => runs.noteTries(...args))
   finish: EngineStore['finish'] = async (runId, epoch, output, stopReason) => {
-    await (await this.#runs()).finish(runId, epoch, output, stopReason)
+    await this.#ask((runs) => runs.finish(runId, epoch, output, stopReason))
     this.#executing.delete(this.#workflowId(runId, epoch))
   }
   release: EngineStore['release'] = async (runId, epoch, ...left) => {
-    await (await this.#runs()).release(runId, epoch, ...left)
+    await this.#ask((runs) => runs.release(runId, epoch, ...left))
     this.#executing.delete(this.#workflowId(runId, epoch))
   }
-  deliver: EngineStore['deliver'] = async (...args) => (await this.#runs()).deliver(...args)
-  cancel: EngineStore['cancel'] = async (...args) => (await this.#runs()).cancel(...args)
-  cancelled: EngineStore['cancelled'] = async () => (await this.#runs()).cancelled()
-  list: EngineStore['list'] = async (query) => (await this.#runs()).list(query)
-  pending: EngineStore['pending'] = async () => (await this.#runs()).pending()
+  deliver: EngineStore['deliver'] = (...args) => {
+    const by = crypto.randomUUID()
+    return this.#do((runs) => runs.deliver(...args, by))
+  }
+  cancel: EngineStore['cancel'] = (...args) => this.#do((runs) => runs.cancel(...args))
+  cancelled: EngineStore['cancelled'] = () => this.#ask((runs) => runs.cancelled())
+  list: EngineStore['list'] = async (query) => {
+    const dead = await this.#deadOwners()
+    return this.#ask((runs) => runs.page(query, dead))
+  }
+  pending: EngineStore['pending'] = async () => {
+    const dead = await this.#deadOwners()
+    return this.#ask((runs) => runs.pendingBut([...dead]))
+  }
   get: EngineStore['get'] = async (runId) => {
     checkRunId(runId)
-    return (await this.#runs()).get(runId)
+    const { owner } = await this.#opened()
+    const run = await this.#ask((runs) => runs.row(runId))
+    return run && storedRunOf(run, run.owner === null ? new Set() : await owner.surelyDead([Number(run.owner)]))
   }
 
   news: EngineStore['news'] = async (runId, known) => {
     checkRunId(runId)
-    const runs = await this.#runs()
-    const run = await runs.progress(runId)
+    const run = await this.#ask((runs) => runs.progress(runId))
     if (run === undefined) return undefined
     const steps = new Map<string, string>()
-    const past = new Map((await runs.pastExecutions(runId)).map(({ epoch, forgotten }) => [epoch, forgotten]))
+    const isKnown = new Set(known)
+    const executions = await this.#ask((runs) => runs.pastExecutions(runId))
+    const past = new Map(executions.map(({ epoch, forgotten }) => [epoch, forgotten]))
     for (let epoch = 1; epoch <= run.epoch; epoch++) {
-      for (const { name, value } of await this.#dbos.steps(this.#workflowId(runId, epoch))) steps.set(name, value)
+      for (const { name, value } of await this.#newSteps.read(this.#workflowId(runId, epoch), isKnown)) steps.set(name, value)
       for (const name of past.get(epoch) ?? []) steps.delete(name)
     }
     for (const name of known) steps.delete(name)
@@ -125,18 +142,17 @@ export class DbosStore implements EngineStore {
     waiting: async (...args) => (await this.#shown()).waiting(...args),
     forget: async (...args) => (await this.#shown()).forget(...args),
     clear: async (runId) => {
-      const runs = await this.#runs()
-      await this.#deleteAll(() => runs.cleared(runId))
+      await this.#deleteAll((runs) => runs.cleared(runId))
     },
   }
 
   async suspend(runId: string, epoch: number, suspension: Suspension): Promise<Taken | undefined> {
-    const runs = await this.#runs()
+    await this.#opened()
     const id = this.#workflowId(runId, epoch)
-    await runs.suspend(runId, epoch, suspension, this.#executing.get(id) ?? noSteps)
+    await this.#do((runs) => runs.suspend(runId, epoch, suspension, this.#executing.get(id) ?? noSteps))
     this.#executing.delete(id)
     // It may have been decided, or cancelled, meanwhile.
-    const taken = await runs.take(runId)
+    const taken = await this.take(runId)
     return taken.kind === 'taken' ? taken : undefined
   }
 
@@ -144,10 +160,9 @@ export class DbosStore implements EngineStore {
     const id = this.#workflowId(runId, epoch)
     this.#executing.set(id, noSteps)
     const steps = await this.#stepsBefore(runId, epoch)
-    const runs = await this.#runs()
     return this.#dbos.execute(id, async () => {
       // Whoever has taken the run over meanwhile could not cancel a workflow that was not there yet.
-      await runs.checkOwned(runId, epoch)
+      await this.#ask((runs) => runs.checkOwned(runId, epoch))
       return work(steps)
     })
   }
@@ -161,18 +176,16 @@ export class DbosStore implements EngineStore {
     return value
   }
 
-  async prune(which: PruneOptions): Promise<number> {
-    const runs = await this.#runs()
-    return this.#deleteAll(() => runs.doomed(which))
+  prune(which: PruneOptions): Promise<number> {
+    return this.#deleteAll((runs) => runs.pruned(which))
   }
 
-  async #deleteAll(find: () => Promise<Doomed[]>): Promise<number> {
-    const runs = await this.#runs()
+  async #deleteAll(find: (runs: RecordedRuns) => Work<Doomed[]>): Promise<number> {
     for (let deleted = 0; ; ) {
-      const doomed = await find()
+      const doomed = await this.#ask(find)
       const epochs = (epoch: number) => Array.from({ length: epoch }, (_, at) => at + 1)
       await this.#dbos.delete(doomed.flatMap(({ runId, epoch }) => epochs(epoch).map((past) => this.#workflowId(runId, past))))
-      await runs.delete(doomed)
+      await this.#ask((runs) => runs.delete(doomed))
       deleted += doomed.length
       // Not until there is none: runs that end meanwhile could keep this from ending.
       if (doomed.length < prunedAtOnce) return deleted
@@ -188,7 +201,7 @@ export class DbosStore implements EngineStore {
     this.#dbos.abandon((id) => this.#executing.has(id), this.#problem())
     if (opened !== undefined) {
       // Where the server can't be reached, it lets go of everything by itself.
-      await opened.runs.letGo(tries).catch(() => {})
+      await doInTurn(opened.runs.letGo(tries), this.#database.attempt).catch(() => {})
       await opened.owner.close()
       if (this.#options.launch) await this.#dbos.leave()
     }
@@ -196,8 +209,21 @@ export class DbosStore implements EngineStore {
     await this.#database.pool.end()
   }
 
-  async #runs(): Promise<RecordedRuns> {
-    return (await this.#opened()).runs
+  /** Work in one transaction. */
+  async #do<T>(work: (runs: RecordedRuns) => Work<T>): Promise<T> {
+    const { runs } = await this.#opened()
+    return this.#database.transaction((query) => doInTurn(work(runs), query))
+  }
+
+  /** Work of which each statement stands by itself. */
+  async #ask<T>(work: (runs: RecordedRuns) => Work<T>): Promise<T> {
+    const { runs } = await this.#opened()
+    return doInTurn(work(runs), this.#database.query)
+  }
+
+  async #deadOwners(): Promise<Set<number>> {
+    const { owner } = await this.#opened()
+    return owner.surelyDead(await this.#ask((runs) => runs.owners()))
   }
 
   async #shown(): Promise<ShownRunsTable> {
@@ -230,8 +256,8 @@ export class DbosStore implements EngineStore {
     }
     this.#isOpen = true
     const tables = { agent, schema }
-    const runs = new RecordedRuns(database, owner, tables)
-    return { owner, runs, records: new CallRecords(database, owner, tables), shown: new ShownRunsTable(database, tables) }
+    const runs = new RecordedRuns(owner, { ...tables, place: database.name })
+    return { owner, runs, shown: new ShownRunsTable(database, tables) }
   }
 
   /** What earlier executions have recorded, of which none goes on from now on. */
@@ -250,8 +276,7 @@ export class DbosStore implements EngineStore {
   /** The run's executions before this one, in their order. Those that have not come to their end are ended. */
   async #pastExecutions(runId: string, epoch: number): Promise<PastExecution[]> {
     if (epoch === 1) return []
-    const runs = await this.#runs()
-    const past = await runs.pastExecutions(runId)
+    const past = await this.#ask((runs) => runs.pastExecutions(runId))
     const known = new Set(past.map((execution) => execution.epoch))
     const broken = Array.from({ length: epoch - 1 }, (_, at) => at + 1).filter((one) => !known.has(one))
     // Before their steps are counted: they must not record any more.
@@ -262,7 +287,7 @@ export class DbosStore implements EngineStore {
       const characters = steps.reduce((sum, { value }) => sum + value.length, 0)
       ended.push({ epoch: one, steps: steps.length, characters, forgotten: [] })
     }
-    await runs.addExecutions(runId, ended)
+    await this.#do((runs) => runs.addExecutions(runId, ended))
     return [...past, ...ended].toSorted((a, b) => a.epoch - b.epoch)
   }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Client } from 'pg'
-import type { Database, Query } from './database.ts'
+import { doInTurn, rowsOf, sql, type Work } from '../../sql/statement.ts'
+import type { Database } from './database.ts'
 import type { Pg } from './load-dbos.ts'
 import { checkSession } from './session.ts'
 
@@ -60,13 +61,12 @@ export class Owner {
   }
 
   /** Of those, the owners that have died. That others have is certain only later: see `surelyDead`. */
-  async dead(owners: readonly number[], query: Query = this.#database.query): Promise<Set<number>> {
+  *deadOf(owners: readonly number[]): Work<Set<number>> {
     const others = owners.filter((n) => n !== this.n)
     if (others.length === 0) return new Set()
-    const held = await query(
-      `SELECT objid::bigint AS n FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = $1 AND objsubid = 2
-       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
-      [this.#lockClass],
+    const held = yield* rowsOf(
+      sql`SELECT objid::bigint AS n FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = ${this.#lockClass} AND objsubid = 2
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     )
     const alive = new Set(held.map(({ n }) => Number(n)))
     // Without our own lock nothing is known: the server may have been restarted, and all are about to get theirs again.
@@ -75,10 +75,10 @@ export class Owner {
     return new Set(alive.has(this.n) ? others.filter((n) => !alive.has(n) && this.#suspect(n) >= graceMs) : [])
   }
 
-  /** As `dead`, but waits until it is certain of each. */
+  /** As `deadOf`, but waits until it is certain of each. */
   async surelyDead(owners: readonly number[]): Promise<Set<number>> {
     for (;;) {
-      const dead = await this.dead(owners)
+      const dead = await doInTurn(this.deadOf(owners), this.#database.query)
       const undecided = owners.flatMap((n) => (dead.has(n) ? [] : (this.#suspects.get(n)?.since ?? [])))
       if (undecided.length === 0 || this.#closed) return dead
       const left = Math.max(10, Math.min(...undecided) + graceMs - performance.now())

@@ -41,13 +41,14 @@ const migrations: readonly ((schema: string) => string)[] = [
       name text NOT NULL,
       deadline bigint,
       value text,
+      crc bigint,
       decided_at bigint,
       decided_by uuid,
-      taken boolean NOT NULL DEFAULT false,
+      taken integer NOT NULL DEFAULT 0,
       PRIMARY KEY (run, name)
     );
-    CREATE INDEX waits_decided ON ${schema}.waits (run) WHERE NOT taken AND value IS NOT NULL;
-    CREATE INDEX waits_due ON ${schema}.waits (deadline) WHERE NOT taken AND value IS NULL;
+    CREATE INDEX waits_decided ON ${schema}.waits (run) WHERE taken = 0 AND value IS NOT NULL;
+    CREATE INDEX waits_due ON ${schema}.waits (deadline) WHERE taken = 0 AND value IS NULL;
     CREATE TABLE ${schema}.executions (
       run bigint NOT NULL REFERENCES ${schema}.runs ON DELETE CASCADE,
       epoch integer NOT NULL,
@@ -62,6 +63,7 @@ const migrations: readonly ((schema: string) => string)[] = [
       position integer NOT NULL,
       fingerprint text NOT NULL,
       value text NOT NULL,
+      crc bigint NOT NULL,
       PRIMARY KEY (run, record, position)
     );
     CREATE TABLE ${schema}.kept_texts (
@@ -69,6 +71,7 @@ const migrations: readonly ((schema: string) => string)[] = [
       name text NOT NULL,
       bytes bigint NOT NULL,
       value text NOT NULL,
+      crc bigint NOT NULL,
       PRIMARY KEY (run, name)
     );
     CREATE TABLE ${schema}.shown_runs (

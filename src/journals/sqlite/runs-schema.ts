@@ -67,6 +67,7 @@ export const runsSchema: Schema = {
        crc INTEGER,
        value TEXT,
        decided_at INTEGER,
+       decided_by TEXT,
        taken INTEGER NOT NULL DEFAULT 0,
        PRIMARY KEY (run, name)
      ) STRICT, WITHOUT ROWID;

@@ -50,7 +50,7 @@ export class SqliteStore implements Store {
   finish: Store['finish'] = (...args) => this.#file.call('finish', ...args)
   suspend: Store['suspend'] = (...args) => this.#file.call('suspend', ...args)
   release: Store['release'] = (...args) => this.#file.call('release', ...args)
-  deliver: Store['deliver'] = (...args) => this.#file.call('deliver', ...args)
+  deliver: Store['deliver'] = (...args) => this.#file.call('deliver', ...args, crypto.randomUUID())
   cancel: Store['cancel'] = (...args) => this.#file.call('cancel', ...args)
   cancelled: Store['cancelled'] = () => this.#file.call('cancelled')
   get: Store['get'] = (...args) => this.#file.call('get', ...args)

@@ -1,0 +1,41 @@
+import type { NamedValue } from '../../agent/journal/store.ts'
+import type { DbosProcess } from './dbos-process.ts'
+
+/** How many workflows are remembered. */
+const most = 1_000
+
+/** Reads the steps that workflows have recorded since they were read: values that are known are not read again. */
+export class NewSteps {
+  readonly #dbos: Pick<DbosProcess, 'stepsFrom'>
+  /** Of each workflow the number of its first step, and its first steps, among which no other can appear. Without a name: those that have failed. */
+  readonly #begun = new Map<string, { n: number; names: (string | undefined)[] }>()
+
+  constructor(dbos: Pick<DbosProcess, 'stepsFrom'>) {
+    this.#dbos = dbos
+  }
+
+  /** The steps of a workflow, but for the first ones as long as they are all `known`. */
+  async read(id: string, known: ReadonlySet<string>): Promise<NamedValue[]> {
+    const begun = this.#begun.get(id)
+    const names = begun?.names ?? []
+    const unknown = names.findIndex((name) => name !== undefined && !known.has(name))
+    const offset = unknown < 0 ? names.length : unknown
+    const steps = await this.#dbos.stepsFrom(id, offset)
+    const first = begun?.n ?? steps[0]?.n
+    if (first === undefined) return []
+    // Calls that began at once are recorded in any order. Another read may have come further meanwhile.
+    for (const [index, { n, name, value }] of steps.entries()) {
+      const at = offset + index
+      if (at === names.length && n === first + at) names.push(value === undefined ? undefined : name)
+    }
+    this.#remember(id, { n: first, names })
+    return steps.flatMap(({ name, value }) => (value === undefined ? [] : [{ name, value }]))
+  }
+
+  #remember(id: string, begun: { n: number; names: (string | undefined)[] }): void {
+    this.#begun.delete(id)
+    this.#begun.set(id, begun)
+    const [oldest] = this.#begun.keys()
+    if (this.#begun.size > most && oldest !== undefined) this.#begun.delete(oldest)
+  }
+}

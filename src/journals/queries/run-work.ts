@@ -1,0 +1,271 @@
+import { crc32 } from 'node:zlib'
+import { loopVersion, type PruneOptions } from '../../agent/journal/journal.ts'
+import {
+  decisionRefused,
+  endOfTime,
+  entryTaken,
+  expiredText,
+  type KeptText,
+  type NamedValue,
+  type NotTaken,
+  type StoredEntry,
+  type Suspension,
+  type Taken,
+  takenOver,
+  unknownRun,
+} from '../../agent/journal/store.ts'
+import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
+import { firstOf, type Row, rowsOf, Statement, sql, type Work } from '../../sql/statement.ts'
+import type { Dialect, Value } from './dialect.ts'
+import { timeOf } from './run-row.ts'
+
+/** What is another in each database: whose runs these are, how it is known who has died, and what a statement locks. */
+export interface RunsDialect extends Dialect {
+  readonly agent: string
+  /** Who carries runs out here. */
+  readonly owner: Value
+  /** Where the runs are, for messages. */
+  readonly place: string
+  /** The time by which all processes go, in milliseconds. */
+  now(): Statement
+  /** The condition that a run has this id. */
+  hasId(runId: string): Statement
+  /** Behind a `SELECT`: keeps others from changing the row; and from changing it, but not from reading it in the same way. */
+  readonly locked: Statement
+  readonly shared: Statement
+  isDead(owner: unknown): Work<boolean>
+}
+
+/** How many runs one call deletes. */
+export const prunedAtOnce = 200
+/** A longer wait is one for ever: it would end behind the last moment there is. */
+const longestWaitMs = endOfTime / 2
+
+/**
+ * What a `Store` promises of the runs themselves, for each database. Work that yields several statements has to be done inside a transaction, which is
+ * rolled back if it throws. All of it may be done twice: if the server is lost while it answers, nobody knows whether it has done what it was told.
+ */
+export abstract class RunWork {
+  protected readonly in: RunsDialect
+  readonly #runs: Statement
+  readonly #waits: Statement
+
+  constructor(dialect: RunsDialect) {
+    this.in = dialect
+    this.#runs = this.table('runs')
+    this.#waits = this.table('waits')
+  }
+
+  /** What a run was given. */
+  protected abstract inputOf(run: Row): Work<string>
+  /** What is recorded of it here. */
+  protected abstract stepsOf(run: Row): Work<readonly NamedValue[]>
+
+  /** Of a run that is recorded. */
+  *takeAgain(runId: string): Work<Taken | NotTaken> {
+    const run = yield* this.found(runId)
+    if (run.status === 'ended') return { kind: 'ended' }
+    if (run.status === 'waiting' && !(yield* this.canGoOn(run))) return { kind: 'waiting' }
+    const hasDied = run.owner !== null && run.owner !== this.in.owner
+    if (hasDied && !(yield* this.in.isDead(run.owner))) return { kind: 'elsewhere' }
+    if (run.status === 'waiting') yield* this.takeDecisions(run)
+    const taken = sql`status = 'running', owner = ${this.in.owner}, epoch = epoch + 1, problem = NULL, updated_at = ${this.in.now()}`
+    yield sql`UPDATE ${this.#runs} SET ${taken} WHERE n = ${run.n}`
+    const input = yield* this.inputOf(run)
+    return { ...(yield* this.taken({ ...run, epoch: Number(run.epoch) + 1 })), hasDied, input }
+  }
+
+  *keep(runId: string, epoch: number, { name, value, bytes }: KeptText, maxBytes: number): Work<boolean> {
+    const { n } = yield* this.owned(runId, epoch)
+    const [texts, key] = [this.table('kept_texts'), this.in.text(name)]
+    const others = yield* firstOf(sql`SELECT coalesce(sum(bytes), 0) AS bytes FROM ${texts} WHERE run = ${n} AND name <> ${key}`)
+    if (Number(others?.bytes) + bytes > maxBytes) return false
+    const kept = sql`(run, name, bytes, value, crc) VALUES (${n}, ${key}, ${bytes}, ${value}, ${checksum(runId, name, value)})`
+    const replaced = sql`bytes = excluded.bytes, value = excluded.value, crc = excluded.crc`
+    yield sql`INSERT INTO ${texts} ${kept} ON CONFLICT (run, name) DO UPDATE SET ${replaced}`
+    return true
+  }
+
+  *kept(runId: string, name: string): Work<string | undefined> {
+    const own = sql`run = (SELECT n FROM ${this.#runs} WHERE ${this.in.hasId(runId)}) AND name = ${this.in.text(name)}`
+    const text = yield* firstOf(sql`SELECT value, crc FROM ${this.table('kept_texts')} WHERE ${own}`)
+    return text && this.whole(text, runId, name)
+  }
+
+  *append(runId: string, epoch: number, record: string, entry: StoredEntry): Work<void> {
+    const { position, fingerprint, value } = entry
+    const records = this.table('call_records')
+    const crc = checksum(runId, entryName(record, position, fingerprint), value)
+    const given = sql`CAST(${this.in.text(record)} AS TEXT), CAST(${position} AS INTEGER), CAST(${this.in.text(fingerprint)} AS TEXT)`
+    const row = sql`SELECT n, ${given}, CAST(${value} AS TEXT), CAST(${crc} AS BIGINT)`
+    const owned = sql`(SELECT n FROM ${this.#runs} WHERE ${this.isOwned(runId, epoch)} ${this.in.shared}) AS owned`
+    // The same entry again: a first attempt has come through.
+    const same = sql`${records}.fingerprint = excluded.fingerprint AND ${records}.value = excluded.value`
+    const added = yield* firstOf(
+      sql`INSERT INTO ${records} (run, record, position, fingerprint, value, crc) ${row} FROM ${owned} WHERE n IS NOT NULL
+          ON CONFLICT (run, record, position) DO UPDATE SET value = excluded.value WHERE ${same} RETURNING run`,
+    )
+    if (added !== undefined) return
+    yield* this.owned(runId, epoch)
+    throw entryTaken(runId, record, entry)
+  }
+
+  *entries(runId: string, record: string): Work<StoredEntry[]> {
+    const own = sql`run = (SELECT n FROM ${this.#runs} WHERE ${this.in.hasId(runId)}) AND record = ${this.in.text(record)}`
+    const all = sql`SELECT position, fingerprint, value, crc FROM ${this.table('call_records')} WHERE ${own} ORDER BY position`
+    return (yield* rowsOf(all)).map((row): StoredEntry => {
+      const [position, fingerprint] = [Number(row.position), String(row.fingerprint)]
+      return { position, fingerprint, value: this.whole(row, runId, entryName(record, position, fingerprint)) }
+    })
+  }
+
+  *noteTries(runId: string, epoch: number, tries: number): Work<void> {
+    const noted = sql`UPDATE ${this.#runs} SET tries = ${tries} WHERE ${this.isOwned(runId, epoch)} RETURNING n`
+    if ((yield* firstOf(noted)) === undefined) throw takenOver(runId)
+  }
+
+  *release(runId: string, epoch: number, problem?: string, tries?: number): Work<void> {
+    const left = sql`owner = NULL, problem = ${problem && this.in.text(problem)}, tries = coalesce(CAST(${tries} AS INTEGER), tries)`
+    yield sql`UPDATE ${this.#runs} SET ${left}, updated_at = ${this.in.now()} WHERE ${this.isOwned(runId, epoch)}`
+  }
+
+  /** `by`: the same for each attempt, of which one may have come through. */
+  *deliver(runId: string, decisions: readonly NamedValue[], by: string): Work<void> {
+    const run = yield* this.found(runId)
+    for (const { name, value } of decisions) {
+      const isLate = sql`deadline <= ${this.in.now()} AS late`
+      const own = sql`run = ${run.n} AND name = ${name}`
+      const wait = yield* firstOf(sql`SELECT value, decided_at, decided_by, deadline, ${isLate} FROM ${this.#waits} WHERE ${own}`)
+      if (wait === undefined) throw decisionRefused(runId, name, 'nothing waits for it')
+      if (wait.decided_by === by) continue
+      if (run.status === 'ended') throw decisionRefused(runId, name, 'the run has ended')
+      if (wait.value !== null) throw decisionRefused(runId, name, `it was decided at ${timeOf(wait.decided_at)}`)
+      if (wait.late) throw decisionRefused(runId, name, `it was waited for until ${timeOf(wait.deadline)}`)
+      const decided = sql`value = ${value}, crc = ${checksum(runId, name, value)}, decided_at = ${this.in.now()}, decided_by = ${by}`
+      yield sql`UPDATE ${this.#waits} SET ${decided} WHERE ${own}`
+    }
+  }
+
+  *cancel(runId: string, reason: string): Work<void> {
+    const { n } = yield* this.found(runId)
+    const cancelled = sql`cancel_reason = coalesce(cancel_reason, ${this.in.text(reason)})`
+    yield sql`UPDATE ${this.#runs} SET ${cancelled} WHERE n = ${n} AND status <> 'ended'`
+  }
+
+  *cancelled(): Work<{ runId: string; reason: string }[]> {
+    const mine = sql`agent = ${this.in.agent} AND status = 'running' AND owner = ${this.in.owner} AND cancel_reason IS NOT NULL`
+    const rows = yield* rowsOf(sql`SELECT id, cancel_reason FROM ${this.#runs} WHERE ${mine}`)
+    return rows.map(({ id, cancel_reason }) => ({ runId: String(id), reason: String(cancel_reason) }))
+  }
+
+  /** `dead`: of the owners of running runs, those that have died. */
+  *pendingBut(dead: readonly Value[]): Work<string[]> {
+    const waits = sql`SELECT run FROM ${this.#waits} WHERE taken = 0`
+    const isDue = sql`n IN (${waits} AND value IS NOT NULL) OR n IN (${waits} AND value IS NULL AND deadline <= ${this.in.now()})`
+    const isLeft = sql`owner IS NULL OR ${new Statement(this.in.isOneOf('owner'), [this.in.listOf([this.in.owner, ...dead])])}`
+    // As it is written in SQLite's index of open runs.
+    const isOpen = sql`agent = ${this.in.agent} AND status <> 'ended'`
+    const goesOn = sql`(status = 'running' AND (${isLeft})) OR (status = 'waiting' AND (cancel_reason IS NOT NULL OR ${isDue}))`
+    const rows = yield* rowsOf(sql`SELECT id FROM ${this.#runs} WHERE ${isOpen} AND (${goesOn}) ORDER BY n`)
+    return rows.map(({ id }) => String(id))
+  }
+
+  /** Some of those that are to be deleted: fewer than `prunedAtOnce` if these are all. */
+  *doomed({ olderThanMs, keep }: PruneOptions): Work<readonly Row[]> {
+    const ended = sql`SELECT n, id, epoch FROM ${this.#runs} WHERE agent = ${this.in.agent} AND status = 'ended'`
+    const age = sql`${this.in.now()} - CAST(${Math.ceil(Math.min(olderThanMs ?? 0, endOfTime))} AS BIGINT)`
+    const old = sql`${ended} AND updated_at <= ${age} LIMIT ${prunedAtOnce}`
+    const many = sql`${ended} ORDER BY updated_at DESC, n DESC LIMIT ${prunedAtOnce} OFFSET ${keep}`
+    const found = new Map<unknown, Row>()
+    if (olderThanMs !== undefined) for (const row of yield* rowsOf(old)) found.set(row.n, row)
+    if (keep !== undefined) for (const row of yield* rowsOf(many)) found.set(row.n, row)
+    return [...found.values()]
+  }
+
+  protected *addWaits({ n }: Row, waits: Suspension['waits']): Work<void> {
+    for (const { name, timeoutMs } of waits) {
+      const isForEver = timeoutMs === undefined || timeoutMs > longestWaitMs
+      const deadline = isForEver ? sql`NULL` : sql`${this.in.now()} + CAST(${Math.ceil(timeoutMs)} AS BIGINT)`
+      yield sql`INSERT INTO ${this.#waits} (run, name, deadline) VALUES (${n}, ${name}, ${deadline}) ON CONFLICT DO NOTHING`
+    }
+  }
+
+  /** Whether one that waits, or is about to, can go on. */
+  protected *canGoOn({ n, cancel_reason }: Row): Work<boolean> {
+    const isDue = sql`taken = 0 AND (value IS NOT NULL OR deadline <= ${this.in.now()})`
+    return (
+      cancel_reason !== null ||
+      (yield* firstOf(sql`SELECT 1 AS due FROM ${this.#waits} WHERE run = ${n} AND ${isDue} LIMIT 1`)) !== undefined
+    )
+  }
+
+  /** What is decided by now is what the run goes on with. */
+  protected *takeDecisions({ n, id }: Row): Work<void> {
+    const isLate = sql`value IS NULL AND deadline <= ${this.in.now()}`
+    // Nobody has decided: there is no more to it than that.
+    for (const { name } of yield* rowsOf(sql`SELECT name FROM ${this.#waits} WHERE run = ${n} AND ${isLate}`)) {
+      const expired = sql`value = ${expiredText}, crc = ${checksum(String(id), String(name), expiredText)}, decided_at = ${this.in.now()}`
+      yield sql`UPDATE ${this.#waits} SET ${expired} WHERE run = ${n} AND name = ${name}`
+    }
+    yield sql`UPDATE ${this.#waits} SET taken = 1 WHERE run = ${n} AND value IS NOT NULL`
+  }
+
+  protected *taken(run: Row): Work<Taken> {
+    const decided = yield* rowsOf(sql`SELECT name, value, crc FROM ${this.#waits} WHERE run = ${run.n} AND taken = 1`)
+    return {
+      kind: 'taken',
+      epoch: Number(run.epoch),
+      tries: Number(run.tries),
+      hasDied: false,
+      steps: yield* this.stepsOf(run),
+      decisions: decided.map((row) => ({ name: String(row.name), value: this.whole(row, String(run.id), String(row.name)) })),
+      ...(typeof run.cancel_reason === 'string' ? { cancelled: run.cancel_reason } : {}),
+    }
+  }
+
+  protected table(name: string): Statement {
+    return new Statement(this.in.table(name))
+  }
+
+  protected *find(runId: string): Work<Row | undefined> {
+    return yield* firstOf(sql`SELECT * FROM ${this.#runs} WHERE ${this.in.hasId(runId)} ${this.in.locked}`)
+  }
+
+  /** The run, which nobody else changes before the transaction is over. */
+  protected *found(runId: string): Work<Row> {
+    const run = yield* this.find(runId)
+    if (run === undefined) throw unknownRun(runId)
+    const { agent, loop } = run
+    if (agent !== this.in.agent) throw new InvalidOptionError('agent', `\`${agent}\`, the agent of run \`${runId}\``, this.in.agent)
+    if (Number(loop) <= loopVersion) return run
+    const message = `Expected run \`${runId}\` to be recorded by loop version ${loopVersion} or older, got ${loop}: a newer toolloop has written it`
+    throw new ToolloopError('journal_failed', message)
+  }
+
+  protected *owned(runId: string, epoch: number): Work<Row> {
+    const run = yield* firstOf(sql`SELECT * FROM ${this.#runs} WHERE ${this.isOwned(runId, epoch)} ${this.in.locked}`)
+    if (run === undefined) throw takenOver(runId)
+    return run
+  }
+
+  protected isOwned(runId: string, epoch: number): Statement {
+    return sql`${this.in.hasId(runId)} AND owner = ${this.in.owner} AND epoch = ${epoch}`
+  }
+
+  /** A text as it was recorded. Throws if it is not. */
+  protected whole({ value, crc }: Row, runId: string, name: string): string {
+    const text = String(value)
+    if (Number(crc) === checksum(runId, name, text)) return text
+    const damaged = `Run \`${runId}\` of the journal \`${this.in.place}\` can’t be read: \`${name}\` is not what was recorded. Restore a backup`
+    throw new ToolloopError('journal_failed', damaged)
+  }
+}
+
+/** Finds out what a disk has changed. It covers the names, too: a text that has come to another place is not whole. */
+export function checksum(runId: string, name: string, text: string): number {
+  return crc32(text, crc32(`${runId}\n${name}`))
+}
+
+function entryName(record: string, position: number, fingerprint: string): string {
+  return `${record}, ${position}: ${fingerprint}`
+}
