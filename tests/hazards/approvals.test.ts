@@ -216,7 +216,7 @@ describe('what waits for a decision', () => {
     expect(still).toMatchObject({ stopReason: 'paused', pending: one.pending })
     expect(ran).toEqual([])
     expect(log.records.at(-1)?.message).toBe('a decision was passed over: no call waits for it')
-    // Nor does one with other arguments get through a changed state.
+    // A decision does not approve arguments that were changed in the state.
     const forged = stored(one.state)
     if (forged?.pending[0]) forged.pending[0].args = { n: 1000 }
     expect(await runner.resume(forged, { decisions: approve(one) })).toMatchObject({ stopReason: 'paused' })

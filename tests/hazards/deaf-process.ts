@@ -41,7 +41,7 @@ async function overHttp(reply: MockReply, run: (model: ChatModel, provider: Mock
 
 const before = process.getActiveResourcesInfo()
 
-// A deaf tool; a deaf model; a server that hangs.
+// Aborts runs with a deaf tool, with a deaf model, and with a server that hangs.
 const one = aborting()
 reasons.push(
   (await new AgentRunner({ model: scriptedModel([callsDeaf]), tools: [one.tool], logger }).run('go', { signal: one.signal })).stopReason,
@@ -58,7 +58,7 @@ await overHttp({ text: 'Hm', hang: true }, async (model, provider) => {
   reasons.push((await running).stopReason)
 })
 
-// A deadline for a deaf tool; a time limit for a deaf tool; a consumer that leaves; a stream that falls silent.
+// Runs with a deaf tool and a deadline, with a deaf tool and a time limit, with a consumer that leaves, and with a stream that falls silent.
 const model = () => scriptedModel([callsDeaf, 'done'])
 reasons.push((await new AgentRunner({ model: model(), tools: [deaf], logger, limits: { deadlineMs: 5 } }).run('go')).stopReason)
 reasons.push((await new AgentRunner({ model: model(), tools: [deaf], logger, toolTimeoutMs: 5 }).run('go')).stopReason)

@@ -341,7 +341,7 @@ describe.each(streamingModes)('partial text: $name', (mode) => {
       if (how === 'aborted') controller.abort()
       else vi.advanceTimersByTime(60_000)
       const { stopReason, output, messages } = await running
-      // The start of a tag could have become a call, so it was not shown if tags are listened for.
+      // If the runner reads calls from tags, the output lacks the start of a tag, which could have become a call.
       expect([stopReason, output]).toEqual([how, expect.stringMatching(/^Half a sentence( <tool_)?/)])
       expect(messages.at(-1)).toEqual({ role: 'assistant', content: output })
       vi.useRealTimers()

@@ -58,7 +58,7 @@ export class Steps {
     return { question: this.#question, dropped: this.#dropped, steps: left > 0 ? this.#steps.slice(0, -left) : this.#steps }
   }
 
-  /** Handles an event that the view has handled. Shows the calls of a nested run, but not its text. */
+  /** Adds an event, which the view must have received before. Shows the calls of a nested run, but not its text. */
   take(view: RunView, event: RunEvent): void {
     const { type, meta } = event
     if (type === 'MODEL_START' || type === 'MODEL_RETRY') this.#dropVoid(view, meta.iteration)
