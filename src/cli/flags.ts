@@ -12,6 +12,8 @@ export interface Flags {
   /** False with `--no-builtin-tools`. */
   builtinTools: boolean
   workspace?: string
+  /** The model writes scripts that call the tools. */
+  codeMode?: boolean
   /** Folders with Skills. */
   skills?: string[]
   /** Runs scripts of Skills unprotected if they can't be isolated. */
@@ -81,6 +83,7 @@ export function createOptions(): Option[] {
     new Option('-t, --tools <file>', 'a .ts or .js module that exports tools; may be repeated').argParser(addToList),
     new Option('--no-builtin-tools', 'leave out the built-in tools'),
     new Option('-w, --workspace <folder>', 'the folder the built-in tools may read (default: the current folder)'),
+    new Option('--code-mode', 'the model writes scripts that call the tools'),
     new Option('-s, --skills <folder>', 'a folder of Agent Skills to trust and use; may be repeated').argParser(addToList),
     new Option('--unsandboxed', 'run scripts of Skills without a sandbox if bubblewrap is not available'),
     new Option('-n, --max-iterations <n>', 'limit on model requests per run (default: 5)').argParser(parseCount),

@@ -27,7 +27,7 @@ export interface CodeModeOptions {
   /** Names of tools that the model calls itself, not in scripts. Default: only those that end the run or hand it over. */
   keep?: Iterable<string>
   limits?: ScriptLimits
-  /** Characters of declarations that the description of `run_script` has at most. With more, scripts search for their tools. Default 3,000. */
+  /** Characters of declarations that the definition of `run_script` has at most. With more, scripts search for their tools. Default 3,000. */
   declaredCharacters?: number
 }
 
@@ -53,7 +53,8 @@ const defaultLimits: Required<ScriptLimits> = {
   calls: 100,
 }
 
-const scriptName = 'run_script'
+/** The tool that runs scripts. */
+export const scriptTool = 'run_script'
 const searchName = 'search_tools'
 /** How many tools one search returns at most. */
 const mostFound = 8
@@ -73,7 +74,7 @@ export function codeMode(tools: readonly AnyTool[] | ToolSet, options: CodeModeO
   checkOptions(options, optionChecks, '`codeMode`')
   const { keep = [], limits = {}, declaredCharacters = 3_000 } = options
   const set = toToolSet(tools)
-  for (const name of [scriptName, searchName]) {
+  for (const name of [scriptTool, searchName]) {
     if (set.get(name) !== undefined) throw new InvalidOptionError('tools', `a set without a tool \`${name}\``, name)
   }
   return new CodeModeTools(set, new Set(keep), { ...defaultLimits, ...limits }, declaredCharacters)
@@ -102,7 +103,7 @@ class CodeModeTools implements ToolSet {
   }
 
   get(name: string): AnyTool | undefined {
-    if (name !== scriptName) return this.#tools.get(name)
+    if (name !== scriptTool) return this.#tools.get(name)
     this.getAllSpecs()
     return this.#script
   }
@@ -152,11 +153,12 @@ class CodeModeTools implements ToolSet {
     const runs = { tools: new ScriptTools(new ToolView(this.#tools, { only: tools.map(({ name }) => name), also: search })) }
     const { scriptBytes, ...limits } = this.#limits
     const tool = defineTool({
-      name: scriptName,
-      description: `${howTo}\n\n${declared ?? toSearch(tools.length)}`,
+      name: scriptTool,
+      description: howTo,
       parameters: {
         type: 'object',
-        properties: { code: { type: 'string', description: 'The body of an async function in JavaScript.' } },
+        // Not in the tool's description: some APIs refuse one of more than 1,024 characters.
+        properties: { code: { type: 'string', description: `The body of an async function.\n\n${declared ?? toSearch(tools.length)}` } },
         required: ['code'],
         additionalProperties: false,
       },
@@ -164,7 +166,7 @@ class CodeModeTools implements ToolSet {
       effect: 'idempotent',
       parallel: false,
       timeoutMs: Number.POSITIVE_INFINITY,
-      execute: ({ code }, ctx) => executeScript({ name: scriptName, code, tools: runs.tools, scriptBytes, limits }, ctx),
+      execute: ({ code }, ctx) => executeScript({ name: scriptTool, code, tools: runs.tools, scriptBytes, limits }, ctx),
       toContent: (value) => showResult(value as ScriptResult),
     })
     return Object.assign(tool, { runs })
@@ -192,7 +194,7 @@ class CodeModeTools implements ToolSet {
 const howTo = `Runs a script in JavaScript that calls tools, and gives you what it returns. Write one script for all the calls that a task needs, with \
 loops, conditions and filters, instead of one call after another.
 
-\`code\` is the body of an async function. \`await tools.NAME(args)\` calls a tool. Calls that don't need each other's results go into one \
+\`await tools.NAME(args)\` calls a tool. Calls that don't need each other's results go into one \
 \`Promise.all\`. A call that fails or is refused throws an Error that says why. \`return\` only what you need to know, or print it with \`console.log\`. \
 There are no imports, files, network or timers, and the time stands still.`
 

@@ -82,6 +82,8 @@ export interface Pending {
   fingerprint: string
   /** The nested agents it comes from, outermost first. */
   path?: { agent: string; toolCallId: string }[]
+  /** The line of a script that makes the call. */
+  script?: { line: number; code: string }
 }
 
 export interface Run {

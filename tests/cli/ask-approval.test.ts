@@ -65,6 +65,15 @@ function joined(rows: readonly string[]): string {
   return json + seen(plain)
 }
 
+it('a call that a script makes is shown with the line that makes it', async () => {
+  const io = fakeIO({ tty: true, env: { NO_COLOR: '1' } })
+  const approve = createApprove(new Terminal(io), false, askerOf([], ['y']))
+  const script = { line: 3, code: 'await tools.send({})\u001b[2J' }
+  const request = { toolCallId: 'c', tool: 'send', args: {}, runId: 'r', context: undefined, script, signal: new AbortController().signal }
+  expect(await approve?.(request)).toBe(true)
+  expect(io.err()).toContain('line 3 of the script: await tools.send({})‹U+001B›[2J')
+})
+
 describe('createApprove on a terminal', () => {
   it('shows a call to the last character, whatever its arguments', async () => {
     const text = fc.string({

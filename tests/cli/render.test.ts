@@ -103,7 +103,7 @@ describe('the answer', () => {
     ])
     renderer.finish(ended({ output: 'Done.' }))
     expect(io.out()).toBe('Done.\n')
-    expect(err()).toEqual(['→ helper {"task":"look"}', '→ look {}', '✓ look {} · 0 B', '✓ helper · 7 B'])
+    expect(err()).toEqual(['→ helper {"task":"look"}', '  → look {}', '  ✓ look {} · 0 B', '✓ helper · 7 B'])
   })
 
   it('F7 is one line if it was cut and continued', () => {

@@ -58,6 +58,30 @@ describe('toolloop run', () => {
     expect(rest[1]).toMatch(/^✓ \w+ \d+ ms · [\d.]+ (B|KiB)$/u)
   })
 
+  it('`--code-mode` has the model write a script, which is shown with its calls beneath', async () => {
+    const code = 'const { sum } = await tools.add({ a: 1, b: 2 })\nreturn (await tools.add({ a: sum, b: 3 })).sum'
+    const { mock, env, url } = await provider({ script: [{ toolCalls: [{ name: 'run_script', arguments: { code } }] }, 'It is 6.'] })
+    const cwd = await tempFolder({ 't.ts': plainAddTool })
+    const { stdout, stderr } = await runHere(['--code-mode', '--no-builtin-tools', '-t', 't.ts', ...url, 'Add.'], { cwd, env })
+    expect(stdout).toBe('It is 6.\n')
+    const lines = stderr
+      .trimEnd()
+      .split('\n')
+      .slice(1)
+      .map((line) => line.replace(/\d+ ms/g, 'N ms'))
+    expect(lines).toEqual([
+      '→ run_script',
+      '  1 const { sum } = await tools.add({ a: 1, b: 2 })',
+      '  2 return (await tools.add({ a: sum, b: 3 })).sum',
+      '  → add {"a":1,"b":2}',
+      '  ✓ add {"a":1,"b":2} N ms · 19 B',
+      '  → add {"a":3,"b":3}',
+      '  ✓ add {"a":3,"b":3} N ms · 19 B',
+      '✓ run_script N ms · 1 B',
+    ])
+    expect(mock.requests).toHaveLength(2)
+  })
+
   it('runs tools of a TypeScript module that imports toolloop, and streams text and tool lines', async () => {
     const cwd = await tempFolder({ 'tools/add.ts': addTool })
     const { mock, env, url } = await provider({ script: [call({ a: 2, b: 3, pin: 'swordfish' }), 'It is 5.'] })

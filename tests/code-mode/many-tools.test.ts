@@ -3,6 +3,7 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { codeMode } from '../../src/code-mode/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { connectMcpServers } from '../../src/tools/mcp/index.ts'
+import type { ToolSet } from '../../src/tools/registry.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
 import { json, startOddHttpServer } from '../tools/mcp/odd-http-server.ts'
@@ -24,6 +25,14 @@ const listedTool = (n: number) => ({
     required: ['customer'],
   },
 })
+
+/** What the model is told of `code`. */
+function declarationsIn(set: ToolSet): string {
+  const { description, parameters } = set.getAllSpecs().at(-1)?.function ?? {}
+  expect(String(description).length).toBeLessThan(1_024)
+  const properties = parameters?.properties as { code: { description: string } } | undefined
+  return String(properties?.code.description)
+}
 
 const logger = () => recordingLogger().logger
 
@@ -74,12 +83,12 @@ describe('very many tools', () => {
         tools.push(defineTool({ name: `tool_${tools.length}`, description: 'Does something that is useful.', execute: () => 1 }))
     }
     add(5)
-    const declared = String(codeMode(tools).getAllSpecs()[0]?.function.description)
+    const declared = declarationsIn(codeMode(tools))
     expect(declared).toContain('tool_4(args?: {}): Promise<unknown>')
     add(200)
-    const searched = String(codeMode(tools).getAllSpecs()[0]?.function.description)
+    const searched = declarationsIn(codeMode(tools))
     expect([searched.includes('tool_4'), searched.includes('205 tools'), searched.includes('search_tools')]).toEqual([false, true, true])
-    expect(codeMode(tools, { declaredCharacters: 100_000 }).getAllSpecs()[0]?.function.description).toContain('tool_204')
+    expect(declarationsIn(codeMode(tools, { declaredCharacters: 100_000 }))).toContain('tool_204')
   })
 
   it('that a hook has changed are not given their data past the hook', async () => {
@@ -108,7 +117,7 @@ describe('very many tools', () => {
 describe('declarations', () => {
   const declared = (parameters: object) => {
     const tool = defineTool({ name: 'a', description: '', parameters: parameters as never, execute: () => 1 })
-    return String(codeMode([tool]).getAllSpecs()[0]?.function.description)
+    return declarationsIn(codeMode([tool]))
       .split('\n')
       .find((line) => line.trim().startsWith('a('))
       ?.trim()

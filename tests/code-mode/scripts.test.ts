@@ -305,7 +305,7 @@ describe('codeMode', () => {
     const set = codeMode([double().tool, countingTool('search').tool, final], { keep: ['search'] })
     expect(set.names()).toEqual(['search', 'finish', 'run_script'])
     expect(set.get('double')).toBeDefined()
-    const description = String(set.getAllSpecs().at(-1)?.function.description)
+    const description = JSON.stringify(set.getAllSpecs().at(-1))
     expect(description).toContain('double(args: { n: number }): Promise<unknown>')
     expect(description).not.toContain('finish')
   })

@@ -1,4 +1,5 @@
 import { InvalidOptionError } from '../../core/errors.ts'
+import type { ScriptLine } from '../../core/events.ts'
 import { type ChatMessage, isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { boolean, callback, expecting, milliseconds, text, unchecked } from '../../core/options/check-options.ts'
 import { checkEntries } from '../callbacks/check-entries.ts'
@@ -91,6 +92,8 @@ export interface ApprovalRequest<Context = unknown> {
   context: Context
   /** The run's `metadata`; of a nested run without its own, that of the run outside. Frozen. */
   metadata?: JsonObject
+  /** For a call that a script makes: the line that makes it. */
+  script?: ScriptLine
   signal: AbortSignal
 }
 

@@ -2,7 +2,19 @@ import type { Flags } from '../flags.ts'
 
 /** The command that decides a run, with the options of the command that started it. */
 export function decideCommand(runId: string, flags: Flags): string {
-  const { model, baseUrl, tools = [], builtinTools, workspace, skills = [], unsandboxed, toolCalling, instructions, journal } = flags
+  const {
+    model,
+    baseUrl,
+    tools = [],
+    builtinTools,
+    workspace,
+    skills = [],
+    unsandboxed,
+    codeMode,
+    toolCalling,
+    instructions,
+    journal,
+  } = flags
   const values = { model, 'base-url': baseUrl, workspace, 'tool-calling': toolCalling, instructions, journal }
   const options = [
     ...Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value])),
@@ -10,6 +22,7 @@ export function decideCommand(runId: string, flags: Flags): string {
     ...skills.flatMap((folder) => ['--skills', folder]),
     ...(builtinTools ? [] : ['--no-builtin-tools']),
     ...(unsandboxed ? ['--unsandboxed'] : []),
+    ...(codeMode ? ['--code-mode'] : []),
   ]
   return ['toolloop runs decide', runId, ...options.map(shellWord)].join(' ')
 }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { BackendOptions } from '../../backends/index.ts'
+import { codeMode } from '../../code-mode/index.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import { createModel } from '../../models/create-model.ts'
@@ -38,7 +39,7 @@ export async function prepareAgent(flags: Flags, terminal: Terminal, signal: Abo
     ...settings,
     model: openChoice(choice),
     backend: choice.backend,
-    tools: dispatcher,
+    tools: flags.codeMode === true ? codeMode(dispatcher) : dispatcher,
     logger,
     instructions,
     toolCalling: flags.toolCalling,

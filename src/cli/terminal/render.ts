@@ -1,5 +1,6 @@
 import type { RunResult } from '../../agent/types/options.ts'
-import { Event, type RunEvent } from '../../core/events.ts'
+import { scriptTool } from '../../code-mode/code-mode.ts'
+import { Event, type EventMeta, type RunEvent } from '../../core/events.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { redactText } from '../../core/redaction/redact.ts'
 import { type CallView, callOf, emptyRunView, lastText, reduceRun } from '../../core/runs/index.ts'
@@ -8,6 +9,8 @@ import type { AnyTool } from '../../tools/tool.ts'
 import { shorten, type Terminal, withoutControls } from './terminal.ts'
 
 /** Maximum characters of a call's arguments, and of a failure, on its line. */
+/** Lines of a script that are shown. */
+const maxScriptLines = 60
 const maxArgumentsLength = 120
 const maxFailureLength = 200
 
@@ -125,11 +128,25 @@ export class RunRenderer {
     this.#terminal.note(this.#terminal.paint('dim', 'The answer broke off and starts again:'))
   }
 
-  #startCall({ tool, args }: Extract<RunEvent, { type: 'TOOL_CALL_START' }>, call: CallView | undefined): void {
+  #startCall({ tool, args, meta }: Extract<RunEvent, { type: 'TOOL_CALL_START' }>, call: CallView | undefined): void {
     const redacted = this.#redactor.redactArguments(tool, args)
     if (call !== undefined) this.#running.set(call, this.#calls?.add({ tool, args: redacted }))
-    this.#note(`${this.#terminal.paint('cyan', `→ ${tool}`)} ${this.#terminal.paint('dim', this.#argumentsOf(redacted))}`)
+    const { code } = redacted
+    const isScript = tool === scriptTool && typeof code === 'string'
+    this.#note(
+      `${inset(meta)}${this.#terminal.paint('cyan', `→ ${tool}`)} ${isScript ? '' : this.#terminal.paint('dim', this.#argumentsOf(redacted))}`.trimEnd(),
+    )
+    if (isScript) this.#showScript(code)
     this.#terminal.waitFor(`running ${tool}`)
+  }
+
+  /** The lines of a script, with their numbers. */
+  #showScript(code: string): void {
+    const lines = this.#redactor.redactText(code).split('\n')
+    const width = String(Math.min(lines.length, maxScriptLines)).length
+    for (const [at, line] of lines.slice(0, maxScriptLines).entries())
+      this.#note(this.#terminal.paint('dim', `  ${String(at + 1).padStart(width)} ${shorten(withoutControls(line), maxArgumentsLength)}`))
+    if (lines.length > maxScriptLines) this.#note(this.#terminal.paint('dim', `  … ${plural(lines.length - maxScriptLines, 'more line')}`))
   }
 
   #endCall({ tool, result, meta }: Extract<RunEvent, { type: 'TOOL_CALL_END' }>, call: CallView | undefined): void {
@@ -144,14 +161,16 @@ export class RunRenderer {
     const shown = number === undefined ? '' : ` ${this.#terminal.paint('dim', `[${number}]`)}`
     const ending = ok ? formatBytes(Buffer.byteLength(result)) : this.#oneLine(result, maxFailureLength)
     const name = ok ? this.#terminal.paint('green', `✓ ${tool}`) : this.#terminal.paint('red', `✗ ${tool}`)
-    this.#note(`${name}${which}${took} · ${ending}${shown}`)
+    this.#note(`${inset(meta)}${name}${which}${took} · ${ending}${shown}`)
     this.#terminal.waitFor(this.#running.size === 0 ? undefined : `running ${this.#running.size} more`)
   }
 
-  #rejectCall({ tool, args, error }: Extract<RunEvent, { type: 'TOOL_CALL_REJECTED' }>): void {
+  #rejectCall({ tool, args, error, meta }: Extract<RunEvent, { type: 'TOOL_CALL_REJECTED' }>): void {
     // Only collects the secrets that the error may quote.
     if (typeof args !== 'string') this.#redactor.redactArguments(tool, args)
-    this.#note(`${this.#terminal.paint('red', `✗ ${this.#oneLine(tool, 64)}`)} not run · ${this.#oneLine(error, maxFailureLength)}`)
+    this.#note(
+      `${inset(meta)}${this.#terminal.paint('red', `✗ ${this.#oneLine(tool, 64)}`)} not run · ${this.#oneLine(error, maxFailureLength)}`,
+    )
   }
 
   #argumentsOf(redacted: JsonObject): string {
@@ -165,6 +184,11 @@ export class RunRenderer {
   #note(line: string): void {
     if (this.#showTools) this.#terminal.note(line)
   }
+}
+
+/** Calls of runs inside a call stand beneath it. */
+function inset({ depth = 0 }: EventMeta): string {
+  return '  '.repeat(Math.min(depth, 4))
 }
 
 /** Describes progress as reported by MCP servers: a number, a total, and a message. */

@@ -43,8 +43,9 @@ export function Subject({ item, onShown }: SubjectProps) {
 /** `label` describes the part; `name` is shown above it. */
 type Part = { label: string; name?: string } & ({ words: string } | { json: unknown } | { text: string } | { large: unknown })
 
-function partsOf({ kind, args, about }: Item): Part[] {
-  const parts = about === undefined || about === null ? [] : [aboutOf(about)]
+function partsOf({ kind, args, about, script }: Item): Part[] {
+  const parts: Part[] = about === undefined || about === null ? [] : [aboutOf(about)]
+  if (script !== undefined) parts.unshift({ label: 'Line of the script', words: `Line ${script.line} of the script: ${script.code}` })
   if (kind === 'question' && Object.keys(args).length === 0) return parts
   return [...parts, ...fieldsOf(args, kind === 'question' ? 'Arguments of the call' : 'Arguments')]
 }

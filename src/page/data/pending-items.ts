@@ -26,6 +26,8 @@ export interface Item {
   since: string
   /** The nested agents it comes from, outermost first. */
   agents: string[]
+  /** The line of a script that makes the call. */
+  script?: Pending['script']
   /** Why the last decision could not be applied; `''` if there was none. */
   problem: string
   decide: (verdict: DecisionFields) => Decision

@@ -49,8 +49,12 @@ export function CallCard({ call: placed, linkTo, asks = false }: CallCardProps) 
   const state = stateOfCall(call)
   const since = state === 'waiting' ? call.waits.at(-1)?.from : state === 'running' ? call.startedAt : undefined
   const isUntold = call.status === 'ended' && call.outcome === undefined
+  // What a run inside it waits for is shown beside it, not the call's own arguments.
+  const isAsked = asks && call.runs.length === 0
   const result = isUntold ? call.result || 'The run ended before this call did.' : call.result
-  return <Card {...{ tool, within, depth, state, waitsFor, args, progress, result, durationMs, since, asks, ...linkTo?.(placed) }} />
+  return (
+    <Card {...{ tool, within, depth, state, waitsFor, args, progress, result, durationMs, since, asks: isAsked, ...linkTo?.(placed) }} />
+  )
 }
 
 interface CardProps
@@ -94,7 +98,7 @@ const Card = memo(({ href, words: linkWords, asks, state, args, progress, result
         </p>
       )}
       <dl class="call-body">
-        {args !== undefined && !(asks && state === 'waiting') && <Row key="args" name="Arguments" value={args} />}
+        {args !== undefined && !(asks && state === 'waiting') && <Row key="args" {...argumentsRow(args)} />}
         {progress !== undefined && (
           <Row key="progress" name="Progress" value={typeof progress === 'string' ? progress : JSON.stringify(progress)} />
         )}
@@ -107,6 +111,14 @@ const Card = memo(({ href, words: linkWords, asks, state, args, progress, result
 function CallTime({ since, durationMs }: Pick<CardProps, 'since' | 'durationMs'>) {
   if (since !== undefined) return <Since iso={new Date(since).toISOString()} />
   return <>{durationMs === undefined ? '' : duration(durationMs)}</>
+}
+
+/** A text of several lines that is the only argument, such as a script, is read as it is. */
+function argumentsRow(args: unknown): { name: string; value: unknown } {
+  const [only, ...others] = typeof args === 'object' && args !== null ? Object.entries(args) : []
+  if (only === undefined || others.length > 0) return { name: 'Arguments', value: args }
+  const [name, value] = only
+  return typeof value === 'string' && value.includes('\n') ? { name: visibleLines(name), value } : { name: 'Arguments', value: args }
 }
 
 function Row({ name, value }: { name: string; value: unknown }) {

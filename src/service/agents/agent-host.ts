@@ -4,6 +4,7 @@ import type { Telemetry } from '../../agent/observe/telemetry.ts'
 import { runnerOptions } from '../../agent/options/runner-options.ts'
 import { warnOfDeprecated } from '../../agent/options.ts'
 import type { RunLimits, RunnerOptions } from '../../agent/types/options.ts'
+import { codeMode } from '../../code-mode/index.ts'
 import type { EventBus } from '../../core/callbacks/event-bus.ts'
 import { InvalidOptionError, messageOf } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -94,11 +95,14 @@ export class AgentHost {
   #runsFolder: string | undefined | null = null
   #agents = new Map<string, HostedAgent>()
   #bounds: RunBoundsOfAll = {}
+  /** The tools that models are told of. */
+  #offered: ToolSet
   #opened: { key: string; tools: OpenedTools; users: number; retired: boolean } | undefined
 
   constructor(parts: HostParts) {
     this.#parts = parts
     this.tools = new ToolDispatcher([{ kind: 'registered', tools: parts.registry }], { logger: parts.logger })
+    this.#offered = this.tools
   }
 
   /** Of the environment: never shown. */
@@ -157,6 +161,7 @@ export class AgentHost {
         if (this.#runsFolder === null) this.#runsFolder = runsFolder
         if (tools !== undefined) this.#replaceTools(key, tools)
         const { maxIterations, limits } = this.#optionsOf(config, '')
+        this.#offered = this.#offeredBy(config)
         this.#bounds = { ...limits, ...withoutUndefined({ maxIterations }) }
         this.#agents = new Map(agents.map((commit) => commit()).map((agent) => [agent.name, agent]))
       },
@@ -177,11 +182,11 @@ export class AgentHost {
 
   /** The agent's tools, and those of a client's own, which take the place of others of their names. Rejects with an `HttpProblem` 400. */
   async toolsFor(clientTools: readonly AnyTool[]): Promise<ToolSet> {
-    if (clientTools.length === 0) return this.tools
+    if (clientTools.length === 0) return this.#offered
     const opened: AnyTool[] = []
     for (const tool of clientTools) opened.push(await openClientTool(tool))
     const client = blamingRequest(() => new ToolRegistry(opened))
-    return new ToolView(this.tools, { only: this.tools.names().filter((name) => !client.has(name)), also: client.list() })
+    return new ToolView(this.#offered, { only: this.#offered.names().filter((name) => !client.has(name)), also: client.list() })
   }
 
   /** The same, to be looked at only. */
@@ -214,7 +219,7 @@ export class AgentHost {
       inConfig(pointerTo('/providers', name), () => findPreset(name, config.providers))
     const options = this.#optionsOf(config, ofTools)
     const { logger } = this.#parts
-    const settingsKey = JSON.stringify([config.limits, config.instructions, ofTools])
+    const settingsKey = JSON.stringify([config.limits, config.instructions, config.tools?.codeMode, ofTools])
     const wanted: [name: string, model: AnyModel, path: string][] = [
       [defaultAgent, (this.#parts.modelIsFixed ? undefined : findModel(config)) ?? this.#parts.model, '/model'],
       ...Object.entries(config.models ?? {}).map(([name, model]): [string, AnyModel, string] => [name, model, `/models/${name}`]),
@@ -245,7 +250,13 @@ export class AgentHost {
     })
   }
 
-  #optionsOf({ limits = {}, instructions: own }: Config, ofTools: string): RunnerOptions {
+  /** Throws a `ConfigError`. */
+  #offeredBy({ tools: { codeMode: mode = false } = {} }: Config): ToolSet {
+    return mode === false ? this.tools : inConfig('/tools/codeMode', () => codeMode(this.tools, mode === true ? {} : mode))
+  }
+
+  #optionsOf(config: Config, ofTools: string): RunnerOptions {
+    const { limits = {}, instructions: own } = config
     const { deadlineMs, tokens, costUsd, toolCalls, repeatedCalls, repeatWindow, ...bounds } = limits
     const { options, bus, logger } = this.#parts
     const telemetry = this.#parts.telemetry()
@@ -260,7 +271,7 @@ export class AgentHost {
       ...bounds,
       limits: { ...options.limits, ...Object.fromEntries(given) },
       ...withoutUndefined({ instructions }),
-      tools: this.tools,
+      tools: this.#offeredBy(config),
       bus,
       logger,
     }

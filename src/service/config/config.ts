@@ -32,6 +32,14 @@ export interface ToolsConfig {
   workspace?: string
   /** Names of tools whose calls need an approval. */
   approval?: readonly string[]
+  /** Models write scripts that call the tools. Default false. */
+  codeMode?: boolean | CodeModeConfig
+}
+
+/** `tools.codeMode` of the configuration. */
+interface CodeModeConfig {
+  /** Names of the tools that models call themselves. */
+  keep?: readonly string[]
 }
 
 /** Agent Skills. What else `loadSkills` takes as plain data may stand beside it, and is checked there. */

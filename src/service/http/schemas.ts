@@ -53,6 +53,10 @@ const pending: JsonSchema = object(
       items: object({ agent: text, toolCallId: text }),
       description: 'For an item of an agent inside a call: the agents on the way to it, outermost first, with their calls.',
     },
+    script: {
+      ...object({ line: count, code: text }, ['line', 'code']),
+      description: 'For a call of a script: the line that makes it, and what stands there.',
+    },
     hidden: { type: 'array', items: text, description: 'JSON Pointers to the hidden parts of this item. Absent if nothing is hidden.' },
   },
   ['kind', 'toolCallId', 'tool', 'args', 'fingerprint'],

@@ -70,13 +70,13 @@ async function decideApproval({ durable, run, state }: Execution, call: PlannedC
  */
 async function askApprove(run: RunContext, item: PendingItem): Promise<Verdict | 'cancelled' | 'waits'> {
   const { approve, context } = run.settings
-  const { toolCallId, tool: name, args } = item
+  const { toolCallId, tool: name, args, script } = item
   if (run.interruption !== undefined) return 'cancelled'
   if (approve === undefined) return 'waits'
   let answer: ApprovalDecision | undefined
   try {
     const { runId, metadata, signal } = run
-    const request = { toolCallId, tool: name, args: copyJson(args), runId, context: context as never, metadata, signal }
+    const request = { toolCallId, tool: name, args: copyJson(args), runId, context: context as never, metadata, script, signal }
     answer = await run.untilInterrupted(Promise.resolve(approve(request)))
     if (run.interruption !== undefined) return 'cancelled'
     return await verdictIn({ ...item, ...decisionOf(answer) }, item, {

@@ -2,7 +2,7 @@ import type { Decision, Verdict } from '../../../agent/decisions/decisions.ts'
 import { shownAbout } from '../../../agent/nested/shown-question.ts'
 import type { PendingItem, RunnerOptions } from '../../../agent/types/options.ts'
 import { jsonOrText } from '../../../core/json.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../../core/messages.ts'
 import { visible } from '../../../core/text/visible.ts'
 import type { Terminal } from '../terminal.ts'
 import type { Asker } from './asker.ts'
@@ -29,10 +29,10 @@ export async function decideItems(items: readonly PendingItem[], deciding: Decid
 }
 
 async function verdictOn(item: PendingItem, deciding: Deciding): Promise<Verdict> {
-  const { kind, toolCallId, tool, args } = item
+  const { kind, toolCallId, tool, args, script } = item
   const { terminal, asker, approve, signal } = deciding
   if (kind === 'approval' || kind === 'budget') {
-    const verdict = await approve({ toolCallId, tool, args, runId: '', context: undefined, signal })
+    const verdict = await approve({ toolCallId, tool, args, runId: '', context: undefined, ...withoutUndefined({ script }), signal })
     if (typeof verdict === 'boolean') return { approved: verdict }
     if (!verdict.approved) return { ...verdict, approved: false }
     return verdict.args === undefined ? { approved: true } : { approved: true, args: verdict.args }

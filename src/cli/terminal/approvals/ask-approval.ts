@@ -38,6 +38,7 @@ class Approvals {
     this.#terminal.waitFor(undefined)
     this.#terminal.startLine()
     let args = request.args
+    this.#quote(request)
     let refusal = await this.#show(tool, args, signal)
     for (;;) {
       if (refusal !== undefined) return refused(refusal)
@@ -55,6 +56,11 @@ class Approvals {
       if (!approved) return this.#settled.get(tool) ?? refused(answer)
       return args === request.args ? true : { approved: true, args }
     }
+  }
+
+  /** The line of a script that makes the call. */
+  #quote({ script }: ApprovalRequest): void {
+    if (script !== undefined) this.#terminal.note(this.#terminal.paint('dim', `line ${script.line} of the script: ${visible(script.code)}`))
   }
 
   /** Whether the whole call fits on the line that asks about it. */
