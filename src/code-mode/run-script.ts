@@ -49,9 +49,12 @@ export async function executeScript(script: GivenScript, ctx: ToolContext): Prom
   if (run.durable?.survivesCrashes === true && !keepsRecords(run.durable))
     throw new Error('The script was not run: its calls could not be recorded. The journal of the run has no `append` and `entries`.')
   const runner = scriptRunner(script, run)
-  const options = { parent: ctx as ToolContext<never>, forwardEvents: true }
+  const options = { parent: ctx as ToolContext<never>, forwardEvents: true, remembered: [...run.remembered] }
   const paused = pausedIn(ctx.asked)
-  const conclude = (result: RunResult) => resultOf(name, result, (reason) => run.stops.set(ctx.toolCallId, reason))
+  const conclude = (result: RunResult) => {
+    for (const approval of result.remembered ?? []) run.remembered.add(approval)
+    return resultOf(name, result, (reason) => run.stops.set(ctx.toolCallId, reason))
+  }
   if (paused === undefined) return conclude(await runner.run(code, { ...options, runId: ctx.idempotencyKey }))
   try {
     return conclude(await runner.resume(paused.state ?? paused.runId, { ...options, decisions: decisionsIn(ctx.answer) }))
@@ -92,7 +95,7 @@ function resultOf(
   { runId, stopReason, text, error, pending, state }: RunResult,
   stop: (reason: string) => void,
 ): ScriptResult | Question {
-  if (stopReason === 'answered') return JSON.parse(text)
+  if (stopReason === 'answered') return readEnd(text)
   if (stopReason === 'paused') return questionOf({ agent: name, runId, pending, state } satisfies PausedAgent as PausedAgent)
   if (stopReason === 'refused' && error !== undefined) stop(error.message.replace(stoppedBy, ''))
   throw new Error(error?.message ?? `The script was ended (${stopReason}).`)
@@ -101,9 +104,24 @@ function resultOf(
 /** How the message of a run begins that was stopped. */
 const stoppedBy = stoppedByGuardrail('').error?.message ?? ''
 
+/** The JSON of what scripts have returned: to write a long one again would hold up everything else. */
+const returnedTexts = new WeakMap<ScriptResult, string>()
+
+/** What a script has come to, as its last turn says it. */
+function readEnd(text: string): ScriptResult {
+  const end = text.indexOf('\n')
+  const json = text.slice(end + 1)
+  const beside: ScriptResult = JSON.parse(text.slice(0, end))
+  if (json === '') return beside
+  const result = { value: JSON.parse(json), ...beside }
+  if (typeof result.value !== 'string') returnedTexts.set(result, json)
+  return result
+}
+
 /** What the model is given of it. */
-export function showResult({ value, output, notes = [] }: ScriptResult): string {
-  const returned = value === undefined ? [] : [resultText(value)]
+export function showResult(result: ScriptResult): string {
+  const { value, output, notes = [] } = result
+  const returned = value === undefined ? [] : [returnedTexts.get(result) ?? resultText(value)]
   if (output === undefined && notes.length === 0) return returned[0] ?? nothingToSee
   const printed = output === undefined ? [] : [`Printed:\n${output}`]
   return [...printed, ...returned.map((text) => `Returned:\n${text}`), ...notes.map((note) => `Note: ${note}`)].join('\n\n')

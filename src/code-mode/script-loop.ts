@@ -127,7 +127,7 @@ class ScriptTurns {
       }
     }
     if (!round.ok) throw failed(withOutput(round.problem, round.output))
-    return { text: resultJson(round, changedCalls(this.#execution.state)), toolCalls: [], finishReason: 'stop', usage: noUsage }
+    return { text: endText(round, changedCalls(this.#execution.state)), toolCalls: [], finishReason: 'stop', usage: noUsage }
   }
 
   /** The next round of the script. One that has not been started here, or had to leave its VM, is started again with what is recorded. */
@@ -185,10 +185,10 @@ function failed(problem: string): ModelError {
   return new ModelError('tool_failed', problem, { provider: scriptItself.provider, model: scriptItself.model, retryable: false })
 }
 
-/** What the script has come to: a `ScriptResult`. */
-function resultJson({ json, output }: Extract<ScriptRound, { ok: true }>, notes: readonly string[]): string {
-  const rest = JSON.stringify({ ...(output === '' ? {} : { output: output.trimEnd() }), ...(notes.length === 0 ? {} : { notes }) })
-  return json === '' ? rest : `{"value":${json}${rest === '{}' ? '' : `,${rest.slice(1, -1)}`}}`
+/** What the script has come to: a line for what it has printed and what is to be known besides, and the JSON of what it has returned. */
+function endText({ json, output }: Extract<ScriptRound, { ok: true }>, notes: readonly string[]): string {
+  const beside = { ...(output === '' ? {} : { output: output.trimEnd() }), ...(notes.length === 0 ? {} : { notes }) }
+  return `${JSON.stringify(beside)}\n${json}`
 }
 
 /** The calls that were run with other arguments than the script gave them, in words. */

@@ -140,6 +140,14 @@ return [before, [Date.now(), Math.random()]]`
     expect([asked, ran]).toEqual([['pay'], ['pay 7']])
   })
 
+  it('are not asked again if whoever approves says so, in this script and in later ones', async () => {
+    const { ran, run, resume } = travel('return [await tools.pay({ euros: 1 }), await tools.pay({ euros: 1 })].length')
+    const { pending } = await run()
+    const result = await resume(approve(pending, { remember: true }))
+    expect([result.stopReason, result.output, ran]).toEqual(['answered', '2', ['pay 1', 'pay 1']])
+    expect(result.remembered).toHaveLength(1)
+  })
+
   it('refuse changed arguments that do not fit, and nothing happens', async () => {
     const { ran, run, resume } = travel('return await tools.pay({ euros: 7 })')
     const { pending } = await run()

@@ -74,6 +74,8 @@ export class RunContext extends Lifetime implements RunScope {
   readonly values: Map<string, unknown> = new Map()
   /** Errors as they were thrown, by step key: the record has only their plain form. */
   readonly errors: Map<string, ToolloopError> = new Map()
+  /** Approvals that need not be asked for again; of the execution under way. */
+  remembered: Set<string> = new Set()
   /** Why this run has to end, by the call that found out: a guardrail of this run has stopped the script in that call. */
   readonly stops: Map<string, string> = new Map()
   /** Its long results, as far as they are kept aside. */

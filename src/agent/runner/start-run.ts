@@ -170,6 +170,7 @@ async function executeSteps(steps: Durable, { loop, run, input, sessions, state:
   const { session: id, replaces } = input
   const session = id === undefined ? undefined : await sessions.open(durable, run, { id, replaces })
   const state = given ?? openState({ input: withEarlier(input, session?.messages), run }, session?.messages)
+  run.remembered = state.remembered
   if (session !== undefined) {
     const { healed, healing } = state.history
     if (healed) run.logger.warn({ runId: run.runId, session: input.session, ...healing }, 'the session was not valid and has been healed')
