@@ -1,9 +1,10 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { MockProvider } from '../../src/testing/index.ts'
 import { startStrictProvider } from '../models/rules/strict-provider.ts'
@@ -143,4 +144,29 @@ describe.skipIf(!isInstalled)('a bundle (skipped without `npm ci --prefix .ci/pl
       page: expect.stringContaining('<html'),
     })
   })
+
+  // In this file, because two that build the package at once would delete each other's files.
+  const runtimes = [
+    { name: 'Bun', program: join(installed, '.bin/bun'), args: [] },
+    { name: 'Deno', program: join(installed, '.bin/deno'), args: ['run', '--allow-all'] },
+  ]
+
+  describe.each(runtimes)('$name (skipped if the package has no program for this machine)', ({ program, args }) => {
+    it.skipIf(!existsSync(program)).each([
+      ['runs the first example of the README', 'quick-start.ts', /^weather: \{"city":"Oslo","sky":"clear","celsius":21\}\nanswered .*Oslo/],
+      ['streams runs from OpenAI and Anthropic through their SDKs', 'main.ts', new RegExp(`^${answers}$`)],
+      ['records a run in an SQLite file', 'durable-refund.ts', /^paused \{\s+order: .17.,\s+euros: 250,?\s+\}\n$/],
+    ])('%s', { timeout: minutes }, async (_, file, printed) => {
+      if (file !== 'main.ts') writeFileSync(join(project, file), shown(file))
+      const env = { PATH: process.env.PATH, HOME: project, BASE_URL: server.baseURL }
+      const { stdout } = await promisify(execFile)(program, [...args, file], { cwd: project, env })
+      expect(stdout).toMatch(printed)
+    })
+  })
 })
+
+/** An example as the docs show it: it imports the package by its name. */
+function shown(example: string): string {
+  const source = readFileSync(new URL(`../examples/${example}`, import.meta.url), 'utf8')
+  return source.replace(/'\.\.\/\.\.\/src\/(.*?)\/?index\.ts'/g, (_, entry) => `'toolloop${entry === '' ? '' : `/${entry}`}'`)
+}
