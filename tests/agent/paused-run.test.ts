@@ -190,12 +190,12 @@ describe('one state resumed by several', () => {
 
   it('H34 what waits too long is judged once: nothing is carried out without a claim because its time ends meanwhile', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
-    const { runner, pay } = await pausedRun({ maxIterations: 10, decisionTimeoutMs: 1_000 })
+    const { runner, pay } = await pausedRun({ maxIterations: 10, decisionTimeoutMs: 30_000 })
     const paused = await runner.run('go')
     let claims = 0
     const claim: Claim = () => ++claims > 0
     // Between the claim and the call that waits.
-    const off = runner.on(Event.RUN_START, () => vi.setSystemTime(Date.now() + 5_000))
+    const off = runner.on(Event.RUN_START, () => vi.setSystemTime(Date.now() + 60_000))
     expect(await runner.resume(paused.state, { claim })).toMatchObject({ stopReason: 'paused' })
     off()
     expect(claims).toBe(0)
