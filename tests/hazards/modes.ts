@@ -94,12 +94,11 @@ function isNativeStream({ streaming, dialect }: Mode): boolean {
   return streaming && dialect === undefined
 }
 
-/**
- * The rows of a table about what only the loop decides: all of them in `loopModes`; in other modes the first, and those that `always`
- * selects.
- */
+const rowModeNames = ['openai, streaming', 'openai, whole']
+
+/** The rows of a table about what drivers share: all of them over one API, streaming and not; in other modes the first, and those that `always` picks. */
 export function rowsFor<Row>(mode: Mode, rows: readonly Row[], always: (row: Row) => boolean = () => false): Row[] {
-  return rows.filter((row, index) => index === 0 || isNightly || loopModes.includes(mode) || always(row))
+  return rows.filter((row, index) => index === 0 || isNightly || rowModeNames.includes(mode.name) || always(row))
 }
 
 function modeOf({ name, wire, settings }: Driver, streaming: boolean): Mode {

@@ -48,13 +48,25 @@ const files = [
   'tests/well-formed.test',
 ]
 
+/** Of the slow ones, those that depend on processes and SQLite. */
+const slowFiles = [
+  'tests/journals/sqlite-copies.slow',
+  'tests/journals/take-over.slow',
+  'tests/tools/mcp/group-guard.slow',
+  'tests/tools/mcp/token-lock.slow',
+]
+
+const given = process.argv.slice(2)
+const runs = given.length > 0 ? [given] : [files, ['--mode', 'slow', ...slowFiles]]
+
 for (const version of ['node22', 'node26']) {
   const node = join(installed, version, 'bin/node')
   // What tests start by the name `node` has the same version.
   const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH}` }
-  const given = process.argv.slice(2)
-  const args = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'tests/vitest.config.ts', ...(given.length > 0 ? given : files)]
   console.log(`\n${version}`)
-  const { status } = spawnSync(node, args, { cwd: root, env, stdio: 'inherit' })
-  if (status !== 0) process.exit(1)
+  for (const args of runs) {
+    const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'tests/vitest.config.ts', ...args]
+    const { status } = spawnSync(node, vitest, { cwd: root, env, stdio: 'inherit' })
+    if (status !== 0) process.exit(1)
+  }
 }

@@ -153,13 +153,13 @@ describe('a text that comes in pieces', () => {
         for (const secret of secrets) for (const part of shown.split('[redacted]')) expect(part).not.toContain(secret)
         expect(redactText(all.join(''), secrets) === all.join('')).toBe(shown === all.join(''))
       }),
-      { numRuns: 1_000 },
+      { numRuns: 300 },
     )
   })
 
   it('takes time by the length of the text alone', async () => {
     for (const unit of ['sk-', 'eyJ.', '%3', 'token=f(', 'Cookie: a ', "token=\\'< ", 'password: .']) {
-      const text = `${unit.repeat(Math.ceil(300_000 / unit.length))}5 x`
+      const text = `${unit.repeat(Math.ceil(100_000 / unit.length))}5 x`
       const compare = () => expect(streamed([text, ' y']).join('')).toBe(redactText(`${text} y`))
       expect(await leastCpuMs(1_000, compare), unit).toBeLessThan(1_000)
     }
