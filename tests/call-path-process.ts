@@ -1,6 +1,6 @@
 /**
- * Runs an agent against the provider at `argv[2]`. When its parent asks, while the agent waits for a response, it reports the files of src in
- * which a function was called since the last time.
+ * Runs an agent against the provider at `argv[2]`. When its parent asks, while the agent waits for a response, it reports the files of src
+ * in which a function was called since the last report.
  */
 import { AgentRunner, createModel, defineTool } from '../src/index.ts'
 import { watchCalledFiles } from './called-files.ts'

@@ -9,10 +9,10 @@ import { startStrictProvider } from './models/rules/strict-provider.ts'
 
 const map = readFileSync(new URL('../src/README.md', import.meta.url), 'utf8')
 
-/** The files that the map names as the way of a call, in its order. */
+/** The files that the map lists as the path of a call, in order. */
 const told = [...(map.split('\n## The way of a call\n')[1]?.split('\n## ')[0] ?? '').matchAll(/^\d+\. `([^`]+)`/gm)].map(([, file]) => file)
 
-/** The files whose functions are called from the answer to the second request to the body of the third: by then, all is loaded. */
+/** The files whose functions are called from the answer to the second request to the body of the third; by then, everything is loaded. */
 async function wayOfACall(): Promise<string[]> {
   let called: string[] = []
   const takeCalled = async (): Promise<void> => {
@@ -33,11 +33,11 @@ async function wayOfACall(): Promise<string[]> {
   return called
 }
 
-it('the way of a call in src/README.md is the one it takes', async () => {
+it('the path of a call in src/README.md is the real one', async () => {
   expect((await wayOfACall()).sort()).toEqual([...told].sort())
 })
 
-it('a call passes few files, and none of a feature that its run does not use', () => {
+it('a call passes through few files, and none of a feature that its run does not use', () => {
   const ofAgent = told.filter((file) => !file?.startsWith('models/'))
   expect(new Set(told).size).toBe(told.length)
   expect(ofAgent.length).toBeLessThanOrEqual(21)

@@ -7,21 +7,21 @@ import { describe, expect, it } from 'vitest'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const src = join(root, 'src')
-/** What is written by hand: `service/page` is made of `page`. */
+/** Files written by hand: `service/page` is bundled from `page`. */
 const named = readdirSync(src, { recursive: true, encoding: 'utf8' })
   .map((name) => name.replaceAll('\\', '/'))
   .filter((name) => !name.startsWith('service/page/'))
 const files = named.filter((name) => /\.(ts|tsx|js)$/.test(name) && !/\.d\.ts$/.test(name))
-/** What loads packages synchronously, and its declarations. */
+/** Modules that load packages synchronously, and their declarations. */
 const commonJs = named.filter((name) => /\.c[jt]s$/.test(name))
 
-/** Which parts of src a part may import; a part is a folder. */
+/** The parts of src that each part may import. A part is a folder. */
 const allowed: Record<string, string[]> = {
   core: [],
   tools: ['core'],
   dialects: ['core', 'tools/tool.ts', 'tools/call/written-name.ts'],
   models: ['core', 'tools/tool.ts', 'dialects/reader/thinking.ts'],
-  /** How a run reaches a page: below the agent, whose results it knows as types. */
+  /** How a run is sent to a page. Below the agent; knows its results as types. */
   'ui/web': ['core', 'agent/types/result.ts'],
   agent: [
     'core',
@@ -71,8 +71,8 @@ const allowed: Record<string, string[]> = {
 }
 
 /**
- * The floors of each folder that has folders of its own, the lowest first: what is on a floor imports only from the floors below it. A `*` stands
- * for the files that are not named. Files on the same floor may import each other, folders may not.
+ * The floors of each folder with folders of its own, the lowest first. What is on a floor only imports from floors below it. A `*` stands
+ * for the files that are not named. Files on the same floor may import each other; folders may not.
  */
 const floors: Record<string, string[]> = {
   agent: [
@@ -137,17 +137,17 @@ const floors: Record<string, string[]> = {
   'tools/schema': ['*', 'patterns', 'open-ajv.ts schema.ts', 'foreign', 'read-values.ts coerce.ts infer.ts written-schema.ts'],
 }
 
-/** Types of the agent that any of its floors may name: of the floors above it, they name classes as types. */
+/** Types of the agent that every floor may import. They refer to classes of floors above as types. */
 const groundFloor = 'agent/types/'
 
-/** The floor of a child of a folder, from 0; -1: the folder has no such floor. */
+/** The floor of a child of a folder, from 0; -1 if the folder has no such floor. */
 function floorOf(folder: string, child: string): number {
   const named = (floors[folder] ?? []).map((floor) => floor.split(' '))
   const floor = named.findIndex((names) => names.includes(child))
   return floor === -1 && child.includes('.') ? named.findIndex((names) => names.includes('*')) : floor
 }
 
-/** Imports between the children of folders that are not of a floor below. */
+/** Imports from a child of a folder to another child that is not on a floor below. */
 function upwardImports(): string[] {
   return files.flatMap((file) =>
     importsOf(file).flatMap(({ line, target }) => {
@@ -182,7 +182,7 @@ function importsOf(file: string): { line: number; target: string }[] {
   return found
 }
 
-/** Files that reach themselves through what they import: each circle once. */
+/** Files that import themselves, directly or indirectly; each circle once. */
 function circles(): string[][] {
   const graph = new Map(files.map((file) => [file, importsOf(file).map(({ target }) => target)]))
   const reach = new Map<string, Set<string>>()
@@ -253,16 +253,16 @@ describe('layers', () => {
     expect(found).toEqual([])
   })
 
-  it('no files import each other in a circle, be it for types alone', () => {
+  it('no files import each other in a circle, not even for types', () => {
     expect(circles()).toEqual([])
   })
 
-  it('the import scan sees the imports there are', () => {
+  it('the import scan finds the imports', () => {
     expect(importsOf('agent/loop.ts').map(({ target }) => target)).toContain('agent/calls/tool-round.ts')
     expect(importsOf('page/app.tsx').map(({ target }) => target)).toContain('page/shell/app.tsx')
   })
 
-  it('imports name files that are there, by their own endings', () => {
+  it('imports name existing files, with their own extensions', () => {
     const missing = files.flatMap((file) =>
       importsOf(file)
         .filter(({ target }) => !existsSync(join(src, target)))
@@ -284,7 +284,7 @@ describe('layers', () => {
     expect([...specifiers].filter((specifier) => !specifier.startsWith('node:') && isCommonJs(specifier))).toEqual([])
   })
 
-  it('nothing but the package entry names the provider of a model to branch on', () => {
+  it('only the package entry branches on the name of a model’s provider', () => {
     const names =
       /['"](openai|anthropic|google|deepseek|moonshot|doubao|ollama|vllm|openrouter|azure|groq|mistral|xai|lmstudio)['"]\s*(===|!==|:)|(===|!==)\s*['"](openai|anthropic|google|deepseek|moonshot|doubao|ollama|vllm|openrouter|azure|groq|mistral|xai|lmstudio)['"]/
     const offences = files
@@ -301,21 +301,21 @@ describe('layers', () => {
 describe('files', () => {
   const data = ['models/bundled-presets.ts', 'service/config/config-schema.ts', 'service/http/schemas.ts']
 
-  it('the loop is one file of at most 250 lines, and no file has more than 500, but for data', () => {
+  it('the loop is one file of at most 250 lines, and no file has more than 500, except for data', () => {
     const lines = (file: string) => readFileSync(join(src, file), 'utf8').split('\n').length - 1
     expect(lines('agent/loop.ts')).toBeLessThanOrEqual(250)
     const long = files.filter((file) => lines(file) > 500 && !data.includes(file))
     expect(long.map((file) => `${file}: ${lines(file)}`)).toEqual([])
   })
 
-  it('no folder has more than 14 files of its own, but where they are all of one kind', () => {
+  it('no folder has more than 14 files of its own, unless they are all of one kind', () => {
     const ofOneKind = ['dialects/formats']
     const sizes = new Map<string, number>()
     for (const file of [...files, ...commonJs]) sizes.set(dirname(file), (sizes.get(dirname(file)) ?? 0) + 1)
     expect([...sizes].filter(([folder, size]) => size > 14 && !ofOneKind.includes(folder))).toEqual([])
   })
 
-  it('the map in src/README.md names every file or its folder, and names nothing that is not there', () => {
+  it('the map in src/README.md names every file or its folder, and nothing else', () => {
     const map = readFileSync(join(src, 'README.md'), 'utf8')
     const listed = [...map.matchAll(/^\s*- `([^`]+)`/gm)].map((match) => match[1] ?? '')
     const toList = [...files, ...commonJs.filter((file) => file.endsWith('.cjs'))]
@@ -335,7 +335,7 @@ describe('files', () => {
     expect(named.filter((name) => !existsSync(join(src, 'agent', name)) && name !== 'tests/layers.test.ts')).toEqual([])
   })
 
-  it('says nothing loosely: no any, no double casts, no suppressed checks', () => {
+  it('nothing is typed loosely: no any, no double casts, no suppressed checks', () => {
     const loose = /\bas any\b|: any\b|<any>|as unknown as|@ts-(ignore|expect-error|nocheck)|biome-ignore|\bexport \*|\bexport default\b/
     const offences = files
       .filter((file) => !data.includes(file))
@@ -348,7 +348,7 @@ describe('files', () => {
   })
 })
 
-/** The packages and built-in modules that a script loads in a process of its own. */
+/** The packages and built-in modules that a script loads in its own process. */
 function loadedBy(script: string): { packages: string[]; builtins: string[] } {
   const watched = `
     import { registerHooks } from 'node:module'
@@ -373,12 +373,12 @@ describe("import 'toolloop'", () => {
     },
   )
 
-  it('loads no more than `@opentelemetry/api` for telemetry: the SDK waits for an export', () => {
+  it('loads only `@opentelemetry/api` for telemetry: the SDK is loaded with an export', () => {
     const { packages } = loadedBy(`const { telemetry } = await import(${url('telemetry/index.ts')}); telemetry()`)
     expect(packages).toEqual(['@opentelemetry/api'])
   })
 
-  it('loads no more for a model, a tool and a runner: the compiler of schemas waits for the first call', () => {
+  it('loads nothing more for a model, a tool and a runner: the schema compiler is loaded with the first call', () => {
     const { packages } = loadedBy(`
       const { AgentRunner, createModel, defineTool } = await import(${url('index.ts')})
       const model = createModel('openai/gpt-5.2')

@@ -8,7 +8,7 @@ import { leastCpuMs } from './reference-pace.ts'
 
 const hide = (text: string, secrets: SecretTexts) => hideParts(text, secrets.findIn(text))
 
-/** The same, slowly: every character that is in an occurrence of a secret is hidden. */
+/** A slow reference: hides every character in an occurrence of a secret. */
 function hideSlowly(text: string, secrets: readonly string[]): string {
   const hidden = new Array<boolean>(text.length).fill(false)
   const joined = new Array<boolean>(text.length).fill(false)
@@ -92,18 +92,18 @@ describe('secret texts', () => {
     },
   )
 
-  it('X5 are not found in what is only like them', () => {
+  it('X5 are not found in text that is only similar', () => {
     const secrets = new SecretTexts(['swordfish', 'ab12', 'The'])
     for (const text of ['sword fish, swordfis', 'AB12, the, 61623132', Buffer.from('ab12').toString('base64'), '%61%62 &#97; \\u0061'])
       expect(hide(text, secrets)).toBe(text)
   })
 
-  it('X5 that are short are found in their own case, as they are and escaped', () => {
+  it('X5 are only found in their own case, literally and escaped, if they are short', () => {
     const secrets = new SecretTexts(['ab12', 'p"q'])
     expect(hide('ab12 AB12 %61b12 p"q p\\"q p\\\\\\"q', secrets)).toBe(`${REDACTED} AB12 ${REDACTED} ${REDACTED} ${REDACTED} ${REDACTED}`)
   })
 
-  it('are found wherever they are, also where they overlap', () => {
+  it('are found everywhere, even if they overlap', () => {
     const pieces = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 9 })
     fc.assert(
       fc.property(fc.array(pieces, { maxLength: 6 }), fc.array(pieces), (secrets, parts) => {
@@ -114,7 +114,7 @@ describe('secret texts', () => {
     )
   })
 
-  it('are found where they lie in two parts of a text that is searched in parts, whatever comes in between', () => {
+  it('are found across two parts of a text that is searched in parts, whatever is in between', () => {
     const secret = 'not to be seen'
     const secrets = new SecretTexts([secret])
     const border = 65_536
@@ -133,7 +133,7 @@ describe('secret texts', () => {
     }
   })
 
-  it('of a text that goes on, it is known what no further text changes', () => {
+  it('tell which part of an incomplete text is final', () => {
     const secrets = new SecretTexts(['abcab', 'bcd', 'swordfish'])
     const decided = [
       '',
@@ -152,7 +152,7 @@ describe('secret texts', () => {
     expect(decided.map((text) => decidedPart(secrets.lookAt(text)))).toEqual([0, 1, 1, 1, 2, 1, 0, 2, 2, 2, 2, 2])
   })
 
-  it('of a long one the beginning is enough, since errors quote no more', () => {
+  it('are found by their start if they are long, because errors quote no more', () => {
     const secret = `begin${'x'.repeat(1_000)}`
     const secrets = new SecretTexts([secret])
     expect(hide(`It is ${secret} and`, secrets)).toBe(`It is ${REDACTED} and`)
@@ -165,13 +165,13 @@ describe('secret texts', () => {
     expect(hide(`It is ${secret.repeat(10)} and`, endless)).toBe(`It is ${REDACTED}`)
   })
 
-  it('that are too many hide everything', () => {
+  it('hide everything if they are too many', () => {
     const secrets = new SecretTexts(Array.from({ length: 300 }, (_, at) => `secret${at}`))
     expect([secrets.isFull, hide('anything', secrets), hide('', secrets), [...secrets].length]).toEqual([true, REDACTED, '', 256])
   })
 
-  it('take time by the length of the text alone', async () => {
-    // Each is the beginning of the next, and the text is all of them at each of its characters.
+  it('take linear time in the length of the text', async () => {
+    // Each is a prefix of the next, and the text starts all of them at each of its characters.
     const secrets = new SecretTexts(Array.from({ length: 90 }, (_, at) => `${'a'.repeat(at + 3)}b`))
     for (const unit of ['a', '%', '%25', '%61', '\\\\', '&', '&#97;', '&#x', '&amp;', '\\\\u0061', '\\\\u00', '%C3%A4']) {
       const text = unit.repeat(1_000_000 / unit.length)

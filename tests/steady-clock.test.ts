@@ -23,15 +23,15 @@ afterEach(() => {
   warnings.length = 0
 })
 
-/** Time goes by. */
+/** Lets time pass. */
 const pass = (ms: number): void => void vi.advanceTimersByTime(ms)
-/** The system's clock is set. */
+/** Sets the system's clock. */
 const set = (offset: number): void => void vi.setSystemTime(Date.now() + offset)
-/** A clock of the next process. */
+/** The clock of the next process. */
 const next = (noted: NotedTime): SteadyClock => new SteadyClock(warn, noted)
 
 describe('SteadyClock', () => {
-  it('H60 goes on as if the clock had not jumped until it has stayed so for twenty minutes, and says so once', () => {
+  it('H60 continues as if the clock had not jumped until it is consistent for twenty minutes, and warns once', () => {
     for (const days of [40, -40]) {
       vi.setSystemTime(start)
       const clock = new SteadyClock(warn)
@@ -47,7 +47,7 @@ describe('SteadyClock', () => {
     }
   })
 
-  it('P1.8 H60 doubts a clock by itself, whatever other clock an earlier process has doubted', () => {
+  it('P1.8 H60 doubts a clock independently of what an earlier process doubted', () => {
     for (const doubted of [-40, 40]) {
       const noted = { now: start, doubtedSince: start + doubted * day }
       vi.setSystemTime(start + minute)
@@ -59,7 +59,7 @@ describe('SteadyClock', () => {
     }
   })
 
-  it('H60 believes a clock that is put right at once, and follows one that is set by less than five minutes', () => {
+  it('H60 trusts a corrected clock at once, and follows one that is set by less than five minutes', () => {
     const clock = new SteadyClock(warn)
     set(40 * day)
     expect(clock.now()).toBe(start)
@@ -73,7 +73,7 @@ describe('SteadyClock', () => {
     expect(warnings.length).toBe(1)
   })
 
-  it('H60 waits anew if it jumps again while it is doubted', () => {
+  it('H60 starts waiting again if the clock jumps while it is doubted', () => {
     const clock = new SteadyClock(warn)
     set(40 * day)
     clock.now()
@@ -86,7 +86,7 @@ describe('SteadyClock', () => {
     expect(clock.now()).toBe(start + 80 * day + 35 * minute)
   })
 
-  it('H60 doubts at its start what is far from the time that was noted last, over several processes', () => {
+  it('H60 doubts a clock at its start that is far from the last noted time, over several processes', () => {
     const first = new SteadyClock(warn)
     set(day)
     expect(next(first.noted()).now()).toBe(start + day)
@@ -106,7 +106,7 @@ describe('SteadyClock', () => {
     expect(next(noted).now()).toBe(start + 40 * day + 20 * minute)
   })
 
-  it('H60 is late by one job, not for ever, where jobs are further apart than a day', () => {
+  it('H60 is late by one job, not forever, if jobs are more than a day apart', () => {
     let noted: NotedTime = { now: start, doubtedSince: null }
     for (let week = 1; week < 5; week++) {
       set(7 * day)
@@ -117,7 +117,7 @@ describe('SteadyClock', () => {
   })
 })
 
-/** The tables of a file, as its thread has them. */
+/** The tables of a file, as its thread opens them. */
 function open<Tables>(schema: Schema, file: string, tables: (parts: FileParts) => Tables) {
   const contents = { ...schema, reading: [], open: tables, release: () => {} }
   const options = { file, synchronous: 'normal', busyTimeoutMs: 1_000, maxBytes: undefined } as const
@@ -132,10 +132,10 @@ function open<Tables>(schema: Schema, file: string, tables: (parts: FileParts) =
   return { change, close: opened.close }
 }
 
-describe('what is in an SQLite file', () => {
+describe('the contents of an SQLite file', () => {
   const runsIn = (folder: string) => open(runsSchema, join(folder, 'runs.sqlite'), (parts) => new RecordedRuns(parts, 'default'))
 
-  it('P1.8 H60 does not expire by a clock that has jumped, in this process or before it was opened, until that has lasted', () =>
+  it('P1.8 H60 don’t expire by a clock that jumped, in this process or before it, until the new time has lasted', () =>
     inFolder(async (folder) => {
       let runs = runsIn(folder)
       runs.change((tables, done) => {
@@ -158,7 +158,7 @@ describe('what is in an SQLite file', () => {
       runs.close()
     }))
 
-  it('P1.8 H60 is neither given up nor forgotten: runs that are shown, and sessions', () =>
+  it('P1.8 H60 are not lost to a jump: shown runs and sessions', () =>
     inFolder(async (folder) => {
       const shown = open(runsSchema, join(folder, 'runs.sqlite'), (parts) => new ShownRunsTable(parts))
       const sessions = open(sessionsSchema, join(folder, 'sessions.sqlite'), (parts) => new SessionWork(sqliteDialect(parts), 30 * day))

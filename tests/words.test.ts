@@ -27,12 +27,20 @@ const edited = `
   src/testing
   src/tools
   src/ui
+  tests/backends
   tests/cli
+  tests/dialects
   tests/examples
+  tests/faults
+  tests/field
   tests/hazards
   tests/models
   tests/page
+  tests/pipeline
   tests/sessions
+  tests/sqlite
+  tests/telemetry
+  tests/testing
   tests/tools
   tests/ui
 `
@@ -79,10 +87,11 @@ const phrases: [phrase: RegExp, instead: string][] = [
 function proseOfCode(text: string): string[] {
   const blocks = [...text.matchAll(/\/\*+([\s\S]*?)\*\//g)].map(([, block = '']) => block.replace(/\n\s*\*?/g, ' '))
   const lines = [...text.matchAll(/(?:^[ \t]*\/\/.*\n?)+|[ \t]\/\/ .*/gm)].map(([line]) => line.replace(/^[ \t]*\/\//gm, ''))
-  const names = [...text.matchAll(/\b(?:it|test|describe)(?:\.\w+)*(?:\([^)]*\))?\(\s*(['"`])((?:\\.|(?!\1).)*)\1/g)].map(
-    ([, , name = '']) => name,
-  )
-  return [...blocks, ...lines, ...names]
+  const names = [
+    ...text.matchAll(/\b(?:it|test|describe)(?:\.\w+)*(?:\([^)]*\))?\(\s*(['"`])((?:\\.|(?!\1).)*)\1/g),
+    ...text.matchAll(/\)\(\s*(['"`])((?:\\.|(?!\1).)*)\1,\s*(?:async )?\(/g),
+  ].map(([, , name = '']) => name)
+  return [...blocks, ...lines, ...new Set(names)]
 }
 
 /** The comments of a YAML file: lines that follow each other are one text. */
@@ -134,8 +143,9 @@ describe('the words of comments, docstrings and test names', () => {
       '  // It belongs',
       '  // into the list.',
       "it.each(rows)('goes on with %s', () => {})",
+      "it.each([\n])('sends %s anew', async () => {})",
     ].join('\n')
-    expect(poorPhrases(proseOfCode(code).map((words) => words.replace(/\s+/g, ' ')))).toHaveLength(3 + 1)
+    expect(poorPhrases(proseOfCode(code).map((words) => words.replace(/\s+/g, ' ')))).toHaveLength(3 + 2)
     expect(poorPhrases(proseOfPage('Text.\n\n```ts\n// anew\n```\n\nSent\nagain.'))).toEqual([])
     expect(poorPhrases(proseOfYaml('# Sent\n# anew\nkey: anew # again\n'))).toHaveLength(1)
   })
