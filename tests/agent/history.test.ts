@@ -106,7 +106,7 @@ describe('a conversation handed in', () => {
     [{ role: 'assistant', content: null }, 'Expected messages[1].content to be a string'],
     [{ role: 'assistant', content: [] }, 'Expected messages[1].content to be a string'],
     [{ role: 'tool', content: 'x' }, 'Expected messages[1].toolCallId to be a string, got `undefined`'],
-    [{ role: 'tool', content: 'x', tool_call_id: 'a' }, 'Expected messages[1] to be a message of this package'],
+    [{ role: 'tool', content: 'x', tool_call_id: 'a' }, 'Expected messages[1] to be a toolloop message'],
     [{ role: 'assistant', content: '', toolCalls: {} }, 'Expected messages[1].toolCalls to be an array, got `{}`'],
     [
       { role: 'assistant', content: '', toolCalls: [{}] },

@@ -541,6 +541,6 @@ describe('calls that slip into the text of a model with native ones', () => {
 describe('the types', () => {
   it('S0-25 functionCalling is marked as deprecated, and says what to write instead', () => {
     const source = readFileSync(new URL('../../src/models/settings.ts', import.meta.url), 'utf8')
-    expect(source).toMatch(/@deprecated [^\n]*`dialect: 'json'`\.\n\s*\*\/\n\s*functionCalling\?: boolean/)
+    expect(source).toMatch(/@deprecated [^\n]*`dialect: 'json'`[^\n]*\n\s*\*\/\n\s*functionCalling\?: boolean/)
   })
 })
