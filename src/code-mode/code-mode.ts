@@ -5,7 +5,7 @@ import { ToolIndex } from '../tools/deferred-tools.ts'
 import { type ToolSet, ToolView } from '../tools/registry.ts'
 import { type AnyTool, convertToOpenAITool, defineTool, type ToolDefinition } from '../tools/tool.ts'
 import { declareTool, declareTools } from './declarations.ts'
-import { executeScript, type ScriptResult, showResult } from './run-script.ts'
+import { executeScript, showResult } from './run-script.ts'
 import { ScriptTools } from './script-tools.ts'
 
 /** What one script may use. */
@@ -167,7 +167,7 @@ class CodeModeTools implements ToolSet {
       parallel: false,
       timeoutMs: Number.POSITIVE_INFINITY,
       execute: ({ code }, ctx) => executeScript({ name: scriptTool, code, tools: runs.tools, scriptBytes, limits }, ctx),
-      toContent: (value) => showResult(value as ScriptResult),
+      toContent: showResult,
     })
     return Object.assign(tool, { runs })
   }

@@ -2,10 +2,10 @@ import { AgentRunner } from '../agent/agent-runner.ts'
 import { keepsRecords } from '../agent/journal/call-record.ts'
 import { stoppedByGuardrail } from '../agent/loop.ts'
 import { RunContext } from '../agent/run/run-context.ts'
-import { decisionsIn, type PausedAgent, pausedIn, questionOf } from '../agent/sub-agents/sub-agent.ts'
+import { decisionsIn, endedOutside, type PausedAgent, pausedIn, questionOf } from '../agent/sub-agents/sub-agent.ts'
 import type { RunResult } from '../agent/types/options.ts'
 import { InvalidOptionError } from '../core/errors.ts'
-import type { Json } from '../core/messages.ts'
+import { isJsonObject, type Json } from '../core/messages.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { resultText } from '../tools/result-text.ts'
 import type { InlineLimits } from '../tools/sandbox/vm/script-vms.ts'
@@ -55,12 +55,12 @@ export async function executeScript(script: GivenScript, ctx: ToolContext): Prom
     for (const approval of result.remembered ?? []) run.remembered.add(approval)
     return resultOf(name, result, (reason) => run.stops.set(ctx.toolCallId, reason))
   }
-  if (paused === undefined) return conclude(await runner.run(code, { ...options, runId: ctx.idempotencyKey }))
   try {
+    if (paused === undefined) return conclude(await runner.run(code, { ...options, runId: ctx.idempotencyKey }))
     return conclude(await runner.resume(paused.state ?? paused.runId, { ...options, decisions: decisionsIn(ctx.answer) }))
   } catch (error) {
     // Decisions that can't be carried out have changed nothing: they are asked for again.
-    if (!(error instanceof InvalidOptionError)) throw error
+    if (paused === undefined || !(error instanceof InvalidOptionError)) throw endedOutside(error, ctx)
     return questionOf({ ...paused, problem: error.message })
   }
 }
@@ -118,13 +118,18 @@ function readEnd(text: string): ScriptResult {
   return result
 }
 
-/** What the model is given of it. */
-export function showResult(result: ScriptResult): string {
+/** What the model is given of it. A hook or an entry of the plan may have given another value in its place. */
+export function showResult(result: unknown): string {
+  if (!isScriptResult(result)) return resultText(result)
   const { value, output, notes = [] } = result
   const returned = value === undefined ? [] : [returnedTexts.get(result) ?? resultText(value)]
   if (output === undefined && notes.length === 0) return returned[0] ?? nothingToSee
   const printed = output === undefined ? [] : [`Printed:\n${output}`]
   return [...printed, ...returned.map((text) => `Returned:\n${text}`), ...notes.map((note) => `Note: ${note}`)].join('\n\n')
+}
+
+function isScriptResult(value: unknown): value is ScriptResult {
+  return isJsonObject(value) && Object.keys(value).every((name) => ['value', 'output', 'notes'].includes(name))
 }
 
 const nothingToSee = 'The script has returned and printed nothing. To see something, `return` or `console.log` it.'

@@ -107,7 +107,7 @@ export async function prepareArguments(tool: AnyTool, raw: string, terms: Argume
   // Most fit as they are.
   const asGiven = isCheckedAtOnce && !asText ? fitToSchema(tool, parsed.args) : undefined
   if (asGiven !== undefined && 'input' in asGiven) return prepared(tool, parsed.args, asGiven.input, decoded)
-  const reading = readArguments(tool, parsed.args, terms)
+  const reading = readArguments(tool, parsed.args, terms, asGiven)
   const read = await (isCheckedAtOnce ? reading : inTime(tool, reading, terms))
   if ('problem' in read) return { ok: false, problem: read.problem }
   const { args, fitted, repairs } = read
@@ -128,12 +128,18 @@ interface ReadArguments {
   repairs: string[]
 }
 
-async function readArguments(tool: AnyTool, given: JsonObject, { asText, asNative, maxValues }: ArgumentTerms): Promise<ReadArguments> {
+/** `checked`: what the arguments came to as they are, if they were checked before. A slow check must not block the event loop twice. */
+async function readArguments(
+  tool: AnyTool,
+  given: JsonObject,
+  { asText, asNative, maxValues }: ArgumentTerms,
+  checked: FittedArguments | undefined,
+): Promise<ReadArguments> {
   if (asText === true) {
     const args = coerceArguments(given, parametersOf(tool))
     return { args, fitted: await fitArguments(tool, args), repairs: coercions(given, args) }
   }
-  const asGiven: ReadArguments = { args: given, fitted: await fitArguments(tool, given), repairs: [] }
+  const asGiven: ReadArguments = { args: given, fitted: checked ?? (await fitArguments(tool, given)), repairs: [] }
   if (asNative !== true || !('problems' in asGiven.fitted)) return asGiven
   const args = decodeArguments(given, parametersOf(tool), (text) => valueIn(text, maxValues))
   const repairs = coercions(given, args)

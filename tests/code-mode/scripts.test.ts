@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { Guardrail } from '../../src/agent/callbacks/guardrails.ts'
 import type { Hooks } from '../../src/agent/callbacks/hooks.ts'
@@ -297,6 +297,28 @@ return said`
     const { told } = await runScript('return await tools.ask({ task: "double" })', [asTool(inner, { name: 'ask', description: 'x' })])
     expect([told, calls]).toEqual(['eight', [4]])
   })
+})
+
+it('a missing key of an agent that a script calls ends the run, and no model is told of it', async () => {
+  vi.stubEnv('OPENAI_API_KEY', undefined)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const model = 'openai/gpt-5'
+  const helper = asTool(new AgentRunner({ model }), { name: 'helper', description: 'x' })
+  await expect(runScript('try { await tools.helper({ task: "x" }) } catch (e) { return e.message }', [helper])).rejects.toMatchObject({
+    code: 'missing_api_key',
+  })
+})
+
+it.each([
+  ['a text', 'from a cache', 'from a cache'],
+  ['an object', { rows: 2 }, '{"rows":2}'],
+  ['null', null, 'null'],
+  ['what a script returned before', { value: 4, output: 'x' }, 'Printed:\nx\n\nReturned:\n4'],
+])('the model is given %s that a hook gives in place of what the script returns', async (_, result, shown) => {
+  const hooks: Hooks<never>[] = [{ beforeTool: () => ({ result }) }]
+  expect((await runScript('return 1', [], { hooks })).told).toBe(shown)
+  const around: Hooks<never>[] = [{ aroundTool: async () => result }]
+  expect((await runScript('return 1', [], { hooks: around })).told).toBe(shown)
 })
 
 describe('codeMode', () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isCutJson, parseArguments, prepareArguments } from '../../src/tools/arguments.ts'
+import { keepValidator, parametersOf } from '../../src/tools/schema/schema.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { turnsWhile } from '../event-loop.ts'
 
@@ -301,4 +302,18 @@ it.each<[string, object]>([
   const { value, turns } = await turnsWhile(() => Promise.all(Array.from({ length: 5 }, () => prepareArguments(tool, raw))))
   for (const prepared of value) expect(prepared).toMatchObject({ ok: false, problem: { code: 'invalid_arguments' } })
   expect(turns).toBeGreaterThanOrEqual(3)
+})
+
+it('checks arguments that do not fit their schema once, because a check may block the event loop', async () => {
+  let checks = 0
+  const tool = defineTool({ name: 'strict', description: '', parameters: { type: 'object', properties: {} }, execute: () => 'ok' })
+  keepValidator(parametersOf(tool), () => {
+    checks++
+    return ['too slow']
+  })
+  for (const asNative of [true, false]) {
+    checks = 0
+    expect(await prepareArguments(tool, '{}', { asNative })).toMatchObject({ ok: false })
+    expect(checks).toBe(1)
+  }
 })

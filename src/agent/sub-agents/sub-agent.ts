@@ -109,10 +109,7 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
             options,
           )
         } catch (error) {
-          // A missing key or package: no model can put that right, and none is told of it. The run outside ends with it.
-          const isMissing = isSetupFault(error) && error.code !== 'invalid_option'
-          if (isMissing && ctx.run instanceof RunContext) ctx.run.interrupt('aborted', error)
-          throw error
+          throw endedOutside(error, ctx)
         }
       }
       try {
@@ -122,13 +119,20 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
         return conclude(await agent.resume(from, { ...again, decisions: decisionsIn(ctx.answer) }), options)
       } catch (error) {
         // Decisions that can't be carried out have changed nothing: they are asked for again, or the agent's run would be lost.
-        if (!(error instanceof InvalidOptionError)) throw error
+        if (!(error instanceof InvalidOptionError)) throw endedOutside(error, ctx)
         return questionOf({ ...paused, problem: error.message })
       }
     },
   }) as Tool<Context>
   const { tools } = options.options ?? {}
   return Object.assign(tool, { runs: tools === undefined ? agent : { tools: toToolSet(tools) } })
+}
+
+/** The error of a run inside a call. If a key or package is missing, no model can put that right: the run outside ends with the error. */
+export function endedOutside(error: unknown, { run }: Pick<ToolContext<never>, 'run'>): unknown {
+  const isMissing = isSetupFault(error) && error.code !== 'invalid_option'
+  if (isMissing && run instanceof RunContext) run.interrupt('aborted', error)
+  return error
 }
 
 /** The arguments of a call: the task, where the agent says nothing of its own. */
