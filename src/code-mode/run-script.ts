@@ -5,7 +5,7 @@ import { RunContext } from '../agent/run/run-context.ts'
 import { decisionsIn, endedOutside, type PausedAgent, pausedIn, questionOf } from '../agent/sub-agents/sub-agent.ts'
 import type { RunResult } from '../agent/types/options.ts'
 import { InvalidOptionError } from '../core/errors.ts'
-import { isJsonObject, type Json } from '../core/messages.ts'
+import { isJsonObject, type Json, withoutUndefined } from '../core/messages.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { resultText } from '../tools/result-text.ts'
 import type { InlineLimits } from '../tools/sandbox/vm/script-vms.ts'
@@ -66,11 +66,11 @@ export async function executeScript(script: GivenScript, ctx: ToolContext): Prom
 }
 
 function scriptRunner({ tools, limits }: GivenScript, run: RunContext): AgentRunner<never> {
-  const { settings } = run
   const { toolTimeoutMs, maxArgumentValues } = run.limits
+  const { toolConcurrency, decisionTimeoutMs, stream, streamIdleTimeoutMs, streamStallTimeoutMs } = run.settings
   return new AgentRunner<never>(
     {
-      model: scriptModel,
+      model: scriptModel(run.agent.model),
       name: 'script',
       tools,
       bus: run.events.bus,
@@ -81,8 +81,7 @@ function scriptRunner({ tools, limits }: GivenScript, run: RunContext): AgentRun
       maxResultBytes: mostResultBytes,
       maxIterations: Number.MAX_SAFE_INTEGER,
       limits: { repeatedCalls: Number.POSITIVE_INFINITY },
-      ...(settings.toolConcurrency === undefined ? {} : { toolConcurrency: settings.toolConcurrency }),
-      ...(settings.decisionTimeoutMs === undefined ? {} : { decisionTimeoutMs: settings.decisionTimeoutMs }),
+      ...withoutUndefined({ toolConcurrency, decisionTimeoutMs, stream, streamIdleTimeoutMs, streamStallTimeoutMs }),
     },
     scriptLoop(limits),
     { warns: false },

@@ -28,8 +28,11 @@ const scriptItself = {
   capabilities: { nativeTools: true, reportsCost: true },
 }
 
-/** The model of a run whose turns are made by a script. */
-export const scriptModel: ChatModel = { ...scriptItself, generate: () => Promise.reject(new Error('A script is not asked as a model.')) }
+/** The model of a run whose turns are made by a script. A tool that asks a model asks that of the run outside. */
+export function scriptModel(outside: ChatModel): ChatModel {
+  const generate = () => Promise.reject(new Error('A script is not asked as a model.'))
+  return { ...scriptItself, generate, forTurn: () => outside.forTurn?.() ?? outside }
+}
 
 /** The loop of a run whose turns are made by a script: everything else is as if a model had made its calls. */
 export function scriptLoop(limits: InlineLimits): Loop {

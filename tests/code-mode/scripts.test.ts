@@ -299,6 +299,23 @@ return said`
   })
 })
 
+it('a tool that asks the model of the run is given its answer, and the run counts it', async () => {
+  const asking = defineTool({
+    name: 'ask_model',
+    description: 'x',
+    execute: async (_, { askModel }) => askModel?.({ messages: [{ role: 'user', content: 'Which?' }] }),
+  })
+  const answer = { text: 'That.', usage: { inputTokens: 7, outputTokens: 3, totalTokens: 10 } }
+  const code = 'return await tools.ask_model()'
+  const model = scriptedModel([{ toolCalls: [{ name: 'run_script', args: { code } }] }, answer, 'done'])
+  const { toolCalls } = await new AgentRunner({ model, tools: codeMode([asking]), stream: false }).run('go')
+  const { provider, model: name } = model
+  expect(toolCalls).toMatchObject([
+    { outcome: 'ok', value: { value: { text: 'That.', provider, model: name } }, nested: { usage: answer.usage } },
+  ])
+  expect(model.requests.map(({ stream }) => stream)).toEqual([false, false, false])
+})
+
 it('a missing key of an agent that a script calls ends the run, and no model is told of it', async () => {
   vi.stubEnv('OPENAI_API_KEY', undefined)
   onTestFinished(() => void vi.unstubAllEnvs())
