@@ -122,8 +122,8 @@ export class SessionWork {
   }
 
   *append(id: string, messages: readonly string[], { isNew, compaction }: AppendOptions): Work<Appended | NotClaimed> {
-    if (isNew && (yield* this.#find(id, this.#in.locked)) !== undefined) return { kind: 'exists' }
-    const row = yield* this.#foundOrMade(id)
+    const row = isNew ? yield* this.#made(id) : yield* this.#foundOrMade(id)
+    if (row === undefined) return { kind: 'exists' }
     const refused = refusalOf(this.#holdOf(row))
     if (refused !== undefined) return refused
     yield* this.#add(row, { messages, compaction })
@@ -195,12 +195,25 @@ export class SessionWork {
     for (;;) {
       const row = yield* this.#row(id, this.#in.locked)
       if (row !== undefined && !this.#isExpired(row)) return row
-      if (row !== undefined) yield* this.#remove(row)
-      const now = this.#in.now()
-      if (Number.isFinite(this.#expireAfterMs)) yield* this.#removeOlder(this.#expireAfterMs, sql`(owner IS NOT NULL)`)
-      const made = sql`(id, length, created_at, updated_at) VALUES (${id}, 0, ${now}, ${now})`
-      yield sql`INSERT INTO ${this.#sessions} ${made} ON CONFLICT (id) DO NOTHING`
+      yield* this.#make(id, row)
     }
+  }
+
+  /** Returns undefined if the session exists, or if somebody else creates it meanwhile. */
+  *#made(id: string): Work<Row | undefined> {
+    const row = yield* this.#row(id, this.#in.locked)
+    if (row !== undefined && !this.#isExpired(row)) return undefined
+    return (yield* this.#make(id, row)) ? yield* this.#row(id, this.#in.locked) : undefined
+  }
+
+  /** Creates a session in place of an expired one, if any. Returns false if somebody else has created it. */
+  *#make(id: string, expired: Row | undefined): Work<boolean> {
+    if (expired !== undefined) yield* this.#remove(expired)
+    const now = this.#in.now()
+    if (Number.isFinite(this.#expireAfterMs)) yield* this.#removeOlder(this.#expireAfterMs, sql`(owner IS NOT NULL)`)
+    const made = sql`(id, length, created_at, updated_at) VALUES (${id}, 0, ${now}, ${now})`
+    const inserted = sql`INSERT INTO ${this.#sessions} ${made} ON CONFLICT (id) DO NOTHING RETURNING n`
+    return (yield* firstOf(inserted)) !== undefined
   }
 
   #isExpired(row: Row): boolean {

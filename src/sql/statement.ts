@@ -70,8 +70,8 @@ export async function doInTurn<T>(work: Work<T>, query: (text: string, values: u
   return next.value
 }
 
-/** A statement as `pg` takes it. */
+/** A statement as `pg` takes it. A `?` in a quoted name is a part of the name. */
 export function numbered({ sql: text, values }: Statement): [text: string, values: unknown[]] {
   let at = 0
-  return [text.replaceAll('?', () => `$${++at}`), [...values]]
+  return [text.replace(/"[^"]*"|\?/g, (part) => (part === '?' ? `$${++at}` : part)), [...values]]
 }

@@ -35,7 +35,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
   })
 
   const place = async (options: Partial<PostgresSessionsOptions> = {}) => {
-    const schema = `sessions "${++made}"`
+    const schema = `sessions? "${++made}"`
     await postgresSessions({ pool, schema }).migrate()
     return { schema, open: () => postgresSessions({ pool, schema, ...options }) }
   }
@@ -67,6 +67,21 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
       message: expect.stringMatching(/version \d+ or older, got 99: a newer toolloop/),
     })
     await expect(newer.migrate()).rejects.toMatchObject({ code: 'session_failed' })
+  })
+
+  it('makes one fork if many processes fork to the same id at once', async () => {
+    const { open } = await place()
+    const sessions = open()
+    await sessions.append('original', [
+      { role: 'user', content: 'one' },
+      { role: 'assistant', content: 'two' },
+    ])
+    for (let round = 0; round < 10; round++) {
+      const to = `fork ${round}`
+      const forks = await Promise.allSettled(Array.from({ length: 8 }, () => sessions.fork('original', { to })))
+      expect(forks.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+      expect(await sessions.read(to)).toHaveLength(2)
+    }
   })
 
   it('only needs a role that can read and write the tables', async () => {
