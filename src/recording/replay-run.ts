@@ -75,7 +75,7 @@ export async function replayRun(recorded: RunRecording | string | URL, options: 
   checkOptionNames(options, optionNames, '`replayRun`')
   const known = secretsOf(options.secrets)
   const { recording, secrets } = openRecording(recorded, known)
-  const { partial } = recording.given
+  const partial = partialOf(recording)
   if (partial !== undefined) throw new InvalidOptionError('recording', `one of a whole run (${partial})`)
   const { model: live, signal } = options
   const scopes = new Map<string, RecordedScope>()
@@ -101,6 +101,12 @@ export async function replayRun(recorded: RunRecording | string | URL, options: 
   if (played === undefined) throw new InvalidOptionError('recording', 'of a run that can be begun')
   const again = withSettings(played, recording)
   return { difference: firstDifferenceOfRuns(recording, again, { liveModel: model !== undefined }), recording: again, result }
+}
+
+/** Why the run, or a run inside it, is not recorded whole; undefined if it is. */
+function partialOf(run: RecordedRun): string | undefined {
+  const inside = callsOf(run).flatMap(({ runs = [] }) => runs)
+  return run.given.partial ?? inside.map(partialOf).find((partial) => partial !== undefined)
 }
 
 interface Parts extends Pick<ReplayOptions, 'tools' | 'instructions'> {

@@ -7,10 +7,10 @@ import { AgentRunner, ask, asTool, Budget, defineTool, handoff, type PendingItem
 import type { ChatModel } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { callsOf, isDecision, type RecordedRun, requestsOf } from '../../src/recording/format.ts'
-import { replayRun } from '../../src/recording/index.ts'
+import { readRecording, recordRun, replayRun } from '../../src/recording/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
 import { startStrictProvider } from '../models/rules/strict-provider.ts'
-import { playsByteEqual, recorded } from './recorded.ts'
+import { newFile, playsByteEqual, recorded } from './recorded.ts'
 
 const add = defineTool({
   name: 'add',
@@ -412,6 +412,38 @@ describe('decisions are played as they were made', () => {
     const { recording: later } = await recorded(go(1))
     expect(later.given.partial).toBe('what was before it was resumed is not recorded')
     await expect(replayRun(later)).rejects.toThrow('one of a whole run (what was before it was resumed is not recorded)')
+  })
+
+  it('is not played if the beginning of a run inside a call is missing, because its process died', async () => {
+    const kept = new MemoryRuns()
+    const hangs = Promise.withResolvers<void>()
+    const open = (dies: boolean) => {
+      const journal = memoryJournal(kept)
+      const last = defineTool({
+        name: 'last',
+        description: 'Dies once.',
+        effect: 'read',
+        execute: async () => {
+          if (!dies) return 'alive'
+          await journal.close()
+          return hangs.promise
+        },
+      })
+      const inner = scriptedModel([{ toolCalls: [call({ a: 1, b: 2 })] }, { toolCalls: [call({}, 'last')] }, 'inner'].slice(dies ? 0 : 2))
+      const agent = asTool(new AgentRunner({ model: inner, tools: [add, last] }), { name: 'agent', description: 'x', effect: 'idempotent' })
+      const outer = scriptedModel([{ toolCalls: [call({ task: 'go' }, 'agent')] }, 'outer'].slice(dies ? 0 : 1))
+      return { journal, runner: new AgentRunner({ model: outer, tools: [agent], journal }) }
+    }
+    const [first, second] = [open(true), open(false)]
+    const file = await newFile()
+    const begun = recordRun((record) => first.runner.run('go', { ...record, runId: 'run_1' }), file)
+    await expect(begun).rejects.toThrow('it was closed')
+    hangs.resolve()
+    await recordRun((record) => second.runner.resume('run_1', record), file)
+    await second.journal.close()
+    const recording = readRecording(file)
+    expect(recording).toMatchObject({ result: { text: 'outer' }, given: expect.not.objectContaining({ partial: expect.anything() }) })
+    await expect(replayRun(recording)).rejects.toThrow('one of a whole run (what was before it was resumed is not recorded)')
   })
 
   it('a run that still waits', async () => {
