@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { configFile, json, payTool, type StartedService, startService } from './start-service.ts'
@@ -47,6 +47,22 @@ for (const [where, options] of Object.entries({ 'in memory': async () => ({}), '
       expect((await list(`output=short&id=${second?.id}`)).data[0]?.output).toBe('x'.repeat(500))
       for (const query of ['q=1+2+3+4+5+6+7+8+9+10+11', 'after=yesterday', 'minCostUsd=-1', `id=${'a,'.repeat(100)}`])
         expect([query, (await ask(`/v1/runs?${query}`)).status]).toEqual([query, 400])
+    })
+
+    it('are each on one page, even if the clock is set back between them', async () => {
+      const { post, ask } = await startService({ ...(await options()), model: scriptedModel(() => 'Done.') })
+      onTestFinished(() => void vi.useRealTimers())
+      for (const [number, hour] of [10, 12, 11, 10, 12, 11].entries()) {
+        vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 0, 1, hour) })
+        await post('/v1/runs', { input: `run ${number}` })
+      }
+      const inputs: string[] = []
+      for (let next: string | undefined = ''; next !== undefined; ) {
+        const page = (await (await ask(`/v1/runs?limit=2${next && `&cursor=${next}`}`)).json()) as Listed & { next?: string }
+        inputs.push(...page.data.map(({ input }) => input))
+        next = page.next
+      }
+      expect(inputs).toEqual(['run 5', 'run 4', 'run 3', 'run 2', 'run 1', 'run 0'])
     })
 
     it('are found by their chat, by the model that was asked last, by metadata, and by whether their process is alive', async () => {

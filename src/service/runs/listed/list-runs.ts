@@ -92,10 +92,10 @@ export async function listRuns(
     if ((inMemory === '' || run.number < Number(inMemory)) && isAskedFor(run, caller, wanted)) kept.push(run)
   }
   kept.sort((a, b) => b.number - a.number)
-  const all: Listed[] = [
-    ...page.runs.map(({ createdAt, json, cursor: at }) => ({ createdAt, json: () => json, inJournal: at })),
-    ...kept.slice(0, limit).map((run) => ({ createdAt: Date.parse(run.createdAt), json: () => run.summaryJson, inMemory: run.number })),
-  ].sort((a, b) => b.createdAt - a.createdAt)
+  const all = merged(
+    page.runs.map(({ createdAt, json, cursor: at }) => ({ createdAt, json: () => json, inJournal: at })),
+    kept.slice(0, limit).map((run) => ({ createdAt: Date.parse(run.createdAt), json: () => run.summaryJson, inMemory: run.number })),
+  )
   const data: string[] = []
   let characters = 0
   for (const run of all.slice(0, limit)) {
@@ -108,6 +108,17 @@ export async function listRuns(
   }
   const isLast = data.length === all.length && kept.length <= limit && !page.hasMore
   return { data, ...(isLast ? {} : { next: `${inJournal}.${inMemory}` }) }
+}
+
+/** Both lists in one, the newest first. Each keeps its own order, which the cursor relies on: a clock may have been set back. */
+function merged(stored: readonly Listed[], unstored: readonly Listed[]): Listed[] {
+  const all: Listed[] = []
+  const left = [...unstored]
+  for (const one of stored) {
+    const newer = left.findIndex(({ createdAt }) => createdAt <= one.createdAt)
+    all.push(...left.splice(0, newer < 0 ? left.length : newer), one)
+  }
+  return [...all, ...left]
 }
 
 /** Characters of an output in a list that is to be short. */
