@@ -34,7 +34,7 @@ export interface ModelSettings {
   headers?: Record<string, string>
   /**
    * False: the model has no native calls and writes them as JSON text. Default: true.
-   * @deprecated Use `dialect: 'json'` to say how it writes its calls.
+   * @deprecated Say how the model writes its calls instead, as in `dialect: 'json'`.
    */
   functionCalling?: boolean
   /**
