@@ -21,6 +21,7 @@ const edited = `
   src/models
   src/page
   src/pipeline
+  src/README.md
   src/sessions
   src/sqlite
   src/telemetry
