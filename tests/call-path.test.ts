@@ -10,7 +10,9 @@ import { startStrictProvider } from './models/rules/strict-provider.ts'
 const map = readFileSync(new URL('../src/README.md', import.meta.url), 'utf8')
 
 /** The files that the map lists as the path of a call, in order. */
-const told = [...(map.split('\n## The path of a call\n')[1]?.split('\n## ')[0] ?? '').matchAll(/^\d+\. `([^`]+)`/gm)].map(([, file]) => file)
+const told = [...(map.split('\n## The path of a call\n')[1]?.split('\n## ')[0] ?? '').matchAll(/^\d+\. `([^`]+)`/gm)].map(
+  ([, file]) => file,
+)
 
 /** The files whose functions are called from the answer to the second request to the body of the third; by then, everything is loaded. */
 async function wayOfACall(): Promise<string[]> {

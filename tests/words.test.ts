@@ -18,11 +18,14 @@ const edited = `
   src/cli
   src/core
   src/dialects
+  src/journals
   src/models
   src/page
   src/pipeline
   src/README.md
+  src/recording
   src/sessions
+  src/sql
   src/sqlite
   src/telemetry
   src/testing

@@ -10,7 +10,7 @@ import { jsonSchemaOf } from '../tools/schema/standard-schema.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import type { RecordedError, RecordedInput, RecordedModelInfo, RecordedModelRequest, RecordedTool } from './format.ts'
 
-/** What the run was given. `json`: its input, as a journal would record it. */
+/** Describes the input of a run. `json`: its input, as a journal would record it. */
 export function describeInput({ agent, settings, resumed }: RecordedScope, json: unknown): RecordedInput {
   const { instructions, messages = [], given = 0, settings: stored = {}, refused } = json as Stored
   const output = schemaOf(settings)
@@ -39,7 +39,7 @@ export function describeModel({ provider, model, capabilities }: ChatModel): Rec
   return { provider, model, capabilities: copyAsJson(capabilities) }
 }
 
-/** Without the one that a run with `largeResults` has by itself, and has again when it is played. */
+/** Omits the tool that `largeResults` adds, because a replay adds it again. */
 export function describeTools(tools: ToolSet): RecordedTool[] {
   return tools.list().flatMap((tool) => (tool === readResult ? [] : describeTool(tool)))
 }
@@ -60,7 +60,7 @@ function describeTool(tool: AnyTool): RecordedTool {
   }
 }
 
-/** The request as data; messages that can't change any more are shared. */
+/** Copies a request as data. Immutable messages are shared. */
 export function describeRequest({
   messages,
   tools,
@@ -87,7 +87,7 @@ export function describeRequest({
   }
 }
 
-/** The response as it was received, but for its times. */
+/** Copies a response as received, without its timings. */
 export function describeResponse(response: unknown): ModelResponse {
   if (!isJsonObject(response)) return toJson(response) as never
   const { text, reasoning, toolCalls, finishReason, rawFinishReason, usage, providerData, provider, model, responseId, warnings, retries } =
@@ -109,7 +109,7 @@ export function describeResponse(response: unknown): ModelResponse {
   return copyAsJson(known) as ModelResponse
 }
 
-/** The calls of a response; a model may have sent anything. */
+/** Returns the calls of a response. A model may have sent anything. */
 export function callsIn(response: ModelResponse | undefined): ModelResponse['toolCalls'] {
   return Array.isArray(response?.toolCalls) ? response.toolCalls : []
 }
@@ -123,14 +123,14 @@ export function describeError(thrown: unknown): RecordedError {
   return copyAsJson({ code, message, provider, model, status, providerCode, requestId, retryable, retryAfterMs, partial })
 }
 
-/** The JSON Schema of the answer, where it has one. */
+/** The JSON Schema of the answer, if it has one. */
 function schemaOf(settings: object): JsonObject | undefined {
   const output = 'output' in settings ? settings.output : undefined
   if (output === undefined) return undefined
   return copyAsJson(isStandardSchema(output) ? jsonSchemaOf(output, 'output') : (output as JsonObject)) as JsonObject
 }
 
-/** What decides in the run and can't be recorded: code, and what it shares with other runs. */
+/** Lists the options that can't be recorded: code, and objects shared with other runs. */
 function codeOf(settings: object, tools: ToolSet): string[] {
   const {
     hooks = [],
@@ -159,7 +159,7 @@ function codeOf(settings: object, tools: ToolSet): string[] {
   return there.flatMap(([name, isThere]) => (isThere ? [name] : []))
 }
 
-/** A message as a model gets it: the key of a call is not sent, and is another in each run. */
+/** Describes a message as the model receives it. The idempotency key of a call is omitted: it isn't sent, and differs in each run. */
 function described(message: ChatMessage): ChatMessage {
   if ('callKey' in message) {
     const { callKey: _, ...sent } = message

@@ -5,17 +5,17 @@ import { isJsonObject, withoutUndefined } from '../core/messages.ts'
 import { callsIn } from './describe.ts'
 import { isCall, type RecordedRequest, type RecordedRun, type RecordedStep } from './format.ts'
 
-/** Where a replayed run first differs from its recording. */
+/** The first difference between a replayed run and its recording. */
 export interface Difference {
-  /** Such as `2.model: request.messages[3].content`, by the key of the step. */
+  /** The key of the step and the path in it, such as `2.model: request.messages[3].content`. */
   where: string
-  /** What is recorded; undefined: nothing. */
+  /** The recorded value; undefined if it is missing. */
   expected: unknown
-  /** What came; undefined: nothing. */
+  /** The new value; undefined if it is missing. */
   got: unknown
 }
 
-/** The first difference of two values, field by field in the order of the first; undefined where they are equal. */
+/** Returns the first difference of two values, field by field in the order of the first; undefined if they are equal. */
 export function firstDifference(expected: unknown, got: unknown, where = ''): Difference | undefined {
   if (isDeepStrictEqual(expected, got)) return undefined
   if (Array.isArray(expected) && Array.isArray(got)) {
@@ -32,12 +32,12 @@ export function firstDifference(expected: unknown, got: unknown, where = ''): Di
   return { where, expected, got }
 }
 
-/** What of two runs is compared. `model`: not what another model always says in another way. */
+/** What to compare. `liveModel`: skips what another model always words differently. */
 export interface Comparison {
   liveModel: boolean
 }
 
-/** Where a run that was played again first differs from the recorded one, step by step. */
+/** Returns the first difference between a recorded run and its replay, step by step. */
 export function firstDifferenceOfRuns(expected: RecordedRun, got: RecordedRun, comparison: Comparison): Difference | undefined {
   const keys = new Set([...Object.keys(expected.steps), ...Object.keys(got.steps)])
   for (const key of [...keys].toSorted(compareSteps)) {
@@ -67,7 +67,7 @@ function differenceInStep(
   return undefined
 }
 
-/** What is compared of a step; of its runs that is seen by themselves. */
+/** Returns the parts of a step to compare. Runs inside it are compared separately. */
 function partsOf(step: RecordedStep | undefined, { liveModel }: Comparison): object | undefined {
   if (Array.isArray(step)) return liveModel ? step.map(withoutModel) : step
   if (!isCall(step)) return liveModel ? undefined : step
@@ -88,7 +88,7 @@ function withoutModel({ request, response, error }: RecordedRequest): object {
   }
 }
 
-/** A step in short: what was asked last, if a model was. */
+/** Summarizes a step: the last message sent to the model, if there was one. */
 function asked(step: object | undefined): unknown {
   return Array.isArray(step) ? step.at(-1)?.request.messages.at(-1) : step
 }
@@ -108,7 +108,7 @@ function shown(value: unknown): string {
   return text.length > mostShown ? `${text.slice(0, mostShown)}… (${text.length} characters)` : text
 }
 
-/** Of each text the part around the first difference. */
+/** Returns the part of each text around the first difference. */
 function differingPart(expected: string, got: string): [string, string] {
   if (Math.max(expected.length, got.length) <= mostShown) return [JSON.stringify(expected), JSON.stringify(got)]
   let at = 0

@@ -8,12 +8,12 @@ export const formatName = 'toolloop run'
 export const formatVersion = 1
 
 /**
- * A run that can be replayed, as plain JSON: its input and its steps, with more detail than in a journal. It has no times, and no
- * random ids where they don't matter, so that the same run played again gives the same recording. Secrets are replaced by `[redacted]`.
+ * A run that can be replayed, as plain JSON: its input and its steps, with more detail than in a journal. It has no times, and no random
+ * ids unless they matter, so that a replay of the same run gives the same recording. Secrets are replaced by `[redacted]`.
  */
 export interface RunRecording extends RecordedRun {
   format: typeof formatName
-  /** Of the format: 1. */
+  /** The version of the format: 1. */
   version: typeof formatVersion
   /** The version of this package that wrote it. */
   toolloop: string
@@ -24,19 +24,19 @@ export interface RunRecording extends RecordedRun {
 export interface RecordedRun {
   given: RecordedInput
   /**
-   * In their order, by the keys that they have in the run's journal: `1.model` is the turn of the first iteration, `1.tool.0` its first call. Of a
-   * decision, the place where it was waited for (`1.tool.0.decision`), or the step that asked `approve` (`1.approve.0`). `1.steer` is what was said to
-   * the run behind that.
+   * The steps in order, by their keys in the run's journal. `1.model` is the turn of the first iteration, `1.tool.0` its first call. A decision has the key
+   * of the place where the run waited (`1.tool.0.decision`), or of the step that called `approve` (`1.approve.0`). `1.steer` holds the messages sent to
+   * the run after that turn.
    */
   steps: { [key: string]: RecordedStep }
-  /** How it ended, or that it is paused. Absent where it came to nothing: the process died, or the run could not begin. */
+  /** The result of the run, which may be paused. Absent if there is none: the process died, or the run could not start. */
   result?: RecordedResult
 }
 
 /** A recorded step: a turn, a call, a decision, or a message to the run. */
 export type RecordedStep = RecordedTurn | RecordedCall | RecordedDecision | RecordedSteering
 
-/** What a recording is kept in: each step by its key, `given` and `result` by their names. */
+/** A part in which a recording is stored: each step by its key, `given` and `result` by their names. */
 export type RecordedPart = RecordedStep | RecordedInput | RecordedResult
 
 /** The requests of one turn. More than one if a response was empty. */
@@ -46,26 +46,26 @@ export type RecordedTurn = RecordedRequest[]
 export interface RecordedInput {
   model: RecordedModelInfo
   instructions?: string
-  /** The conversation with the run's input at its end. */
+  /** The conversation, ending with the run's input. */
   messages: readonly ChatMessage[]
-  /** How many of the messages are from before the run. */
+  /** The number of messages from before the run. */
   earlier: number
   tools: RecordedTool[]
-  /** The settings of run and runner that are data. */
+  /** The settings of the run and the runner that are data. */
   settings: JsonObject
-  /** The schema of its answer. */
+  /** The schema of the answer. */
   output?: JsonSchema
-  /** It had an `approve`, whose decisions are in its steps. */
+  /** The run had an `approve`, whose decisions are in the steps. */
   approve?: true
-  /** What it had that is code, or shared with other runs, and therefore not here: `hooks`, `guardrails`, `budget`, … */
+  /** The options that were not recorded, because they are code or shared with other runs: `hooks`, `guardrails`, `budget`, … */
   code?: string[]
-  /** A guardrail stopped it before it began: why. */
+  /** The reason why a guardrail refused the run before it started. */
   refused?: string
-  /** Why the recording is not of the whole run: then it can be read, but not played. */
+  /** The reason why the recording is incomplete. It can then be read, but not replayed. */
   partial?: string
 }
 
-/** What the recording knows of a model. */
+/** The recorded properties of a model. */
 export interface RecordedModelInfo {
   provider: string
   model: string
@@ -76,18 +76,18 @@ export interface RecordedModelInfo {
 export interface RecordedTool {
   name: string
   description: string
-  /** As the model was told. */
+  /** As sent to the model. */
   parameters: JsonSchema
   strict?: boolean
   effect?: string
   parallel?: false
   final?: true
-  /** `by call`: it was decided by code which calls need one. */
+  /** Whether calls need an approval. `by call`: a callback decided that for each call. */
   approval?: true | 'by call'
   secrets?: readonly string[]
-  /** Its caller runs it. */
+  /** The caller runs this tool. */
   client?: true
-  /** It hands the conversation to another agent. */
+  /** This tool hands the conversation to another agent. */
   handoff?: true
 }
 
@@ -96,19 +96,19 @@ export interface RecordedRequest {
   request: RecordedModelRequest
   /** The response as it was received. */
   response?: ModelResponse
-  /** A hook around the request has answered it: the model was not asked. */
+  /** A hook around the request answered it, and the model was not called. */
   answeredBy?: 'hook'
-  /** The pieces it came in. Absent where it came whole. */
+  /** The chunks of the response. Absent if it was not streamed. */
   stream?: RecordedPieces[]
   error?: RecordedError
-  /** The run ended while the model was asked. */
+  /** The run ended during the request. */
   interrupted?: 'aborted' | 'deadline'
 }
 
-/** A recorded request. It names the model or agent only if it is another than before. */
+/** A recorded request. It names the model or agent only if that has changed since the request before. */
 export type RecordedModelRequest = Omit<ModelRequest, 'signal'> & {
   model?: RecordedModelInfo
-  /** The tools of the agent that has the conversation from here on. */
+  /** The tools of the active agent from this request on. */
   agent?: RecordedTool[]
 }
 
@@ -118,7 +118,7 @@ export type RecordedPieces =
   | ['call', index: number, id: string, name: string]
   | ['arguments', index: number, ...pieces: string[]]
 
-/** A request that failed, after all retries. `retryable` is absent for what is no provider's fault. */
+/** A request that failed, after all retries. `retryable` is absent if the error is not the provider's. */
 export type RecordedError = Partial<Omit<ModelErrorFields, 'cause'>> & { code: string; message: string }
 
 /** A call whose tool was started. */
@@ -126,35 +126,35 @@ export interface RecordedCall {
   id: string
   tool: string
   args: JsonObject
-  /** The answer to what the tool had asked. */
+  /** The answer to the tool's question. */
   answer?: Json
-  /** Absent where the run ended while the tool ran. */
+  /** Absent if the run ended while the tool ran. */
   outcome?: 'ok' | 'failed' | 'timeout' | 'cancelled' | 'question' | 'rejected'
-  /** What the model was given. */
+  /** The result sent to the model. */
   content?: Content
   errorCode?: string
-  /** How often the tool was tried, where more than once. */
+  /** The number of attempts, if more than one. */
   attempts?: number
   question?: Question
-  /** To whom a `handoff` tool handed the conversation. */
+  /** The agent to which a `handoff` tool handed the conversation. */
   handedTo?: Json
-  /** What the tool returned, as JSON: only where a hook stands around calls, and where it is not `content`. */
+  /** The value the tool returned, as JSON. Present only if a hook wraps calls, and the value differs from `content`. */
   value?: Json
   interrupted?: 'aborted' | 'deadline'
-  /** Runs made inside the call, in the order they began. */
+  /** Runs inside the call, in the order they started. */
   runs?: RecordedRun[]
 }
 
-/** A decision, made by `approve` or given to `resume`. */
+/** A decision, made by `approve` or passed to `resume`. */
 export interface RecordedDecision {
   call: string
   tool: string
   args: JsonObject
-  /** `approved`, with a `reason` or, if they are others, `args`; the `result` of a client's tool; the `answer` to a question. */
+  /** `approved`, with a `reason` or, if they were changed, `args`; the `result` of a client's tool; or the `answer` to a question. */
   verdict: JsonObject
 }
 
-/** What was sent to the run through its control. */
+/** Messages sent to the run through its control. */
 export interface RecordedSteering {
   messages: readonly ChatMessage[]
   stops?: true
@@ -167,9 +167,9 @@ export interface RecordedResult {
   text: string
   usage: Usage
   iterations: number
-  /** Of one that is paused: calls that wait for the caller. */
+  /** The pending calls of a paused run. */
   pending?: JsonObject[]
-  /** The agent that has the conversation, where it was handed off. */
+  /** The active agent, if the conversation was handed off. */
   agent?: string
   error?: { code: string; message: string }
 }
@@ -182,7 +182,7 @@ export function isDecision(step: RecordedStep | undefined): step is RecordedDeci
   return step !== undefined && 'verdict' in step
 }
 
-/** All requests of a run, with where they are. */
+/** Returns all requests of a run, each with its place. */
 export function requestsOf({ steps }: Pick<RecordedRun, 'steps'>): [where: string, request: RecordedRequest][] {
   return Object.entries(steps).flatMap(([key, step]) =>
     Array.isArray(step) ? step.map((request, at): [string, RecordedRequest] => [at === 0 ? key : `${key}[${at}]`, request]) : [],
@@ -197,7 +197,7 @@ export function decisionsOf({ steps }: Pick<RecordedRun, 'steps'>): RecordedDeci
   return Object.values(steps).filter(isDecision)
 }
 
-/** The run with each step changed. */
+/** Returns the run with each step changed by `change`. */
 export function withSteps<Run extends RecordedRun>(run: Run, change: (step: RecordedStep, key: string) => RecordedStep): Run {
   return { ...run, steps: Object.fromEntries(Object.entries(run.steps).map(([key, step]) => [key, change(step, key)])) }
 }

@@ -1,4 +1,4 @@
-/** Runs that are recorded, and played again. */
+/** `toolloop/recording`: records and replays runs. */
 export type { RecordedScope, RunRecorder } from '../agent/observe/recorder.ts'
 export { type Difference, describeDifference } from './difference.ts'
 export { readRecording } from './file/recording-file.ts'

@@ -1,12 +1,12 @@
 import type { ModelSink } from '../models/chat-model.ts'
 import type { RecordedPieces } from './format.ts'
 
-/** Notes the pieces of one response on their way to where they go. */
+/** Records the pieces of one response on their way to a sink. */
 export class NotedPieces {
   #pieces: RecordedPieces[] = []
   #isOver = false
 
-  /** The same sink, noted. */
+  /** Wraps a sink to record its pieces. */
   noting(sink: ModelSink = {}): ModelSink {
     let isGiven = false
     const note = (add: () => void): void => {
@@ -39,13 +39,13 @@ export class NotedPieces {
     }
   }
 
-  /** What has come; a model may go on talking when its request is over. */
+  /** Stops recording and returns the pieces. A model may continue to stream after its request is over. */
   end(): RecordedPieces[] {
     this.#isOver = true
     return this.#pieces
   }
 
-  /** Pieces of one kind that follow each other are kept together. */
+  /** Merges consecutive pieces of one kind. */
   add(pieces: RecordedPieces): void {
     if (pieces[0] === 'call') this.#pieces.push([...pieces])
     else if (pieces[0] === 'arguments') {
@@ -70,7 +70,7 @@ export class NotedPieces {
   }
 }
 
-/** Gives pieces to a sink, each in a turn of the microtask queue of its own, so that whoever listens can answer one before the next. */
+/** Replays pieces to a sink, each in its own microtask, so that a listener can respond to one before the next. */
 export async function playPieces(stream: readonly RecordedPieces[], sink: ModelSink | undefined): Promise<void> {
   for (const pieces of stream) {
     if (pieces[0] === 'call') sink?.toolCallStart?.(pieces[1], pieces[2], pieces[3])

@@ -9,25 +9,28 @@ import { RecordingSecrets, secretsOf } from './secrets.ts'
 
 /** Options of `recordRun`. */
 export interface RecordOptions {
-  /** Texts that must not be in the file, wherever they occur. What looks like a key, or has the name of a secret, is never in it. */
+  /** Texts to redact wherever they occur. Texts that look like a key, and values behind secret names, are always redacted. */
   secrets?: Iterable<string>
 }
 
 const optionNames: OptionNames<RecordOptions> = { secrets: true }
 
-/** The options that record a run: pass them to it. */
+/** The options that record a run: pass them to `run`, `stream` or `resume`. */
 export interface RecordedRunOptions {
   recorder: RunRecorder
 }
 
 /**
- * Records a run and the runs inside it in a file, for `replayModel`, `replayTools` and `toolloop replay`. `start` starts the run with the
- * options it is given, and returns its result or its stream. The file is written when the run has ended, however it ended: whole or not at
- * all, and readable by its owner only. A resumed run continues the file that has its beginning; any other run replaces the file.
+ * Records a run and the runs inside it to a file, for `replayModel`, `replayTools` and `toolloop replay`.
  *
- * Resolves and rejects as `start` does. Rejects with `invalid_option` before `start` is called if the file can't be continued, and afterwards
- * if `start` has started no run, several, or one that has not ended. Rejects with the system's error if the file can't be written; if `start`
- * has rejected too, with an `AggregateError` of both.
+ * Contract: `start` is called once. It passes its options to the run it starts, and returns the result or the stream. `recordRun` resolves and rejects
+ * as `start` does.
+ *
+ * The file is written atomically when the run has ended, whatever the outcome, and only its owner can read it. A resumed run continues the file that
+ * has its beginning. Any other run replaces the file.
+ *
+ * Rejects with `invalid_option` before it calls `start` if the file can't be continued, and afterwards if `start` has started no run, several, or one
+ * that has not ended. Rejects with the system's error if the file can't be written; if `start` has rejected too, with an `AggregateError` of both.
  *
  * ```ts
  * const result = await recordRun((record) => runner.run('What is 2 + 3?', record), 'runs/sum.json')
@@ -63,7 +66,7 @@ export async function recordRun<Result>(
   return result
 }
 
-/** Nothing that is missing is noticed only when the recording is needed. */
+/** Throws if the recording is incomplete, so that this is noticed now and not when the recording is needed. */
 function checkWhole(recorder: RecordingRecorder): void {
   if (recorder.live === undefined)
     throw new InvalidOptionError('start', 'a function that gives the run its options, and resolves when it has ended: no run was recorded')

@@ -8,19 +8,19 @@ import type { RecordedError, RecordedModelInfo, RecordedRequest } from './format
 import { playPieces } from './noted-pieces.ts'
 import type { RecordingSecrets } from './secrets.ts'
 
-/** How a recording is played. */
+/** How to replay a recording. */
 export interface PlayOptions {
   secrets: RecordingSecrets
-  /** Ends the run that is played, where the recorded one was ended from outside. */
+  /** Ends the replayed run where the recorded one was ended from outside. */
   interrupt?: (why: 'aborted' | 'deadline') => void
   /** How the recorded run was ended from outside, if it was. */
   ending?: 'aborted' | 'deadline' | undefined
 }
 
-/** A request, and where it is: the key of its step. */
+/** A request, and the key of its step. */
 type Played = [where: string, request: RecordedRequest]
 
-/** A model that answers as it did in a recording: each request that is the same takes the next response to it. */
+/** A model that answers as in a recording: each of several equal requests gets the next recorded response. */
 export class RecordedModel implements ChatModel {
   readonly #info: RecordedModelInfo
   readonly #requests: readonly Played[]
@@ -47,23 +47,23 @@ export class RecordedModel implements ChatModel {
     return this.#info.capabilities
   }
 
-  /** Where the request is that was played last. */
+  /** The step of the request that was replayed last. */
   get last(): string | undefined {
     return this.#last
   }
 
-  /** The request to be played next, if the run goes as it went. */
+  /** The request expected next. */
   get next(): RecordedRequest | undefined {
     return this.#left[0]?.[1]
   }
 
-  /** Ends the run where the recorded one was ended from outside before it asked again. */
+  /** Ends the run if the recorded one was ended from outside before its next request. */
   endIfOver(): void {
     const { ending, interrupt } = this.#options
     if (ending !== undefined && this.#left.length === 0) interrupt?.(ending)
   }
 
-  /** Under the name of the model that was asked. */
+  /** A view of this model with the name of the recorded one. */
   forTurn(): ChatModel {
     const { provider, model, capabilities } = this.next?.request.model ?? this.#info
     return { provider, model, capabilities, generate: (request, sink) => this.generate(request, sink) }
@@ -91,7 +91,7 @@ export class RecordedModel implements ChatModel {
     throw differs(this.#describe(asked), this.#info)
   }
 
-  /** How a request differs from the one it is nearest to. */
+  /** Describes how a request differs from the most similar recorded one. */
   #describe(asked: object): string {
     const [made] = this.#requests.find(([, one]) => isDeepStrictEqual(requestOf(one), asked)) ?? []
     const again = made === undefined ? '' : `${made}, which has been played already: `
@@ -105,7 +105,7 @@ export class RecordedModel implements ChatModel {
     return `${where}: ${difference === undefined ? '' : describeDifference(difference)}`
   }
 
-  /** Ends the run; a model that had heeded its signal rejects, another never does. */
+  /** Ends the run. A model that had respected its signal then rejects; any other never settles. */
   async #interrupted(why: 'aborted' | 'deadline', error: RecordedError | undefined): Promise<void> {
     this.#options.interrupt?.(why)
     if (error === undefined && this.#options.interrupt !== undefined) await new Promise(() => {})
@@ -113,7 +113,7 @@ export class RecordedModel implements ChatModel {
   }
 }
 
-/** The error of a request, or a call, that is not in the recording. */
+/** Creates the error for a request or a call that is not in the recording. */
 export function differs(what: string, { provider, model }: Pick<ChatModel, 'provider' | 'model'>): ModelError {
   return new ModelError('replay_differs', `The run differs from its recording at ${what}`, { provider, model, retryable: false })
 }
@@ -122,7 +122,7 @@ function requestOf({ request: { model: _model, agent: _agent, ...request } }: Re
   return request
 }
 
-/** How many messages at the beginning of two requests are the same. */
+/** Counts the messages that two requests share at the beginning. */
 function sameMessages({ request: { messages } }: RecordedRequest, asked: object): number {
   const others: unknown[] = 'messages' in asked && Array.isArray(asked.messages) ? asked.messages : []
   const differ = messages.findIndex((message, at) => !isDeepStrictEqual(message, others[at]))
@@ -135,7 +135,7 @@ function errorOf({ code: written, message, provider, retryable, ...fields }: Rec
   return new ModelError(code, message, { ...fields, provider: provider ?? info.provider, retryable })
 }
 
-/** A code of this version; undefined for one that another version has. */
+/** Returns the error code; undefined if only another version has it. */
 export function knownCode(written: string | undefined): ErrorCode | undefined {
   return written !== undefined && Object.hasOwn(errorCodes, written) ? (written as ErrorCode) : undefined
 }

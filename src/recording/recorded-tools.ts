@@ -12,17 +12,17 @@ import { describeDifference, firstDifference } from './difference.ts'
 import { callsOf, decisionsOf, isCall, type RecordedCall, type RecordedRun, type RecordedTool } from './format.ts'
 import { differs, knownCode, type PlayOptions } from './recorded-model.ts'
 
-/** What a recorded call does besides giving its result. */
+/** Replays the side effects of a recorded call: everything except its result. */
 type AroundCall = (call: RecordedCall, ctx: ToolContext) => Promise<void>
 
-/** The calls of a recording, to be played: in whatever order they are made, each once. */
+/** The calls of a recording: each is replayed once, in any order. */
 export class RecordedCalls {
   readonly #calls: readonly RecordedCall[]
   readonly #left: RecordedCall[]
   readonly #needing: readonly { tool: string; args: JsonObject }[]
   readonly #options: PlayOptions
   readonly #around: AroundCall | undefined
-  /** Calls that the run ended in before others of their response were begun. */
+  /** Calls during which the run ended before others of their response were started. */
   readonly #cutShort: ReadonlySet<RecordedCall | undefined>
 
   constructor(runs: readonly RecordedRun[], options: PlayOptions, around?: AroundCall) {
@@ -35,9 +35,9 @@ export class RecordedCalls {
     this.#around = around
   }
 
-  /** A tool whose calls end as they did. */
+  /** Creates a tool that returns the recorded results. */
   toolOf({ parameters: given, client, handoff: _, approval, effect, ...tool }: RecordedTool): AnyTool {
-    // Arguments that were taken are taken again: the tool may have had a schema of its own, of which its JSON Schema says only a part.
+    // Accepts all recorded arguments. The tool may have had its own schema, which its JSON Schema describes only in part.
     const parameters = { ...given }
     const hasRun = (args: unknown) => isJsonObject(args) && this.#isRecorded(tool.name, args)
     keepValidator(parameters, (args, inWords) => (hasRun(args) ? [] : compileSchema(given, tool.name)(args, inWords)))
@@ -60,7 +60,7 @@ export class RecordedCalls {
     const isCutShort = this.#cutShort.has(call)
     if (!isCutShort || call.runs !== undefined) await this.#around?.(call, ctx)
     if (call.outcome === undefined) {
-      // Calls beside it have ended by then if they had.
+      // Concurrent calls that had ended by then end first.
       if (!isCutShort) await new Promise((resolve) => setImmediate(resolve))
       this.#options.interrupt?.(call.interrupted ?? 'aborted')
       if (this.#options.interrupt !== undefined) await new Promise(() => {})
@@ -73,7 +73,7 @@ export class RecordedCalls {
     return [...this.#calls, ...this.#needing].some((call) => call.tool === tool && isDeepStrictEqual(call.args, args))
   }
 
-  /** Arguments as a recording has them. */
+  /** Returns arguments in their recorded form. */
   #recordedAs(args: JsonObject): JsonObject {
     return atOnce(this.#options.secrets.clean(copyAsJson(args)))
   }
@@ -103,7 +103,7 @@ export class RecordedCalls {
   }
 }
 
-/** Of each turn in which the run ended before all calls were begun, the last call that was. */
+/** Returns the last started call of each turn in which the run ended before all calls were started. */
 function cutShortIn({ steps }: RecordedRun): RecordedCall[] {
   const all = Object.entries(steps)
   return all.flatMap(([key, turn]) => {

@@ -36,24 +36,24 @@ type Calls = Parameters<RunRecorder['calls']>[1]
 
 interface OpenRun {
   recorded: RecordedRun
-  /** The tools of the agent that was asked last. */
+  /** The tools of the agent that was called last. */
   offered: ToolSet | undefined
-  /** The turn under way. */
+  /** The key of the current turn. */
   turn: string
-  /** Ends what is noted of the request under way. */
+  /** Stops recording the current request. */
   endRequest: (() => void) | undefined
 }
 
 export interface RecorderOptions {
-  /** Texts that are known to be secret. */
+  /** Known secret texts. */
   secrets?: Iterable<string>
-  /** A recording to go on with, if the run is the one it is of. */
+  /** A recording to continue, if it is of the same run. */
   earlier?: RunRecording | undefined
-  /** Told of each run, before anything of it is recorded. */
+  /** Called with each run before anything of it is recorded. */
   begun?: (run: RecordedScope) => void
 }
 
-/** Records one run, with the runs inside it. */
+/** Records one run and the runs inside it. */
 export class RecordingRecorder implements RunRecorder {
   readonly #secrets: readonly string[]
   readonly #earlier: RunRecording | undefined
@@ -70,34 +70,34 @@ export class RecordingRecorder implements RunRecorder {
     this.#begun = begun
   }
 
-  /** How many runs it was given besides the first, and has not recorded. */
+  /** The number of runs beside the first, which were not recorded. */
   get strangers(): number {
     return this.#strangers
   }
 
-  /** Whether the run has begun, or goes on, and has not ended. */
+  /** Whether the run has started or been resumed, and has not ended. */
   get isUnderWay(): boolean {
     return this.#outermost !== undefined && this.#underWay.has(this.#outermost)
   }
 
-  /** Whether nothing more is recorded than how the run ends. */
+  /** Whether only the end of the run is still recorded. */
   get isStopped(): boolean {
     return this.#isStopped
   }
 
-  /** Records nothing more; the recording says why. */
+  /** Stops recording. The recording contains the reason. */
   stop(why: string): void {
     this.#isStopped = true
     const { given } = this.live ?? {}
     if (given !== undefined) given.partial ??= why
   }
 
-  /** The run as it is being recorded, with its secrets; undefined where none has begun. */
+  /** The run as it is being recorded, with its secrets; undefined if none has started. */
   get live(): RecordedRun | undefined {
     return this.#outermost === undefined ? undefined : this.#runs.get(this.#outermost)?.recorded
   }
 
-  /** The recording, without secrets; undefined where no run has begun. */
+  /** The recording, without secrets; undefined if no run has started. */
   recording(): RunRecording | undefined {
     const recorded = this.recorded()
     if (recorded === undefined) return undefined
@@ -107,14 +107,14 @@ export class RecordingRecorder implements RunRecorder {
     return { ...headOf(runId), ...atOnce(secrets.cleanRun(run)) }
   }
 
-  /** The run as it was recorded, with its secrets; undefined where none has begun. */
+  /** The recorded run, with its secrets; undefined if none has started. */
   recorded(): { runId: string; run: RecordedRun } | undefined {
     const runId = this.#outermost
     const run = this.live
     return runId === undefined || run === undefined ? undefined : { runId, run: ordered(run) }
   }
 
-  /** Called when a part of what is recorded is another; `value`: what it is now. */
+  /** Called when a part of the recording changes. `value`: its new value. */
   protected noted(_run: RecordedScope, _part: string, _value: RecordedPart | undefined): void {}
 
   begins(run: RecordedScope, input: Json): void {
@@ -156,7 +156,7 @@ export class RecordingRecorder implements RunRecorder {
       open.endRequest = endRequest
       try {
         const response = await model.generate(request, pieces.noting(sink))
-        // The run does not take what comes after its end.
+        // The run ignores a response that arrives after its end.
         if (run.interruption === undefined) recorded.response = describeResponse(response)
         return response
       } catch (error) {
@@ -187,7 +187,7 @@ export class RecordingRecorder implements RunRecorder {
     if (open === undefined) return () => {}
     const { steps } = open.recorded
     if (isTurn(key)) open.turn = key
-    // It was carried out before, by a process that died before it was recorded.
+    // Already recorded: the step was executed by a process that died before the journal recorded it.
     if (steps[key] !== undefined) {
       delete steps[key]
       this.noted(run, key, undefined)
@@ -206,7 +206,7 @@ export class RecordingRecorder implements RunRecorder {
     if (open === undefined) return
     const { recorded, turn } = open
     if (open.endRequest !== undefined) {
-      // A model that ignores its signal may still be at it.
+      // A model that ignores its signal may still be streaming.
       open.endRequest()
       this.noted(run, turn, recorded.steps[turn])
     }
@@ -222,7 +222,7 @@ export class RecordingRecorder implements RunRecorder {
     this.noted(run, 'result', recorded.result)
   }
 
-  /** What is recorded already of a run that goes on, but not by this recorder. */
+  /** Returns the existing recording of a resumed run, if another recorder made it. */
   #found({ runId, resumed, within }: RecordedScope): RecordedRun | undefined {
     if (!resumed) return undefined
     if (within === undefined) return this.#earlier?.runId === runId ? runOf(this.#earlier) : undefined
@@ -230,7 +230,7 @@ export class RecordingRecorder implements RunRecorder {
     return runs.find((run) => run.result?.stopReason === 'paused' && ![...this.#runs.values()].some(({ recorded }) => recorded === run))
   }
 
-  /** False where it is no part of what is recorded. */
+  /** Returns false if the run is not part of the recording. */
   #place({ runId, within }: RecordedScope, recorded: RecordedRun): boolean {
     const calls = within === undefined ? [] : this.#callsOf(within)
     if (calls.some(({ runs = [] }) => runs.includes(recorded))) return true
@@ -275,7 +275,10 @@ function steered({ messages, stops }: Steering): RecordedSteering | undefined {
   return messages.length === 0 && !stops ? undefined : { messages: copyAsJson([...messages]), ...(stops ? { stops } : {}) }
 }
 
-/** A call that an earlier execution may have run has ended without its tool being started. Whoever plays the run is told the same. */
+/**
+ * Returns the record of a call that ended without starting its tool, because an earlier execution may have run it. A replay returns the
+ * same result.
+ */
 function finished({ agent }: RecordedScope, { id, tool, args = {}, outcome, content }: ToolCallRecord): RecordedCall | undefined {
   if (agent.offered.get(tool)?.execute === undefined || (outcome !== 'ok' && outcome !== 'uncertain')) return undefined
   const shown = typeof content === 'string' ? content : copyAsJson(content)
@@ -286,17 +289,17 @@ function finished({ agent }: RecordedScope, { id, tool, args = {}, outcome, cont
 function decided({ toolCallId, tool, args }: PendingItem, verdict: unknown): RecordedDecision | undefined {
   if (!isJsonObject(verdict)) return undefined
   const { args: changed, ...rest } = copyAsJson(verdict) as JsonObject
-  // That they differ need not be seen any more where secrets are taken out.
+  // Redaction can make the two equal.
   const isChanged = changed !== undefined && !isDeepStrictEqual(changed, args)
   return { call: toolCallId, tool, args: copyAsJson(args), verdict: isChanged ? { ...rest, args: changed } : rest }
 }
 
-/** What a recording begins with. */
+/** The head of a recording. */
 export function headOf(runId: string): Pick<RunRecording, 'format' | 'version' | 'toolloop' | 'runId'> {
   return { format: formatName, version: formatVersion, toolloop: version, runId }
 }
 
-/** What of a request is another than the run began with. */
+/** Returns the model and agent of a request if they differ from those the run started with. */
 function otherThan(open: OpenRun, { agent }: RecordedScope, model: ChatModel): Pick<RecordedModelRequest, 'model' | 'agent'> {
   const { provider, model: name } = open.recorded.given.model
   const isOther = model.provider !== provider || model.model !== name
@@ -321,13 +324,13 @@ function runOf({ given, steps }: RunRecording): RecordedRun {
   return { given, steps: { ...steps } }
 }
 
-/** With steps and fields in their order, and nothing that still changes. */
+/** Returns a snapshot with steps and fields in order. */
 export function ordered({ given, steps, result }: RecordedRun): RecordedRun {
   const inOrder = Object.entries(steps).toSorted(([a], [b]) => compareSteps(a, b))
   return { given, steps: Object.fromEntries(inOrder.map(([key, step]) => [key, orderedStep(step)])), ...withoutUndefined({ result }) }
 }
 
-/** A step with its fields in their order, as it is now. */
+/** Returns a snapshot of a step with its fields in order. */
 export function orderedStep(step: RecordedStep): RecordedStep {
   if (Array.isArray(step))
     return step.map(({ request, response, answeredBy, stream, error, interrupted }) => ({

@@ -8,20 +8,20 @@ import { RecordedModel } from './recorded-model.ts'
 import { RecordedCalls } from './recorded-tools.ts'
 import type { RecordingSecrets } from './secrets.ts'
 
-/** Which part of a recording is played. */
+/** Selects the part of a recording to replay. */
 export interface ReplayPartOptions {
-  /** The name of a tool: the part is the runs inside its calls. Default: the outermost run, and of a model all runs in it. */
+  /** The name of a tool: the part is the runs inside its calls. Default: the outermost run; for a model, all runs in it too. */
   inside?: string
-  /** Texts that are known to be secret: replaced before anything is compared. */
+  /** Known secret texts, redacted before anything is compared. */
   secrets?: Iterable<string>
 }
 
 const optionNames: OptionNames<ReplayPartOptions> = { inside: true, secrets: true }
 
 /**
- * Creates a model that answers as the model of a recorded run did, including pieces, failures and usage. Equal requests get the recorded
- * responses one after the other, in any order with others. A request that is not in the recording rejects with `replay_differs`, and says
- * where it first differs: a run ends with that as its `model_error`. Throws `invalid_option` for a file that is no recording.
+ * Creates a model that answers as the model of a recorded run did, including chunks, failures and usage. Equal requests get the recorded responses one
+ * after the other; the order among different requests doesn't matter. A request that is not in the recording rejects with `replay_differs` and says where
+ * it first differs: a run ends with that as its `model_error`. Throws `invalid_option` if the file is not a recording.
  *
  * ```ts
  * const runner = new AgentRunner({ model: replayModel('bug-17.json'), tools: replayTools('bug-17.json'), instructions })
@@ -33,8 +33,8 @@ export function replayModel(file: string | URL | RunRecording, options: ReplayPa
 }
 
 /**
- * Creates the tools of a recorded run. Each call returns or fails as the same call did, as often as it was recorded, in any order. One that
- * is not recorded fails, and says where it first differs. Nothing is run. Throws `invalid_option` for a file that is no recording.
+ * Creates the tools of a recorded run. Each call returns or fails as the same call did, as often as it was recorded, in any order. A call
+ * that is not recorded fails, and says where it first differs. No tool is executed. Throws `invalid_option` if the file is not a recording.
  */
 export function replayTools(file: string | URL | RunRecording, options: ReplayPartOptions = {}): AnyTool[] {
   const { runs, first, secrets } = openPart(file, options, '`replayTools`')

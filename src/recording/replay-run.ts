@@ -39,13 +39,13 @@ import { type RecordingSecrets, secretsOf } from './secrets.ts'
 
 /** What replaces the recorded model and tools. */
 export interface ReplayOptions {
-  /** A model in place of the recorded one: what it answers is compared by text and calls. */
+  /** A model to use instead of the recorded one. Only the text and calls of its answers are compared. */
   model?: AnyModel
-  /** Tools in place of the recorded ones. */
+  /** Tools to use instead of the recorded ones. */
   tools?: readonly AnyTool[] | ToolSet
-  /** Other instructions. */
+  /** Instructions to use instead of the recorded ones. */
   instructions?: string
-  /** Texts that are known to be secret: replaced before anything is compared. */
+  /** Known secret texts, redacted before anything is compared. */
   secrets?: Iterable<string>
   /** Default: nothing is logged. */
   logger?: Logger
@@ -56,9 +56,9 @@ const optionNames: OptionNames<ReplayOptions> = { model: true, tools: true, inst
 
 /** The result of a replay. */
 export interface Replay {
-  /** Where it first differs from the recording; undefined: nowhere. It was ended there, but for a live model's other words. */
+  /** The first difference from the recording; undefined if there is none. The replay ends there, unless only the words of a live model differ. */
   difference: Difference | undefined
-  /** The run as it went now. */
+  /** The recording of the replay. */
   recording: RunRecording
   result: RunResult<unknown>
 }
@@ -66,10 +66,10 @@ export interface Replay {
 const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 /**
- * Plays a recorded run again, with the responses, results and decisions of the recording. Nothing is sent, and no tool runs, but those of
- * `options`. Hooks, guardrails and other code of the run are not in a recording (`given.code`); to play with them, give your runner
- * `replayModel` and `replayTools`. Takes a recording or its file. Rejects with `invalid_option` for what is none, and for a recording that
- * is not of a whole run.
+ * Replays a recorded run, with the responses, results and decisions of the recording. No request is sent and no tool is executed, except
+ * those passed in `options`. Takes a recording or its file. Hooks, guardrails and other code are not in a recording (`given.code`); to
+ * replay with them, give your runner `replayModel` and `replayTools`. Rejects with `invalid_option` if the argument is not a recording, or
+ * is incomplete.
  */
 export async function replayRun(recorded: RunRecording | string | URL, options: ReplayOptions = {}): Promise<Replay> {
   checkOptionNames(options, optionNames, '`replayRun`')
@@ -112,25 +112,25 @@ function partialOf(run: RecordedRun): string | undefined {
 interface Parts extends Pick<ReplayOptions, 'tools' | 'instructions'> {
   model: ChatModel | undefined
   logger: Logger
-  /** The runs that have begun, by id. */
+  /** The runs that have started, by id. */
   scopes: ReadonlyMap<string, RecordedScope>
-  /** Called when the run with this id has begun. */
+  /** Called when the run with this id has started. */
   begun: Map<string, () => void>
   secrets: RecordingSecrets
 }
 
 type Begin = Pick<RunOptions, 'recorder' | 'parent' | 'signal'>
 
-/** A recorded run that is played, as far as it goes without anybody who decides; then on, as it was decided. */
+/** A recorded run being replayed: until it needs a decision, and then on with the recorded decisions. */
 class PlayedRun {
   readonly #recorded: RecordedRun
   readonly #runId: string
   readonly #parts: Parts
   readonly #runner: AgentRunner
   readonly #options: Pick<RunOptions, 'control'> & { output?: OutputSchema }
-  /** Places that somebody decides at, and has not yet. */
+  /** The places whose decisions have not been replayed yet. */
   readonly #undecided: Set<string>
-  /** Runs inside calls, by the call. */
+  /** The runs inside calls, by call. */
   readonly #nested = new Map<string, PlayedRun[]>()
   #result: RunResult<unknown> | undefined
 
@@ -179,13 +179,13 @@ class PlayedRun {
   async goOn(begin: Begin): Promise<RunResult<unknown>> {
     const { state, pending = [] } = this.#result ?? {}
     const decisions = pending.filter(({ place }) => this.#undecided.delete(place)).map((item) => decisionOn(this.#recorded, item))
-    // What was carried out when the run was recorded is played here.
+    // A step that was executed during the recording is replayed here.
     const options = { ...begin, ...this.#options, decisions, claim: () => true }
     this.#result = await this.#runner.resume(state ?? this.#runId, options)
     return this.#result
   }
 
-  /** Runs that were made inside a call are made in it again; a call that is made again, with an answer, goes on with them. */
+  /** Replays the runs inside a call. A call that is repeated with an answer continues them. */
   async #playRunsIn({ id, runs = [] }: RecordedCall, ctx: ToolContext): Promise<void> {
     const begun = this.#nested.get(id)
     if (begun !== undefined) for (const run of begun) if (run.canGoOn) await run.goOn({ parent: ctx })
@@ -202,10 +202,10 @@ function decisionOn({ steps }: RecordedRun, item: PendingItem): Decision {
   return { ...item, ...(isDecision(decision) ? verdictOf(decision) : {}) } as never
 }
 
-/** Takes the place of a secret that somebody has changed into another: a recording has the same for both. */
+/** Replaces a secret that was changed into another. A recording has the same placeholder for both. */
 const changedSecret = REDACTED.toUpperCase()
 
-/** What was decided. Arguments are in it only where they are others than the call's. */
+/** Returns a decision. It has arguments only if they differ from the call's. */
 function verdictOf({ args, verdict }: RecordedDecision): JsonObject {
   if (!isDeepStrictEqual(verdict.args, args)) return verdict
   const changed = JSON.stringify(verdict.args).replaceAll(REDACTED, changedSecret)
@@ -217,7 +217,7 @@ function hasHiddenChange(run: RecordedRun): boolean {
   return decisionsOf(run).some(isHidden) || callsOf(run).some(({ runs = [] }) => runs.some(hasHiddenChange))
 }
 
-/** What `approve` said of a call; it is refused where nothing is recorded. */
+/** Returns the decision of `approve` about a call; refuses if none is recorded. */
 function approvalOf({ steps }: RecordedRun, toolCallId: string): Exclude<ApprovalDecision, boolean> {
   const approvals = Object.keys(steps).filter(isApproval)
   const decision = approvals.map((key) => steps[key]).find((step) => isDecision(step) && step.call === toolCallId)
@@ -230,7 +230,7 @@ function approvalOf({ steps }: RecordedRun, toolCallId: string): Exclude<Approva
   return { approved: verdict?.approved === true, ...reason, ...args, ...signature }
 }
 
-/** A handoff tool hands over to the agent of the turn that comes next. */
+/** A handoff tool hands over to the agent of the next turn. */
 function handingOver(
   calls: RecordedCalls,
   recorded: RecordedRun['given']['tools'][number],
@@ -250,7 +250,7 @@ function handingOver(
   })
 }
 
-/** Says what was said to the recorded run, when it was said. */
+/** Sends the recorded messages to the run when they were sent. */
 class RecordedControl extends RunControl {
   readonly #model: RecordedModel
   readonly #steps: RecordedRun['steps']
@@ -271,7 +271,7 @@ class RecordedControl extends RunControl {
   }
 }
 
-/** Throws `invalid_option` where it is the recorded settings that no run takes. */
+/** Throws `invalid_option` if the recorded settings are invalid. */
 function checkSettings(recorded: RecordedRun): void {
   const { provider, model, capabilities } = recorded.given.model
   const generate = () => Promise.reject(new Error('not asked'))
@@ -282,7 +282,7 @@ function checkSettings(recorded: RecordedRun): void {
   }
 }
 
-/** The settings of a run, without those that would end it by the clock, or reject instead of giving its result. */
+/** Returns the settings of a run, without those that would end it by the clock, or that reject instead of returning a result. */
 function settingsOf({ given }: RecordedRun): RunSettings {
   const {
     decisionTimeoutMs: _,
@@ -293,7 +293,7 @@ function settingsOf({ given }: RecordedRun): RunSettings {
   return { ...settings, limits: { ...limits, deadlineMs: Number.POSITIVE_INFINITY } } as RunSettings
 }
 
-/** The run as it was played, with the settings of the recorded one, and what is there because of its code: a replay has no clock, and none of that. */
+/** Copies to the replayed run the settings of the recorded one, and the data its code caused: a replay has no clock and none of that code. */
 function withSettings<Run extends RecordedRun>(played: Run, recorded: RecordedRun | undefined): Run {
   if (recorded === undefined) return played
   const { settings, code } = recorded.given
@@ -312,10 +312,7 @@ function withCode(step: RecordedStep, original: RecordedStep | undefined): Recor
   return { ...step, ...withoutUndefined({ value: original.value, runs }) }
 }
 
-/**
- * Usage that no model has reported is estimated by texts, of which the recording does not have the secret parts. Why a run was aborted is known to
- * whoever did that.
- */
+/** Ignores estimated usage, which depends on texts whose secret parts are redacted, and the reason of an abort, which only its caller knows. */
 function resultOf({ result }: RecordedRun, recorded: RecordedRun): Pick<RecordedRun, 'result'> {
   if (result === undefined || recorded.result === undefined) return {}
   const { usage, error } = recorded.result

@@ -21,7 +21,7 @@ import { NotedPieces } from './noted-pieces.ts'
 const mostShown = 32
 const valuesInOnePart = 1_000
 
-/** The texts of an option `secrets`. Throws `invalid_option` for what are none: of one text, each character would be a secret. */
+/** Returns the texts of an option `secrets`. Throws `invalid_option` if it is not a list: of a single text, each character would be a secret. */
 export function secretsOf(given: Iterable<string> = []): string[] {
   if (typeof given !== 'object' || given === null || !(Symbol.iterator in given)) throw new InvalidOptionError('secrets', 'texts', given)
   const texts = [...given]
@@ -31,38 +31,38 @@ export function secretsOf(given: Iterable<string> = []): string[] {
 }
 
 /**
- * Takes secrets out of recordings: values under secret-looking names and under those that tools list in `secrets`, what looks like a key, and
- * texts that are known to be secret, such as the arguments that were hidden, wherever they are quoted. All in parts: a recording may be long.
+ * Redacts recordings: values under secret-looking names and under names that tools list in `secrets`, texts that look like a key, and known
+ * secret texts, such as hidden arguments, wherever they are quoted. Works in parts, because a recording may be long.
  */
 export class RecordingSecrets {
   readonly #keys = new Set<string>()
   readonly #texts: SecretTexts
-  /** Messages whose calls have been looked through: each is in every request from its own on. */
+  /** Messages whose calls have been searched. Each occurs in every later request. */
   #learned = new WeakSet<object>()
-  /** Frozen values, and what they are without what is known to be secret by now. */
+  /** Frozen values, and their redacted form with the secrets known so far. */
   #seen = new WeakMap<object, object>()
-  /** The last texts, likewise: what a model says is in its response, in the pieces of that, and in the next request. */
+  /** The same for recent texts: what a model says occurs in its response, in the chunks, and in the next request. */
   #shown = new Map<string, string>()
   #visited = 0
 
-  /** `secrets`: texts that are known to be secret. */
+  /** `secrets`: known secret texts. */
   constructor(secrets: Iterable<string> = []) {
     this.#texts = new SecretTexts(secrets)
   }
 
-  /** How many texts are known to be secret; infinite where there were too many, so that all are hidden. */
+  /** The number of known secret texts; infinite if there are too many, and everything is hidden. */
   get size(): number {
     return this.#texts.isFull ? Number.POSITIVE_INFINITY : this.#texts.size
   }
 
-  /** Adds texts that are known to be secret. */
+  /** Adds known secret texts. */
   add(secrets: Iterable<string>): void {
     const before = this.size
     for (const secret of secrets) this.#texts.add(secret)
     if (this.size > before) this.#forget()
   }
 
-  /** Learns what is secret in a run. */
+  /** Finds the secrets in a run. */
   *learn({ given, steps }: Pick<RecordedRun, 'given' | 'steps'>): InParts<void> {
     for (const { secrets = [] } of [...given.tools, ...requestsOf({ steps }).flatMap(([, { request }]) => request.agent ?? [])])
       for (const key of secrets) this.#addKey(key)
@@ -95,7 +95,7 @@ export class RecordingSecrets {
     }
   }
 
-  /** The run without secrets; what was learned must have been learned before. */
+  /** Returns the run without secrets. `learn` must have found them before. */
   *cleanRun<Run extends RecordedRun>(run: Run): InParts<Run> {
     const { given, steps, ...rest } = run
     const clean: [string, RecordedStep][] = []
@@ -105,7 +105,7 @@ export class RecordingSecrets {
 
   *cleanInput(given: RecordedInput): InParts<RecordedInput> {
     const { tools, output, ...input } = given
-    // Names in a schema are not those of values.
+    // Property names in a schema are not names of values.
     const schemas = { tools: yield* this.#texted(tools), ...(output === undefined ? {} : { output: yield* this.#texted(output) }) }
     return { ...given, ...(yield* this.clean(input)), ...schemas }
   }
@@ -115,7 +115,7 @@ export class RecordingSecrets {
     return { ...request, ...(yield* this.clean(rest)), ...(yield* this.#texted({ tools, responseSchema, agent })) }
   }
 
-  /** A copy without secrets. */
+  /** Returns a copy without secrets. */
   *clean<T>(value: T): InParts<T> {
     return (yield* this.#visit(value, true)) as T
   }
@@ -142,7 +142,7 @@ export class RecordingSecrets {
     return clean
   }
 
-  /** A secret may be cut anywhere: where there is one in a text, that is recorded in one piece. */
+  /** A secret may be split between chunks, so a text that contains one is recorded in one piece. */
   *#cleanStream(recorded: readonly RecordedPieces[]): InParts<RecordedPieces[]> {
     const stream: RecordedPieces[] = []
     for (const pieces of recorded) stream.push(pieces[0] === 'call' ? ['call', pieces[1], pieces[2], yield* this.#text(pieces[3])] : pieces)
@@ -155,7 +155,7 @@ export class RecordingSecrets {
       if (found === undefined) texts.set(key, { first: at, pieces: more })
       else for (const one of more) found.pieces.push(one)
     }
-    /** The texts in which there are secrets, without them. */
+    /** The texts that contain secrets, redacted. */
     const hidden = new Map<string, { first: number; text: string }>()
     for (const [key, { first, pieces }] of texts) {
       const whole = pieces.join('')
@@ -181,7 +181,7 @@ export class RecordingSecrets {
     try {
       value = JSON.parse(json)
     } catch {
-      // What is no JSON has no names by which a secret could be told.
+      // A text that isn't JSON has no names that mark values as secret.
       return
     }
     yield
@@ -202,7 +202,7 @@ export class RecordingSecrets {
   }
 
   *#text(text: string): InParts<string> {
-    // Where more turns out to be secret meanwhile, another one is in use by then.
+    // If more secrets are found meanwhile, another map is in use by then.
     const shown = this.#shown
     const known = shown.get(text)
     if (known !== undefined) return known
@@ -235,7 +235,7 @@ export class RecordingSecrets {
       const isHidden = byName && item !== null && (this.#keys.has(key) || isSecretKey(key))
       setField(clean, key, isHidden ? REDACTED : yield* this.#visit(item, byName))
     }
-    // A message is in every request from its own on.
+    // A message occurs in every later request.
     if (byName && Object.isFrozen(value)) seen.set(value, clean)
     return clean
   }

@@ -1,4 +1,4 @@
-/** A statement, or a part of one: `?` stands for each of its values. */
+/** A statement, or a part of one, with a `?` for each of its values. */
 export class Statement {
   readonly sql: string
   readonly values: readonly unknown[]
@@ -9,7 +9,7 @@ export class Statement {
   }
 }
 
-/** A statement of a template: statements in it become parts of it, all else is bound as a value. */
+/** Builds a statement from a template. Nested statements become parts of it; everything else is bound as a value. */
 export function sql(texts: TemplateStringsArray, ...given: readonly unknown[]): Statement {
   let text = texts[0] ?? ''
   const values: unknown[] = []
@@ -21,7 +21,7 @@ export function sql(texts: TemplateStringsArray, ...given: readonly unknown[]): 
   return new Statement(text, values)
 }
 
-/** Parts with a text between them. */
+/** Joins statements with a separator. */
 export function joined(parts: readonly Statement[], separator: string): Statement {
   return new Statement(
     parts.map((part) => part.sql).join(separator),
@@ -29,10 +29,10 @@ export function joined(parts: readonly Statement[], separator: string): Statemen
   )
 }
 
-/** A row, by its columns' names. */
+/** A row, by column name. */
 export type Row = Readonly<Record<string, unknown>>
 
-/** Work on a database, written once for all of them: it yields statements, and gets the rows of each. */
+/** Work on a database, written once for all drivers: it yields statements, and receives the rows of each. */
 export type Work<T> = Generator<Statement, T, readonly Row[]>
 
 export function* rowsOf(statement: Statement): Work<readonly Row[]> {
@@ -49,28 +49,28 @@ export function* given<T>(value: T): Work<T> {
   return value
 }
 
-/** What work comes to. */
+/** The result of work. */
 export type ResultOf<Done> = Done extends Work<infer T> ? T : Done
 
 export function isWork(value: unknown): value is Work<unknown> {
   return typeof value === 'object' && value !== null && 'next' in value && 'throw' in value
 }
 
-/** Does the work on a database that answers at once. */
+/** Does the work on a synchronous driver. */
 export function doAtOnce<T>(work: Work<T>, query: (statement: Statement) => readonly Row[]): T {
   let next = work.next()
   while (next.done !== true) next = work.next(query(next.value))
   return next.value
 }
 
-/** Does the work on a database that answers later, and takes `$1`, `$2`, … for values. */
+/** Does the work on an asynchronous driver with numbered parameters (`$1`, `$2`, …). */
 export async function doInTurn<T>(work: Work<T>, query: (text: string, values: unknown[]) => Promise<readonly Row[]>): Promise<T> {
   let next = work.next()
   while (next.done !== true) next = work.next(await query(...numbered(next.value)))
   return next.value
 }
 
-/** A statement as `pg` takes it. A `?` in a quoted name is a part of the name. */
+/** Converts a statement to the parameters of `pg`. */
 export function numbered({ sql: text, values }: Statement): [text: string, values: unknown[]] {
   let at = 0
   return [text.replace(/"[^"]*"|\?/g, (part) => (part === '?' ? `$${++at}` : part)), [...values]]

@@ -3,27 +3,27 @@ import { ToolloopError } from '../../core/errors.ts'
 import type { Pg } from './load-dbos.ts'
 import { isPassing, journalProblem } from './problems.ts'
 
-/** A row, by its columns' names. PostgreSQL's `bigint` arrives as text. */
+/** A row, by column name. PostgreSQL's `bigint` arrives as text. */
 export type Row = Readonly<Record<string, unknown>>
-/** One statement. */
+/** Executes one statement. */
 export type Query = (sql: string, values?: readonly unknown[]) => Promise<Row[]>
 
 export interface DatabaseOptions {
   url: string
-  /** Most connections at once. */
+  /** The largest number of connections. */
   connections: number
-  /** How long a call goes on trying where the server can't be reached, in milliseconds. */
+  /** How long a call retries while the server is unreachable, in milliseconds. */
   outageMs: number
 }
 
-/** How long after one attempt the next comes, in milliseconds: twice as long each time, at most the second. */
+/** The delay before a retry, in milliseconds: it doubles from the first value up to the second. */
 const pauses = [50, 2_000] as const
-/** How long a connection may take, in milliseconds. */
+/** The timeout for a connection, in milliseconds. */
 const connectTimeoutMs = 10_000
-/** How long a process that stands still in the middle of a transaction keeps its locks, in milliseconds. */
+/** How long a process that stops in the middle of a transaction keeps its locks, in milliseconds. */
 const idleInTransactionMs = 30_000
 
-/** A pool that loses connections without ending the process: the next statement fails, or gets another connection. */
+/** Creates a pool in which a lost connection doesn't end the process: the next statement fails, or gets another connection. */
 export function openPool(pg: Pg, { url, connections }: Pick<DatabaseOptions, 'url' | 'connections'>): Pool {
   const pool = new pg.Pool({
     connectionString: url,
@@ -33,15 +33,12 @@ export function openPool(pg: Pg, { url, connections }: Pick<DatabaseOptions, 'ur
     keepAlive: true,
     application_name: 'toolloop',
   })
-  // From the moment there is a connection: whoever waits for it is told only later, and it may have ended by then.
+  // Added as soon as a connection exists: it may end before the pool passes it on.
   const ignore = (): void => {}
   return pool.on('error', ignore).on('connect', (client) => client.on('error', ignore))
 }
 
-/**
- * A PostgreSQL database. Calls wait for a server that is restarted, and are then made again as a whole: what they do has to be the same when it
- * is done twice.
- */
+/** A PostgreSQL database. Calls wait while the server restarts, and are then repeated as a whole, so they must be safe to repeat. */
 export class Database {
   /** For messages: without the password. */
   readonly name: string
@@ -57,10 +54,10 @@ export class Database {
 
   query: Query = (sql, values) => this.persistently(() => rowsOf(this.pool, sql, values))
 
-  /** Made once: for what is not worth waiting for. */
+  /** Executes a statement once, for work that is not worth a retry. */
   attempt: Query = (sql, values) => rowsOf(this.pool, sql, values)
 
-  /** Rolled back if `work` throws. */
+  /** Runs `work` in a transaction, which is rolled back if `work` throws. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
     return this.persistently(() => this.#once(work))
   }
@@ -83,12 +80,12 @@ export class Database {
     }
   }
 
-  /** Makes the calls after this one, and those that wait for the server, fail. */
+  /** Makes later calls fail, and those that wait for the server. */
   close(): void {
     this.#closed = true
   }
 
-  /** Does `work` again while the server can't be reached. */
+  /** Repeats `work` while the server is unreachable. */
   async persistently<T>(work: () => Promise<T>): Promise<T> {
     const until = performance.now() + this.#outageMs
     for (let pause: number = pauses[0]; ; pause = Math.min(pause * 2, pauses[1])) {

@@ -7,12 +7,12 @@ import type { Dbos } from './load-dbos.ts'
 
 type InContext = ReturnType<typeof AsyncLocalStorage.snapshot>
 
-/** An execution of this process: what its workflow does. */
+/** An execution in this process: the body of its workflow. */
 class Execution {
   readonly work: () => Promise<Outcome>
-  /** Calls a function where DBOS knows that it is in this workflow. Set when that has begun. */
+  /** Calls a function in the DBOS context of this workflow. Set when the workflow has started. */
   inWorkflow?: InContext
-  /** Why nothing of it is to be recorded any more. */
+  /** Why nothing more may be recorded, if so. */
   #left: ToolloopError | undefined
   readonly #waiting = new Set<(problem: ToolloopError) => void>()
 
@@ -29,10 +29,10 @@ class Execution {
     for (const reject of this.#waiting) reject(problem)
   }
 
-  /** What comes of `work`, or a rejection as soon as this execution has left. */
+  /** Resolves with the result of `work`, or rejects as soon as this execution has left. */
   orLeft<T>(work: Promise<T>): Promise<T> {
     if (this.#left !== undefined) {
-      // What becomes of the work is of no interest any more.
+      // The result no longer matters.
       work.catch(() => {})
       return Promise.reject(this.#left)
     }
@@ -43,25 +43,25 @@ class Execution {
   }
 }
 
-/** By their workflows' ids. */
+/** By workflow id. */
 const executions = new Map<string, Execution>()
-/** Of those that have ended, until DBOS has written that down. */
+/** Executions that have ended, until DBOS has recorded that. */
 const ending = new Map<string, Promise<unknown>>()
-/** Where DBOS doesn't know of any workflow: what is asked of it there is no step of the caller's. */
+/** Calls a function outside every workflow, so that its DBOS calls are not recorded as steps of the caller's. */
 const outside = AsyncLocalStorage.snapshot()
-/** DBOS has one instance a process: launches and shutdowns come one after the other. */
+/** DBOS has one instance a process, so launches and shutdowns run one at a time. */
 let turn: Promise<unknown> = Promise.resolve()
 let launched: { url: string; pool: Pool; users: number } | undefined
 let workflow: ((runId: string) => Promise<string>) | undefined
 
-/** How long a shutdown waits for DBOS to write down that executions were broken off, in milliseconds. */
+/** How long a shutdown waits for DBOS to record interrupted executions, in milliseconds. */
 const drainMs = 2_000
 /** Codes of https://github.com/dbos-inc/dbos-transact-ts/blob/main/src/error.ts */
 const takenOverCodes = new Set([5, 24, 26])
 
 export interface LaunchOptions {
   url: string
-  /** DBOS's own does not listen to errors of connections that have only just been made, which end the process. */
+  /** DBOS's own pool has no error listener on new connections, so their errors would end the process. */
   openPool(): Pool
   logger: Logger
 }
@@ -71,19 +71,19 @@ export class DbosProcess {
   readonly #dbos: Dbos['DBOS']
   readonly #problem: (error: unknown) => ToolloopError
 
-  /** `problem` words what DBOS throws. Throws `invalid_option` where DBOS was launched before the first journal was made. */
+  /** `problem` converts errors of DBOS. Throws `invalid_option` if DBOS was launched before the first journal was created. */
   constructor({ DBOS }: Dbos, problem: (error: unknown) => ToolloopError) {
     this.#dbos = DBOS
     this.#problem = problem
     try {
-      // As often as it takes: who takes runs up is not decided by DBOS.
+      // In effect unlimited: DBOS doesn't decide which process resumes a run.
       workflow ??= DBOS.registerWorkflow(executeHere, { name: 'toolloop', maxRecoveryAttempts: 1_000_000 })
     } catch (error) {
       throw new InvalidOptionError('launch', `\`dbosJournal\` to be called before \`DBOS.launch\` (${messageOf(error)})`, undefined)
     }
   }
 
-  /** Launches DBOS, unless another journal has. Rejects with `invalid_option` where it was launched otherwise. */
+  /** Launches DBOS, unless another journal has. Rejects with `invalid_option` if it was launched with other options. */
   launch({ url, openPool, logger }: LaunchOptions): Promise<void> {
     return inTurn(async () => {
       if (launched === undefined && this.#dbos.isInitialized()) {
@@ -98,7 +98,8 @@ export class DbosProcess {
           name: 'toolloop',
           systemDatabaseUrl: url,
           systemDatabasePool: pool,
-          // DBOS takes up what an executor of the same name has left, dead or not; of several versions, only what its own has. Neither is to happen.
+          // DBOS resumes what an executor of the same name has left, dead or alive, and only workflows of its own version. A random id prevents
+          // both.
           executorID: crypto.randomUUID(),
           applicationVersion: 'toolloop',
           useListenNotify: false,
@@ -107,7 +108,7 @@ export class DbosProcess {
         try {
           await outside(() => this.#dbos.launch())
         } catch (error) {
-          // What it has begun, so that it can be launched again; why it failed is what there is to tell.
+          // Undoes a partial launch, so that DBOS can be launched again. The launch error is the one to report.
           await this.#dbos.shutdown().catch(() => {})
           await pool.end()
           throw error
@@ -132,7 +133,7 @@ export class DbosProcess {
     })
   }
 
-  /** Carries `work` out as the workflow of that id. */
+  /** Executes `work` as the workflow with this id. */
   async execute<T extends Outcome>(id: string, work: () => Promise<T>): Promise<T> {
     const started = workflow
     if (started === undefined || !this.#dbos.isInitialized()) {
@@ -142,7 +143,7 @@ export class DbosProcess {
     const inCaller = AsyncLocalStorage.snapshot()
     const execution: Execution = new Execution(async () => {
       try {
-        // In the caller's context, DBOS's apart: what tools ask of DBOS themselves is none of this workflow's steps.
+        // Runs in the caller's context, outside the DBOS context: a tool's own DBOS calls are not steps of this workflow.
         const outcome = await execution.orLeft(inCaller(work))
         resolve(outcome)
         return outcome
@@ -152,7 +153,7 @@ export class DbosProcess {
       }
     })
     executions.set(id, execution)
-    // It may break off before it is waited for.
+    // It may be interrupted before anything awaits it.
     promise.catch(() => {})
     try {
       const start = this.#dbos.startWorkflow(started, { workflowID: id, workflowIDReusePolicy: 'reject' })
@@ -168,7 +169,7 @@ export class DbosProcess {
     }
   }
 
-  /** Carries `work` out as a step. Rejects with `run_taken_over` where the workflow was cancelled, or is executed elsewhere. */
+  /** Executes `work` as a step. Rejects with `run_taken_over` if the workflow was cancelled, or is executed elsewhere. */
   async step(id: string, name: string, work: () => Promise<string>): Promise<string> {
     const execution = executions.get(id)
     const { inWorkflow } = execution ?? {}
@@ -178,7 +179,7 @@ export class DbosProcess {
     const step = async (): Promise<string> => {
       try {
         const value = await inCaller(work)
-        // Nobody is there to record it.
+        // Nothing records it any more.
         return execution.hasLeft ? await new Promise<never>(() => {}) : value
       } catch (error) {
         thrown = { error }
@@ -193,17 +194,17 @@ export class DbosProcess {
     }
   }
 
-  /** Lets go of the workflows of which `isLeft` says so: nothing that they do from now on is recorded. */
+  /** Abandons the workflows for which `isLeft` returns true: nothing they do from now on is recorded. */
   abandon(isLeft: (id: string) => boolean, problem: ToolloopError): void {
     for (const [id, execution] of executions) if (isLeft(id)) execution.leave(problem)
   }
 
-  /** The steps that a workflow has recorded, in their order. */
+  /** The recorded steps of a workflow, in order. */
   async steps(id: string): Promise<NamedValue[]> {
     return (await this.stepsFrom(id, 0)).flatMap(({ name, value }) => (value === undefined ? [] : [{ name, value }]))
   }
 
-  /** The same without the first `offset` ones. A step that has failed has no value. */
+  /** The recorded steps from `offset` on. A failed step has no value. */
   async stepsFrom(id: string, offset: number): Promise<{ n: number; name: string; value: string | undefined }[]> {
     const steps = (await this.#worded(outside(() => this.#dbos.listWorkflowSteps(id, { offset })))) ?? []
     return steps.map(({ functionID: n, name, output, error }) => {
@@ -211,7 +212,7 @@ export class DbosProcess {
     })
   }
 
-  /** Workflows that have ended stay as they are. Of the others no step begins from now on. */
+  /** Cancels workflows so that none of their steps can start. Has no effect on those that have ended. */
   async cancel(ids: readonly string[]): Promise<void> {
     if (ids.length > 0) await this.#worded(outside(() => this.#dbos.cancelWorkflows([...ids])))
   }
@@ -230,7 +231,7 @@ export class DbosProcess {
   }
 }
 
-/** The workflow. DBOS itself calls it too, for one that it was told to take up again: who carries a run out is not its business. */
+/** The workflow. DBOS also calls it when it resumes a workflow itself. It then does nothing, because the journal decides who executes a run. */
 async function executeHere(id: string): Promise<string> {
   const execution = executions.get(id)
   if (execution === undefined || execution.inWorkflow !== undefined) return 'taken up as another workflow'
@@ -255,7 +256,7 @@ function takenOver(id: string): ToolloopError {
   )
 }
 
-/** What DBOS says on its way is of no interest; what goes wrong is. */
+/** Passes on warnings and errors of DBOS; drops its progress messages. */
 function loggerOf({ debug, warn, error }: Logger): NonNullable<Parameters<Dbos['DBOS']['setConfig']>[0]['logger']> {
   const at = (log: (fields: object, message: string) => void) => (entry: unknown) => log({}, `DBOS: ${messageOf(entry)}`)
   return { debug: at(debug), info: at(debug), warn: at(warn), error: at(error) }

@@ -28,21 +28,21 @@ export interface DbosStoreOptions {
 
 const noSteps: RecordedSteps = { steps: 0, characters: 0 }
 
-/** What there is once the database was reached. */
+/** What exists once the database was reached. */
 interface Opened {
   runs: RecordedRuns
   shown: ShownRunsTable
   owner: Owner
 }
 
-/** Runs whose executions are workflows of DBOS, and their steps its steps; the rest is in tables of our own beside DBOS's. */
+/** A store whose executions are workflows of DBOS, and whose steps are their steps. Everything else is in our own tables beside DBOS's. */
 export class DbosStore implements EngineStore {
   readonly #options: DbosStoreOptions
   readonly #pg: ReturnType<typeof loadDbos>['pg']
   readonly #dbos: DbosProcess
   readonly #newSteps: NewSteps
   readonly #database: Database
-  /** The workflows that are executed here, and what each has recorded. */
+  /** The workflows executed in this process, and what each has recorded. */
   readonly #executing = new Map<string, RecordedSteps>()
   #opening: Promise<Opened> | undefined
   /** The id of the tables, known once they are opened. */
@@ -55,7 +55,7 @@ export class DbosStore implements EngineStore {
     const { url, connections, outageMs } = options
     this.#options = { ...options, schema: `"${options.schema}"` }
     this.#pg = pg
-    // One connection is the owner's.
+    // The owner uses one connection.
     this.#database = new Database(pg, { url, connections: Math.max(2, Math.floor((connections - 1) / 3)), outageMs })
     this.#dbos = new DbosProcess(dbos, (error) => journalProblem(error, this.#database.name))
     this.#newSteps = new NewSteps(this.#dbos)
@@ -117,7 +117,7 @@ export class DbosStore implements EngineStore {
     return { status: run.status, steps: [...steps].map(([name, value]) => ({ name, value })) }
   }
 
-  /** What is shown of the runs, in the same database. */
+  /** The shown runs, in the same database. */
   readonly shown: ShownRuns = {
     begin: async (...args) => (await this.#shown()).begin(...args),
     append: async (...args) => (await this.#shown()).append(...args),
@@ -151,7 +151,7 @@ export class DbosStore implements EngineStore {
     const id = this.#workflowId(runId, epoch)
     await this.#do((runs) => runs.suspend(runId, epoch, suspension, this.#executing.get(id) ?? noSteps))
     this.#executing.delete(id)
-    // It may have been decided, or cancelled, meanwhile.
+    // It may have been decided or cancelled meanwhile.
     const taken = await this.take(runId)
     return taken.kind === 'taken' ? taken : undefined
   }
@@ -161,7 +161,7 @@ export class DbosStore implements EngineStore {
     this.#executing.set(id, noSteps)
     const steps = await this.#stepsBefore(runId, epoch)
     return this.#dbos.execute(id, async () => {
-      // Whoever has taken the run over meanwhile could not cancel a workflow that was not there yet.
+      // A process that took the run over meanwhile could not cancel this workflow before it existed.
       await this.#ask((runs) => runs.checkOwned(runId, epoch))
       return work(steps)
     })
@@ -187,7 +187,7 @@ export class DbosStore implements EngineStore {
       await this.#dbos.delete(doomed.flatMap(({ runId, epoch }) => epochs(epoch).map((past) => this.#workflowId(runId, past))))
       await this.#ask((runs) => runs.delete(doomed))
       deleted += doomed.length
-      // Not until there is none: runs that end meanwhile could keep this from ending.
+      // Not until none are left: runs that end meanwhile could keep the loop running.
       if (doomed.length < prunedAtOnce) return deleted
     }
   }
@@ -195,12 +195,12 @@ export class DbosStore implements EngineStore {
   async close(tries: readonly RunTries[] = []): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    // One that still waits for the server need not be waited for.
+    // Don't wait for an opening that still waits for the server.
     if (!this.#isOpen) this.#database.close()
     const opened = await this.#opening?.catch(() => undefined)
     this.#dbos.abandon((id) => this.#executing.has(id), this.#problem())
     if (opened !== undefined) {
-      // Where the server can't be reached, it lets go of everything by itself.
+      // If the server is unreachable, it releases everything by itself.
       await doInTurn(opened.runs.letGo(tries), this.#database.attempt).catch(() => {})
       await opened.owner.close()
       if (this.#options.launch) await this.#dbos.leave()
@@ -209,13 +209,13 @@ export class DbosStore implements EngineStore {
     await this.#database.pool.end()
   }
 
-  /** Work in one transaction. */
+  /** Does the work in one transaction. */
   async #do<T>(work: (runs: RecordedRuns) => Work<T>): Promise<T> {
     const { runs } = await this.#opened()
     return this.#database.transaction((query) => doInTurn(work(runs), query))
   }
 
-  /** Work of which each statement stands by itself. */
+  /** Does the work with each statement on its own. */
   async #ask<T>(work: (runs: RecordedRuns) => Work<T>): Promise<T> {
     const { runs } = await this.#opened()
     return doInTurn(work(runs), this.#database.query)
@@ -232,7 +232,7 @@ export class DbosStore implements EngineStore {
 
   #opened(): Promise<Opened> {
     this.#checkOpen()
-    // Tried again by each call: what was wrong may have been put right.
+    // Each call tries again, because the problem may have been fixed.
     this.#opening ??= this.#open().catch((error: unknown) => {
       this.#opening = undefined
       throw journalProblem(error, this.#database.name)
@@ -248,7 +248,7 @@ export class DbosStore implements EngineStore {
     try {
       const ofDbos = { url, connections: Math.ceil(((connections - 1) * 2) / 3) }
       const launching = { url, openPool: () => openPool(this.#pg, ofDbos), logger }
-      // Processes that start together would disturb each other where DBOS makes its tables.
+      // Processes that start together would conflict while DBOS creates its tables.
       if (launch) await database.persistently(() => owner.exclusively(() => this.#dbos.launch(launching)))
     } catch (error) {
       await owner.close()
@@ -260,11 +260,11 @@ export class DbosStore implements EngineStore {
     return { owner, runs, shown: new ShownRunsTable(database, tables) }
   }
 
-  /** What earlier executions have recorded, of which none goes on from now on. */
+  /** Returns what earlier executions have recorded, and ends them. */
   async #stepsBefore(runId: string, epoch: number): Promise<NamedValue[]> {
     const steps = new Map<string, string>()
     for (const execution of await this.#pastExecutions(runId, epoch)) {
-      // A run that breaks off again and again has many executions without any step.
+      // A run that breaks off repeatedly has many executions without steps.
       const recorded = execution.steps === 0 ? [] : await this.#dbos.steps(this.#workflowId(runId, execution.epoch))
       if (recorded.length < execution.steps) throw this.#missing(runId, execution, recorded.length)
       for (const { name, value } of recorded) steps.set(name, value)
@@ -273,13 +273,13 @@ export class DbosStore implements EngineStore {
     return [...steps].map(([name, value]) => ({ name, value }))
   }
 
-  /** The run's executions before this one, in their order. Those that have not come to their end are ended. */
+  /** Returns the run's earlier executions, in order, and ends those that are unfinished. */
   async #pastExecutions(runId: string, epoch: number): Promise<PastExecution[]> {
     if (epoch === 1) return []
     const past = await this.#ask((runs) => runs.pastExecutions(runId))
     const known = new Set(past.map((execution) => execution.epoch))
     const broken = Array.from({ length: epoch - 1 }, (_, at) => at + 1).filter((one) => !known.has(one))
-    // Before their steps are counted: they must not record any more.
+    // Cancelled before their steps are counted, so that they record no more.
     await this.#dbos.cancel(broken.map((one) => this.#workflowId(runId, one)))
     const ended: PastExecution[] = []
     for (const one of broken) {

@@ -63,10 +63,10 @@ const optionNames: OptionNames<DbosJournalOptions> = {
 }
 
 /**
- * Records runs in PostgreSQL, for processes on several machines. Each run is executed by one process, as a workflow of DBOS; if that
- * process dies, another continues it within seconds. Needs the packages `@dbos-inc/dbos-sdk` and `pg`; throws `missing_dependency` without
- * them, and `invalid_option`. The database is reached by the first run; what is wrong with it is told then, with `journal_failed`. Its
- * connections keep the process alive until `close()`.
+ * Records runs in PostgreSQL, for processes on several machines. Each run is executed by one process, as a workflow of DBOS; if that process dies,
+ * another continues it within seconds. Needs the packages `@dbos-inc/dbos-sdk` and `pg`. Throws `missing_dependency` without them, and
+ * `invalid_option`. The first run connects to the database, and rejects with `journal_failed` if that fails. The connections keep the process alive
+ * until `close()`.
  *
  * ```ts
  * const journal = dbosJournal({ url: process.env.DATABASE_URL ?? '', agent: 'refunds' })
@@ -79,7 +79,7 @@ export function dbosJournal(options: DbosJournalOptions): Journal & { close(): P
   const { url, agent = 'default', schema = 'toolloop', connections = 13, outageMs = 30_000, launch = true } = options
   const { maxTakeOvers, logger = defaultLogger } = options
   if (typeof url !== 'string' || !URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol)) {
-    // Not what was given: it may hold a password.
+    // Doesn't quote the value, which may contain a password.
     throw new InvalidOptionError('url', 'the address of a database, as `postgres://user:password@host:5432/name`', 'another text')
   }
   if (typeof agent !== 'string' || !/^[^/\0]+$/.test(agent) || !agent.isWellFormed())

@@ -1,20 +1,20 @@
 import type { NamedValue } from '../../agent/journal/store.ts'
 import type { DbosProcess } from './dbos-process.ts'
 
-/** How many workflows are remembered. */
+/** The number of workflows to remember. */
 const most = 1_000
 
-/** Reads the steps that workflows have recorded since they were read: values that are known are not read again. */
+/** Reads the steps that workflows have recorded since the last read, without reading known values again. */
 export class NewSteps {
   readonly #dbos: Pick<DbosProcess, 'stepsFrom'>
-  /** Of each workflow the number of its first step, and its first steps, among which no other can appear. Without a name: those that have failed. */
+  /** For each workflow, the number of its first step, and its first steps, between which no other can appear. A failed step has no name. */
   readonly #begun = new Map<string, { n: number; names: (string | undefined)[] }>()
 
   constructor(dbos: Pick<DbosProcess, 'stepsFrom'>) {
     this.#dbos = dbos
   }
 
-  /** The steps of a workflow, but for the first ones as long as they are all `known`. */
+  /** Returns the steps of a workflow, without the first ones as long as all of them are `known`. */
   async read(id: string, known: ReadonlySet<string>): Promise<NamedValue[]> {
     const begun = this.#begun.get(id)
     const names = begun?.names ?? []
@@ -23,7 +23,7 @@ export class NewSteps {
     const steps = await this.#dbos.stepsFrom(id, offset)
     const first = begun?.n ?? steps[0]?.n
     if (first === undefined) return []
-    // Calls that began at once are recorded in any order. Another read may have come further meanwhile.
+    // Concurrent calls are recorded in any order. Another read may have advanced further meanwhile.
     for (const [index, { n, name, value }] of steps.entries()) {
       const at = offset + index
       if (at === names.length && n === first + at) names.push(value === undefined ? undefined : name)

@@ -6,16 +6,16 @@ import type { Pg } from './load-dbos.ts'
 import { checkSession } from './session.ts'
 
 /**
- * How long an owner has to be without its lock until it counts as dead, in milliseconds: a living one that has lost its connection, or whose
- * server was restarted, has it again by then.
+ * How long an owner must be without its lock before it counts as dead, in milliseconds. By then a living owner has it back after a lost
+ * connection or a server restart.
  */
 const graceMs = 3_000
-/** How long after one attempt to get a lock the next comes, in milliseconds. */
+/** The delay before the next attempt to get a lock, in milliseconds. */
 const retryMs = 200
 /** No owner has this number. */
 const exclusive = 0
 
-/** What keeps a connection whose other end has vanished from being taken for a living one, in seconds; and what would end an idle one. */
+/** Detects connections whose other end has vanished, in seconds, and disables timeouts of idle sessions. */
 const sessionSettings = {
   tcp_keepalives_idle: '3',
   tcp_keepalives_interval: '1',
@@ -26,19 +26,19 @@ const sessionSettings = {
 }
 
 /**
- * Who is alive, without clocks: each owner holds an advisory lock on a connection of its own, and PostgreSQL lets go of it when the process dies,
- * however it dies. A process that is only paused keeps its lock.
+ * Tells which owners are alive, without clocks. Each owner holds an advisory lock on its own connection, and PostgreSQL releases it however
+ * the process dies. A paused process keeps its lock.
  */
 export class Owner {
-  /** Its number, which no other owner of these runs has had. */
+  /** Its number, which no earlier owner of these runs has had. */
   readonly n: number
   readonly #database: Database
-  /** The first of the two numbers that a lock has; the second is its owner's. */
+  /** The first of the two numbers of a lock. The second is its owner's number. */
   readonly #lockClass: number
   readonly #connect: () => Client
   #client: Client
   #closed = false
-  /** Owners that are seen without their lock, and since when, as long as we have had ours without a break. */
+  /** Owners seen without their lock, and since when, while we have held ours without a break. */
   readonly #suspects = new Map<number, { since: number; last: number }>()
 
   private constructor(n: number, database: Database, schema: string, connect: () => Client) {
@@ -53,14 +53,14 @@ export class Owner {
   static async open(database: Database, pg: Pg, { url, schema }: { url: string; schema: string }): Promise<Owner> {
     const [row] = await database.query('SELECT nextval($1) AS n', [`${schema}.owners`])
     const n = Number(row?.n)
-    // As pg_stat_activity shows it.
+    // Shown in pg_stat_activity.
     const connect = () => new pg.Client({ connectionString: url, keepAlive: true, application_name: `toolloop owner ${n}` })
     const owner = new Owner(n, database, schema, connect)
     await owner.#lock()
     return owner
   }
 
-  /** Of those, the owners that have died. That others have is certain only later: see `surelyDead`. */
+  /** Returns the owners that are certainly dead. An owner becomes certain only after a while: see `surelyDead`. */
   *deadOf(owners: readonly number[]): Work<Set<number>> {
     const others = owners.filter((n) => n !== this.n)
     if (others.length === 0) return new Set()
@@ -69,39 +69,39 @@ export class Owner {
           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     )
     const alive = new Set(held.map(({ n }) => Number(n)))
-    // Without our own lock nothing is known: the server may have been restarted, and all are about to get theirs again.
+    // Without our own lock nothing is known: the server may have restarted, and all owners are about to get theirs back.
     if (!alive.has(this.n)) this.#suspects.clear()
     for (const n of alive) this.#suspects.delete(n)
     return new Set(alive.has(this.n) ? others.filter((n) => !alive.has(n) && this.#suspect(n) >= graceMs) : [])
   }
 
-  /** As `deadOf`, but waits until it is certain of each. */
+  /** Like `deadOf`, but waits until it is certain of each. */
   async surelyDead(owners: readonly number[]): Promise<Set<number>> {
     for (;;) {
       const dead = await doInTurn(this.deadOf(owners), this.#database.query)
       const undecided = owners.flatMap((n) => (dead.has(n) ? [] : (this.#suspects.get(n)?.since ?? [])))
       if (undecided.length === 0 || this.#closed) return dead
       const left = Math.max(10, Math.min(...undecided) + graceMs - performance.now())
-      // As long as the journal is open, its connections keep the process from ending.
+      // The journal's connections keep the process alive while it is open.
       await new Promise((resolve) => setTimeout(resolve, left).unref())
     }
   }
 
-  /** For how long that owner has been seen without its lock, in milliseconds. */
+  /** How long that owner has been seen without its lock, in milliseconds. */
   #suspect(n: number): number {
     const now = performance.now()
     const known = this.#suspects.get(n)
-    // Where nobody has looked for long, it may have had its lock meanwhile.
+    // If the last look is long ago, it may have had its lock meanwhile.
     const { since } = known === undefined || now - known.last > 2 * graceMs ? { since: now } : known
     this.#suspects.set(n, { since, last: now })
     return now - since
   }
 
-  /** Does `work` while no other owner does such work. */
+  /** Does `work` while no other owner does. */
   async exclusively(work: () => Promise<void>): Promise<void> {
     const client = this.#client
     const lock = [this.#lockClass, exclusive]
-    // Asked again and again: a statement that waits for a lock keeps others from making an index, which may be what its holder does.
+    // Polls, because a statement that waits for a lock prevents others from creating an index, which may be what the holder does.
     for (;;) {
       const { rows } = await client.query('SELECT pg_try_advisory_lock($1, $2) AS got', lock)
       if (rows[0]?.got === true) break
@@ -114,24 +114,24 @@ export class Owner {
     }
   }
 
-  /** From now on this owner is dead to everybody. */
+  /** Makes this owner dead to all others. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#client.end().catch(() => {})
   }
 
-  /** Gets the lock, and gets it again whenever its connection is lost. Rejects where the first attempt fails. */
+  /** Gets the lock, and gets it again whenever its connection is lost. Rejects if the first attempt fails. */
   async #lock(): Promise<void> {
     const client = this.#client
-    // What is being asked fails because of it; else the connection ends.
+    // A pending query rejects by itself; otherwise the connection ends.
     client.on('error', () => {})
     try {
       await client.connect()
       await checkSession(client, this.#database)
-      // Of them, those that this version has.
+      // Only settings that this server version knows.
       const settings = JSON.stringify(sessionSettings)
       await client.query('SELECT set_config(name, $1::jsonb ->> name, false) FROM pg_settings WHERE $1::jsonb ? name', [settings])
-      // Where the server still takes an earlier connection of ours to be alive, this waits until it doesn't.
+      // If the server believes an earlier connection of ours to be alive, this waits until it doesn't.
       await client.query('SELECT pg_advisory_lock($1, $2)', [this.#lockClass, this.n])
     } catch (error) {
       await client.end().catch(() => {})
@@ -147,7 +147,7 @@ export class Owner {
       try {
         return await this.#lock()
       } catch {
-        // The server is not there yet.
+        // The server is not reachable yet.
         await new Promise((resolve) => setTimeout(resolve, retryMs))
       }
     }

@@ -1,6 +1,6 @@
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 
-/** Of PostgreSQL's error codes those that say something to whoever keeps the database. https://www.postgresql.org/docs/current/errcodes-appendix.html */
+/** The PostgreSQL error codes that an operator can act on. https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const words: Readonly<Record<string, string>> = {
   '25006': 'it is read-only: expected the primary server',
   '28000': 'the user may not log in',
@@ -11,19 +11,19 @@ const words: Readonly<Record<string, string>> = {
   '53300': 'it has no connection left: expected `max_connections` to be higher, or `connections` to be lower',
 }
 
-/** Codes of a server that is not there for a while, and of transactions that only have to be tried again. */
+/** Codes of a server that is temporarily unavailable, and of transactions to retry. */
 const passing =
   /^(08...|25P03|57P0[123]|53300|40001|40P01|E(CONNREFUSED|CONNRESET|TIMEDOUT|PIPE|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH))$/
-/** What the driver says without a code. */
+/** Driver errors without a code. */
 const lostConnection = /connection terminated|connection error|not queryable|timeout exceeded when trying to connect|timeout expired/i
 
-/** Whether the same may work when it is tried again. */
+/** Whether the same call may succeed if retried. */
 export function isPassing(error: unknown): boolean {
   const code = codeOf(error)
   return code === undefined ? lostConnection.test(messageOf(error)) : passing.test(code)
 }
 
-/** Anything that was thrown while the database was used, in words that say which database and what to do. */
+/** Converts an error from the database to one that says which database failed, and what to do. */
 export function journalProblem(error: unknown, database: string): ToolloopError {
   if (ToolloopError.isInstance(error)) return error
   const why = words[codeOf(error) ?? ''] ?? (isPassing(error) ? 'it can’t be reached' : undefined)
@@ -31,7 +31,7 @@ export function journalProblem(error: unknown, database: string): ToolloopError 
   return new ToolloopError('journal_failed', `The journal in \`${database}\` can’t be used: ${said}`, { cause: error })
 }
 
-/** Also of one of several addresses that were tried, and of what DBOS says in its own words. */
+/** Also finds the code in one of several addresses that were tried, and in DBOS's own errors. */
 function codeOf(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined
   if ('code' in error && typeof error.code === 'string') return error.code

@@ -22,22 +22,22 @@ import { now, plain } from './values.ts'
 /** What an execution has recorded. */
 export interface RecordedSteps {
   steps: number
-  /** Of their values. */
+  /** The size of their values. */
   characters: number
 }
 
 /** An execution that is over. */
 export interface PastExecution extends RecordedSteps {
   epoch: number
-  /** Of all steps until then, those that are done anew. */
+  /** The steps so far that are executed again. */
   forgotten: readonly string[]
 }
 
-/** Who carries each run out, what it waits for and how it ended, in SQL; its steps are in DBOS. */
+/** The owner, waits and result of each run, in SQL. Its steps are in DBOS. */
 export class RecordedRuns extends RunWork {
   readonly #runs: Statement
 
-  /** `schema` is quoted; `place` is what the database is called in messages. */
+  /** `schema` is quoted; `place` names the database in messages. */
   constructor(owner: Owner, { agent, schema, place }: { agent: string; schema: string; place: string }) {
     super({
       ...dialectOf(schema),
@@ -55,7 +55,7 @@ export class RecordedRuns extends RunWork {
     this.#runs = this.table('runs')
   }
 
-  /** False for one that is there already. */
+  /** Returns false if the run exists. */
   *create(runId: string, { input, loop, metadata, session }: NewRun): Work<boolean> {
     const columns = sql`(agent, id, status, owner, epoch, loop, created_at, updated_at, input, metadata, session)`
     const time = this.in.now()
@@ -67,7 +67,7 @@ export class RecordedRuns extends RunWork {
     return (yield* firstOf(sql`WITH created AS (${created}), tagged AS (${tagged}) SELECT n FROM created`)) !== undefined
   }
 
-  /** Rejects with `run_taken_over` if the run is not this owner's in this epoch. */
+  /** Rejects with `run_taken_over` if this owner doesn't have the run in this epoch. */
   *checkOwned(runId: string, epoch: number): Work<void> {
     if ((yield* firstOf(sql`SELECT 1 AS owned FROM ${this.#runs} WHERE ${this.isOwned(runId, epoch)}`)) === undefined)
       throw takenOver(runId)
@@ -75,7 +75,7 @@ export class RecordedRuns extends RunWork {
 
   *finish(runId: string, epoch: number, output: string, { stopReason, model }: Outcome): Work<void> {
     const ended = sql`status = 'ended', stop_reason = ${stopReason}, output = ${output}, model = ${model}, owner = NULL, problem = NULL`
-    // It has ended already if a first attempt has come through.
+    // The run has already ended if an earlier attempt has succeeded.
     const isMine = sql`epoch = ${epoch} AND (owner = ${this.in.owner} OR (status = 'ended' AND stop_reason = ${stopReason}))`
     const where = sql`${this.in.hasId(runId)} AND ${isMine} RETURNING n`
     const update = sql`UPDATE ${this.#runs} SET ${ended}, updated_at = ${this.in.now()} WHERE ${where}`
@@ -84,7 +84,7 @@ export class RecordedRuns extends RunWork {
     if ((yield* firstOf(sql`WITH ended AS (${update}), ${forgotten} SELECT n FROM ended`)) === undefined) throw takenOver(runId)
   }
 
-  /** `recorded`: how many steps this execution has recorded. */
+  /** `recorded`: the number of steps this execution has recorded. */
   *suspend(runId: string, epoch: number, { output, model, waits, forget }: Suspension, recorded: RecordedSteps): Work<void> {
     const run = yield* this.found(runId)
     if (Number(run.epoch) !== epoch) throw takenOver(runId)
@@ -96,14 +96,14 @@ export class RecordedRuns extends RunWork {
     yield sql`UPDATE ${this.#runs} SET ${left}, updated_at = ${this.in.now()} WHERE n = ${run.n}`
   }
 
-  /** The run's row, with the names of what it waits for as `waits`. */
+  /** The run's row, with the names of its waits as `waits`. */
   *row(runId: string): Work<Row | undefined> {
     const isOpen = sql`run = n AND value IS NULL AND status <> 'ended'`
     const waits = sql`SELECT array_agg(name ORDER BY name) FROM ${this.table('waits')} WHERE ${isOpen}`
     return yield* firstOf(sql`SELECT *, (${waits}) AS waits FROM ${this.#runs} WHERE ${this.in.hasId(runId)}`)
   }
 
-  /** How far a run is: its status and its execution. */
+  /** The progress of a run: its status and execution. */
   *progress(runId: string): Work<{ status: RunStatus; epoch: number } | undefined> {
     const run = yield* firstOf(sql`SELECT status, epoch FROM ${this.#runs} WHERE ${this.in.hasId(runId)}`)
     return run && { status: run.status as RunStatus, epoch: Number(run.epoch) }
@@ -121,7 +121,7 @@ export class RecordedRuns extends RunWork {
     return (yield* this.doomed(which)).map(doomedOf)
   }
 
-  /** The same of runs that are shown as done, and that nobody carries out: from then on they have ended here too. Of one run, or of all. */
+  /** Like `pruned`, for runs that are shown as finished and that nobody executes, one or all. Ends them here too. */
   *cleared(runId?: string): Work<Doomed[]> {
     const one = runId === undefined ? sql`` : sql`AND id = ${runId}`
     const ended = sql`SELECT id FROM ${this.table('shown_runs')} WHERE status = 'ended' ${one}`
@@ -156,7 +156,7 @@ export class RecordedRuns extends RunWork {
     yield sql`INSERT INTO ${this.table('executions')} ${values} ON CONFLICT DO NOTHING`
   }
 
-  /** Lets go of all runs of this owner. */
+  /** Releases all runs of this owner. */
   *letGo(tries: readonly RunTries[]): Work<void> {
     const [ids, counts] = [tries.map(({ runId }) => runId), tries.map((one) => one.tries)]
     const all = sql`unnest(CAST(${ids} AS text[]), CAST(${counts} AS integer[])) AS noted (id, tries)`
@@ -173,7 +173,7 @@ export class RecordedRuns extends RunWork {
   }
 }
 
-/** A run as it is stored, by its row. `dead`: owners that have died. */
+/** Converts a row to a stored run. `dead`: owners that have died. */
 export function storedRunOf(run: Row, dead: ReadonlySet<unknown>): StoredRun {
   return {
     ...summaryOf(run, dead),
@@ -183,7 +183,7 @@ export function storedRunOf(run: Row, dead: ReadonlySet<unknown>): StoredRun {
   }
 }
 
-/** A run that is to be deleted. */
+/** A run to be deleted. */
 export interface Doomed {
   n: unknown
   runId: string

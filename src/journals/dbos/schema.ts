@@ -1,7 +1,7 @@
 import { ToolloopError } from '../../core/errors.ts'
 import type { Database, Query } from './database.ts'
 
-/** Each brings the tables from the version before to the next; the first makes them. Never changed once it was released. */
+/** Each migrates the tables to the next version; the first creates them. Never changed once released. */
 const migrations: readonly ((schema: string) => string)[] = [
   (schema) => `
     CREATE SEQUENCE ${schema}.owners AS integer;
@@ -152,7 +152,7 @@ const migrations: readonly ((schema: string) => string)[] = [
     CREATE INDEX shown_tags_of ON ${schema}.shown_tags (run);`,
 ]
 
-/** Makes or migrates the tables, and returns their id. `schema` is quoted. Rejects with `journal_failed` where a newer version has made them. */
+/** Creates or migrates the tables, and returns their id. `schema` is quoted. Rejects with `journal_failed` if a newer version has created them. */
 export async function migrate(database: Database, schema: string): Promise<string> {
   const newest = migrations.length
   if ((await versionOf(database.query, schema)) !== newest) await database.transaction((query) => migrateIn(query, schema))
@@ -162,7 +162,7 @@ export async function migrate(database: Database, schema: string): Promise<strin
 
 async function migrateIn(query: Query, schema: string): Promise<void> {
   const newest = migrations.length
-  // Processes that start together come one after the other.
+  // Processes that start together migrate one at a time.
   await query(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [`toolloop migrates ${schema}`])
   const version = await versionOf(query, schema)
   if (version > newest) {
@@ -171,7 +171,7 @@ async function migrateIn(query: Query, schema: string): Promise<void> {
   }
   if (version === 0) {
     await query(`CREATE SCHEMA IF NOT EXISTS ${schema}`)
-    // The id tells the workflows of these tables from those of others in the same database, also of earlier ones of the same name.
+    // The id distinguishes the workflows of these tables from those of others in the same database, including earlier tables of the same name.
     await query(`CREATE TABLE ${schema}.version (version integer NOT NULL, id text NOT NULL DEFAULT left(gen_random_uuid()::text, 13))`)
     await query(`INSERT INTO ${schema}.version VALUES (0)`)
   }
@@ -179,9 +179,9 @@ async function migrateIn(query: Query, schema: string): Promise<void> {
   await query(`UPDATE ${schema}.version SET version = $1`, [newest])
 }
 
-/** 0 where there are no tables. */
+/** Returns 0 if there are no tables. */
 async function versionOf(query: Query, schema: string): Promise<number> {
-  // Not with `to_regclass`: what that has once not found it may not see when another process has made it.
+  // Not with `to_regclass`: after it has failed to find a table once, it may not see one that another process has created.
   const tables = 'pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace'
   const found = await query(`SELECT 1 FROM ${tables} WHERE '"' || nspname || '"' = $1 AND relname = 'version'`, [schema])
   if (found.length === 0) return 0

@@ -1,7 +1,7 @@
-/** Values as PostgreSQL takes and gives them. */
+/** Converts values to and from PostgreSQL. */
 import { InvalidOptionError } from '../../core/errors.ts'
 
-/** The server's time, which is the same for all processes. */
+/** The server's time, which all processes share. */
 export const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
 /** Throws `invalid_option` for an id that PostgreSQL would refuse or change. */
@@ -9,7 +9,7 @@ export function checkRunId(runId: string): void {
   if (!runId.isWellFormed() || runId.includes('\0')) throw new InvalidOptionError('runId', 'well-formed Unicode without NUL', runId)
 }
 
-/** A text that PostgreSQL takes. */
+/** Makes a text storable in PostgreSQL. */
 export function plain(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\uFFFD')
 }

@@ -1,12 +1,12 @@
-/** What SQLite and PostgreSQL write differently. Statements have `?` for their values. */
+/** The differences between SQLite and PostgreSQL. Statements have `?` for their values. */
 export interface Dialect {
-  /** A table, as a statement names it. */
+  /** The qualified name of a table. */
   table(name: string): string
-  /** A text that the database takes. */
+  /** Makes a text storable. */
   text(text: string): string
-  /** Joins tables in the order in which they are written, if the database would choose another. */
+  /** The operator that joins tables in the written order, even if the database would choose another. */
   join: string
-  /** Whether a column has one of the values that `listOf` makes a single value of. */
+  /** The condition that a column has one of the values that `listOf` packs into one. */
   isOneOf(column: string): string
   listOf(values: readonly Value[]): unknown
 }

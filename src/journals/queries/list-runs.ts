@@ -5,22 +5,22 @@ import { Statement } from '../../sql/statement.ts'
 import type { Dialect, Value } from './dialect.ts'
 import { type RunRow, summaryOf } from './run-row.ts'
 
-/** As it is written in SQLite's index of open runs: without it, all runs that have ended are read too. */
+/** Written exactly as in SQLite's index of open runs. Otherwise SQLite reads all ended runs too. */
 const isOpen = "status <> 'ended'"
 
-/** The owners of the runs that are executed, one a row. */
+/** The owners of running runs, one a row. */
 export function ownersOf({ table }: Dialect, agent: string): Statement {
   const running = `agent = ? AND ${isOpen} AND status = 'running' AND owner IS NOT NULL`
   return new Statement(`SELECT DISTINCT owner FROM ${table('runs')} WHERE ${running}`, [agent])
 }
 
-/** The runs of a page, and one more to know whether there is another page. `dead`: of the owners of running runs, those that have died. */
+/** The runs of a page, plus one that tells whether there is another page. `dead`: the owners of running runs that have died. */
 export function listOf(dialect: Dialect, agent: string, query: RunQuery, dead: ReadonlySet<Value>): Statement {
   const { status, stopReason, session, model, process, createdAfter, createdBefore, metadata, cursor } = query
   const { table, isOneOf } = dialect
   const text = (given: string | undefined) => given && dialect.text(given)
   const tags = tagsOf(metadata)
-  // A tag may have very many runs: they are read in the order of its index.
+  // A tag may have very many runs: read them in the order of its index.
   const [from, place] =
     tags.length === 0 ? [table('runs'), 'n'] : [`${table('run_tags')} ${dialect.join} ${table('runs')} ON n = run`, 'run']
   const time = 'CAST(? AS DOUBLE PRECISION)'

@@ -3,17 +3,17 @@ import { cursorOf } from '../../agent/journal/store.ts'
 import { Statement } from '../../sql/statement.ts'
 import type { Dialect } from './dialect.ts'
 
-/** Which of the runs that are shown a list has, the newest first. */
+/** Selects the shown runs of a list, newest first. */
 export interface ShownSelection {
   from: string
-  /** With the word `WHERE`; `''` for all runs. */
+  /** Includes the word `WHERE`; `''` selects all runs. */
   where: string
-  /** What the list is in the order of. */
+  /** The expression that orders the list. */
   place: string
   values: unknown[]
 }
 
-/** `foundBy`: the condition that a word is in what a run is found by. */
+/** `foundBy`: the condition that a run's searchable text contains a word. */
 export function selectShown(
   dialect: Dialect,
   {
@@ -35,7 +35,7 @@ export function selectShown(
 ): ShownSelection {
   const { table, isOneOf, listOf } = dialect
   const text = (given: string | undefined) => given && dialect.text(given)
-  // A tag may have very many runs: they are read in the order of its index.
+  // A tag may have very many runs: read them in the order of its index.
   const [from, place] =
     tags.length === 0
       ? [table('shown_runs'), 'n']
@@ -45,7 +45,7 @@ export function selectShown(
     ['caller = ?', text(caller)],
     ["? IN (agent, CASE WHEN status <> 'running' THEN model END)", text(model)],
     ['thread = ?', text(thread)],
-    // As it is written in the index of those that wait.
+    // Written exactly as in the index of waiting runs.
     [status === 'waiting' ? "status = 'waiting' AND ? = status" : 'status = ?', status],
     ['stop_reason = ?', text(stopReason)],
     [isOneOf('id'), runIds && listOf(runIds.map(dialect.text))],
@@ -61,7 +61,7 @@ export function selectShown(
   return { from, where, place, values: given.map(([, value]) => value) }
 }
 
-/** How many runs wait, and how large they are together: of one caller, with all of these tags, or of all. */
+/** Counts the waiting runs and sums their sizes: of one caller, with all of these tags, or of all. */
 export function sumWaiting(dialect: Dialect, { caller, tags = [] }: Pick<ShownQuery, 'caller' | 'tags'> = {}): Statement {
   const conditions = ["status = 'waiting'", ...(caller === undefined ? [] : ['caller = ?']), ...tags.map(() => hasTag(dialect))]
   const sums = `SELECT count(*) AS runs, coalesce(sum(size), 0) AS characters FROM ${dialect.table('shown_runs')}`

@@ -1,16 +1,16 @@
-/** Rows of journals as both databases have them, read in one way; and how much of them is in one answer. */
+/** Reads journal rows of both databases, and bounds how much one answer returns. */
 import type { RunSummary } from '../../agent/journal/journal.ts'
 import type { ListedRun } from '../../agent/journal/shown-runs.ts'
 import { parseStored } from '../../agent/journal/store.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'
 
-/** A row by its columns' names; numbers may be texts. */
+/** A row by column name. Numbers may arrive as texts. */
 export type RunRow = Readonly<Record<string, unknown>>
 
-/** Characters of summaries in one answer, but for what is larger by itself. */
+/** The largest number of characters of summaries in one answer. A single larger summary is still returned. */
 export const mostCharacters = 4_000_000
-/** Events in one answer, and their characters: fewer than a log holds, so that whoever reads it misses none. Parts of recordings likewise. */
+/** The largest number of events in one answer. Lower than the capacity of a log, so that a reader misses none. Also limits parts of recordings. */
 export const mostEvents = 1_000
 export const mostCharactersOfEvents = 1_000_000
 
@@ -35,7 +35,7 @@ export function summaryOf(
   }
 }
 
-/** As a list of shown runs has it. */
+/** Converts a row to an entry in a list of shown runs. */
 export function listed(run: RunRow): ListedRun {
   return {
     cursor: String(run.n),

@@ -19,31 +19,32 @@ import { firstOf, type Row, rowsOf, Statement, sql, type Work } from '../../sql/
 import type { Dialect, Value } from './dialect.ts'
 import { timeOf } from './run-row.ts'
 
-/** What is another in each database: whose runs these are, how it is known who has died, and what a statement locks. */
+/** What each database implements: whose runs these are, which owners are dead, and what a statement locks. */
 export interface RunsDialect extends Dialect {
   readonly agent: string
-  /** Who carries runs out here. */
+  /** The owner that executes runs in this process. */
   readonly owner: Value
-  /** Where the runs are, for messages. */
+  /** The location of the runs, for messages. */
   readonly place: string
-  /** The time by which all processes go, in milliseconds. */
+  /** The time shared by all processes, in milliseconds. */
   now(): Statement
   /** The condition that a run has this id. */
   hasId(runId: string): Statement
-  /** Behind a `SELECT`: keeps others from changing the row; and from changing it, but not from reading it in the same way. */
+  /** Appended to a `SELECT` to lock its row: against any other transaction, or only against changes. */
   readonly locked: Statement
   readonly shared: Statement
   isDead(owner: unknown): Work<boolean>
 }
 
-/** How many runs one call deletes. */
+/** The number of runs one call deletes. */
 export const prunedAtOnce = 200
-/** A longer wait is one for ever: it would end behind the last moment there is. */
+/** A longer wait never expires: its end would be beyond the latest valid time. */
 const longestWaitMs = endOfTime / 2
 
 /**
- * What a `Store` promises of the runs themselves, for each database. Work that yields several statements has to be done inside a transaction, which is
- * rolled back if it throws. All of it may be done twice: if the server is lost while it answers, nobody knows whether it has done what it was told.
+ * Implements the part of `Store` about the runs themselves, for each database. Work with several statements must be done in a transaction
+ * that is rolled back if it throws. All work can be repeated: if the connection is lost, the caller can't know whether the first attempt
+ * succeeded.
  */
 export abstract class RunWork {
   protected readonly in: RunsDialect
@@ -56,12 +57,12 @@ export abstract class RunWork {
     this.#waits = this.table('waits')
   }
 
-  /** What a run was given. */
+  /** The input of a run. */
   protected abstract inputOf(run: Row): Work<string>
-  /** What is recorded of it here. */
+  /** The steps recorded in our own tables. */
   protected abstract stepsOf(run: Row): Work<readonly NamedValue[]>
 
-  /** Of a run that is recorded. */
+  /** Takes an existing run. */
   *takeAgain(runId: string): Work<Taken | NotTaken> {
     const run = yield* this.found(runId)
     if (run.status === 'ended') return { kind: 'ended' }
@@ -99,7 +100,7 @@ export abstract class RunWork {
     const given = sql`CAST(${this.in.text(record)} AS TEXT), CAST(${position} AS INTEGER), CAST(${this.in.text(fingerprint)} AS TEXT)`
     const row = sql`SELECT n, ${given}, CAST(${value} AS TEXT), CAST(${crc} AS BIGINT)`
     const owned = sql`(SELECT n FROM ${this.#runs} WHERE ${this.isOwned(runId, epoch)} ${this.in.shared}) AS owned`
-    // The same entry again: a first attempt has come through.
+    // If the entry is identical, an earlier attempt has succeeded.
     const same = sql`${records}.fingerprint = excluded.fingerprint AND ${records}.value = excluded.value`
     const added = yield* firstOf(
       sql`INSERT INTO ${records} (run, record, position, fingerprint, value, crc) ${row} FROM ${owned} WHERE n IS NOT NULL
@@ -129,7 +130,7 @@ export abstract class RunWork {
     yield sql`UPDATE ${this.#runs} SET ${left}, updated_at = ${this.in.now()} WHERE ${this.isOwned(runId, epoch)}`
   }
 
-  /** `by`: the same for each attempt, of which one may have come through. */
+  /** `by`: identifies the call. Each attempt passes the same value, because an earlier one may have succeeded. */
   *deliver(runId: string, decisions: readonly NamedValue[], by: string): Work<void> {
     const run = yield* this.found(runId)
     for (const { name, value } of decisions) {
@@ -158,19 +159,19 @@ export abstract class RunWork {
     return rows.map(({ id, cancel_reason }) => ({ runId: String(id), reason: String(cancel_reason) }))
   }
 
-  /** `dead`: of the owners of running runs, those that have died. */
+  /** `dead`: the owners of running runs that have died. */
   *pendingBut(dead: readonly Value[]): Work<string[]> {
     const waits = sql`SELECT run FROM ${this.#waits} WHERE taken = 0`
     const isDue = sql`n IN (${waits} AND value IS NOT NULL) OR n IN (${waits} AND value IS NULL AND deadline <= ${this.in.now()})`
     const isLeft = sql`owner IS NULL OR ${new Statement(this.in.isOneOf('owner'), [this.in.listOf([this.in.owner, ...dead])])}`
-    // As it is written in SQLite's index of open runs.
+    // Written exactly as in SQLite's index of open runs.
     const isOpen = sql`agent = ${this.in.agent} AND status <> 'ended'`
     const goesOn = sql`(status = 'running' AND (${isLeft})) OR (status = 'waiting' AND (cancel_reason IS NOT NULL OR ${isDue}))`
     const rows = yield* rowsOf(sql`SELECT id FROM ${this.#runs} WHERE ${isOpen} AND (${goesOn}) ORDER BY n`)
     return rows.map(({ id }) => String(id))
   }
 
-  /** Some of those that are to be deleted: fewer than `prunedAtOnce` if these are all. */
+  /** Returns some of the runs to delete. Fewer than `prunedAtOnce` means that these are the last. */
   *doomed({ olderThanMs, keep }: PruneOptions): Work<readonly Row[]> {
     const ended = sql`SELECT n, id, epoch FROM ${this.#runs} WHERE agent = ${this.in.agent} AND status = 'ended'`
     const age = sql`${this.in.now()} - CAST(${Math.ceil(Math.min(olderThanMs ?? 0, endOfTime))} AS BIGINT)`
@@ -190,7 +191,7 @@ export abstract class RunWork {
     }
   }
 
-  /** Whether one that waits, or is about to, can go on. */
+  /** Whether a waiting run, or one that is about to wait, can continue. */
   protected *canGoOn({ n, cancel_reason }: Row): Work<boolean> {
     const isDue = sql`taken = 0 AND (value IS NOT NULL OR deadline <= ${this.in.now()})`
     return (
@@ -199,10 +200,10 @@ export abstract class RunWork {
     )
   }
 
-  /** What is decided by now is what the run goes on with. */
+  /** Turns the decisions made so far into the run's input. */
   protected *takeDecisions({ n, id }: Row): Work<void> {
     const isLate = sql`value IS NULL AND deadline <= ${this.in.now()}`
-    // Nobody has decided: there is no more to it than that.
+    // A wait that has expired without a decision has no value.
     for (const { name } of yield* rowsOf(sql`SELECT name FROM ${this.#waits} WHERE run = ${n} AND ${isLate}`)) {
       const expired = sql`value = ${expiredText}, crc = ${checksum(String(id), String(name), expiredText)}, decided_at = ${this.in.now()}`
       yield sql`UPDATE ${this.#waits} SET ${expired} WHERE run = ${n} AND name = ${name}`
@@ -231,7 +232,7 @@ export abstract class RunWork {
     return yield* firstOf(sql`SELECT * FROM ${this.#runs} WHERE ${this.in.hasId(runId)} ${this.in.locked}`)
   }
 
-  /** The run, which nobody else changes before the transaction is over. */
+  /** Returns the run, locked until the transaction ends. */
   protected *found(runId: string): Work<Row> {
     const run = yield* this.find(runId)
     if (run === undefined) throw unknownRun(runId)
@@ -252,7 +253,7 @@ export abstract class RunWork {
     return sql`${this.in.hasId(runId)} AND owner = ${this.in.owner} AND epoch = ${epoch}`
   }
 
-  /** A text as it was recorded. Throws if it is not. */
+  /** Returns a recorded text. Throws if it was damaged. */
   protected whole({ value, crc }: Row, runId: string, name: string): string {
     const text = String(value)
     if (Number(crc) === checksum(runId, name, text)) return text
@@ -261,7 +262,7 @@ export abstract class RunWork {
   }
 }
 
-/** Finds out what a disk has changed. It covers the names, too: a text that has come to another place is not whole. */
+/** Detects what a disk has changed. The checksum includes the names, so that a text moved to another place fails too. */
 export function checksum(runId: string, name: string, text: string): number {
   return crc32(text, crc32(`${runId}\n${name}`))
 }

@@ -1,14 +1,14 @@
 import type { ShownEvent } from '../../agent/journal/shown-runs.ts'
 
-/** The type of a row that has several events. */
+/** The type of a row that holds several events. */
 export const packedType = ''
 
-/** Events as one text: a line for each, since JSON has no line break outside of its strings' escapes. */
+/** Packs events into one text, one a line. JSON escapes line breaks inside strings. */
 export function packEvents(events: readonly ShownEvent[]): string {
   return events.map(({ id, type, data }) => `${id} ${type} ${data}`).join('\n')
 }
 
-/** Those of them after the event of that number. */
+/** Unpacks the events after the one with this number. */
 export function* unpackEvents(packed: string, after: number): Iterable<ShownEvent> {
   for (let from = 0; from < packed.length; ) {
     const end = packed.indexOf('\n', from)

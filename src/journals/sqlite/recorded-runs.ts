@@ -16,10 +16,10 @@ import { checksum, RunWork } from '../queries/run-work.ts'
 import { deleteRecorded } from './delete-recorded.ts'
 import { sqlite } from './dialect.ts'
 
-/** What else has a checksum is called by the names of steps and waits. */
+/** The names of the other texts with a checksum, beside those of steps and waits. */
 const [inputName, outputName] = ['input', 'output']
 
-/** What `Store` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
+/** Implements `Store` in SQL. Each call must be made inside a transaction that is rolled back if it throws. */
 export class RecordedRuns extends RunWork {
   readonly #sql: Statements
   readonly #owner: Owner
@@ -32,7 +32,7 @@ export class RecordedRuns extends RunWork {
       place: database.location() ?? '',
       now: () => sql`${clock.now()}`,
       hasId: (runId) => {
-        // SQLite would keep another text, and two ids would be one.
+        // SQLite would store a different text, and two ids could become one.
         if (!runId.isWellFormed()) throw new InvalidOptionError('runId', 'well-formed Unicode', runId)
         return sql`id = ${runId}`
       },
@@ -68,7 +68,7 @@ export class RecordedRuns extends RunWork {
     if (recorded?.value !== value) throw new ToolloopError('journal_failed', `Step \`${key}\` of run \`${runId}\` is recorded already`)
   }
 
-  /** `keepRecording` of what is shown of runs: here, for it to be in one transaction with a step. */
+  /** `keepRecording` of the shown runs. It is here to share a transaction with a step. */
   keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): boolean {
     const run = this.#sql.one('SELECT n FROM shown_runs WHERE id = ? AND attempt = ?', runId, attempt)
     if (run === undefined) return false
@@ -79,7 +79,7 @@ export class RecordedRuns extends RunWork {
 
   *finish(runId: string, epoch: number, output: string, outcome: Outcome): Work<void> {
     const run = yield* this.owned(runId, epoch)
-    // The result has all that its steps have.
+    // The result includes everything in the steps.
     for (const table of ['steps', 'kept_texts', 'call_records']) yield sql`DELETE FROM ${this.table(table)} WHERE run = ${run.n}`
     yield* this.#leave(run, 'ended', outcome, output)
   }
@@ -127,7 +127,7 @@ export class RecordedRuns extends RunWork {
     return yield* this.pendingBut(yield* this.#deadOwners())
   }
 
-  /** Deletes some of them, and returns how many: fewer than `prunedAtOnce` when all are deleted. */
+  /** Deletes some of the runs, and returns how many. Fewer than `prunedAtOnce` means that all are deleted. */
   *prune(which: PruneOptions): Work<number> {
     const doomed = yield* this.doomed(which)
     for (const { n } of doomed) deleteRecorded(this.#sql, Number(n))

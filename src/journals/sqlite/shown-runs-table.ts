@@ -27,28 +27,28 @@ import { deleteRecorded, prunedAtOnce } from './delete-recorded.ts'
 import { sqlite } from './dialect.ts'
 import { packedType, unpackEvents } from './packed-events.ts'
 
-/** As much as a run with a longer input has when it starts. */
+/** About the size of a new run with a long input. */
 const triedBytes = 32_768
 
-/** An outcome, and how long ago it was. */
+/** An outcome, and its age. */
 interface SettledOutcome extends ShownOutcome {
   settledForMs: number
 }
 
-/** What `ShownRuns` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
+/** Implements `ShownRuns` in SQL. Each call must be made inside a transaction that is rolled back if it throws. */
 export class ShownRunsTable {
   readonly #sql: Statements
   readonly #clock: FileClock
 
   constructor({ database, clock }: Omit<FileParts, 'owner'>) {
     this.#clock = clock
-    // SQLite's own `lower` knows ASCII alone.
+    // SQLite's own `lower` only knows ASCII.
     database.function('folded', { deterministic: true }, (text) => String(text).toLowerCase())
     this.#sql = new Statements(database)
   }
 
   tryWriting(): void {
-    // In the place of the last one, whose pages are written all the same.
+    // Replaces the previous row: its pages are written all the same.
     this.#sql.run('INSERT OR REPLACE INTO tried_writes (n, value) VALUES (1, zeroblob(?))', triedBytes)
   }
 
@@ -77,7 +77,7 @@ export class ShownRunsTable {
       this.#sql.run('INSERT INTO shown_events (run, id, type, data) VALUES (?, ?, ?, ?)', run.n, id, type, data)
     }
     if (firstEventId > Number(run.first_event)) this.#sql.run('DELETE FROM shown_events WHERE run = ? AND id < ?', run.n, firstEventId)
-    // As JSON: what SQLite can't keep as a text may be a secret too.
+    // Stored as JSON, because a secret may contain characters that SQLite can't store as text.
     const kept = 'INSERT INTO shown_secrets VALUES (?, ?) ON CONFLICT DO NOTHING'
     for (const secret of secrets) this.#sql.run(kept, run.n, JSON.stringify(secret))
     const last = events.at(-1)?.id ?? run.last_event
@@ -86,7 +86,7 @@ export class ShownRunsTable {
     return true
   }
 
-  /** `packed`: the events by `packEvents`; `last`: the number of the newest. They are one row: that takes a fraction of the time. */
+  /** `packed`: the events from `packEvents`; `last`: the number of the newest. They share one row, which takes a fraction of the time. */
   put(
     run: NewShownRun,
     attempt: string,
@@ -96,7 +96,7 @@ export class ShownRunsTable {
   ): 'settled' | 'changed' | 'no_room' {
     const events = packed === '' ? [] : [{ id: last, type: packedType, data: packed }]
     if (this.begin(run, { attempt }) === undefined || !this.append(run.runId, attempt, { ...news, events })) return 'changed'
-    // What was said before is in the state.
+    // The state already includes earlier messages.
     this.#sql.run('DELETE FROM shown_messages WHERE run = (SELECT n FROM shown_runs WHERE id = ?)', run.runId)
     return this.settle(run.runId, { status: 'running', attempt }, outcome, room)
   }
@@ -257,7 +257,7 @@ export class ShownRunsTable {
     for (const { n } of runs) deleteRecorded(this.#sql, n)
   }
 
-  /** Deletes some of them, and returns how many: fewer than `prunedAtOnce` when all are deleted. */
+  /** Deletes some of the runs, and returns how many. Fewer than `prunedAtOnce` means that all are deleted. */
   forget({ runs, ageMs, characters, recordingCharacters }: ShownBounds): number {
     const doomed: SQLOutputValue[] = []
     const young = this.#clock.now() - ageMs
@@ -279,7 +279,7 @@ export class ShownRunsTable {
     return doomed.length
   }
 
-  /** Those of runs that go on or wait stay longest; of the others, and of them, the newest. */
+  /** Recordings of running and waiting runs are kept longest; among equals, the newest. */
   #forgetRecordings(characters: number): void {
     const sizes = 'SELECT run, sum(size) AS size FROM shown_recordings GROUP BY run'
     let left = characters
@@ -294,14 +294,14 @@ export class ShownRunsTable {
     this.#sql.run(noted, n, costUsd ?? null, words)
   }
 
-  /** Keeps nothing of a run that is done but what is shown of it. */
+  /** Deletes everything about a finished run except what is shown. */
   #hide(n: SQLOutputValue | undefined): void {
     for (const table of ['secrets', 'messages']) this.#sql.run(`DELETE FROM shown_${table} WHERE run = ?`, n)
     this.#sql.run("UPDATE shown_runs SET head = '' WHERE n = ?", n)
     this.#sql.run("UPDATE shown_results SET state = '' WHERE run = ? AND state <> ''", n)
   }
 
-  /** Of what the journal keeps of it. */
+  /** The size of what the journal stores of a run. */
   #stateSize(runId: string): number {
     const sums = ['inputs', 'steps'].map((table) => `(SELECT coalesce(sum(octet_length(value)), 0) FROM ${table} WHERE run = n)`)
     return Number(this.#sql.one(`SELECT ${sums.join(' + ')} AS size FROM runs WHERE id = ?`, runId)?.size ?? 0)

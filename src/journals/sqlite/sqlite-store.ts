@@ -15,7 +15,7 @@ import type { ShownRunsTable } from './shown-runs-table.ts'
 import type { RunsOptions } from './store-thread.ts'
 import { workerCode } from './store-thread-code.ts'
 
-/** Has the files of all journals. `.ts` when run from the sources, `.js` when built. */
+/** The thread that has the files of all journals. Its code is `.ts` when run from the sources, `.js` when built. */
 export const journalThread: FileThread = new FileThread(workerCode)
 
 /** The runs in a file. */
@@ -24,7 +24,7 @@ export class SqliteStore implements Store {
   readonly #shown: SqliteFile<ShownRunsTable>
   #lost: ((problem: ToolloopError) => void) | undefined
 
-  /** A file in memory, apart from all others: it ends with its store. */
+  /** A private file in memory, deleted with its store. */
   static inMemory(): string {
     return inMemory()
   }
@@ -54,7 +54,7 @@ export class SqliteStore implements Store {
   cancel: Store['cancel'] = (...args) => this.#file.call('cancel', ...args)
   cancelled: Store['cancelled'] = () => this.#file.call('cancelled')
   get: Store['get'] = (...args) => this.#file.call('get', ...args)
-  // Field by field: what else the caller's object may hold, such as a function, can't be sent to the thread.
+  // Copied field by field: other properties of the caller's object, such as functions, can't be sent to the thread.
   list: Store['list'] = ({ status, stopReason, session, model, process, createdAfter, createdBefore, metadata, limit, cursor }) =>
     this.#file.call('list', { status, stopReason, session, model, process, createdAfter, createdBefore, metadata, limit, cursor })
   news: Store['news'] = (...args) => this.#file.call('news', ...args)
@@ -63,7 +63,7 @@ export class SqliteStore implements Store {
     return inParts(() => this.#file.call('prune', { olderThanMs, keep }))
   }
 
-  /** What is shown of the runs, in the same file. */
+  /** The shown runs, in the same file. */
   readonly shown: ShownRuns = {
     tryWriting: () => this.#shown.call('tryWriting'),
     begin: (...args) => this.#shown.call('begin', ...args),
@@ -99,13 +99,13 @@ export class SqliteStore implements Store {
   }
 
   async close(tries: readonly RunTries[] = []): Promise<void> {
-    // One of another owner by now, or a file that can't be written, keeps nothing from being closed.
+    // A run that another owner has taken over, or a file that can't be written, must not prevent closing.
     await Promise.allSettled(tries.map(({ runId, epoch, tries }) => this.noteTries(runId, epoch, tries)))
     await Promise.all([this.#file.close(), this.#shown.close()])
   }
 }
 
-/** How long ago it was, by one clock, whatever that shows: the thread's may be another. */
+/** Converts a timestamp to an age. The clock of the thread may differ from ours. */
 function aged(outcome: ShownOutcome): ShownOutcome & { settledForMs: number } {
   return { ...outcome, settledForMs: Math.max(0, Date.now() - outcome.finishedAt) }
 }
@@ -114,7 +114,7 @@ async function inParts(deleteSome: () => Promise<number>): Promise<number> {
   for (let deleted = 0; ; ) {
     const more = await deleteSome()
     deleted += more
-    // Not until there is none: runs that end meanwhile could keep this from ending.
+    // Not until none are left: runs that end meanwhile could keep the loop running.
     if (more < prunedAtOnce) return deleted
   }
 }

@@ -3,13 +3,13 @@ import { RecordedRuns } from './recorded-runs.ts'
 import { runsSchema } from './runs-schema.ts'
 import { ShownRunsTable } from './shown-runs-table.ts'
 
-/** Whose runs a store has, and whether it has what is shown of runs, or the runs themselves. */
+/** Which agent's runs a store has, and whether it has the shown runs or the recorded ones. */
 export interface RunsOptions {
   agent: string
   isShown: boolean
 }
 
-// The program of the thread that has the files.
+// The entry of the thread that has the files.
 serveFiles({
   ...runsSchema,
   open: (parts, { agent, isShown }: RunsOptions): RecordedRuns | ShownRunsTable =>

@@ -1,18 +1,18 @@
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { type RecordedModelRequest, type RecordedRun, requestsOf } from '../format.ts'
 
-/** Throws for a value that is not as it should be: where it stands, what was expected there, and what is there. */
+/** Throws an error about an invalid value: its place, what was expected, and what was found. */
 export type Wrong = (place: string, expected: string, got: unknown) => never
 
 type Check = (value: unknown, place: string, wrong: Wrong) => void
 
-/** Checks all that reading and playing a recorded run relies on. `at`: where the run stands, with a dot behind it. */
+/** Checks everything that reading and replaying a run relies on. `at`: the path of the run, with a trailing dot. */
 export function checkRun(run: JsonObject, at: string, wrong: Wrong): void {
   for (const [name, check] of Object.entries(runFields)) check(run[name], at + name, wrong)
   checkReferences(run as never, at, wrong)
 }
 
-/** Checks that what one part of a run says of another is there. `run`: as its file has it, where every field has its type. */
+/** Checks the references between the parts of a run. `run`: as in its file, with fields of the right types. */
 function checkReferences(run: RecordedRun, at: string, wrong: Wrong): void {
   const { instructions, messages, earlier, tools } = run.given
   if (earlier > messages.length) wrong(`${at}given.earlier`, `at most ${messages.length}, as many messages there are`, earlier)
@@ -54,7 +54,7 @@ const optional = (check: Check): Check => {
 }
 const oneOf = (...values: string[]) => isA(`one of ${values.join(', ')}`, (value) => values.includes(value as string))
 const yes = isA('true', (value) => value === true)
-/** A text, or else what `check` takes. */
+/** Accepts a text, or anything `check` accepts. */
 const textOr = (check: Check): Check => {
   return (value, place, wrong) => {
     if (typeof value !== 'string') check(value, place, wrong)
@@ -96,7 +96,7 @@ const request = object({
 })
 
 const kindOfPieces = oneOf('text', 'reasoning', 'call', 'arguments')
-/** The kind, then the index of a call where it is of one, then texts. */
+/** A kind, then the index of the call if it has one, then texts. */
 const pieces: Check = (value, place, wrong) => {
   list(() => {})(value, place, wrong)
   const [kind, ...rest] = value as unknown[]

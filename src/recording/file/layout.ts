@@ -1,9 +1,9 @@
-/** Longest line that holds a whole value. */
+/** The longest line that holds a whole value. */
 export const width = 120
 
 /**
- * JSON to be read, and compared line by line: a value that fits on a line stands on one, of any other each field and item does; plain items of
- * an array fill lines.
+ * Formats JSON to be read and compared line by line. A value that fits is written on one line. Otherwise each field and item gets its own
+ * line, except that plain items of an array fill lines.
  */
 export function layOut(value: unknown, indent = '', before = 0): string {
   if (typeof value !== 'object' || value === null) return onOneLine(value)
@@ -42,7 +42,7 @@ function linesOfItems(items: readonly unknown[], indent: string): string[] {
   return lines
 }
 
-/** What is left of `room` beside a value's texts; negative where there is too little. A long value is not written in order to know that. */
+/** Returns the part of `room` that a value leaves over; negative if it doesn't fit. Doesn't write long values to find out. */
 function roomBeside(value: unknown, room: number): number {
   if (typeof value === 'string') return room - value.length
   if (typeof value !== 'object' || value === null) return room

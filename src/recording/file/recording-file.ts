@@ -24,14 +24,14 @@ import { RecordingSecrets, secretsOf } from '../secrets.ts'
 import { checkRun, type Wrong } from './check-recording.ts'
 import { layOut } from './layout.ts'
 
-/** Writes the file whole or not at all; it is for its owner alone. */
+/** Writes the file atomically. Only its owner can read it. */
 export async function writeRecording(file: string | URL, recording: RunRecording): Promise<void> {
   await replaceFile(pathOf(file), recordingToText(recording))
 }
 
 /**
- * The recording that a file has before another one takes its place; undefined where there is no file. Rejects for a file that is no recording,
- * and for one that can't be written.
+ * Returns the recording in the file that is about to be replaced; undefined if there is no file. Rejects if the file is not a recording, or
+ * can't be written.
  */
 export async function recordingAt(file: string | URL): Promise<RunRecording | undefined> {
   const path = pathOf(file)
@@ -44,7 +44,7 @@ export async function recordingAt(file: string | URL): Promise<RunRecording | un
   return recording
 }
 
-/** Reads the file of a recorded run. Throws `invalid_option` for one that is none, is not whole, or is of a newer version. */
+/** Reads the file of a recorded run. Throws `invalid_option` if the file is not a recording, is incomplete, or is of a newer version. */
 export function readRecording(file: string | URL): RunRecording {
   const path = pathOf(file)
   let text: string
@@ -56,23 +56,23 @@ export function readRecording(file: string | URL): RunRecording {
   return recordingFromText(text, path)
 }
 
-/** Throws `invalid_option` for what is neither a path nor a file: URL. */
+/** Throws `invalid_option` for anything but a path or a `file:` URL. */
 export function pathOf(file: string | URL): string {
   if (file instanceof URL && file.protocol === 'file:') return fileURLToPath(file)
   if (typeof file === 'string' && file !== '') return file
   throw new InvalidOptionError('file', 'a path or a file: URL', file instanceof URL ? file.href : file)
 }
 
-/** A recording as its file has it: of each request, the messages that the one before did not have, and tools by their names. */
+/** Writes a recording as in its file: each request has only the messages that the one before did not have, and tools are referred to by name. */
 export function recordingToText(recording: RunRecording): string {
   return `${layOut(shorten(recording))}\n`
 }
 
-/** The recording in a text. `where`: what the text is called in errors. */
+/** Parses a recording. `where`: names the text in errors. */
 export function recordingFromText(text: string, where = 'recording'): RunRecording {
   let json: unknown
   try {
-    // Some editors write a mark at the beginning.
+    // Some editors write a byte order mark.
     json = JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch (error) {
     throw new InvalidOptionError(where, `a recorded run, which is JSON (${messageOf(error)})`)
@@ -81,13 +81,13 @@ export function recordingFromText(text: string, where = 'recording'): RunRecordi
   return lengthen<RunRecording>(json as never)
 }
 
-/** A recording, and what is secret in it. */
+/** A recording, and its secrets. */
 export interface OpenRecording {
   recording: RunRecording
   secrets: RecordingSecrets
 }
 
-/** Opens a recording, or its file, to be played. `known`: texts that are secret, which it does not have then. Throws as `readRecording` does. */
+/** Opens a recording, or its file, to be replayed. `known`: secret texts, which it redacts. Throws as `readRecording` does. */
 export function openRecording(recorded: RunRecording | string | URL, known?: Iterable<string>): OpenRecording {
   const isFile = typeof recorded === 'string' || recorded instanceof URL
   if (!isFile) checkRecording(recorded, 'recording')
@@ -98,7 +98,7 @@ export function openRecording(recorded: RunRecording | string | URL, known?: Ite
   return { recording: texts.length === 0 ? recording : atOnce(secrets.cleanRun(recording)), secrets }
 }
 
-/** As deep as plain data may be: more is nobody's run. */
+/** The depth limit of plain data. No real run is deeper. */
 const mostLevels = 1_000
 
 function checkRecording(json: unknown, where: string): void {
@@ -121,7 +121,7 @@ function checkRecording(json: unknown, where: string): void {
   checkRun(json, '', wrong)
 }
 
-/** The run as its file has it. */
+/** Shortens a run to its form in the file. */
 function shorten(run: RecordedRun): RecordedRun {
   let before = firstMessages(run.given)
   return withSteps(run, (step) => {
@@ -131,13 +131,13 @@ function shorten(run: RecordedRun): RecordedRun {
   })
 }
 
-/** A step as the file has it. `before`: the messages of the last request before it. */
+/** Shortens a step to its form in the file. `before`: the messages of the last request before it. */
 export function shortStep(given: RecordedInput, before: readonly ChatMessage[], step: RecordedStep): RecordedStep {
   if (Array.isArray(step)) return step.map((turn, at) => shortRequest(given, step[at - 1]?.request.messages ?? before, turn))
   return isCall(step) && step.runs !== undefined ? { ...step, runs: step.runs.map(shorten) } : step
 }
 
-/** The messages of a turn's last request; undefined if it is no turn. */
+/** Returns the messages of a turn's last request; undefined if the step is not a turn. */
 export function lastMessages(step: RecordedStep | undefined): readonly ChatMessage[] | undefined {
   return Array.isArray(step) ? step.at(-1)?.request.messages : undefined
 }
@@ -150,7 +150,7 @@ function shortRequest(given: RecordedInput, before: readonly ChatMessage[], { re
   return { request: { ...short, ...withoutUndefined({ tools: named }) }, ...turn }
 }
 
-/** A run as `shorten` gives it, with all messages and tools again. */
+/** Restores all messages and tools of a run that `shorten` has shortened. */
 export function lengthen<Run extends RecordedRun>(run: Run): Run {
   let before = firstMessages(run.given)
   const longRequest = ({ request, ...turn }: RecordedRequest): RecordedRequest => {
@@ -165,7 +165,7 @@ export function lengthen<Run extends RecordedRun>(run: Run): Run {
   })
 }
 
-/** What the first request is likely to begin with. */
+/** Predicts the messages of the first request. */
 export function firstMessages({ instructions, messages }: RecordedInput): readonly ChatMessage[] {
   return instructions === undefined ? messages : [{ role: 'system', content: instructions }, ...messages]
 }
@@ -175,7 +175,7 @@ function samePrefix(before: readonly ChatMessage[], messages: readonly ChatMessa
   return differs < 0 ? messages.length : differs
 }
 
-/** Definitions that are those of a recorded run's tools: each is in every one of its requests. */
+/** Definitions that belong to a recorded run's tools and occur in all its requests. */
 const knownDefinitions = new WeakMap<RecordedInput['tools'], WeakSet<ToolDefinition>>()
 
 function isKnown({ tools }: RecordedInput, definition: ToolDefinition): boolean {

@@ -6,20 +6,20 @@ import type { RecordingSecrets } from '../secrets.ts'
 import { layOut, width } from './layout.ts'
 import { firstMessages, lastMessages, pathOf, shortStep } from './recording-file.ts'
 
-/** A run as it was recorded, with its secrets. */
+/** A recorded run, with its secrets. */
 interface Recorded {
   runId: string
   run: RecordedRun
 }
 
-/** Writes the file of a recorded run without its secrets, as `writeRecording` does, but lets others get their turn. */
+/** Writes the file of a recorded run without its secrets, like `writeRecording`, but yields to the event loop. */
 export async function writeRecorded(file: string | URL, recorded: Recorded, secrets: RecordingSecrets): Promise<void> {
   await replaceFile(pathOf(file), await recordingText(recorded, secrets))
 }
 
 /**
- * The text of the file of a recorded run, in pieces: what `recordingToText` makes of the run without its secrets. `secrets`: those that are known
- * before the run is looked through. Gives way to others meanwhile.
+ * Writes a recorded run as text, in pieces: the same text as `recordingToText` writes for the run without its secrets. `secrets`: those
+ * known before the run is searched. Yields to the event loop.
  */
 export function recordingText(recorded: Recorded, secrets: RecordingSecrets): Promise<string[]> {
   return inTurns(textInParts(recorded, secrets))

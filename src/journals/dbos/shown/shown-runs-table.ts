@@ -26,13 +26,13 @@ import { dialectOf } from '../dialect.ts'
 import { now, plain } from '../values.ts'
 import { WaitingRuns } from './waiting-room.ts'
 
-/** Runs that are given up at once. */
+/** The number of runs given up at once. */
 const givenUpAtOnce = 100
 
 const listColumns =
   'n, id, caller, agent, kind, thread, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
 
-/** What `ShownRuns` promises, in PostgreSQL, but for `clear`. Each call may be made twice, as those of `RecordedRuns`. */
+/** Implements `ShownRuns` in PostgreSQL, except `clear`. Like those of `RecordedRuns`, each call can be repeated. */
 export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'> {
   readonly #database: Database
   readonly #agent: string
@@ -93,7 +93,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
         await query(`DELETE FROM ${this.#in}.shown_events WHERE run = $1 AND id < $2`, [run.n, firstEventId])
       }
       if (secrets.length > 0) {
-        // As JSON: what PostgreSQL can't keep as a text may be a secret too.
+        // Stored as JSON, because a secret may contain characters that PostgreSQL can't store as text.
         const values = secrets.map((secret) => JSON.stringify(secret))
         const hashed = `SELECT $1, sha256(convert_to(value, 'UTF8')), value FROM unnest($2::text[]) AS value`
         await query(`INSERT INTO ${this.#in}.shown_secrets ${hashed} ON CONFLICT DO NOTHING`, [run.n, values])
@@ -116,7 +116,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
     const { runId } = run
     const begun = await this.begin(run, { attempt })
     if (begun === undefined || !(await this.append(runId, attempt, news))) return 'changed'
-    // What was said before is in the state.
+    // The state already includes earlier messages.
     const said = `DELETE FROM ${this.#in}.shown_messages WHERE run = (SELECT n FROM ${this.#in}.shown_runs WHERE id = $1)`
     await this.#database.query(said, [runId])
     return this.settle(runId, { status: 'running', attempt }, outcome, room)
@@ -129,11 +129,11 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
     room?: WaitingRoom,
   ): Promise<'settled' | 'changed' | 'no_room'> {
     return this.#database.transaction(async (query) => {
-      // One after the other: together, two might take more room than there is.
+      // One at a time: together, two runs might exceed the room.
       if (room !== undefined) await query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`toolloop room in ${this.#in}`])
       const run = await this.#locked(query, runId)
       if (run === undefined || (expected.attempt !== undefined && run.attempt !== expected.attempt)) return 'changed'
-      // By an attempt at this very call, whose answer was lost.
+      // By an earlier attempt at this call, whose answer was lost.
       if (run.status === status && Number(run.finished_at) === finishedAt) return 'settled'
       if (run.status !== expected.status) return 'changed'
       const stateSize = status === 'waiting' ? state.length + (await this.#waiting.stateSize(query, runId)) : 0
@@ -142,7 +142,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
       const came = 'status = $2, stop_reason = $3, finished_at = $4, size = $5, title = $6, summary = $7, result = coalesce($8, result)'
       const values = [run.n, status, stopReason, finishedAt, size, plain(title), summary, result ?? null]
       const found = [plain(words), costUsd ?? null, folded(title)]
-      // By the server's clock: that of this process may be wrong, and others judge by it how long the run has waited.
+      // By the server's clock. The clock of this process may be wrong, and other processes use the time to compute how long the run has waited.
       const sets = `${came}, words = $9, cost = $10, folded_title = $11, settled_at = ${now} - $12::bigint, state = $13, model = $14`
       await query(`UPDATE ${this.#in}.shown_runs SET ${sets} WHERE n = $1`, [
         ...values,
@@ -263,7 +263,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   }
 
   say(runId: string, messages: readonly string[]): Promise<boolean> {
-    // By this a second attempt knows what the first has stored.
+    // Lets a second attempt recognize what the first has stored.
     const by = crypto.randomUUID()
     return this.#database.transaction(async (query) => {
       const run = await this.#locked(query, runId)
@@ -297,7 +297,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   async list(asked: ShownQuery): Promise<ShownPage> {
     const { from, where, place, values } = selectShown(dialectOf(this.#in), asked, 'strpos(concat_ws(chr(10), folded_title, words), ?) > 0')
     const most = Math.min(asked.limit, mostRuns)
-    // One more than is shown, to know whether there is a next page.
+    // One more than shown, to know whether there is a next page.
     const part = `SELECT ${listColumns} FROM ${from} ${where} ORDER BY ${place} DESC LIMIT ${most + 1}`
     const counted = `SELECT *, count(*) OVER () AS found, ${before('summary', 'n DESC')} FROM (${part}) AS part`
     const sql = `SELECT * FROM (${counted}) AS counted WHERE before < ${mostCharacters} ORDER BY n DESC LIMIT ${most}`
@@ -326,14 +326,14 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
       const values = [runs, characters, ageMs]
       const rows = await this.#database.query(`DELETE FROM ${this.#in}.shown_runs WHERE n IN (${doomed}) RETURNING n`, values)
       deleted += rows.length
-      // Not until there is none: runs that end meanwhile could keep this from ending.
+      // Not until none are left: runs that end meanwhile could keep the loop running.
       if (rows.length < prunedAtOnce) break
     }
     await this.#forgetRecordings(recordingCharacters)
     return deleted
   }
 
-  /** Those of runs that go on or wait stay longest; of the others, and of them, the newest. */
+  /** Recordings of running and waiting runs are kept longest; among equals, the newest. */
   async #forgetRecordings(characters: number): Promise<void> {
     const sizes = `SELECT run, sum(size) AS size FROM ${this.#in}.shown_recordings GROUP BY run`
     const order = `status = 'ended', run DESC ROWS UNBOUNDED PRECEDING`
@@ -342,26 +342,26 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
     await this.#database.query(`DELETE FROM ${this.#in}.shown_recordings WHERE run IN (${doomed})`, [characters])
   }
 
-  /** The run, which nobody else changes before the transaction is over. */
+  /** Returns the run, locked until the transaction ends. */
   async #locked(query: Query, runId: string): Promise<Row | undefined> {
     const columns = 'n, caller, status, attempt, finished_at, first_event, listens'
     const [run] = await query(`SELECT ${columns} FROM ${this.#in}.shown_runs WHERE id = $1 FOR UPDATE`, [runId])
     return run
   }
 
-  /** Keeps nothing of runs that are done but what is shown of them. */
+  /** Deletes everything about finished runs except what is shown. */
   async #hide(query: Query, runs: readonly unknown[]): Promise<void> {
     for (const table of ['secrets', 'messages']) await query(`DELETE FROM ${this.#in}.shown_${table} WHERE run = ANY($1)`, [runs])
     await query(`UPDATE ${this.#in}.shown_runs SET head = '', state = '' WHERE n = ANY($1)`, [runs])
   }
 }
 
-/** How many characters of a column are in the rows before one. */
+/** The number of characters of a column in the rows before one. */
 function before(column: string, order: string): string {
   return `coalesce(sum(octet_length(${column})) OVER (ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before`
 }
 
-/** What a title is found by: what PostgreSQL makes of capitals depends on the locale of its database. */
+/** Folds a title for searching, because how PostgreSQL folds case depends on the locale of its database. */
 function folded(title: string): string {
   return plain(title.toLowerCase())
 }

@@ -4,7 +4,7 @@ import { sumWaiting } from '../../queries/list-shown.ts'
 import type { Query, Row } from '../database.ts'
 import { dialectOf } from '../dialect.ts'
 
-/** How large runs are that wait, and whether there is room for another, in SQL. */
+/** Measures waiting runs, and checks whether there is room for another, in SQL. */
 export class WaitingRuns {
   readonly #agent: string
   /** The schema, quoted. */
@@ -15,13 +15,13 @@ export class WaitingRuns {
     this.#in = schema
   }
 
-  /** Those of one caller, with all of these tags, or of all. */
+  /** The number and size of waiting runs: of one caller, with all of these tags, or of all. */
   async count(query: Query, of?: Pick<ShownQuery, 'caller' | 'tags'>): Promise<{ runs: number; characters: number }> {
     const [found] = await query(...numbered(sumWaiting(dialectOf(this.#in), of)))
     return { runs: Number(found?.runs), characters: Number(found?.characters) }
   }
 
-  /** Of what the journal keeps of a run. */
+  /** The size of what the journal stores of a run. */
   async stateSize(query: Query, runId: string): Promise<number> {
     const steps = `SELECT coalesce(sum(characters), 0) FROM ${this.#in}.executions WHERE run = n`
     const sum = `SELECT octet_length(input) + (${steps}) AS size FROM ${this.#in}.runs WHERE agent = $1 AND id = $2`
