@@ -141,6 +141,8 @@ class ScriptTurns {
     this.#answered = 0
     let next = await this.#vm.start(this.#signal)
     for (const round of rounds) {
+      // One that fails now, such as by its time limit, is told why.
+      if ('ok' in next && !next.ok) return next
       const difference = differenceOf(round, next)
       if (difference !== undefined) {
         const again = 'The script was started again, and did not make the same calls as before'

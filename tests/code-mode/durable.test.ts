@@ -139,3 +139,14 @@ describe('a script that is started again and does something else', () => {
     })
   })
 })
+
+it('a script that computes for too long when it is started again fails because of that', async () => {
+  const pay = defineTool({ name: 'pay', description: 'x', approval: true, execute: () => 'paid' })
+  const code = 'let sum = 0\nfor (let n = 0; n < 3e6; n++) sum += n\nreturn await tools.pay()'
+  const model = () => scriptedModel([{ toolCalls: [{ name: 'run_script', args: { code } }] }, 'done'])
+  const paused = await new AgentRunner({ model: model(), tools: codeMode([pay]), logger }).run('go')
+  const decisions = paused.pending.map((item) => ({ ...item, approved: true as const }))
+  const slower = new AgentRunner({ model: model(), tools: codeMode([pay], { limits: { timeoutMs: 1 } }), logger })
+  const { toolCalls } = await slower.resume(paused.state, { decisions })
+  expect(toolCalls[0]).toMatchObject({ outcome: 'failed', content: 'The script computed for longer than 1 ms and was stopped.' })
+})
