@@ -69,3 +69,50 @@ it.skipIf(!hasPostgres)(
     proxy.close()
   },
 )
+
+it.skipIf(!hasPostgres)(
+  'dbosJournal misses no call for a follower if the run continues in another process, whose first calls are recorded in any order',
+  { timeout: 60_000 },
+  async () => {
+    await using postgres = await startPostgres()
+    const open = () => dbosJournal({ url: postgres.url, agent: 'followed', logger, takeOverEveryMs: Number.POSITIVE_INFINITY })
+    const gates = [0, 1].map(() => Promise.withResolvers<string>())
+    const model = scriptedModel([{ toolCalls: [0, 1].map((n) => ({ name: 'wait', arguments: { n } })) }, 'done'])
+    const waiting = () => {
+      const begun = Promise.withResolvers<void>()
+      const wait = defineTool({
+        name: 'wait',
+        description: 'Waits.',
+        effect: 'idempotent',
+        parameters: { type: 'object', properties: { n: { type: 'integer' } } },
+        execute: ({ n = 0 }: { n?: number }) => {
+          if (n === 1) begun.resolve()
+          return gates[n]?.promise
+        },
+      })
+      return { wait, begun: begun.promise }
+    }
+    const [first, second] = [waiting(), waiting()]
+    const [leaves, continues, follows] = [open(), open(), open()]
+    const left = new AgentRunner({ model, tools: [first.wait], logger, journal: leaves }).run('go', { runId: 'run' })
+    const isLeft = expect(left).rejects.toThrow('it was closed')
+    await first.begun
+    await leaves.close()
+    await isLeft
+    const run = new AgentRunner({ model, tools: [second.wait], logger, journal: continues }).resume('run')
+    await second.begun
+    const engine = follows.connect(async () => null)
+    const known: string[] = []
+    const look = async () => {
+      const { steps = [] } = (await engine.news?.('run', known)) ?? {}
+      known.push(...steps.map(([key]) => key))
+      return known
+    }
+    gates[1]?.resolve('second')
+    await expect.poll(look).toContain('1.tool.1')
+    gates[0]?.resolve('first')
+    await expect.poll(look).toContain('1.tool.0')
+    expect((await run).output).toBe('done')
+    await Promise.all([continues.close(), follows.close()])
+  },
+)

@@ -7,8 +7,8 @@ const most = 1_000
 /** Reads the steps that workflows have recorded since the last read, without reading known values again. */
 export class NewSteps {
   readonly #dbos: Pick<DbosProcess, 'stepsFrom'>
-  /** For each workflow, the number of its first step, and its first steps, between which no other can appear. A failed step has no name. */
-  readonly #begun = new Map<string, { n: number; names: (string | undefined)[] }>()
+  /** The first steps of each workflow, between which no other can appear. A failed step has no name. */
+  readonly #begun = new Map<string, (string | undefined)[]>()
 
   constructor(dbos: Pick<DbosProcess, 'stepsFrom'>) {
     this.#dbos = dbos
@@ -16,25 +16,22 @@ export class NewSteps {
 
   /** Returns the steps of a workflow, without the first ones as long as all of them are `known`. */
   async read(id: string, known: ReadonlySet<string>): Promise<NamedValue[]> {
-    const begun = this.#begun.get(id)
-    const names = begun?.names ?? []
+    const names = this.#begun.get(id) ?? []
     const unknown = names.findIndex((name) => name !== undefined && !known.has(name))
     const offset = unknown < 0 ? names.length : unknown
     const steps = await this.#dbos.stepsFrom(id, offset)
-    const first = begun?.n ?? steps[0]?.n
-    if (first === undefined) return []
-    // Concurrent calls are recorded in any order. Another read may have advanced further meanwhile.
+    // DBOS numbers steps from 0, and records concurrent ones in any order. Another read may have advanced further meanwhile.
     for (const [index, { n, name, value }] of steps.entries()) {
       const at = offset + index
-      if (at === names.length && n === first + at) names.push(value === undefined ? undefined : name)
+      if (at === names.length && n === at) names.push(value === undefined ? undefined : name)
     }
-    this.#remember(id, { n: first, names })
+    this.#remember(id, names)
     return steps.flatMap(({ name, value }) => (value === undefined ? [] : [{ name, value }]))
   }
 
-  #remember(id: string, begun: { n: number; names: (string | undefined)[] }): void {
+  #remember(id: string, names: (string | undefined)[]): void {
     this.#begun.delete(id)
-    this.#begun.set(id, begun)
+    this.#begun.set(id, names)
     const [oldest] = this.#begun.keys()
     if (this.#begun.size > most && oldest !== undefined) this.#begun.delete(oldest)
   }
