@@ -63,6 +63,20 @@ describe('runs in sessions', () => {
     expect([model.requests.length, (await sessions.list()).sessions]).toEqual([0, []])
   })
 
+  it('do not fork a session that is deleted while it is read', async () => {
+    const store = new MemorySessionStore(new SessionMemory())
+    const { get } = store
+    const sessions = new Sessions(store)
+    await sessions.append('chat', [{ role: 'user', content: 'hi' }])
+    store.get = async (id) => {
+      const kept = await get.call(store, id)
+      await store.delete(id)
+      return kept
+    }
+    await expect(sessions.fork('chat', { to: 'fork' })).rejects.toMatchObject({ code: 'unknown_session' })
+    expect((await sessions.list()).sessions).toEqual([])
+  })
+
   it('release the session if their options, instructions or model are refused', async () => {
     const sessions = memorySessions()
     const failing = new AgentRunner({

@@ -146,7 +146,10 @@ export class Sessions {
     const count = (typeof at === 'string' ? await positionOf(this.store, kept, at) : at) ?? (at === undefined ? messageCount : -1)
     if (!Number.isSafeInteger(count) || count < 0 || count > messageCount)
       throw new InvalidOptionError('at', `a position from 0 to ${messageCount}, or the id of a user’s message`, at)
-    const messages = readMessages(id, await this.store.read(session, { from: 0, to: count }), 0)
+    const texts = await this.store.read(session, { from: 0, to: count })
+    // What is read of a session that is deleted meanwhile is not all of it.
+    if (texts.length < count && (await this.store.get(id))?.session !== session) throw unknownSession(id)
+    const messages = readMessages(id, texts, 0)
     // One that reaches beyond the copy is not its own.
     const isWithin = compaction !== undefined && reachOf(readCompaction(id, compaction)) <= count
     const options = { isNew: true, ...(isWithin ? { compaction } : {}) }
