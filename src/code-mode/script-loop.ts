@@ -12,6 +12,7 @@ import { digestOf } from '../core/digest.ts'
 import { ModelError, messageOf } from '../core/errors.ts'
 import type { ScriptLine } from '../core/events.ts'
 import { type AssistantMessage, type Content, type JsonObject, noUsage, type ToolCall } from '../core/messages.ts'
+import { redact } from '../core/redaction/redact.ts'
 import type { ChatModel, ModelResponse } from '../models/chat-model.ts'
 import { type InlineLimits, type ScriptRound, ScriptVm } from '../tools/sandbox/vm/script-vms.ts'
 import type { RoundCall } from '../tools/sandbox/vm/vm-worker.ts'
@@ -130,7 +131,7 @@ class ScriptTurns {
       }
     }
     if (!round.ok) throw failed(withOutput(round.problem, round.output))
-    return { text: endText(round, changedCalls(this.#execution.state)), toolCalls: [], finishReason: 'stop', usage: noUsage }
+    return { text: endText(round, changedCalls(this.#execution)), toolCalls: [], finishReason: 'stop', usage: noUsage }
   }
 
   /** The next round of the script. One that has not been started here, or had to leave its VM, is started again with what is recorded. */
@@ -197,8 +198,13 @@ function endText({ json, output }: Extract<ScriptRound, { ok: true }>, notes: re
 }
 
 /** The calls that were run with other arguments than the script gave them, in words. */
-function changedCalls({ toolCalls }: Pick<LoopState, 'toolCalls'>): string[] {
-  return toolCalls.filter(isChanged).map(({ tool, args }) => `\`${tool}\` was run with other arguments: ${JSON.stringify(args)}`)
+function changedCalls({ run, state }: Execution): string[] {
+  return state.toolCalls.filter(isChanged).map(({ tool, args }) => {
+    const { secrets } = run.agent.registry.get(tool) ?? {}
+    // Events and the log show what `run_script` returns as it is.
+    const shown = secrets === undefined ? args : redact(args, new Set(secrets))
+    return `\`${tool}\` was run with other arguments: ${JSON.stringify(shown)}`
+  })
 }
 
 function isChanged({ content, args = {} }: ToolCallRecord): boolean {

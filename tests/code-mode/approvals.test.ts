@@ -175,3 +175,24 @@ it('the items of a script in an agent inside a call have the whole path', async 
   expect(paused.pending).toMatchObject([{ tool: 'pay', path: [{ agent: 'ask' }, { agent: 'run_script' }], script: { line: 1 } }])
   expect((await outer.resume(stored(paused.state), { decisions: approve(paused.pending) })).output).toBe('paid')
 })
+
+it('the note about changed arguments of a script has none of those that the tool hides', async () => {
+  const { logger, records } = recordingLogger()
+  const login = defineTool({
+    name: 'login',
+    description: 'x',
+    parameters: { type: 'object', properties: { user: { type: 'string' }, pin: { type: 'string' } } },
+    secrets: ['pin'],
+    approval: true,
+    execute: () => 'in',
+  })
+  const code = 'return await tools.login({ user: "a", pin: "1" })'
+  const model = scriptedModel([{ toolCalls: [{ name: 'run_script', args: { code } }] }, 'done'])
+  const runner = new AgentRunner({ model, tools: codeMode([login]), logger })
+  const events: unknown[] = []
+  runner.on('TOOL_CALL_END', (event) => void events.push(event))
+  const { pending, state } = await runner.run('go')
+  const { toolCalls } = await runner.resume(state, { decisions: approve(pending, { args: { user: 'b', pin: '9-secret-9' } }) })
+  expect(toolCalls[0]?.content).toContain('Note: `login` was run with other arguments: {"user":"b","pin":"[redacted]"}')
+  expect(JSON.stringify([events, records])).not.toContain('9-secret-9')
+})
