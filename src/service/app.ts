@@ -29,7 +29,7 @@ import { isTenant } from './tenants/tenant.ts'
 export interface AppParts extends ServiceParts {
   limits(): ServiceLimits
   authenticate?: Authenticate
-  /** What every path begins with; `''`: nothing. */
+  /** The prefix of every path; may be `''`. */
   basePath: string
   telemetry(): Telemetry | undefined
 }
@@ -37,7 +37,7 @@ export interface AppParts extends ServiceParts {
 const anyBody = {}
 const nobody: Caller = { name: '', roles: [] }
 
-/** Every path of the service. Each request passes the same checks in the same order; the function never rejects. */
+/** Handles every request of the service. Each passes the same checks in the same order. The returned function never rejects. */
 export function createApp(parts: AppParts): (request: Request, address: string | undefined) => Promise<Response> {
   const { basePath } = parts
   const app = new Hono({ getPath: (request) => pathBelow(basePath, request) })
@@ -67,10 +67,10 @@ export function createApp(parts: AppParts): (request: Request, address: string |
     const pathname = pathBelow(basePath, request)
     const found = routes.filter(({ path }) => matches(path, pathname))
     const isProbe = found.some(({ probe }) => probe === true)
-    // Methods come from outside: only known ones get a series of their own.
+    // Clients choose methods, so only known ones get their own series.
     const method = found.some((one) => one.method === request.method) ? request.method : 'any'
     const route = found[0]?.path ?? (pathname.startsWith('/admin/') ? '/admin/' : 'none')
-    // `onError` is not asked about a thrown value that is not an Error.
+    // Hono doesn't pass a thrown value to `onError` unless it is an Error.
     const answered = () => respond(app, request, isProbe, parts).catch((error: unknown) => respondToFailure(error, request, parts.logger))
     const { logger } = parts
     const telemetry = isProbe ? undefined : parts.telemetry()
@@ -88,7 +88,7 @@ const origins = new WeakMap<Request, { requestId: string; address: string | unde
 
 async function respond(app: Hono, request: Request, isProbe: boolean, { limits }: AppParts): Promise<Response> {
   if (request.method === 'OPTIONS') return preflight(request, limits())
-  // HEAD on a stream would leave it open with no reader.
+  // A HEAD request would leave a stream open without a reader.
   if (request.method === 'HEAD' && !isProbe) return errorResponse(new HttpProblem(405, 'method_not_allowed', 'HEAD is not supported'))
   return app.fetch(request)
 }
@@ -133,14 +133,14 @@ async function answer(route: Route, check: SchemaCheck, { req }: Context, parts:
   return route.answer({ request, url: new URL(req.url), params: req.param(), caller, body, requestId, sender })
 }
 
-/** A run's result can be read until the end. */
+/** Refuses new work during a shutdown. Results of runs can be read until the end. */
 function checkDraining({ method }: Request, { isDraining }: AppParts): void {
   if (isDraining() && method !== 'GET')
     throw new HttpProblem(503, 'shutting_down', 'The service is shutting down', { headers: { 'retry-after': '5', connection: 'close' } })
 }
 
 function addPage(app: Hono, parts: AppParts): void {
-  // Relative: the service may be mounted below a path that it does not see.
+  // Relative, because the service may be mounted below a path it doesn't see.
   app.get('/admin', (context) => context.redirect('admin/', 308))
   app.get('/admin/', (context) => respondWithPage('index.html', context, parts))
   app.get('/admin/:file', (context) => respondWithPage(context.req.param('file'), context, parts))
@@ -192,12 +192,12 @@ async function askProgram(authenticate: Authenticate, request: Request, logger: 
 
 const expectedCaller = 'a function that returns `{name, roles}`, and `tenant`, if it is there, with at least one field and texts as values'
 
-/** A `tenant` that is not valid is not taken for an absent one. */
+/** An invalid `tenant` must not count as an absent one. */
 function isCaller({ name, roles, tenant }: Partial<Caller>): boolean {
   return typeof name === 'string' && Array.isArray(roles) && (tenant === undefined || isTenant(tenant))
 }
 
-/** The request's own id if it is safe to log, otherwise a new one. */
+/** Returns the request's own id if it is safe to log, otherwise a new one. */
 function requestIdOf(request: Request): string {
   const given = request.headers.get('x-request-id') ?? ''
   return /^[\w.-]{1,64}$/.test(given) ? given : randomUUID()
@@ -207,7 +207,7 @@ function honoPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1')
 }
 
-/** The path as routes have it. One that is not below the base is on no route. */
+/** Removes the base path. A path outside the base matches no route. */
 function pathBelow(basePath: string, { url }: Request): string {
   const { pathname } = new URL(url)
   if (basePath === '') return pathname
@@ -223,7 +223,7 @@ const always = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-ref
 
 function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
   const all = { ...always, ...(response.headers.has('cache-control') ? {} : { 'cache-control': 'no-store' }), ...headers }
-  // The headers of a response made elsewhere may be immutable.
+  // The headers of a response created elsewhere may be immutable.
   const fresh = new Response(response.body, { status: response.status, headers: response.headers })
   for (const [name, value] of Object.entries(all)) fresh.headers.set(name, value)
   return fresh

@@ -5,13 +5,13 @@ import { InvalidOptionError, messageOf, ToolloopError } from '../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import type { Service } from './service.ts'
 
-/** Where the service listens. */
+/** The address to listen on. */
 export interface ListenOptions {
-  /** Default: that of the configuration, else `127.0.0.1`. */
+  /** Default: that of the configuration, or `127.0.0.1`. */
   host?: string
-  /** Default: that of the configuration, else 8787; 0: one that is free. */
+  /** Default: that of the configuration, or 8787. 0: any free port. */
   port?: number
-  /** How long a client may read nothing of a response that is ready, in milliseconds; then its connection is closed. Default 30,000. */
+  /** How long a client may leave a response unread before its connection is closed, in milliseconds. Default 30,000. */
   writeTimeoutMs?: number
 }
 
@@ -23,14 +23,14 @@ const optionNames: OptionNames<ListenOptions> = {
 
 /** A service that listens on a port. */
 export interface ListeningService {
-  /** Such as `http://127.0.0.1:8787`. */
+  /** The base URL, such as `http://127.0.0.1:8787`. */
   readonly url: string
   readonly server: Server
   /** Drains the service, then closes every connection. */
   close(drainMs?: number): Promise<void>
 }
 
-/** Bounds on connections before there is a request; event streams have bounds of their own. */
+/** Limits on connections before they send a request. Event streams have their own. */
 const serverOptions = {
   maxHeaderSize: 16_384,
   headersTimeout: 10_000,
@@ -39,12 +39,12 @@ const serverOptions = {
   connectionsCheckingInterval: 2_000,
 }
 const maxConnections = 10_000
-/** How long responses under way may take to be sent. */
+/** How long responses in progress may take to be sent. */
 const lastWordsMs = 1_000
 
 /**
- * Starts a server for a service on a port of this machine. Rejects with `invalid_option` for an address that others can reach unless a
- * token was configured, and for one that can't be listened on; the service is closed then.
+ * Starts a server for a service on a port of this machine. Rejects with `invalid_option` if others can reach the address and no token is
+ * configured, or if it can't listen there. The service is closed then.
  */
 export async function listen(service: Service, options: ListenOptions = {}): Promise<ListeningService> {
   checkOptionNames(options, optionNames, '`listen`')
@@ -54,7 +54,7 @@ export async function listen(service: Service, options: ListenOptions = {}): Pro
     checkAddress(service, host)
     const server = createAdaptorServer({ fetch: service.fetch, overrideGlobalObjects: false, serverOptions }) as Server
     server.maxConnections = maxConnections
-    // A client that waits for an answer is silent too, but has nothing left to read.
+    // A client that waits for an answer is silent too, but has nothing to read.
     server.setTimeout(writeTimeoutMs, (socket) => {
       if (socket.writableLength > 0) socket.destroy()
     })
@@ -83,7 +83,7 @@ function listening(server: Server, host: string, port: number): Promise<void> {
   })
 }
 
-/** Connections are accepted until all runs have ended, so that new requests are told that the service is shutting down. */
+/** Accepts connections until all runs have ended, so that new requests get the answer that the service is shutting down. */
 async function close(service: Service, server: Server, drainMs: number | undefined): Promise<void> {
   await service.drain(drainMs)
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))

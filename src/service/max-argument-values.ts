@@ -1,2 +1,2 @@
-/** Of one call in the service, where its program says nothing else: each is checked, hidden and written within one turn of the event loop. */
+/** The default limit for one call in the service. Arguments are validated, redacted and written within one turn of the event loop. */
 export const maxArgumentValues = 10_000

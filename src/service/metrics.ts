@@ -1,6 +1,6 @@
-/** Seconds: from a demo's answer to a long run. */
+/** In seconds: from an answer of the demo model to a long run. */
 const buckets = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
-/** Label values come from outside: a metric keeps this many series, all others share one more. */
+/** Clients choose label values, so a metric keeps this many series. All others share one more. */
 const maxSeries = 500
 
 type Labels = Readonly<Record<string, string>>
@@ -9,11 +9,11 @@ interface Metric {
   help: string
   type: 'counter' | 'gauge' | 'histogram'
   series: Map<string, { value: number; buckets?: number[] }>
-  /** Gives the value when the metrics are read. */
+  /** Returns the value when the metrics are read. */
   read?(): number | Promise<number>
 }
 
-/** Prometheus' own text format, or OpenMetrics, which differs in the names of counters' families, in how bounds are written, and in its end. */
+/** The text format of Prometheus, or OpenMetrics, which differs in the names of counter families, the format of bounds, and its end marker. */
 export type MetricsFormat = 'text' | 'openmetrics'
 
 export const contentTypes: Readonly<Record<MetricsFormat, string>> = {
@@ -21,7 +21,7 @@ export const contentTypes: Readonly<Record<MetricsFormat, string>> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 }
 
-/** The format that an `accept` header asks for: OpenMetrics only where it is named, and not wanted less than the other. */
+/** Returns the format an `accept` header asks for. OpenMetrics only if it is named, with no lower preference than the other. */
 export function formatFor(accept: string | null): MetricsFormat {
   const wanted = (type: string) => {
     const range = (accept ?? '').split(',').find((one) => one.trim().split(';')[0] === type)
@@ -33,7 +33,7 @@ export function formatFor(accept: string | null): MetricsFormat {
 }
 
 /**
- * Counters of the service, as Prometheus reads them: https://prometheus.io/docs/instrumenting/exposition_formats/ and
+ * The metrics of the service, in Prometheus' format: https://prometheus.io/docs/instrumenting/exposition_formats/ and
  * https://prometheus.io/docs/specs/om/open_metrics_spec/.
  */
 export class Metrics {
@@ -46,12 +46,12 @@ export class Metrics {
     }
   }
 
-  /** One that can't be read is not a number. */
+  /** A value that can't be read becomes NaN. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void {
     this.#add(name, { help, type: 'gauge', series: new Map(), read })
   }
 
-  /** Takes seconds. */
+  /** Creates a histogram of seconds. */
   histogram(name: string, help: string): (labels: Labels, seconds: number) => void {
     const metric = this.#add(name, { help, type: 'histogram', series: new Map() })
     return (labels, seconds) => {
@@ -59,7 +59,7 @@ export class Metrics {
       series.buckets ??= buckets.map(() => 0)
       series.value += seconds
       const at = buckets.findIndex((bound) => seconds <= bound)
-      // The last one counts what is beyond all bounds.
+      // The last bucket counts values above all bounds.
       const slot = at < 0 ? buckets.length : at
       series.buckets[slot] = (series.buckets[slot] ?? 0) + 1
     }

@@ -17,7 +17,7 @@ interface Observed {
   logger: Logger
 }
 
-/** Counts what runs do, and logs how they end. Tools of clients count as one: their names come from outside. */
+/** Counts what runs do, and logs how they end. All client tools share one label, because clients choose their names. */
 export function observeRuns({ metrics, tools, calls: recent, finished, logger }: Observed): RunObserver {
   const runs = metrics.counter('toolloop_runs_total', 'Runs that have ended or paused.')
   const calls = metrics.counter('toolloop_tool_calls_total', 'Tool calls, by how they ended.')
@@ -56,7 +56,7 @@ export function observeRuns({ metrics, tools, calls: recent, finished, logger }:
       const { stopReason, usage, iterations, error } = result
       for (const one of finished.with(head)) one.ended(run, result)
       runs({ model: agent, kind, stop_reason: stopReason })
-      // What it had used when it was paused was counted then.
+      // The usage before a pause was counted then.
       tokens({ model: agent, direction: 'input' }, usage.inputTokens - (usedBefore?.inputTokens ?? 0))
       tokens({ model: agent, direction: 'output' }, usage.outputTokens - (usedBefore?.outputTokens ?? 0))
       if (usage.costUsd !== undefined) cost({ model: agent }, usage.costUsd - (usedBefore?.costUsd ?? 0))
@@ -71,7 +71,7 @@ export function observeRuns({ metrics, tools, calls: recent, finished, logger }:
   }
 }
 
-/** What of the service is read when its metrics are. */
+/** Registers the gauges of the service. */
 export function observeService(
   metrics: Metrics,
   { runs, streams, mcp, config }: { runs: RunStore; streams: { readonly size: number }; mcp: McpHost; config: ConfigSource },

@@ -1,29 +1,29 @@
 import type { WaitingRoom } from '../agent/journal/shown-runs.ts'
 import { HttpProblem } from './http/problem.ts'
 
-/** What is kept of runs. Running ones are always kept, waiting ones until somebody decides; of the others the oldest go first. */
+/** Limits on stored runs. Running runs are always kept, and waiting ones until they are decided. Of the others, the oldest are deleted first. */
 export interface RunBounds {
-  /** Most finished runs that are kept. */
+  /** The largest number of finished runs. */
   count: number
-  /** How long, in milliseconds. */
+  /** Their maximum age, in milliseconds. */
   ageMs: number
-  /** Most characters of their events and results together. */
+  /** The total size of their events and results, in characters. */
   characters: number
   /** How long a run may wait before it is given up, in milliseconds. */
   waitingMs: number
-  /** Most waiting runs of one caller: with so many it can't start another. */
+  /** The largest number of waiting runs of one caller, who then can't start another. */
   waitingOfCaller: number
-  /** Most characters of all waiting runs, and of those of one caller: a run for which there is no room can't wait, and ends. */
+  /** The total size of all waiting runs, and of those of one caller, in characters. A run that doesn't fit can't wait, and ends. */
   waitingCharacters: number
   waitingCharactersOfCaller: number
-  /** Most characters of the state of one waiting run: a larger one can't go on without keeping everybody waiting, and ends. */
+  /** The largest state of one waiting run, in characters. A larger one ends, because resuming it would block the process. */
   stateCharacters: number
-  /** Most events kept of one run, and of the feed of all. */
+  /** The largest number of stored events of one run, and of the feed of all runs. */
   eventsOfRun: number
   charactersOfRun: number
-  /** Most characters of all recordings; 0: there are none. */
+  /** The total size of all recordings, in characters; 0 disables them. */
   recordingCharacters: number
-  /** Whether runs that are in no journal are recorded too, in memory. */
+  /** Whether runs without a journal are recorded too, in memory. */
   recordsInMemory: boolean
 }
 
@@ -42,7 +42,7 @@ export function checkRoom({ waitingOfCaller, waitingCharactersOfCaller }: RunBou
     )
 }
 
-/** How much may wait. */
+/** Returns the room for waiting runs. */
 export function roomOf({
   stateCharacters: ofState,
   waitingCharactersOfCaller: ofCaller,
@@ -52,8 +52,8 @@ export function roomOf({
 }
 
 /**
- * Where runs are kept: in memory, where none has a journal; or with their journal, in a file of a folder, or in a PostgreSQL that the services of
- * several machines share.
+ * Where runs are stored: in memory, if there is no journal; or with their journal, in a file of a folder, or in a PostgreSQL database that
+ * services on several machines share.
  */
 export type RunPlace =
   | { kind: 'memory' }

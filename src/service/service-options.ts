@@ -13,66 +13,68 @@ import { checkMcpOptions, type McpRouteOptions } from './mcp/mcp-options.ts'
 
 /** Options of `createService`. */
 export interface ServiceOptions {
-  /** The configuration file; it need not be there yet. Default: none, and nothing is watched. */
+  /** The configuration file, which need not exist yet. Default: none, and nothing is watched. */
   configFile?: string
-  /** The configuration, where there is no file: plain data, just as the file would have it, which can't be changed while the service runs. */
+  /** The configuration, if there is no file: plain data with the fields of the file. It can't be changed while the service runs. */
   config?: Config
-  /** The model where the configuration names none. Default `'demo'`. */
+  /** The model to use if the configuration names none. Default `'demo'`. */
   model?: AnyModel
-  /** True: `model` is used even if the configuration names another. Default false. */
+  /** Whether `model` is used even if the configuration names another. Default false. */
   modelIsFixed?: boolean
-  /** Tools besides those of the configuration. A registry may be changed while the service runs. */
+  /** Tools in addition to those of the configuration. A registry may be changed while the service runs. */
   tools?: readonly AnyTool[] | ToolRegistry
   /**
-   * Names of the built-in tools that there are where the configuration says nothing of them (`tools.builtin`). Default: none. `toolloop serve`
-   * has `calculate` and `current_time`.
+   * Names of the built-in tools to use if the configuration doesn't set `tools.builtin`. Default: none. `toolloop serve` passes `calculate`
+   * and `current_time`.
    */
   builtinTools?: readonly string[]
-  /** Hooks, guardrails and other options of the runner; the configuration's `limits` and `instructions` override them. */
+  /** Hooks, guardrails and other options of the runner. The configuration's `limits` and `instructions` override them. */
   agent?: AgentOptions
-  /** A token with all roles, besides those of the configuration: at least 16 characters without a pattern. */
+  /** A token with all roles, in addition to those of the configuration: at least 16 characters without a pattern. */
   token?: string
   /**
-   * Identifies the sender of a request, in place of tokens: for a program that knows its users already. Undefined or null: unknown, the
-   * answer is 401. If it throws or rejects, the answer is 401 too, and the error is logged. It must not read the body.
+   * Identifies the sender of a request, instead of tokens: for a program that already knows its users.
+   * Contract: awaited for every request that needs a caller. Undefined or null means unknown: the response is 401. If it throws or rejects, the
+   * response is 401 too, and the error is logged. It must not read the body.
    */
   authenticate?(request: Request): Caller | undefined | null | Promise<Caller | undefined | null>
   /**
-   * What tools, approvals and instructions get as their `context`: the user, the tenant, a database handle. Asked when a run begins, and again
-   * when it goes on after a decision; it is not stored. `identity` is the run's owner: name, roles and tenant; `request` may be of somebody else who
-   * decides, and is undefined if a run of an earlier process continues by itself. It must not read the body. If it throws or rejects, the answer is
-   * 500, the error is logged, and nothing has happened; a run of an earlier process waits, and it is asked again later. So it does if a run
-   * that was started with a context is given none.
+   * Returns the `context` of tools, approvals and instructions: the user, the tenant, a database handle. Called when a run starts, and again when it
+   * resumes after a decision; the value is not stored. `identity` is the run's owner: name, roles and tenant. `request` may be from another caller, who
+   * decides, and is undefined if a run of an earlier process resumes by itself.
+   *
+   * Contract: awaited; must not read the body. If it throws or rejects, the error is logged and the response is 500, and nothing was started. A run of an
+   * earlier process then waits, and the function is called again later. The same happens if it returns nothing for a run that was started with a context.
    */
   context?(request: Request | undefined, identity: Caller): unknown
-  /** Offers the tools and agents to MCP clients, at `/mcp`; true: as `{}`. Default: as the configuration's `service.mcp` says. */
+  /** Offers the tools and agents to MCP clients, at `/mcp`; true means `{}`. Default: the configuration's `service.mcp`. */
   mcp?: boolean | McpRouteOptions
-  /** What the path of every request begins with, such as `/agent`. Default: nothing, as where `mount` has taken it away. */
+  /** The prefix of every request path, such as `/agent`. Default: none, which fits a server that strips it, as `mount` does. */
   basePath?: string
   /**
-   * Host names and allowed origins, besides the configuration's `service.hosts` and `service.origins`. A service that is reached by a name
-   * other than localhost has to know it; `*` if the server it is mounted in checks names itself.
+   * Host names and allowed origins, in addition to the configuration's `service.hosts` and `service.origins`. Required if clients reach the
+   * service by a name other than localhost. Use `*` if the server around it checks host names itself.
    */
   hosts?: readonly string[]
   origins?: readonly string[]
   bus?: EventBus
   logger?: Logger
-  /** Traces and metrics of requests and runs: what `telemetry()` of `toolloop/telemetry` gives. Default: what the configuration says of it. */
+  /** Traces and metrics of requests and runs: the return value of `telemetry()` from `toolloop/telemetry`. Default: that of the configuration. */
   telemetry?: Telemetry
-  /** What variables are looked up in. Default: the process's environment. */
+  /** The variables to look up. Default: the process's environment. */
   env?: Readonly<Record<string, string | undefined>>
-  /** Where relative paths begin. Default: the working directory. */
+  /** The base of relative paths. Default: the working directory. */
   cwd?: string
   /**
-   * Called when the configuration has changed, or a change was rejected. `config` is the one in force, environment variables filled in.
-   * What it throws is logged.
+   * Called when the configuration has changed, or a change was rejected. `config` is the one in effect, with environment variables filled in.
+   * Contract: not awaited; an error it throws is logged.
    */
   onReload?(state: ConfigState, config: Config): void
-  /** Milliseconds; for tests. */
+  /** In milliseconds; for tests. */
   times?: Optional<ServiceTimes>
 }
 
-/** How often the service does something, and how long it waits, in milliseconds. */
+/** Intervals and timeouts of the service, in milliseconds. */
 export interface ServiceTimes {
   debounceMs: number
   pollMs: number

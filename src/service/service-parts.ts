@@ -14,7 +14,7 @@ import type { KeptResponses } from './responses/kept-responses.ts'
 import type { RunStore } from './runs/run-store.ts'
 import type { ByTenant } from './tenants/by-tenant.ts'
 
-/** What the routes work with. */
+/** The parts that routes use. */
 export interface ServiceParts {
   readonly host: AgentHost
   readonly runs: RunStore
@@ -32,6 +32,6 @@ export interface ServiceParts {
   readonly startedAt: Date
   readonly logger: Logger
   readonly contextOf: ContextOf
-  /** Shutting down: new work is refused. */
+  /** Whether the service is shutting down, and refuses new work. */
   isDraining(): boolean
 }

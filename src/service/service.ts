@@ -35,33 +35,33 @@ import { ByTenant } from './tenants/by-tenant.ts'
 
 /** A running service: mount it in any server that uses `fetch`, or pass it to `listen`. */
 export interface Service {
-  /** Answers a request; never rejects. `from`: the server's own view of the connection, as Hono passes it; its address is logged. */
+  /** Answers a request; never rejects. `from`: the server's view of the connection, as Hono passes it, from which the client's address is logged. */
   readonly fetch: (request: Request, from?: unknown) => Promise<Response>
-  /** Rejects if the configuration is invalid; nothing is served then. */
+  /** Rejects if the configuration is invalid. The service then answers every request with 503. */
   readonly ready: Promise<void>
-  /** The current model: changes as the configuration does. */
+  /** The current model, which changes with the configuration. */
   readonly model: SwitchableModel
-  /** The program's own tools; those of the configuration are not among them. */
+  /** The program's own tools, without those of the configuration. */
   readonly registry: ToolRegistry
   readonly bus: EventBus
   readonly logger: Logger
-  /** What the configuration says now, defaults filled in. */
+  /** The current configuration, with defaults filled in. */
   readonly limits: ServiceLimits
-  /** The token that was generated because none was configured; undefined if one was. */
+  /** The token that was generated because none was configured; undefined otherwise. */
   readonly initialToken: string | undefined
   /**
-   * A link that signs a browser in to the admin page, once, within ten minutes, for twelve hours or until the process ends. Whoever has it has
-   * all rights: give it to one person. `url`: what the service is reached by, such as `https://agents.example.com`, without `basePath`.
-   * Throws `invalid_option` for what is no http address.
+   * Returns a link that signs a browser in to the admin page: it works once, within ten minutes, and the session lasts twelve hours or
+   * until the process ends. Anyone with the link has all rights, so give it to one person. `url`: the base URL of the service without
+   * `basePath`, such as `https://agents.example.com`. Throws `invalid_option` for anything but an http or https URL.
    */
   signInLink(url: string): string
-  /** Refuses new work, lets runs finish for at most so many milliseconds, aborts the others, closes streams and files. */
+  /** Refuses new work, gives runs `timeoutMs` milliseconds to finish, aborts the others, and closes streams and files. */
   drain(timeoutMs?: number): Promise<void>
 }
 
 /**
- * Creates a service for an agent: an API compatible with OpenAI's, an API for runs, and one for administration. `/openapi.json` documents
- * it. The configuration may change while it runs. Throws `invalid_option` or `invalid_tool`; a broken configuration file rejects `ready`.
+ * Creates a service for an agent: an API compatible with OpenAI's, an API for runs, and one for administration. `/openapi.json` documents them. The
+ * configuration may change while the service runs. Throws `invalid_option` or `invalid_tool`; an invalid configuration file rejects `ready`.
  *
  * ```ts
  * const service = createService({ model: 'openai/gpt-5.2', tools: [weather], token: process.env.MY_TOKEN })
@@ -69,9 +69,8 @@ export interface Service {
  * app.mount('/agent', service.fetch)
  * ```
  *
- * Request paths begin with `/v1`, `/admin` and so on; where the server that it is mounted in does not take away what is before that, as `mount`
- * does, name it in `basePath`. Servers of Node.js take it as `nodeHandler(service)`. Name the host in `hosts`.
- * Call `drain` when the program ends.
+ * Request paths start with `/v1`, `/admin` and so on. If the server around it doesn't strip the prefix, as `mount` does, set `basePath`. For Node.js
+ * servers, use `nodeHandler(service)`. Name the host in `hosts`. Call `drain` when the program ends.
  */
 export function createService(options: ServiceOptions = {}): Service {
   checkServiceOptions(options)
@@ -204,7 +203,7 @@ class AgentService implements Service {
       telemetry: () => this.#telemetry.current,
     })
     this.ready = this.#start(cwd, file)
-    // Those who await it see the rejection; unawaited, it must not end the process.
+    // Code that awaits it sees the rejection. Otherwise it must not end the process.
     this.ready.catch(() => {})
   }
 
@@ -221,7 +220,7 @@ class AgentService implements Service {
     if (given === null || !['http:', 'https:'].includes(given.protocol))
       throw new InvalidOptionError('url', 'what the service is reached by, such as `https://agents.example.com`', url)
     const page = `${given.origin}${given.pathname.replace(/\/+$/, '')}${this.#basePath}/admin/`
-    // Behind the `#`, nothing is sent to a server, logged on the way, or told to other sites.
+    // A browser doesn't send the part after `#` to servers or other sites, so it isn't logged.
     return `${page}#/sign-in/${this.#signIns.issue(operator)}`
   }
 
@@ -238,7 +237,7 @@ class AgentService implements Service {
     return this.#app(request, addressOf(from, request, this.#proxies))
   }
 
-  /** Once: whoever mounts the service need not await `ready`. */
+  /** Logs the error once, because a program need not await `ready`. */
   #logFailedStart(error: unknown): void {
     if (!this.#isFailureLogged)
       this.logger.error({ error: messageOf(error) }, 'the service could not be started: all requests are answered with 503')

@@ -8,7 +8,7 @@ import { ConfigError } from './config/config-error.ts'
 /** How long the last spans and metrics may take to be sent. */
 const closeMs = 3_000
 
-/** The telemetry of the service: the program's own, else that of the configuration it starts with. */
+/** The telemetry of the service: the program's own, or that of the configuration at the start. */
 export class TelemetrySource {
   readonly #given: Telemetry | undefined
   readonly #logger: Logger

@@ -330,7 +330,7 @@ describe('runs in a folder', () => {
     const second = await startService({ ...options, model: scriptedModel([]) })
     await expect.poll(() => statusOf(b.id), { timeout: 10_000 }).toBe('ended')
     expect(statusOf(a.id)).toBe('running')
-    expect(second.log()).toContain('what became of a run can not be shown yet')
+    expect(second.log()).toContain('the outcome of a run can’t be stored yet')
   })
 
   it('a decision that comes before a run waits is refused: nobody approves what was hidden unseen', async () => {

@@ -50,31 +50,31 @@ export interface Agent {
   readonly name: string
   readonly model: SwitchableModel
   readonly runner: AgentRunner
-  /** What the runner was made with, but for the model. */
+  /** The options of the runner, without the model. */
   readonly options: Omit<RunnerOptions, 'model'>
 }
 
 interface HostedAgent extends Agent {
-  /** What its model was made of: the same again is the same model. */
+  /** Identifies the settings of the model. Equal keys mean the same model. */
   modelKey: unknown
   settingsKey: string
 }
 
-/** Absent: the runner's own default, or no bound. */
+/** Absent: the runner's default, or no limit. */
 export type RunBoundsOfAll = Pick<RunnerOptions, 'maxIterations'> & RunLimits
 
 interface HostParts {
-  /** The model where the configuration names none. */
+  /** The model to use if the configuration names none. */
   model: AnyModel
-  /** It is the current one even where the configuration names another. */
+  /** Whether `model` is used even if the configuration names another. */
   modelIsFixed: boolean
   registry: ToolRegistry
-  /** Where the configuration names none. */
+  /** The built-in tools to use if the configuration names none. */
   builtinTools: readonly string[]
   options: AgentOptions
-  /** Where the options have none. */
+  /** Returns the telemetry to use if the options have none. */
   telemetry(): Telemetry | undefined
-  /** Of the environment: never shown. */
+  /** Secrets of the environment, which are never shown. */
   secrets: readonly string[]
   bus: EventBus
   logger: Logger
@@ -84,18 +84,18 @@ interface HostParts {
 }
 
 /**
- * The agents of the service, by a configuration that may change while runs go on. Registry, event bus and every part that a change does not
- * concern stay the very same objects; a run keeps the model it began with.
+ * The agents of the service. The configuration may change during runs: the registry, the event bus and every part a change doesn't affect
+ * keep their identity, and a run keeps its model.
  */
 export class AgentHost {
-  /** The program's own tools and those of the configuration. */
+  /** The program's tools and those of the configuration. */
   readonly tools: ToolDispatcher
   readonly #parts: HostParts
-  /** The folder of the runs, which is read at the start only; null: nothing was read yet. */
+  /** The folder of the runs, read only at the start; null: nothing was read yet. */
   #runsFolder: string | undefined | null = null
   #agents = new Map<string, HostedAgent>()
   #bounds: RunBoundsOfAll = {}
-  /** The tools that models are told of. */
+  /** The tools offered to models. */
   #offered: ToolSet
   #opened: { key: string; tools: OpenedTools; users: number; retired: boolean } | undefined
 
@@ -105,7 +105,7 @@ export class AgentHost {
     this.#offered = this.tools
   }
 
-  /** Of the environment: never shown. */
+  /** Secrets of the environment, which are never shown. */
   get secrets(): readonly string[] {
     return this.#parts.secrets
   }
@@ -114,7 +114,7 @@ export class AgentHost {
     return [...this.#agents.values()]
   }
 
-  /** What bounds every run, by the configuration or else by the program; a request can only ask for less. */
+  /** The limits of every run, from the configuration or else from the program. A request can only lower them. */
   get bounds(): RunBoundsOfAll {
     return this.#bounds
   }
@@ -124,12 +124,12 @@ export class AgentHost {
     return this.#opened?.tools.skills ?? { skills: [], problems: [] }
   }
 
-  /** The MCP servers of the configuration, as they are now. */
+  /** The current state of the configured MCP servers. */
   get mcpServers(): readonly McpServerStatus[] {
     return this.#opened?.tools.servers() ?? []
   }
 
-  /** Throws an `HttpProblem` 404. */
+  /** Throws an `HttpProblem` 404 for an unknown name. */
   agent(name: string): Agent {
     const agent = this.#agents.get(name)
     if (agent !== undefined) return agent
@@ -137,14 +137,14 @@ export class AgentHost {
     throw new HttpProblem(404, 'model_not_found', `Unknown model. Available: ${names}`, { param: 'model' })
   }
 
-  /** Makes ready what a configuration asks for. Rejects with a `ConfigError`, or on abort, and nothing has changed then. */
+  /** Prepares a configuration. Rejects with a `ConfigError`, or on abort; nothing has changed then. */
   async prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig> {
     const { cwd, configFile, builtinTools, logger } = this.#parts
-    // What costs nothing is checked before anything is started.
+    // Cheap checks come before anything is started.
     this.#prepareAgents(config, '')
     const { folder } = config.service?.keepRuns ?? {}
     const runsFolder = folder === undefined ? undefined : resolve(cwd, folder)
-    // The one of the start goes on being used, and the one asked for is after the next.
+    // The old file stays in use until the next start, which uses the new one.
     const ownFiles = [...new Set([configFile, this.#runsFolder, runsFolder])].filter((path) => typeof path === 'string')
     this.#checkOwnTools(ownFiles)
     const key = toolsKey(config, ownFiles)
@@ -169,7 +169,7 @@ export class AgentHost {
     }
   }
 
-  /** Keeps the tools of now from being closed until the function returned is called. */
+  /** Keeps the current tools open until the returned function is called. */
   leaseTools(): () => void {
     const opened = this.#opened
     if (opened === undefined) return () => {}
@@ -180,7 +180,7 @@ export class AgentHost {
     }
   }
 
-  /** The agent's tools, and those of a client's own, which take the place of others of their names. Rejects with an `HttpProblem` 400. */
+  /** The agent's tools plus the client's, which replace others with the same name. Rejects with an `HttpProblem` 400. */
   async toolsFor(clientTools: readonly AnyTool[]): Promise<ToolSet> {
     if (clientTools.length === 0) return this.#offered
     const opened: AnyTool[] = []
@@ -189,18 +189,18 @@ export class AgentHost {
     return new ToolView(this.#offered, { only: this.#offered.names().filter((name) => !client.has(name)), also: client.list() })
   }
 
-  /** The same, to be looked at only. */
+  /** Like `toolsFor`, for display only. */
   toolsNamed(clientTools: readonly AnyTool[]): readonly AnyTool[] {
     const names = new Set(clientTools.map(({ name }) => name))
     return [...this.tools.list().filter(({ name }) => !names.has(name)), ...clientTools]
   }
 
-  /** Closes the tools of the configuration, whoever still uses them. */
+  /** Closes the tools of the configuration, even if they are in use. */
   async close(): Promise<void> {
     await this.#opened?.tools.close()
   }
 
-  /** Throws `invalid_option` where a tool of the program could read the service's own files. */
+  /** Throws `invalid_option` if a tool of the program could read the service's own files. */
   #checkOwnTools(ownFiles: readonly string[]): void {
     for (const tool of this.#parts.registry.list()) {
       const open = ownFiles.find((path) => workspaceOf(tool)?.exposes(path))
@@ -214,7 +214,7 @@ export class AgentHost {
   }
 
   #prepareAgents(config: Config, ofTools: string): (() => HostedAgent)[] {
-    // Also those that no model uses yet.
+    // Includes providers that no model uses yet.
     for (const name of Object.keys(config.providers ?? {}))
       inConfig(pointerTo('/providers', name), () => findPreset(name, config.providers))
     const options = this.#optionsOf(config, ofTools)
@@ -231,7 +231,7 @@ export class AgentHost {
       return inConfig(path, () => {
         const model = keepsModel ? current.model.current : openModelOf(given, config)
         if (keepsModel && current.settingsKey === settingsKey) return () => current
-        // Settings and model have to go together: this is where they are checked.
+        // Checks the settings together with the model.
         new AgentRunner({ ...options, model }, undefined, { warns: false })
         if (current !== undefined && current.settingsKey === settingsKey) {
           return () => {
@@ -296,7 +296,7 @@ export class AgentHost {
   }
 }
 
-/** The model's settings and the section of its provider: what it would be made of. */
+/** Returns the settings of a model and the section of its provider, which determine the model. */
 function modelKeyOf(model: AnyModel, { providers = {} }: Config): unknown {
   if (typeof model === 'object' && 'generate' in model) return model
   const provider = typeof model === 'string' ? (model.split('/')[0] ?? '') : model.provider
@@ -308,7 +308,7 @@ function openModelOf(model: AnyModel, { providers }: Config): ChatModel {
   return createModel(model, providers === undefined ? {} : { providers })
 }
 
-/** What `make` makes of the part of the configuration at `path`. Throws a `ConfigError`. */
+/** Calls `make` for the part of the configuration at `path`. Throws a `ConfigError`. */
 function inConfig<T>(path: string, make: () => T): T {
   try {
     return make()
@@ -317,7 +317,7 @@ function inConfig<T>(path: string, make: () => T): T {
   }
 }
 
-/** Which part of the configuration an error of a model or a runner is about. */
+/** Returns the part of the configuration that an error of a model or a runner is about. */
 function pathOf(error: unknown, otherwise: string): string {
   const [, option = ''] = /^Expected `([\w.]+)/.exec(messageOf(error)) ?? []
   if (option.startsWith('providers.')) return `/${option.split('.').slice(0, 2).join('/')}`
@@ -326,7 +326,7 @@ function pathOf(error: unknown, otherwise: string): string {
   return otherwise
 }
 
-/** The agent's own instructions, and behind them what is to be known of its tools. */
+/** Appends the instructions of the tools to the agent's own. */
 function withInstructions(own: RunnerOptions['instructions'], ofTools: string): RunnerOptions['instructions'] {
   if (ofTools === '' || own === undefined) return own ?? (ofTools === '' ? undefined : ofTools)
   if (typeof own === 'string') return `${own}\n\n${ofTools}`

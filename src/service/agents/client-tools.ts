@@ -5,12 +5,12 @@ import { keepValidator, parametersOf } from '../../tools/schema/schema.ts'
 import type { AnyTool, JsonSchema } from '../../tools/tool.ts'
 import { problemOfRequest } from '../http/problem.ts'
 
-/** A tool in OpenAI's shape, as a request has it; its body's schema has been checked. */
+/** A tool in OpenAI's format, whose schema was checked with the request's body. */
 export interface ClientTool {
   function: { name: string; description?: string | null; parameters?: JsonObject | null; strict?: boolean | null }
 }
 
-/** Tools without `execute`: their calls go back to the client. Their arguments are always an object, whatever the schema says. */
+/** Creates tools without `execute`, whose calls go back to the client. Arguments are always an object, whatever the schema says. */
 export function toClientTools(tools: readonly ClientTool[] | null | undefined): AnyTool[] {
   return (tools ?? []).map(({ function: { name, description, parameters: given, strict } }) => {
     const parameters = { properties: {}, ...given, type: 'object' }
@@ -18,7 +18,7 @@ export function toClientTools(tools: readonly ClientTool[] | null | undefined): 
   })
 }
 
-/** The tool with a schema that is ready to be used. It never runs here, so that any schema will do: one that can't be compiled is not checked. */
+/** Compiles the schema of a tool. The tool never runs here, so a schema that can't be compiled is accepted and not checked. */
 export async function openClientTool(tool: AnyTool): Promise<AnyTool> {
   const parameters = parametersOf(tool)
   try {
@@ -31,7 +31,7 @@ export async function openClientTool(tool: AnyTool): Promise<AnyTool> {
   }
 }
 
-/** Makes the schema of an answer ready to be used. Rejects with an `HttpProblem` 400. */
+/** Compiles the schema of an answer. Rejects with an `HttpProblem` 400. */
 export async function openAnswerSchema(schema: JsonSchema, name: string): Promise<JsonSchema> {
   try {
     return (await openForeign(schema, name)).schema

@@ -2,16 +2,16 @@ import { describeKey, findPreset, type ProviderPreset, type Providers } from '..
 import { type Config, findModel } from '../config/config.ts'
 import type { Agent } from './agent-host.ts'
 
-/** A provider as an admin sees it; never its key. */
+/** A provider as shown to an admin, without its key. */
 export interface ProviderState {
   name: string
-  /** The variable its key is in, or would be; null: it has none. */
+  /** The environment variable for its key; null if it has none. */
   keyEnv: string | null
-  /** Whether the environment, or every model of it in the configuration, has a key; null: it needs none. */
+  /** Whether the environment, or every model of it in the configuration, has a key; null if it needs none. */
   hasKey: boolean | null
 }
 
-/** The providers that models use, then those that only the configuration names. */
+/** Lists the providers that models use, then those that only the configuration names. */
 export function describeProviders(agents: readonly Agent[], config: Config): ProviderState[] {
   const { models = {}, providers = {} } = config
   const used = agents.map(({ model }) => model.provider)
@@ -26,7 +26,7 @@ export function describeProviders(agents: readonly Agent[], config: Config): Pro
   })
 }
 
-/** A model that the program made itself may name a provider of its own. */
+/** Returns the preset of a provider. A model created by the program may name a provider without one. */
 function presetOf(name: string, providers: Providers): ProviderPreset | undefined {
   try {
     return findPreset(name, providers)

@@ -11,48 +11,48 @@ import type { AnyTool } from '../../tools/tool.ts'
 import type { Config, McpConfig, SkillsConfig } from '../config/config.ts'
 import { ConfigError } from '../config/config-error.ts'
 
-/** The tools a configuration asks for. */
+/** The tools of a configuration. */
 export interface OpenedTools {
   sources: readonly ToolSource[]
-  /** What a model has to know of them from the start; `''`: nothing. */
+  /** What a model must know about them from the start; may be `''`. */
   instructions: string
-  /** The Skills among them, to be shown. */
+  /** The Skills among them, for display. */
   skills: FoundSkills
-  /** How the MCP servers are doing now. */
+  /** The current state of the MCP servers. */
   servers(): McpServerStatus[]
-  /** Ends what stands behind them; called when no run uses them any more. */
+  /** Closes the connections and processes behind them. Called when no run uses them any more. */
   close(): Promise<void>
 }
 
-/** Skills that can be used, and what is wrong with those that can't. */
+/** Usable Skills, and the problems of the others. */
 export interface FoundSkills {
   readonly skills: readonly Skill[]
   readonly problems: readonly SkillProblem[]
 }
 
 interface Surroundings {
-  /** Where relative paths begin. */
+  /** The base of relative paths. */
   cwd: string
   /** The service's own files and folders, which no tool may read. */
   ownFiles: readonly string[]
-  /** The built-in tools that there are where the configuration names none. */
+  /** The built-in tools to use if the configuration names none. */
   builtinTools: readonly string[]
   logger: Logger
-  /** Gives up what takes long to open. */
+  /** Cancels tools that take long to open. */
   signal: AbortSignal
 }
 
 /** One kind of tools, opened. */
 type Opened = { source: ToolSource; instructions?: string; skills?: FoundSkills; servers?(): McpServerStatus[]; close?(): Promise<void> }
 
-/** What of a configuration tools are opened by: they are opened anew when it changes. */
+/** Returns the parts of a configuration that determine its tools. They are opened again if it changes. */
 export function toolsKey({ tools, skills, mcp }: Config, ownFiles: readonly string[]): string {
   return JSON.stringify([tools, skills, mcp, ownFiles])
 }
 
 /**
- * Opens the tools of a configuration. The one place where kinds of tools come in: another one is opened here, from a section of its own.
- * Rejects with a `ConfigError`; nothing is left open then.
+ * Opens the tools of a configuration. A new kind of tools is added here, with its own section. Rejects with a `ConfigError`, and leaves
+ * nothing open then.
  */
 export async function openTools({ tools, skills, mcp }: Config, surroundings: Surroundings): Promise<OpenedTools> {
   const opened: Opened[] = []
@@ -118,7 +118,7 @@ async function openSkills({ paths = [], ...options }: SkillsConfig, { cwd, logge
   }
 }
 
-/** Scripts see a folder as it is: nothing in it can be kept from them. Throws a `ConfigError`. */
+/** Throws a `ConfigError` if a script could read one of the service's own files: nothing in a script's folder can be hidden from it. */
 function checkSandbox(options: object, ownFiles: readonly string[]): void {
   const { workspace, readable }: JsonObject = 'sandbox' in options && isJsonObject(options.sandbox) ? options.sandbox : {}
   const folders = Object.entries({ workspace: [workspace], readable: Array.isArray(readable) ? readable : [] })
@@ -129,7 +129,7 @@ function checkSandbox(options: object, ownFiles: readonly string[]): void {
   }
 }
 
-/** Throws a `ConfigError` for a folder that contains one of the service's own files, or is in one of its folders. */
+/** Throws a `ConfigError` for a folder that contains one of the service's own files, or is inside one of its folders. */
 function checkFolder(folder: string, ownFiles: readonly string[], path: string): void {
   const real = realOrPlanned(resolve(folder))
   const meets = (own: string) => isWithin(real, own) || isWithin(own, real)

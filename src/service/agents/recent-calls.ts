@@ -1,29 +1,29 @@
 import type { RunEvent } from '../../core/events.ts'
 
-/** Of one tool. */
+/** Per tool. */
 const mostRecent = 20
-/** Names come from the configuration, which may change for ever. */
+/** Names come from the configuration, which may change any number of times. */
 const mostTools = 1_000
 
-/** A call as it is listed: what was said in it stands in its run. */
+/** A call as it is listed. Its arguments and result are in its run. */
 export interface RecentCall {
   /** ISO 8601. */
   at: string
   outcome: string
   durationMs: number
   errorCode?: string
-  /** The run that it was made in; absent: somebody has tried the tool. */
+  /** The run of the call; absent if somebody tried the tool. */
   runId?: string
 }
 
 interface Counted {
   total: number
   failed: number
-  /** The latest first. */
+  /** Newest first. */
   recent: RecentCall[]
 }
 
-/** How the calls of each tool have ended since the start of the process. */
+/** The outcomes of each tool's calls since the process started. */
 export class RecentCalls {
   readonly #tools = new Map<string, Counted>()
 
@@ -40,7 +40,7 @@ export class RecentCalls {
     if (idle !== undefined && this.#tools.size > mostTools) this.#tools.delete(idle)
   }
 
-  /** Takes note of what an event says of a call, if it ends one. */
+  /** Records the call that an event ends, if it ends one. */
   take(runId: string, event: RunEvent): void {
     if (event.type !== 'TOOL_CALL_END' && event.type !== 'TOOL_CALL_REJECTED') return
     const { tool, outcome, errorCode, meta } = event

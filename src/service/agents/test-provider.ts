@@ -10,21 +10,21 @@ export interface TestedProvider {
   provider?: string
   model?: string
   durationMs: number
-  /** What it answered. */
+  /** The model's answer. */
   text?: string
   error?: { code: string; message: string; path?: string }
 }
 
 interface TestOrder {
-  /** A name of the configuration's `models`, `provider/model`, or settings. */
+  /** A name from the configuration's `models`, `provider/model`, or settings. */
   model: string | JsonObject
-  /** Sections of providers, over those of the configuration. */
+  /** Sections of providers that override those of the configuration. */
   providers?: JsonObject
-  /** Default 15 000. */
+  /** Default 15,000. */
   timeoutMs?: number
 }
 
-/** Asks a model one tiny question, once. Never rejects: what goes wrong is what was to be found out. */
+/** Sends one tiny request to a model. Never rejects: a failure is a result of the test. */
 export async function testProvider(
   { model: given, providers: unsaved = {}, timeoutMs = 15_000 }: TestOrder,
   config: ConfigSource,
@@ -59,7 +59,7 @@ export async function testProvider(
   }
 }
 
-/** The same model, whose request is not made again when it fails. */
+/** Returns the same model without retries. */
 function askedOnce(model: string | ModelSettings): string | ModelSettings {
   if (typeof model !== 'string') return { ...model, maxRetries: 0 }
   const slash = model.indexOf('/')

@@ -1,9 +1,9 @@
-/** The calls that are tried now. */
+/** The trial calls in progress. */
 export class ToolTrials {
   readonly #running = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
 
-  /** Carries one out. Its signal is aborted with `signal`, and when the service closes. */
+  /** Runs a trial call. Its signal aborts with `signal`, and when the service closes. */
   async run<T>(signal: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const running = call(AbortSignal.any([signal, this.#closing.signal]))
     this.#running.add(running)
@@ -14,7 +14,7 @@ export class ToolTrials {
     }
   }
 
-  /** Resolves when none is under way, or with the signal. */
+  /** Resolves when no call is in progress, or when `signal` aborts. */
   async settled(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const stop = () => resolve()
@@ -27,7 +27,7 @@ export class ToolTrials {
     }
   }
 
-  /** Cancels those that are under way, and all that come later. */
+  /** Cancels the calls in progress, and all later ones. */
   async close(): Promise<void> {
     this.#closing.abort()
     await Promise.allSettled(this.#running)

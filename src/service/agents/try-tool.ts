@@ -11,13 +11,13 @@ import { EventRedactor } from '../redaction/event-redactor.ts'
 import type { AgentHost } from './agent-host.ts'
 
 const timeoutMs = 30_000
-/** As much of a result as somebody reads on a page. */
+/** About as much as a person reads on a page. */
 const maxResultBytes = 200_000
 
 export interface TryOrder {
   tool: AnyTool
   args: JsonObject
-  /** Who tries it knows that it may have side effects, or would need an approval. */
+  /** Confirms that the call may have side effects, and replaces its approval. */
   approved: boolean
   context: unknown
   signal: AbortSignal
@@ -25,7 +25,7 @@ export interface TryOrder {
 
 export interface TriedCall {
   outcome: ToolCallEnd['outcome']
-  /** What a model would get, without secrets. */
+  /** The result for a model, without secrets. */
   content: string
   durationMs: number
   attempts: number
@@ -38,8 +38,8 @@ interface TrialParts {
 }
 
 /**
- * Runs one call outside of any run, as a model's call would be: validated, with the tool's time limit and retries, cancelled by the signal.
- * Rejects with an `HttpProblem`: 409 for a call that has to be approved and is not, 422 for arguments that are not valid.
+ * Runs one call outside of any run, like a model's call: validated, with the tool's time limit and retries, cancelled by the signal.
+ * Rejects with an `HttpProblem`: 409 if the call needs an approval and has none, 422 if its arguments are invalid.
  */
 export async function tryTool({ tool, args, approved, context, signal }: TryOrder, { host, logger }: TrialParts): Promise<TriedCall> {
   const { name, approval = false, effect = 'unsafe' } = tool
@@ -47,7 +47,7 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
     const why = approval === false ? 'may have side effects' : 'may need an approval'
     throw new HttpProblem(409, 'approval_needed', `The tool ${name} ${why}: say \`approved: true\` to run it`, { param: 'approved' })
   }
-  // Of this very tool, whatever the configuration becomes meanwhile: it is the one that was approved.
+  // Runs this very tool, which was approved, even if the configuration changes meanwhile.
   const runner = new ToolRunner({ get: () => tool, names: () => [name] })
   const endLease = host.leaseTools()
   const redactor = new EventRedactor([tool], host.secrets)
@@ -76,16 +76,16 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
   }
 }
 
-/** By the places in the arguments, as far as the tool's schema says them; else by what a model would be told, which is `said`. */
+/** Describes invalid arguments by their paths, if the schema check finds any; otherwise with `said`, the text for the model. */
 async function invalidArguments(tool: AnyTool, args: JsonObject, said: string, redactor: EventRedactor): Promise<HttpProblem> {
-  // Checking them may have taken as long as it may in one turn of the event loop.
+  // The earlier check may have used up its share of this turn of the event loop.
   await nextTurn()
   const fitted = await fitArguments(tool, args)
   const problems = 'problems' in fitted ? fitted.problems.map((told) => problemOf(redactor.redactText(told))) : []
   return new HttpProblem(422, 'invalid_arguments', said, { param: 'arguments', ...(problems.length === 0 ? {} : { problems }) })
 }
 
-/** Where in the arguments what a model is told of is: `` `lines[0].sku`: missing required `id` `` is about `/lines/0/sku/id`. */
+/** Finds the argument that a text for the model is about: `` `lines[0].sku`: missing required `id` `` is about `/lines/0/sku/id`. */
 function problemOf(told: string): Problem {
   const [, field = '', message = told] = /^(?:arguments|`([^`]*)`): (.*)$/s.exec(told) ?? []
   const path = field.replaceAll('[', '.').replaceAll(']', '').split('.').filter(Boolean).reduce(pointerTo, '')

@@ -4,8 +4,8 @@ import { Guesses } from './guesses.ts'
 import { HttpProblem, type Problem } from './problem.ts'
 
 /**
- * What a token may do. `run`: the API under `/v1`. `metrics`: `/metrics` alone. `admin`: all of it, that of everybody's runs, and the
- * configuration.
+ * The roles of a token. `run`: the API under `/v1`, for its own runs. `metrics`: only `/metrics`. `admin`: everything, including the runs
+ * of all callers and the configuration.
  */
 export type Role = 'run' | 'metrics' | 'admin'
 
@@ -15,51 +15,54 @@ export type Tenant = Readonly<Record<string, string>>
 /** An accepted token: its SHA-256, or the name of the environment variable that holds it. */
 export type TokenEntry = Caller & ({ hash: string } | { env: string })
 
-/** Who sent a request. Runs belong to the caller of that name. */
+/** The sender of a request. Runs belong to the caller with that name. */
 export interface Caller {
   name: string
   roles: readonly Role[]
   /**
    * Narrows the roles to the runs whose `metadata` has these values, such as `{ org: 'acme' }`. The caller's own runs get the values, and a request with
-   * others is refused. So is whatever concerns the whole service. Default: no tenant.
+   * other values is refused. So is every route that concerns the whole service. Default: no tenant.
    */
   tenant?: Tenant | undefined
 }
 
-/** What tools, approvals and instructions of a run of this caller's are given. `request`: by which it begins or goes on; undefined: by itself. */
+/**
+ * Returns the `context` for tools, approvals and instructions of a caller's run. `request`: the one that starts or continues the run;
+ * undefined if the run continues by itself.
+ */
 export type ContextOf = (request: Request | undefined, caller: Caller) => Promise<unknown>
 
-/** Finds out who sent a request; undefined or null: nobody. */
+/** Identifies the sender of a request. Undefined or null: unknown. */
 export type Authenticate = (request: Request) => Caller | undefined | null | Promise<Caller | undefined | null>
 
-/** Returns the form in which a token is stored: `sha256:` and 64 hexadecimal digits. */
+/** Returns the stored form of a token: `sha256:` and 64 hexadecimal digits. */
 export function hashToken(token: string): string {
   return `sha256:${digest(token).toString('hex')}`
 }
 
-/** A token nobody can guess: 256 random bits. */
+/** Returns an unguessable token: 256 random bits. */
 export function newToken(): string {
   return `tl_${randomBytes(32).toString('base64url')}`
 }
 
-/** What can't be guessed; one that is made up here has 46 random characters. */
+/** Ends an error message about a guessable token. Generated tokens have 46 random characters. */
 const unguessable = 'at least 16 characters without a pattern'
 
-/** What can be guessed is short, made of few characters, in a row of them (`0123…`), or the same again and again. Random ones never are. */
+/** Whether a token is guessable: short, of few different characters, consecutive (`0123…`), or repeated. Random tokens never are. */
 function canBeGuessed(token: string): boolean {
   const codes = Array.from(token, (character) => character.codePointAt(0) ?? 0)
   const steps = new Set(codes.slice(1).map((code, at) => code - (codes[at] ?? 0)))
   return codes.length < 16 || new Set(codes).size < 4 || steps.size < 5 || (token + token).indexOf(token, 1) < token.length
 }
 
-/** Finds out who sent a request, by its bearer token. */
+/** Identifies the sender of a request by its bearer token. */
 export class TokenAuth {
   readonly #always: readonly { caller: Caller; hash: Buffer }[]
   #known: readonly { caller: Caller; hash: Buffer }[] = []
 
   readonly #guesses = new Guesses()
 
-  /** `always`: tokens that hold whatever the configuration says. Throws `invalid_option` for one that can be guessed. */
+  /** `always`: tokens that are valid with any configuration. Throws `invalid_option` for a guessable one. */
   constructor(always: readonly { caller: Caller; token: string }[]) {
     for (const { token } of always) {
       if (canBeGuessed(token)) throw new InvalidOptionError('token', unguessable, `${token.length} characters that can be guessed`)
@@ -67,7 +70,7 @@ export class TokenAuth {
     this.#always = always.map(({ caller, token }) => ({ caller, hash: digest(token) }))
   }
 
-  /** What is wrong with the tokens that these entries name. */
+  /** Returns the problems of the tokens these entries name. */
   problemsOf(entries: readonly TokenEntry[], env: Readonly<Record<string, string | undefined>>): Problem[] {
     return entries.flatMap((entry, at) => {
       const token = 'env' in entry ? env[entry.env] : undefined
@@ -80,7 +83,7 @@ export class TokenAuth {
     })
   }
 
-  /** Accepts these from now on, and no longer the ones before. An entry whose variable is not set is accepted by nothing. Throws `invalid_option`. */
+  /** Replaces the accepted tokens. An entry whose variable is not set accepts nothing. Throws `invalid_option`. */
   accept(entries: readonly TokenEntry[], env: Readonly<Record<string, string | undefined>>): void {
     this.#known = entries.flatMap((entry) => {
       const hash = 'hash' in entry ? readHash(entry.hash) : env[entry.env] ? digest(String(env[entry.env])) : undefined
@@ -89,7 +92,10 @@ export class TokenAuth {
     })
   }
 
-  /** `address`: where the request came from, where that is known. Throws an `HttpProblem`: 401, or 429 for one who guesses; a token that is right never has to wait for those who do. */
+  /**
+   * Returns the caller. `address`: the address of the client, if known. Throws an `HttpProblem`: 401, or 429 after too many wrong tokens. A
+   * valid token is never delayed by those who guess.
+   */
   authenticate(request: Request, address: string | undefined): Caller {
     const header = request.headers.get('authorization') ?? ''
     const token = /^bearer +(\S+) *$/i.exec(header)?.[1]
@@ -105,7 +111,7 @@ export class TokenAuth {
     })
   }
 
-  /** Compares with every token, whichever it is, so that the time it takes tells nothing. */
+  /** Compares with every token, so that the duration reveals nothing. */
   #find(presented: Buffer): Caller | undefined {
     let found: Caller | undefined
     for (const { caller, hash } of [...this.#always, ...this.#known]) if (timingSafeEqual(hash, presented)) found ??= caller
@@ -124,8 +130,8 @@ function readHash(text: string): Buffer {
 }
 
 /**
- * Throws an `HttpProblem` 403 unless the caller has the role; an admin has all. A caller with a tenant is refused, unless the route answers for each
- * tenant alone (`forTenants`).
+ * Throws an `HttpProblem` 403 unless the caller has the role; an admin has all. A caller with a tenant is refused unless the route serves
+ * each tenant separately (`forTenants`).
  */
 export function checkRole({ roles, tenant }: Caller, role: Role, forTenants: boolean): void {
   if (!roles.includes(role) && !roles.includes('admin'))

@@ -7,8 +7,8 @@ import type { JsonSchema } from '../../tools/tool.ts'
 import { type Problem, pointerTo } from './problem.ts'
 
 /**
- * What is wrong with a value, by the place in it; nothing: it fits. `all`: everything, not just the first; for values that are small, since a
- * large one may have something wrong in each of its items. No problem quotes a value.
+ * Returns the problems of a value, each with its path; empty if the value is valid. No problem quotes a value.
+ * `all`: returns every problem, not only the first. Use it only for small values, because every item of a large one may have a problem.
  */
 export type SchemaCheck = (value: unknown, options?: { all?: boolean }) => Problem[]
 
@@ -20,7 +20,7 @@ interface Instances {
 let instances: Instances | undefined
 const compiled = new WeakMap<JsonSchema, SchemaCheck>()
 
-/** Compiles a schema of this package's own (2020-12), once. */
+/** Compiles one of this package's own schemas (2020-12), once. */
 export function compileCheck(schema: JsonSchema): SchemaCheck {
   const check = compiled.get(schema) ?? compile(schema)
   compiled.set(schema, check)
@@ -28,9 +28,9 @@ export function compileCheck(schema: JsonSchema): SchemaCheck {
 }
 
 function openAjv(options: { allErrors: boolean }): Ajv2020 {
-  // Loaded on first use, as everywhere: it takes longer than the rest of a start.
+  // Loaded on first use, because loading takes longer than the rest of the start.
   const { Ajv2020 } = loadAjv2020()
-  // The schemas are our own, and a test checks them: compiling the schema of schemas would take longer than all of them.
+  // A test validates our own schemas. Compiling the meta-schema would take longer than all of them.
   return new Ajv2020({ ...options, strict: false, ownProperties: true, logger: false, verbose: true, validateSchema: false })
 }
 
@@ -43,7 +43,7 @@ function compile(schema: JsonSchema): SchemaCheck {
   const problemsBy = (validate: ValidateFunction, value: unknown): Problem[] => {
     if (validate(value)) return []
     const problems = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if').map((error, at) => inWords(error, at < mostHints))
-    validate.errors = null // They hold on to the value.
+    validate.errors = null // They would keep the value in memory.
     return problems
   }
   return (value, options = {}) => {
@@ -54,7 +54,7 @@ function compile(schema: JsonSchema): SchemaCheck {
   }
 }
 
-/** Of so many problems it is said what may have been meant: finding that out takes longer than finding the problem. */
+/** The number of problems that get a "did you mean": finding it takes longer than finding the problem. */
 const mostHints = 100
 
 function inWords({ instancePath, keyword, params, message, schema, parentSchema }: ErrorObject, withHint: boolean): Problem {
@@ -92,7 +92,7 @@ function namesIn(properties: unknown): string[] {
   return isJsonObject(properties) ? Object.keys(properties) : []
 }
 
-/** The problems as one sentence. */
+/** Describes the problems in one sentence. */
 export function describeProblems(problems: readonly Problem[]): string {
   return problems.map(({ path, message }) => `${path || '/'} ${message}`).join('; ')
 }

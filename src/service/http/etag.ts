@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 
-/** Names what a response has in it. */
+/** Returns the ETag of a response's content. */
 export function etagOf(content: string | Uint8Array): string {
   return `"${createHash('sha256').update(content).digest('base64url').slice(0, 27)}"`
 }
 
-/** Whether the client has it already. */
+/** Whether the client already has this content. */
 export function isKnown({ headers }: Request, etag: string): boolean {
   const known = headers.get('if-none-match') ?? ''
   return known.split(',').some((one) => one.trim().replace(/^W\//, '') === etag)

@@ -3,17 +3,17 @@ import ipaddr from 'ipaddr.js'
 import { HttpProblem } from './problem.ts'
 
 const windowMs = 60_000
-/** Different ones: a client that asks with an old token again and again guesses nothing. */
+/** Different tokens: a client that repeats an expired token isn't guessing. */
 const mostWrongTokens = 30
 const mostAddresses = 10_000
 
 /**
- * Slows down whoever guesses tokens: after 30 different wrong ones from one address within a minute, every further one is answered with 429
- * until the minute is over.
+ * Throttles token guessing: after 30 different wrong tokens from one address within a minute, further requests get a 429 until the minute
+ * is over.
  */
 export class Guesses {
   readonly #now: () => number
-  /** By address, the oldest first. */
+  /** By address, oldest first. */
   readonly #wrong = new Map<string, { since: number; tokens: Set<string> }>()
 
   constructor(now: () => number = () => performance.now()) {
@@ -31,7 +31,7 @@ export class Guesses {
     })
   }
 
-  /** A token that nobody has came from there. */
+  /** Counts an unknown token from an address. */
   miss(address: string | undefined, digest: Buffer): void {
     if (address === undefined) return
     const network = networkOf(address)
@@ -47,7 +47,7 @@ export class Guesses {
   }
 }
 
-/** Of IPv6 the part that a provider gives to one customer. */
+/** For IPv6, returns the prefix a provider assigns to one customer. */
 function networkOf(address: string): string {
   return isIP(address) === 6 ? ipaddr.parse(address).toByteArray().slice(0, 8).join('.') : address
 }

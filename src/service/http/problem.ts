@@ -1,27 +1,27 @@
 import { isSetupFault, ToolloopError } from '../../core/errors.ts'
 import { redactText } from '../../core/redaction/redact.ts'
 
-/** Where a value is invalid: a JSON Pointer, and what was expected. Never holds the value itself where that could be a secret. */
+/** The path of an invalid value, as a JSON Pointer, and what was expected. Never includes the value if that could be a secret. */
 export interface Problem {
   path: string
   message: string
 }
 
-/** The JSON Pointer of what is under `key` of the value at `path`. https://www.rfc-editor.org/rfc/rfc6901#section-3 */
+/** Returns the JSON Pointer of `key` in the value at `path`. https://www.rfc-editor.org/rfc/rfc6901#section-3 */
 export function pointerTo(path: string, key: string | number): string {
   return `${path}/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
 export interface ProblemFields {
-  /** The part of the request it is about. */
+  /** The part of the request that is at fault. */
   param?: string
-  /** Everything that is wrong, where there is more to say than the message does. */
+  /** All problems, if there are more than the message says. */
   problems?: readonly Problem[]
   headers?: Readonly<Record<string, string>>
   cause?: unknown
 }
 
-/** A request that is answered with an error. What it says is for the caller's eyes. */
+/** An error response to a request. Its message is shown to the caller. */
 export class HttpProblem extends Error {
   readonly status: number
   readonly code: string
@@ -35,7 +35,7 @@ export class HttpProblem extends Error {
   }
 }
 
-/** OpenAI's shape of an error, which its clients read. https://platform.openai.com/docs/guides/error-codes */
+/** OpenAI's error format, which its clients parse. https://platform.openai.com/docs/guides/error-codes */
 export interface ErrorBody {
   error: { message: string; type: string; code: string; param: string | null; problems?: readonly Problem[] }
 }
@@ -57,7 +57,7 @@ function typeOf(status: number): string {
   return status < 500 ? 'invalid_request_error' : 'server_error'
 }
 
-/** What a run ended with, as a problem of the request it was made by; `x-should-retry` keeps clients from running it a second time. */
+/** Converts the error of a run to the response of the request that started it. `x-should-retry` keeps clients from running it twice. */
 export function problemOfRun(error: ToolloopError | undefined): HttpProblem {
   if (error === undefined) return new HttpProblem(502, 'model_error', 'The model failed', { headers: noRetry })
   const status = runStatus[error.code] ?? (error.fault === 'provider' || error.fault === 'model' ? 502 : 500)
@@ -66,7 +66,7 @@ export function problemOfRun(error: ToolloopError | undefined): HttpProblem {
   return new HttpProblem(status, openAICodes[error.code] ?? error.code, error.message, { headers, cause: error })
 }
 
-/** What OpenAI's clients know these by. */
+/** The codes OpenAI's clients know. */
 const openAICodes: Partial<Record<ToolloopError['code'], string>> = {
   context_overflow: 'context_length_exceeded',
   rate_limited: 'rate_limit_exceeded',
@@ -82,7 +82,7 @@ const runStatus: Partial<Record<ToolloopError['code'], number>> = {
   aborted: 499,
 }
 
-/** What was thrown, if it says something about the request, or about a model that can't be asked as it is set up. */
+/** Converts an error to a response if the request caused it, or a model that isn't set up. */
 export function problemOfRequest(thrown: unknown): HttpProblem | undefined {
   if (thrown instanceof HttpProblem) return thrown
   if (!ToolloopError.isInstance(thrown)) return undefined
@@ -91,7 +91,7 @@ export function problemOfRequest(thrown: unknown): HttpProblem | undefined {
   return isSetupFault(thrown) ? problemOfRun(thrown) : undefined
 }
 
-/** What `work` returns; what it throws, as a problem of the request where it is one. */
+/** Calls `work`, and converts an error that the request caused. */
 export function blamingRequest<T>(work: () => T): T {
   try {
     return work()

@@ -1,31 +1,31 @@
 import { HttpProblem } from './problem.ts'
 
 export interface RateLimits {
-  /** Requests a caller may send in a minute, on average; as many at once. */
+  /** The average number of requests a caller may send in a minute, and the size of a burst. */
   requestsPerMinute: number
-  /** Runs of one caller at once. */
+  /** The largest number of concurrent runs of one caller. */
   concurrentRuns: number
-  /** Open event streams of one caller. */
+  /** The largest number of open event streams of one caller. */
   openStreams: number
 }
 
 interface Usage {
-  /** Requests that may be sent now. */
+  /** The number of requests that may be sent now. */
   tokens: number
   since: number
   runs: number
   streams: number
-  /** Characters of large responses that have not been taken. */
+  /** The number of characters in large responses that haven't been read yet. */
   characters: number
 }
 
-/** Of one caller, in responses under way: a few of the largest there are. */
+/** Per caller, in responses in progress: a few of the largest possible ones. */
 const mostCharacters = 32_000_000
 
-/** Callers are forgotten only where there are many: with tokens there is one for each, but a program may know any number of users. */
+/** Callers are forgotten only above this number. There is one for each token, but a program may know any number of users. */
 const fewCallers = 1_000
 
-/** What every caller uses now, and whether it may use more. */
+/** Tracks what every caller uses, and enforces the limits. */
 export class RateLimiter {
   limits: RateLimits
   readonly #used = new Map<string, Usage>()
@@ -37,12 +37,12 @@ export class RateLimiter {
     this.#now = now
   }
 
-  /** How many callers are known. */
+  /** The number of known callers. */
   get size(): number {
     return this.#used.size
   }
 
-  /** Throws an `HttpProblem` 429, with the seconds to wait. `requests`: how many are sent as one. */
+  /** Throws an `HttpProblem` 429, with the seconds to wait. `requests`: the number of requests sent as one. */
   admitRequest(caller: string, requests = 1): void {
     const { requestsPerMinute } = this.limits
     const usage = this.#of(caller)
@@ -54,12 +54,12 @@ export class RateLimiter {
     usage.tokens -= requests
   }
 
-  /** Takes a place for a run; the function returned gives it back. Throws an `HttpProblem` 429. */
+  /** Reserves a run; the returned function releases it. Throws an `HttpProblem` 429. */
   admitRun(caller: string): () => void {
     return this.#take(caller, 'runs', this.limits.concurrentRuns, 'runs at once')
   }
 
-  /** The same for a run that has its place already: it was started before. */
+  /** Like `admitRun`, for a run that was already admitted: never throws. */
   countRun(caller: string): () => void {
     return this.#take(caller, 'runs', Number.POSITIVE_INFINITY, '')
   }
@@ -68,19 +68,19 @@ export class RateLimiter {
     return this.#take(caller, 'streams', this.limits.openStreams, 'open event streams')
   }
 
-  /** Throws an `HttpProblem` 429 for a caller without room for any response: asked before something is done whose answer has to be given. */
+  /** Throws an `HttpProblem` 429 if a caller has no room for another response. Called before work whose response must be sent. */
   checkCharacters(caller: string): void {
     if (this.#of(caller).characters >= mostCharacters) throw tooManyCharacters()
   }
 
-  /** Takes room for a response under way; the function returned gives it back. Throws an `HttpProblem` 429. A single one may be of any size. */
+  /** Reserves room for a response; the returned function releases it. Throws an `HttpProblem` 429. A single response may have any size. */
   admitCharacters(caller: string, characters: number): () => void {
     const usage = this.#of(caller)
     if (usage.characters > 0 && usage.characters + characters > mostCharacters) throw tooManyCharacters()
     return this.countCharacters(caller, characters)
   }
 
-  /** The same for a response that has to be given, whatever its size. */
+  /** Like `admitCharacters`, for a response that must be sent: never throws. */
   countCharacters(caller: string, characters: number): () => void {
     const usage = this.#of(caller)
     usage.characters += characters
@@ -111,13 +111,13 @@ export class RateLimiter {
     return usage
   }
 
-  /** Forgets those who have nothing running and all their requests again: they are as good as new. */
+  /** Forgets idle callers with a full allowance. They are no different from new ones. */
   #forgetIdle(): void {
     const before = this.#now() - 60_000
     for (const [caller, { since, runs, streams, characters }] of this.#used) {
       if (runs === 0 && streams === 0 && characters === 0 && since <= before) this.#used.delete(caller)
     }
-    // Not at each new one, where all are busy.
+    // Doubles, so that it doesn't run for each new caller if all are busy.
     this.#forgetAt = Math.max(fewCallers, this.#used.size * 2)
   }
 }

@@ -4,16 +4,16 @@ import type { SchemaCheck } from './check-schema.ts'
 import { describeProblems } from './check-schema.ts'
 import { HttpProblem } from './problem.ts'
 
-/** Deeper than anybody writes; recursion over what comes in stays far from the end of the stack. */
+/** Deeper than any real request, and shallow enough for recursion. */
 const mostDepth = 64
 
-/** What is done for each value adds up. An administrator's body may be a whole configuration, of far fewer; one of MCP is also checked by the SDK. */
+/** The cost per value adds up. A body from an admin is at most a configuration, which has far fewer values; the SDK checks one from MCP again. */
 export const mostValues = { run: 50_000, admin: 20_000, mcp: 10_000 } as const
 
-/** Characters of a body of which all problems are told. */
+/** The largest body for which all problems are reported, in characters. */
 const mostCheckedWhole = 20_000
 
-/** The request's JSON body, bounded in bytes and depth, of the schema. Rejects with an `HttpProblem`. */
+/** Reads and validates the request's JSON body, bounded in bytes and depth. Rejects with an `HttpProblem`. */
 export async function readBody(
   request: Request,
   { maxBytes, maxValues, check }: { maxBytes: number; maxValues: number; check: SchemaCheck },
@@ -43,7 +43,7 @@ export async function readBody(
 
 async function readText(request: Request, maxBytes: number): Promise<string> {
   const tooLarge = (got: string) => new HttpProblem(413, 'body_too_large', `Expected a body of at most ${maxBytes} bytes, got ${got}`)
-  // What is announced is refused before it is sent; what is not announced is counted.
+  // An announced length is refused before the body arrives. Otherwise the bytes are counted.
   const announced = Number(request.headers.get('content-length') ?? 0)
   if (announced > maxBytes) throw tooLarge(`${announced}`)
   const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -70,7 +70,7 @@ function parseBody(text: string): unknown {
   }
 }
 
-/** Why a value is not taken: too deep, or with a key that some code further on could take for an object's prototype. */
+/** Returns why a value is refused: too deep, or a key that later code could mistake for a prototype. */
 export function objectionTo(value: unknown, depth: number): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (depth > mostDepth) return `Nested deeper than ${mostDepth} levels`

@@ -1,10 +1,10 @@
-/** Where a request comes from: its address, its host and its origin. */
+/** The source of a request: its address, host and origin. */
 
 import { BlockList, isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { HttpProblem, type Problem } from './problem.ts'
 
-/** The proxies in front of the service, whose word on where a request comes from is believed. */
+/** The proxies in front of the service, whose forwarding headers are trusted. */
 export class TrustedProxies {
   readonly #addresses = new BlockList()
 
@@ -19,7 +19,7 @@ export class TrustedProxies {
     }
   }
 
-  /** What is wrong with the proxies that the configuration names. */
+  /** Returns the problems of the proxies the configuration names. */
   static problemsOf(proxies: readonly string[] = []): Problem[] {
     return proxies.flatMap((proxy, at) =>
       isIP(proxy) !== 0 || ipaddr.isValidCIDR(proxy)
@@ -34,8 +34,9 @@ export class TrustedProxies {
 }
 
 /**
- * The address a request comes from, by what the server knows of its connection (`{ incoming }` of Hono's servers for Node). Behind trusted
- * proxies it is the last one in `x-forwarded-for` that is none of theirs: what stands before it anybody can write. Undefined: it is not known.
+ * Returns the client's address, from the server's view of the connection (`{ incoming }` of Hono's Node.js server). Behind trusted proxies,
+ * it is the last address in `x-forwarded-for` that isn't one of them, because the client can write anything before that. Undefined if it is
+ * unknown.
  */
 export function addressOf(from: unknown, { headers }: Request, proxies: TrustedProxies): string | undefined {
   const peer = peerOf(from)?.replace(/^::ffff:(?=\d+\.)/, '')
@@ -57,15 +58,15 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
 }
 
 export interface OriginRules {
-  /** Host names the service is reached by, besides `localhost` and IP addresses. `*`: any. */
+  /** The host names of the service, besides `localhost` and IP addresses. `*`: any. */
   hosts: readonly string[]
-  /** Origins of other sites whose pages may use it, such as `https://app.example.com`. */
+  /** Other origins whose pages may use the service, such as `https://app.example.com`. */
   origins: readonly string[]
 }
 
 /**
- * Refuses what only a browser on a foreign site sends. A page that made a name of its own point to this machine (DNS rebinding) says that
- * name in `host`; an IP address can't be rebound. A page of another site says so in `origin`. Throws an `HttpProblem` 403.
+ * Refuses requests from pages of foreign sites. DNS rebinding shows in `host`, which has the attacker's name; an IP address can't be
+ * rebound. Other cross-site requests show in `origin`. Throws an `HttpProblem` 403.
  */
 export function checkOrigin(request: Request, { hosts, origins }: OriginRules): void {
   const host = request.headers.get('host') ?? new URL(request.url).host
@@ -85,7 +86,7 @@ function hostName(host: string): string | undefined {
     .replace(/\.$/, '')
 }
 
-/** Headers that let a page of an allowed other site read the response; none for any other. */
+/** Returns the headers that let a page of an allowed origin read the response. Empty for other origins. */
 export function corsHeaders(request: Request, { origins }: OriginRules): Record<string, string> {
   const origin = request.headers.get('origin')
   if (origin === null || !origins.includes(origin)) return {}
@@ -96,7 +97,7 @@ export function corsHeaders(request: Request, { origins }: OriginRules): Record<
   }
 }
 
-/** What a page that is allowed may send: the headers it asks for, since clients have many of their own. */
+/** Returns the preflight headers for an allowed page. They allow every header it asks for, because clients have many of their own. */
 export function preflightHeaders(request: Request): Record<string, string> {
   const asked = request.headers.get('access-control-request-headers') ?? ''
   return {

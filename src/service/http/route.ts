@@ -1,54 +1,54 @@
 import type { JsonSchema } from '../../tools/tool.ts'
 import type { Caller, Role } from './auth.ts'
 
-/** A request on its way to a route: admitted, its body read and checked. */
+/** A request that was admitted, and whose body was validated. */
 export interface Call {
   request: Request
   url: URL
-  /** What stands for the `{name}`s of the path. */
+  /** The values of the path's `{name}` parameters. */
   params: Readonly<Record<string, string>>
-  /** Nobody, on a route that is open to all. */
+  /** An anonymous caller if the route is open. */
   caller: Caller
   body: unknown
   requestId: string
   sender: Sender
 }
 
-/** Who sent a request, from where: what is logged of it. */
+/** The sender of a request, for the log. */
 export interface Sender {
   requestId: string
   caller: string
-  /** The network's; undefined: the service is mounted where that is not known. */
+  /** The client's address; undefined if the service is mounted where that is unknown. */
   address: string | undefined
 }
 
 export interface RouteResponse {
   description: string
-  /** Of its JSON. */
+  /** The schema of a JSON body. */
   schema?: JsonSchema
-  /** What else than JSON it may be. */
+  /** Content types accepted besides JSON. */
   types?: readonly string[]
 }
 
-/** One operation of the API: what it does, and what is said of it in `/openapi.json`. The two can't part: there is no other list of routes. */
+/** One operation of the API: its handler, and its entry in `/openapi.json`. There is no other list of routes, so the two can't diverge. */
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** With `{name}` for a part that varies. */
+  /** With `{name}` for parameters. */
   path: string
-  /** Who may use it. */
+  /** The role a caller needs. */
   access: 'open' | Role
-  /** Whether it answers callers with a tenant, and tells them of nothing else. Default: true for the role `run`. */
+  /** Whether the route serves callers with a tenant, and shows them only that tenant's data. Default: true for the role `run`. */
   forTenants?: boolean
-  /** Answered while the service shuts down, and whatever the host is called: probes. */
+  /** Marks probes, which are answered during a shutdown and for any host name. */
   probe?: boolean
   summary: string
   body?: JsonSchema
-  /** Whose bound on the values of a body holds. Default: that of `access`. */
+  /** Which limit applies to the number of values in a body. Default: that of `access`. */
   values?: 'mcp'
-  /** By status; errors are those of every route. */
+  /** By status. Errors are the same for all routes. */
   responses: Readonly<Record<number, RouteResponse>>
   query?: readonly { name: string; description: string }[]
   headers?: readonly { name: string; required?: boolean; description: string }[]
-  /** Throws or rejects with an `HttpProblem` for what is the caller's fault. */
+  /** Answers the request. Contract: throws or rejects with an `HttpProblem` if the caller is at fault; anything else is logged and becomes a 500. */
   answer(call: Call): Response | Promise<Response>
 }

@@ -25,7 +25,7 @@ export const errorSchema: JsonSchema = object({
   ),
 })
 
-/** What is said of a function that the client runs. */
+/** The fields of a function that the client runs. */
 export const functionFields: Readonly<Record<string, JsonSchema>> = {
   name: { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' },
   description: { type: ['string', 'null'] },
@@ -119,7 +119,7 @@ export const runListSchema: JsonSchema = object(
   ['object', 'data'],
 )
 
-/** As OpenAI bounds it. https://platform.openai.com/docs/api-reference/chat/create */
+/** With OpenAI's limits. https://platform.openai.com/docs/api-reference/chat/create */
 const metadata: JsonSchema = {
   type: 'object',
   maxProperties: 16,
@@ -175,7 +175,7 @@ const pageTools: JsonSchema = {
   description: 'Tools that the page runs.',
 }
 
-/** The messages themselves are read, and told what is wrong with them, by `toolloop/ui`. */
+/** `toolloop/ui` parses the messages themselves, and reports their problems. */
 export const uiChatSchema: JsonSchema = object(
   {
     id: { type: 'string', minLength: 1, maxLength: 200, description: 'The chat.' },
@@ -287,14 +287,14 @@ const sampling: Record<string, JsonSchema> = {
   stop: { type: ['string', 'array', 'null'], items: text },
 }
 
-/** A field that is not supported if its value matches `kind`: ignoring it would change the answer. */
+/** Marks a field as unsupported if its value matches `kind`, because ignoring it would change the answer. */
 export function unless(kind: JsonSchema): JsonSchema {
   return { not: kind }
 }
 
 /**
- * The supported part of OpenAI's request. An unsupported field is rejected if ignoring it would change the answer, otherwise ignored. Null
- * means absent, as many clients send it.
+ * The supported part of OpenAI's request. An unsupported field is rejected if ignoring it would change the answer, and ignored otherwise.
+ * Null means absent, because many clients send it.
  */
 export const chatRequestSchema: JsonSchema = object(
   {

@@ -5,7 +5,7 @@ import { HttpProblem } from './problem.ts'
 
 const linkMs = 10 * 60_000
 const sessionMs = 12 * 3_600_000
-/** Of each kind; of more, the oldest give way. */
+/** The limit for codes and for sessions. Above it, the oldest is dropped. */
 const mostKept = 1_000
 
 interface Kept {
@@ -14,7 +14,7 @@ interface Kept {
   until: number
 }
 
-/** What a browser is given for the code of a link: a token of its own, which holds for this process alone. */
+/** The session a browser gets for a code: its own token, valid only in this process. */
 export interface Session {
   token: string
   caller: Caller
@@ -23,8 +23,8 @@ export interface Session {
 }
 
 /**
- * Links that sign a browser in, once, within ten minutes. What stands in a link is a code, never a token: the page exchanges it for a session of
- * twelve hours. Neither codes nor sessions are kept in clear, or beyond the end of the process.
+ * Creates links that sign a browser in, once, within ten minutes. A link contains a code, never a token. The page exchanges the code for a
+ * session of twelve hours. Only hashes of codes and sessions are kept, and only in memory.
  */
 export class SignInLinks {
   #codes: Kept[] = []
@@ -37,7 +37,7 @@ export class SignInLinks {
     this.#guesses = new Guesses(now)
   }
 
-  /** A code that signs in as `caller`. */
+  /** Returns a code that signs in as `caller`. */
   issue(caller: Caller): string {
     const code = randomBytes(32).toString('base64url')
     this.#codes = [...this.#current(this.#codes), { hash: digest(code), caller, until: this.#now() + linkMs }].slice(-mostKept)
@@ -45,15 +45,15 @@ export class SignInLinks {
   }
 
   /**
-   * Exchanges a code, which is used up by that. Throws an `HttpProblem`: 403 for one that is unknown, used or too old, 429 for an address that has
-   * sent many of them; one that is right never has to wait for those who guess.
+   * Exchanges a code for a session, and invalidates the code. Throws an `HttpProblem`: 403 if the code is unknown, used or expired, 429 for
+   * an address that has sent many wrong ones. A valid code is never delayed by those who guess.
    */
   redeem(code: string, address: string | undefined): Session {
     const presented = digest(code)
     this.#codes = this.#current(this.#codes)
     const found = find(this.#codes, presented)
     if (found === undefined) {
-      // Where addresses are not known, all who guess wait together. Nothing sends a code by itself: each try counts, and each is logged.
+      // Without addresses, all guesses share one limit. No client sends codes automatically, so every attempt counts and is logged.
       this.#guesses.admit(address ?? '')
       this.#guesses.miss(address ?? '', randomBytes(8))
       throw new HttpProblem(403, 'sign_in_link_refused', 'This link is not valid: a link signs in once, within 10 minutes', {
@@ -68,13 +68,13 @@ export class SignInLinks {
     return { token, caller, until }
   }
 
-  /** Whose session a request is of; undefined: of none. */
+  /** Returns the caller of a request's session; undefined if it has none. */
   callerOf(request: Request): Caller | undefined {
     const token = tokenOf(request)
     return token === undefined ? undefined : find(this.#current(this.#sessions), digest(token))?.caller
   }
 
-  /** Ends the session that a request is of, if it is of one. */
+  /** Ends the session of a request, if it has one. */
   end(request: Request): void {
     const token = tokenOf(request)
     const ended = token === undefined ? undefined : find(this.#sessions, digest(token))
@@ -87,12 +87,12 @@ export class SignInLinks {
   }
 }
 
-/** Sessions are told from other tokens by how they begin: those are not looked for here. */
+/** Session tokens have their own prefix. Other tokens aren't looked up here. */
 function tokenOf({ headers }: Request): string | undefined {
   return /^bearer +(tls_\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1]
 }
 
-/** Compares with every one, whichever it is, so that the time it takes tells nothing. */
+/** Compares with every entry, so that the duration reveals nothing. */
 function find(all: readonly Kept[], presented: Buffer): Kept | undefined {
   let found: Kept | undefined
   for (const one of all) if (timingSafeEqual(one.hash, presented)) found ??= one

@@ -3,18 +3,18 @@ import { HttpProblem } from './problem.ts'
 
 export interface SseOptions {
   headers?: Readonly<Record<string, string>>
-  /** Called once, when the stream is over, however that came. `gone`: the reader left or was dropped before the source had ended. */
+  /** Called once, when the stream is over. `gone`: the reader left or was dropped before the source had ended. Must not throw. */
   onClose?(ending: 'ended' | 'gone'): void
 }
 
 export interface SseTimes {
-  /** How often a comment is sent where nothing else is, so that a connection whose other end is gone is found out. */
+  /** The interval of comments on an idle stream, which detect dead connections. */
   heartbeatMs: number
-  /** How long a reader may take nothing before it is dropped. */
+  /** How long a reader may read nothing before it is dropped. */
   stallMs: number
 }
 
-/** All open event streams: one timer for them all, and the way to end them. */
+/** All open event streams. They share one timer, and can be closed together. */
 export class SseStreams {
   readonly #times: SseTimes
   readonly #open = new Set<SseStream>()
@@ -43,12 +43,12 @@ export class SseStreams {
     return new Response(stream.body, { headers: { ...sseHeaders, ...headers } })
   }
 
-  /** Ends every stream with a last frame that says why. */
+  /** Ends every stream with a last frame that contains the reason. */
   closeAll(reason: string): void {
     for (const stream of this.#open) stream.close(reason)
   }
 
-  /** Takes no further ones, too. */
+  /** Ends every stream and refuses new ones. */
   dispose(reason: string): void {
     this.#closed = true
     this.closeAll(reason)

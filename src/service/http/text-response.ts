@@ -3,25 +3,25 @@ import { giveWay } from '../../core/time/give-way.ts'
 import { etagOf, isKnown } from './etag.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
-/** Shorter texts are sent as they are. */
+/** Shorter texts are sent in one piece. */
 const pieceCharacters = 65_536
 const encoder = new TextEncoder()
 
 interface TextResponseOptions {
   status?: number
   headers?: Readonly<Record<string, string>>
-  /** Who it is for: has to have room for it. */
+  /** The caller who needs room for it. */
   caller: string
   limiter: RateLimiter
-  /** It may ask for nothing where it has the same already (`if-none-match`), unless it is large. */
+  /** Enables `if-none-match`, except for large responses. */
   request?: Request
-  /** It tells of something that has been done: a caller that was refused the answer would have it done again. */
+  /** Set if the response reports work that was done. If it were refused, the caller would repeat the work. */
   mustArrive?: boolean
 }
 
 /**
- * A response with JSON made of these parts. A large one is sent in pieces, each when the one before has been taken, and is counted until then
- * among what its caller has under way. Throws an `HttpProblem` 429 where there is no room for it, unless it must arrive.
+ * Returns a response with JSON made of these parts. A large one is sent in pieces, each when the one before has been read, and counts
+ * towards the caller's responses in progress until then. Throws an `HttpProblem` 429 if there is no room, unless it must arrive.
  */
 export function respondWithText(
   parts: readonly string[],
@@ -38,7 +38,7 @@ export function respondWithText(
   const body = new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
-        // Very many may be read at once.
+        // Many responses may be read at once.
         await giveWay()
         if (isCancelled) return
         controller.enqueue(encoder.encode(pieces.take(pieceCharacters)))
@@ -63,6 +63,6 @@ function respondUnlessKnown(
 ): Response {
   const etag = etagOf(text)
   if (isKnown(request, etag)) return new Response(null, { status: 304, headers: { etag } })
-  // A browser asks each time.
+  // Makes browsers revalidate each time.
   return new Response(text, { status, headers: { ...headers, etag, 'cache-control': 'private, no-cache' } })
 }

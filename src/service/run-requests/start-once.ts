@@ -7,10 +7,10 @@ import type { RunStore } from '../runs/run-store.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 import { identityOf } from '../tenants/tenant.ts'
 
-/** How a run is begun: under which id, and with which digest of its request. */
+/** Starts a run with this id. `request`: the digest of its request. Called at most once for a key at a time; a rejection is the response. */
 export type Begin = (id: string, request: string | undefined) => Promise<ServiceRun>
 
-/** The header of a request that may be sent again, as the API document tells of it. */
+/** The header of a request that can be repeated safely, as documented in the API. */
 export const idempotencyKey = {
   name: 'idempotency-key',
   description: 'Up to 255 characters of your own: requests with the same key start one run, as long as that is kept.',
@@ -18,7 +18,7 @@ export const idempotencyKey = {
 
 const longestKey = 255
 
-/** Starts one run for each `Idempotency-Key` of a caller, however often the request is sent, also while the run is begun. */
+/** Starts one run for each `Idempotency-Key` of a caller, however often the request is sent, even if it is repeated while the run starts. */
 export class StartOnce {
   readonly #runs: Pick<RunStore, 'get'>
   readonly #starting = new Map<string, Promise<ServiceRun>>()
@@ -27,14 +27,17 @@ export class StartOnce {
     this.#runs = runs
   }
 
-  /** The run that the request has started before, if it has a key. Rejects with an `HttpProblem`: 400, or 422 for a key of another request. */
+  /**
+   * Returns the run this request has started before, if it has a key. Rejects with an `HttpProblem`: 400, or 422 if the key belongs to
+   * another request.
+   */
   async startedBy(call: Call): Promise<ServiceRun | undefined> {
     const id = idOf(call)
     if (id === undefined) return undefined
     return this.#checked(await (this.#starting.get(id) ?? this.#known(id, call)), call)
   }
 
-  /** The same, or one that `begin` starts now. `otherwise`: its id, if the request has no key. */
+  /** Returns that run, or one that `begin` starts now. `otherwise`: its id if the request has no key. */
   async start(call: Call, otherwise: string, begin: Begin): Promise<ServiceRun> {
     const id = idOf(call)
     if (id === undefined) return begin(otherwise, undefined)
@@ -69,7 +72,7 @@ export class StartOnce {
   }
 }
 
-/** Undefined: the request has no key. Throws an `HttpProblem` 400. */
+/** Returns undefined if the request has no key. Throws an `HttpProblem` 400. */
 function idOf({ request, caller, url }: Call): string | undefined {
   const key = request.headers.get('idempotency-key')
   if (key === null) return undefined
@@ -84,7 +87,7 @@ function idOf({ request, caller, url }: Call): string | undefined {
   return `run_${parts.join('-')}`
 }
 
-/** The same for the same body and query. */
+/** Returns the digest of the body and the query. */
 function digestOf({ body, url }: Call): string {
   return hashOf([body as Json, url.search])
 }

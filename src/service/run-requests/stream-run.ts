@@ -5,7 +5,7 @@ import type { ServiceRun } from '../runs/service-run.ts'
 
 interface Streamed {
   headers?: Readonly<Record<string, string>>
-  /** Called once, when the response is over. Not where there is none, because this rejects. */
+  /** Called once, when the response is over. Not called if `streamRun` rejects. */
   release(): void
 }
 
@@ -14,7 +14,10 @@ interface StreamParts {
   streams: SseStreams
 }
 
-/** The run as an event stream, watched for as long as somebody reads it. `open`: what is sent, once it is watched. Rejects with an `HttpProblem`. */
+/**
+ * Returns the run as an event stream, followed until the reader leaves. `open`: creates the content once the run is followed. Rejects with
+ * an `HttpProblem`.
+ */
 export async function streamRun(
   run: ServiceRun,
   open: () => SseSource,

@@ -9,14 +9,14 @@ import type { Caller } from '../http/auth.ts'
 import type { EventRedactor } from '../redaction/event-redactor.ts'
 import type { ServiceRun } from './service-run.ts'
 
-/** Characters of a value, as JSON, that is kept whole. */
+/** The size up to which a value is stored whole, as characters of JSON. */
 const longest = 65_536
 
-/** What somebody has decided on a run. */
+/** Decisions on a run. */
 export interface Decided {
   decisions: readonly Decision[]
   by: Caller
-  /** Of the run that goes on. */
+  /** The context of the resumed run. */
   context: unknown
 }
 
@@ -26,14 +26,14 @@ interface Told {
   redactor: EventRedactor
 }
 
-/** Decisions with the name of the token that made them. */
+/** Adds the name of the token to decisions. */
 export function signed(decisions: readonly Decision[], { name }: Caller): Decision[] {
   return decisions.map((decision) => ({ ...decision, by: name }))
 }
 
 /**
- * Who has decided what, and when, each as JSON and without secrets: one for each item that was decided, also of agents inside calls.
- * `pending`: the items as they were shown.
+ * Describes who decided what, and when, each as redacted JSON: one for each decided item, including items of sub-agents. `pending`: the
+ * items as they were shown.
  */
 export function describeDecisions(decisions: readonly Decision[], pending: readonly unknown[], told: Told): string[] {
   const at = new Date().toISOString()
@@ -78,13 +78,13 @@ function verdictOf(decision: JsonObject, isEdited: boolean): string {
   return isEdited ? 'edited' : 'approved'
 }
 
-/** Of what is too long, the beginning of its JSON. */
+/** Shortens a long value to the beginning of its JSON. */
 function shortened(value: Json | undefined): Json | undefined {
   const text = JSON.stringify(value)
   return text === undefined || text.length <= longest ? value : `${text.slice(0, longest)}…`
 }
 
-/** What was decided on a run, noted before it is carried out: whatever becomes of this process, nothing is done that nobody has decided on. */
+/** Records decisions on a run before they are carried out, so that the record is complete even if this process dies. */
 export class DecisionNote {
   readonly #id = randomUUID()
   readonly #run: ServiceRun
@@ -102,7 +102,7 @@ export class DecisionNote {
     this.#run.decisions = [...this.#before, ...decisions]
   }
 
-  /** It could not be carried out. Never rejects: where the note stays, it says what somebody wanted. */
+  /** Called if a decision could not be carried out. Never rejects: a note that can't be removed still says what somebody wanted. */
   async withdraw(): Promise<void> {
     this.#run.decisions = this.#before
     await this.#shown.withdrawDecisions(this.#run.id, this.#id).catch(() => {})

@@ -8,21 +8,25 @@ import type { EventSink } from './follow-run.ts'
 import type { ServiceRun } from './service-run.ts'
 import type { Outcome } from './stored-run.ts'
 
-/** How runs are executed: with their steps in a journal, or by this process alone. Either way, the store has what becomes of them. */
+/**
+ * How runs are executed: with their steps in a journal, or by this process alone. The store has the results of both.
+ *
+ * Contract: methods that return a promise may reject with an `HttpProblem` if the store fails, unless they say otherwise; the caller awaits them.
+ */
 export interface Execution {
-  /** Beside which a run is recorded; undefined: in memory. */
+  /** The store of the recordings; undefined: in memory. */
   readonly recordings: ShownRuns | undefined
   runnerOf(agent: Agent): AgentRunner
-  /** Resumes a run that waits. */
+  /** Resumes a waiting run. */
   resume(run: ServiceRun, agent: Agent, options: ResumeOptions): Promise<RunStream>
-  /** Where the events of an execution go. */
+  /** Returns the sink of an execution's events. */
   sinkOf(run: ServiceRun): EventSink
-  /** Keeps what is said to a run until it is taken up; false if nothing can be said to it any more. */
+  /** Stores messages to a run until it reads them. Resolves to false if it can't receive any more. */
   say(run: ServiceRun, messages: readonly ChatMessage[]): Promise<boolean>
-  /** An execution has come to this: settles the run, and writes it down. Rejects if that can't be done. */
+  /** Ends an execution: settles the run, and stores the outcome. Rejects if that fails. */
   end(run: ServiceRun, outcome: Outcome): Promise<void>
-  /** An execution could not be followed to its end. */
+  /** Called if an execution could not be followed to its end. */
   breakOff(run: ServiceRun): Promise<void>
-  /** A run could not be begun. */
+  /** Called if a run could not be started. */
   discard(run: ServiceRun): void
 }

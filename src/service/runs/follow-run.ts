@@ -16,23 +16,23 @@ export interface RunObserver {
   ended(run: ServiceRun, result: RunResult, durationMs: number): void
 }
 
-/** Sees one run as it is, before anything is redacted. Must not throw. */
+/** Observes one run, before redaction. Contract: called synchronously; must not throw. */
 export interface RunWatcher {
-  /** Whether it can take back what it was told of a response that breaks off. Default: it can. */
+  /** Whether it can take back the text of a response that is interrupted. Default: it can. */
   readonly takesBack?: boolean
   event(event: RunEvent): void
-  /** Undefined: the run could not be followed to its end, which is nobody's intention. */
+  /** Called at the end. Undefined: the run could not be followed to its end, because of an internal error. */
   over(result: RunResult | undefined): void
 }
 
-/** Where the events of a run go, as they may be shown. */
+/** Receives the events of a run, redacted. */
 export interface EventSink {
   add(event: RunEvent): void
-  /** Resolves when all of them are there. */
+  /** Resolves when all events are stored. */
   flush(): Promise<void>
 }
 
-/** The events of all runs, and those of each tenant. */
+/** Creates the event log of all runs, and one for each tenant. */
 export function newFeed({
   eventsOfRun: events,
   charactersOfRun: characters,
@@ -54,13 +54,13 @@ export interface Following {
 interface FollowerParts {
   host: AgentHost
   observer: RunObserver
-  /** The run has come to this; must not reject. */
+  /** Called with the outcome of the run; must not reject. */
   ended(run: ServiceRun, outcome: Outcome): Promise<void>
-  /** It could not be followed to its end; must not reject. */
+  /** Called if it could not be followed to its end; must not reject. */
   brokeOff(run: ServiceRun, error: unknown): Promise<void>
 }
 
-/** Follows runs from their first event to their result: what is shown of each event goes into its sink. */
+/** Follows runs from their first event to their result, and passes each event, redacted, to its sink. */
 export class RunFollower {
   readonly #parts: FollowerParts
 
@@ -68,13 +68,13 @@ export class RunFollower {
     this.#parts = parts
   }
 
-  /** Resolves when the run has begun, with its first event. Rejects with an `HttpProblem` when it can't, and nothing is given back then. */
+  /** Resolves when the run has started, with its first event. Rejects with an `HttpProblem` if it can't start; `giveBack` is not called then. */
   async follow(run: ServiceRun, following: Following, begin: () => RunStream | Promise<RunStream>): Promise<void> {
     const { host, observer } = this.#parts
     const endLease = host.leaseTools()
     let stream: RunStream | undefined
     try {
-      // What a run does before it first waits for its model is done in one go.
+      // Until a run first waits for its model, it works synchronously.
       await nextTurn()
       const started = performance.now()
       stream = await begin()
@@ -88,13 +88,13 @@ export class RunFollower {
       })
     } catch (error) {
       endLease()
-      // Whoever rejects the iteration rejects the result as well.
+      // The same error also rejects the iteration.
       stream?.result.catch(() => {})
       throw problemOfRequest(error) ?? error
     }
   }
 
-  /** Never rejects: a run that has begun ends with a result, or breaks off. */
+  /** Never rejects: a run that has started ends with a result, or breaks off. */
   async #pump(
     run: ServiceRun,
     stream: RunStream,
@@ -136,5 +136,5 @@ export class RunFollower {
   }
 }
 
-/** Events before which secrets were taken out of them. */
+/** The events before which secrets were found and removed. */
 const hiding: ReadonlySet<EventName> = new Set<EventName>(['TOOL_INPUT_DELTA', 'TOOL_CALL_START', 'TOOL_CALL_REJECTED', 'DECISION_NEEDED'])

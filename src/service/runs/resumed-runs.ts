@@ -20,11 +20,11 @@ interface ResumedRunsParts {
   logger: Logger
   stored(): RecordedRuns
   executionOf(head: RunHead): Execution
-  /** Resolves when the run has begun again. */
+  /** Resolves when the run has started again. */
   follow(run: ServiceRun, how: { giveBack(): void }, begin: (record: RecordOption) => RunStream | Promise<RunStream>): Promise<void>
 }
 
-/** Continues runs: those that somebody has decided on, and those that no process executes. */
+/** Resumes runs: those that were decided, and those that no process executes. */
 export class ResumedRuns {
   readonly #parts: ResumedRunsParts
 
@@ -32,17 +32,14 @@ export class ResumedRuns {
     this.#parts = parts
   }
 
-  /** What a run waits with. Throws an `HttpProblem` 409 for one that does not. */
+  /** Returns the outcome of a waiting run. Throws an `HttpProblem` 409 if it doesn't wait. */
   pauseOf(run: ServiceRun): Outcome {
     const isHere = this.#parts.running.has(run.id)
     if (run.outcome?.status !== 'waiting' || isHere) throw notWaiting(run, isHere ? 'running' : run.status)
     return run.outcome
   }
 
-  /**
-   * Carries out what was decided on what the run waits with; resolves when that has begun. Rejects with an `HttpProblem`: it waits for a decision as
-   * before then.
-   */
+  /** Carries out decisions on a waiting run. Resolves when it has started again. Rejects with an `HttpProblem`; the run then still waits. */
   async resume(run: ServiceRun, outcome: Outcome, { decisions, by, context }: Decided): Promise<void> {
     const { host, limiter, running } = this.#parts
     const tools = await host.toolsFor(run.head.clientTools)
@@ -50,10 +47,10 @@ export class ResumedRuns {
     const execution = this.#parts.executionOf(run.head)
     const stored = this.#parts.stored()
     const { shown, followed } = stored
-    // By now it may have gone on, and wait for something else.
+    // It may have been resumed meanwhile, and wait for something else.
     if (this.pauseOf(run) !== outcome) throw notWaiting(run, 'decided already')
     const { control, signal } = run
-    // Before anything is written: who is told to come again finds it as it was, whatever happens to this process.
+    // Before anything is stored: if this is refused, the run is unchanged, whatever happens to this process.
     const giveBack = limiter.admitRun(run.head.caller.name)
     running.add(run)
     run.takeUp()
@@ -70,7 +67,7 @@ export class ResumedRuns {
       giveBack()
       const isElsewhere = error instanceof RunsElsewhere
       if (isElsewhere && error.isDecided) {
-        // Whoever has decided on another of its calls carries this one out as well.
+        // A process that has resumed the run for another decision carries out this one too.
         followed.follow(run)
         running.delete(run)
         return
@@ -83,7 +80,7 @@ export class ResumedRuns {
     }
   }
 
-  /** Continues a run that no process executes. */
+  /** Resumes a run that no process executes. */
   async carryOn(run: ServiceRun): Promise<void> {
     const { limiter, running, logger } = this.#parts
     const recorded = this.#parts.stored()
@@ -93,7 +90,7 @@ export class ResumedRuns {
     const { control, signal } = run
     running.add(run)
     run.takeUp()
-    // It had its place when it was started.
+    // It was admitted when it was started.
     const giveBack = limiter.countRun(run.head.caller.name)
     try {
       await recorded.readEvents(run)
@@ -101,7 +98,7 @@ export class ResumedRuns {
         control.useModel(agent.model.current)
         return recorded.resume(run, agent, { ...restored, control, signal, ...record })
       })
-      logger.info({ runId: run.id, caller: run.head.caller.name }, 'a run of an earlier process goes on')
+      logger.info({ runId: run.id, caller: run.head.caller.name }, 'resumed a run of an earlier process')
     } catch (error) {
       giveBack()
       if (error instanceof RunsElsewhere) recorded.followed.follow(run)

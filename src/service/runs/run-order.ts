@@ -6,15 +6,15 @@ import { type ChatMessage, hasToolCalls, isJsonObject, type JsonObject } from '.
 import { HttpProblem } from '../http/problem.ts'
 import type { RunHead, StoredRun } from './stored-run.ts'
 
-/** What a run is started with. */
+/** The input of a run, its options and its head. */
 export interface RunOrder extends RunHead {
   input: RunInput
   options: RunOptions
 }
 
 /**
- * An order with the metadata of its run. The values of the caller's tenant replace those that the program gives all its runs (`own`), which replace
- * those of the request. Throws an `HttpProblem` 403 for a request with other values than the tenant's.
+ * Returns an order with the metadata of its run. The values of the caller's tenant override those that the program gives all its runs
+ * (`own`), which override those of the request. Throws an `HttpProblem` 403 if the request contradicts the tenant.
  */
 export function orderOfTenant(order: RunOrder, own: JsonObject | undefined): RunOrder {
   const { caller, options } = order
@@ -51,8 +51,8 @@ export function storedOrder({ id, caller, agent, kind, thread, clientTools, requ
 }
 
 /**
- * The first characters of the last thing the user says: more than are shown, so that no secret is cut before it is known for one. The input
- * has not been checked yet.
+ * Returns the beginning of the last user message. It is longer than the shown text, so that no secret is cut before it is recognized. The
+ * input has not been checked yet.
  */
 function beginningOf(input: RunInput): string {
   const messages: unknown[] = [typeof input === 'string' ? { role: 'user', content: input } : input].flat()
@@ -60,14 +60,14 @@ function beginningOf(input: RunInput): string {
   const content: unknown = isJsonObject(last) ? last.content : ''
   const parts: unknown[] = Array.isArray(content) ? content : [{ text: content }]
   const texts = parts.map((part) => (isJsonObject(part) && typeof part.text === 'string' ? part.text : ''))
-  // A piece of a text keeps the whole of it in memory; a copy of the piece does not.
+  // A slice keeps the whole text in memory; a copy of the slice doesn't.
   return Buffer.from(texts.join('').slice(0, 600), 'utf16le').toString('utf16le')
 }
 
-/** Of one message: what is done with each is done for all of them in one turn of the event loop. */
+/** Per message. A message's calls are processed in one turn of the event loop. */
 export const mostCalls = 4_000
 
-/** What is read here is taken as it is by the run. Throws `invalid_message`. */
+/** Converts messages so that the run can use them as they are. Throws `invalid_message`. */
 function readMessages(messages: readonly MessageInput[], name: string): ChatMessage[] {
   return messages.map((given, at) => {
     const message = toChatMessage(given, `${name}[${at}]`)
@@ -80,12 +80,12 @@ function readMessages(messages: readonly MessageInput[], name: string): ChatMess
   })
 }
 
-/** What a run is told, its messages read. Throws `invalid_message`. */
+/** Converts the messages of a run's input. Throws `invalid_message`. */
 export function readInput(input: RunInput): RunInput {
   return Array.isArray(input) ? readMessages(input, 'input') : input
 }
 
-/** The options of a run, its messages read. Throws `invalid_message`. */
+/** Converts the messages in a run's options. Throws `invalid_message`. */
 export function readOptions({ messages, ...others }: RunOptions): RunOptions {
   return { ...others, ...(messages === undefined ? {} : { messages: readMessages(messages, 'messages') }) }
 }

@@ -13,7 +13,7 @@ import type { ServiceRun } from './service-run.ts'
 
 type Shown = Pick<ShownRuns, 'keepRecording' | 'recording' | 'writesInOrder'>
 
-/** The option that has an execution of a run recorded; none where nothing does. */
+/** The option that records an execution; empty if it is not recorded. */
 export interface RecordOption {
   recorder?: RunRecorder
 }
@@ -21,25 +21,25 @@ export interface RecordOption {
 type RecordingBounds = Pick<RunBounds, 'recordingCharacters' | 'recordsInMemory'>
 
 /**
- * Recordings of runs: beside the journal, where a run has one, for as long as it is kept there; else in memory. The oldest make room for
- * others.
+ * Recordings of runs: beside the journal, for as long as the run is stored there, or in memory if the run has no journal. The oldest are
+ * deleted to make room.
  */
 export class RunRecordings {
   readonly #secrets: readonly string[]
   readonly #bounds: () => RecordingBounds
   readonly #logger: Logger
-  /** The one that went on last is the last. */
+  /** Ordered by the last change. */
   readonly #recorders = new Map<string, BoundedRecorder>()
   #characters = 0
 
-  /** `secrets`: those of the environment, which are never in a recording. */
+  /** `secrets`: those of the environment, which are always redacted. */
   constructor(secrets: readonly string[], bounds: () => RecordingBounds, logger: Logger) {
     this.#bounds = bounds
     this.#logger = logger
     this.#secrets = secrets
   }
 
-  /** For an execution that is about to begin. `shown`: beside the run's journal, if it has one. */
+  /** Returns the option for an execution that is about to start. `shown`: the store beside the run's journal, if it has one. */
   async optionFor(run: ServiceRun, shown: Shown | undefined): Promise<RecordOption> {
     const { recordingCharacters, recordsInMemory } = this.#bounds()
     if (recordingCharacters === 0 || (shown === undefined && !recordsInMemory)) return {}
@@ -52,7 +52,7 @@ export class RunRecordings {
     return { recorder }
   }
 
-  /** The file of a run's recording, in pieces. Rejects with an `HttpProblem`: 404 where there is none, 409 while the run goes on. */
+  /** Returns the file of a run's recording, in pieces. Rejects with an `HttpProblem`: 404 if there is none, 409 while the run continues. */
   async fileOf(run: ServiceRun, shown: Shown | undefined): Promise<string[]> {
     if (run.status === 'running') throw new HttpProblem(409, 'still_running', `Run ${run.id} is still running`)
     const { secrets } = run.redactor
@@ -64,14 +64,14 @@ export class RunRecordings {
     return recordingText({ runId: run.id, run: whole }, new RecordingSecrets([...this.#secrets, ...secrets]))
   }
 
-  /** Lets go of what is in memory of runs that are no longer kept. `known`: which of these runs are. */
+  /** Deletes recordings in memory whose runs are no longer stored. `known`: returns which of these runs are stored. */
   async forgetUnknown(known: (runIds: readonly string[]) => Promise<ReadonlySet<string>>): Promise<void> {
     const ids = [...this.#recorders.keys()]
     const kept = ids.length === 0 ? undefined : await known(ids)
     for (const id of ids) if (kept?.has(id) === false) this.forget({ id })
   }
 
-  /** Lets go of what is in memory of a run's recording. */
+  /** Deletes a run's recording from memory. */
   forget({ id }: Pick<ServiceRun, 'id'>): void {
     this.#characters -= this.#recorders.get(id)?.size ?? 0
     this.#recorders.delete(id)
@@ -110,7 +110,7 @@ export class RunRecordings {
   }
 
   #grown(runId: string, recorder: BoundedRecorder, by: number): void {
-    // One that was let go of may still be at it.
+    // A recorder that was deleted may still be working.
     if (this.#recorders.get(runId) === recorder) this.#grow(by)
   }
 
@@ -126,7 +126,7 @@ export class RunRecordings {
   }
 }
 
-/** Every part of a run's recording, in as many answers as it takes. */
+/** Reads all parts of a run's recording, in as many queries as necessary. */
 async function allParts(shown: Shown, runId: string): Promise<RecordingPart[]> {
   const all: RecordingPart[] = []
   for (;;) {

@@ -35,7 +35,7 @@ interface RunStoreParts {
   logger: Logger
 }
 
-/** What there is from `open` on. */
+/** Available after `open`. */
 interface Opened {
   stored: Recorded
   /** By the kind of run. */
@@ -44,14 +44,14 @@ interface Opened {
   inMemory: boolean
 }
 
-/** Every run of the service: starts them, follows them, and finds what became of them in the store. */
+/** All runs of the service: starts them, follows them, and finds them in the store. */
 export class RunStore {
-  /** Every event of every run. */
+  /** All events of all runs. */
   readonly feed: ByTenant<EventLog>
   bounds: RunBounds
   readonly #parts: RunStoreParts
   readonly #follower: RunFollower
-  /** Those that this process executes. */
+  /** The runs this process executes. */
   readonly #running = new RunningRuns()
   readonly #resumed: ResumedRuns
   #open: Opened | undefined
@@ -79,7 +79,7 @@ export class RunStore {
     })
   }
 
-  /** Opens the store, and continues those of its runs that nobody executes. Rejects with `invalid_option`. */
+  /** Opens the store, and resumes the runs that no process executes. Rejects with `invalid_option`. */
   async open(place: RunPlace): Promise<void> {
     const { host, logger } = this.#parts
     const { feed } = this
@@ -114,12 +114,12 @@ export class RunStore {
     return this.#opened.stored.runs
   }
 
-  /** How many runs of a tenant this process executes. Default: of all. */
+  /** The number of a tenant's runs this process executes. Default: all tenants. */
   running(tenant?: Tenant): number {
     return this.#running.count(tagsOf(tenant))
   }
 
-  /** How many runs of a tenant wait for a decision. Default: of all. */
+  /** The number of a tenant's runs that wait for a decision. Default: all tenants. */
   async waiting(tenant?: Tenant): Promise<number> {
     return (await this.#stored.shown.waiting({ tags: tagsOf(tenant) })).runs
   }
@@ -127,7 +127,7 @@ export class RunStore {
   /** Whether a new run could be stored. */
   canStore = (): Promise<boolean> => this.#opened.stored.writeCheck.canWrite()
 
-  /** Resolves when the run has begun, with its first event. Rejects with an `HttpProblem`, and nothing has happened then. */
+  /** Starts a run. Resolves when it has started, with its first event. Rejects with an `HttpProblem`; then nothing was started. */
   async start(asked: RunOrder, watcher?: RunWatcher): Promise<ServiceRun> {
     const { host, limiter } = this.#parts
     const order = orderOfTenant(asked, host.agent(asked.agent).options.metadata)
@@ -144,7 +144,7 @@ export class RunStore {
       await this.#follow(run, { watcher, giveBack }, async (record) => {
         const options = readOptions(order.options)
         const input = readInput(order.input)
-        // The model it began with answers it to its end, whatever the configuration becomes.
+        // Pins the model, so that changes of the configuration don't affect this run.
         control.useModel(agent.model.current)
         const onCut = watcher?.takesBack === false ? { onCut: 'end' as const } : {}
         return execution.runnerOf(agent).stream(input, { ...options, ...onCut, tools, runId: run.id, control, signal, ...record })
@@ -160,80 +160,80 @@ export class RunStore {
     return run
   }
 
-  /** What a run waits with. Throws an `HttpProblem` 409 for one that does not. */
+  /** Returns the outcome of a waiting run. Throws an `HttpProblem` 409 if it doesn't wait. */
   pauseOf(run: ServiceRun): Outcome {
     return this.#resumed.pauseOf(run)
   }
 
-  /** Carries out what was decided on a run that waits; see `ResumedRuns.resume`. */
+  /** Carries out decisions on a waiting run; see `ResumedRuns.resume`. */
   resume(run: ServiceRun, outcome: Outcome, decided: Decided): Promise<void> {
     return this.#resumed.resume(run, outcome, decided)
   }
 
-  /** A run that the caller sees. Rejects with an `HttpProblem`: 404, or 503 for one that can't be read. */
+  /** Returns a run the caller may see. Rejects with an `HttpProblem`: 404, or 503 if the run can't be read. */
   async get(id: string, caller: Caller): Promise<ServiceRun> {
     const found = this.#running.get(id) ?? (await this.#stored.find(id))
-    // It may have begun here meanwhile.
+    // It may have started here meanwhile.
     const run = this.#running.get(id) ?? found
     if (run === undefined || !sees(caller, run.head))
       throw new HttpProblem(404, 'run_not_found', 'Unknown run; finished runs are kept for a limited time only', { param: 'id' })
     return run
   }
 
-  /** The caller's newest run of a chat or thread. Rejects with an `HttpProblem` 503. */
+  /** Returns the caller's newest run of a chat or thread. Rejects with an `HttpProblem` 503. */
   async latestOf(thread: string, caller: Caller): Promise<ServiceRun | undefined> {
     const here = this.#running
       .all()
       .filter(({ head }) => head.thread === thread && head.caller.name === caller.name && sees(caller, head))
       .sort((a, b) => a.number - b.number)
       .at(-1)
-    // Clocks of several machines differ: the store knows the order. A run that it does not know yet is the newest.
+    // The clocks of several machines differ, so the store defines the order. A run that isn't stored yet is the newest.
     if (here !== undefined && !(await this.#stored.isShown(here))) return here
     const latest = await this.#stored.latestOf(thread, caller)
     return latest === undefined ? here : (this.#running.get(latest.id) ?? latest)
   }
 
-  /** Lets somebody look at a run: its events are there, and come as they do, wherever it is carried out. The function returned ends that. */
+  /** Loads the events of a run and follows it, in whichever process it is executed, until the returned function is called. */
   watch(run: ServiceRun): Promise<() => void> {
     return this.#stored.watch(run)
   }
 
-  /** The file of a run's recording, in pieces. Rejects with an `HttpProblem`. */
+  /** Returns the file of a run's recording, in pieces. Rejects with an `HttpProblem`. */
   recordingOf(run: ServiceRun): Promise<string[]> {
     return this.#parts.recordings.fileOf(run, this.#executionOf(run.head).recordings)
   }
 
-  /** The runs that the caller sees, the newest first. Rejects with an `HttpProblem`. */
+  /** Lists the runs the caller may see, newest first. Rejects with an `HttpProblem`. */
   async list(caller: Caller, query: ListQuery): Promise<RunList> {
     await this.#opened.stored.caretaker.forgetOld()
     const unstored = this.#running.all().filter((run) => this.#executionOf(run.head) !== this.#stored && run.storedEvents === undefined)
     return listRuns(query, { caller, unstored, stored: this.#stored })
   }
 
-  /** Resolves when it has ended. */
+  /** Cancels a run. Resolves when it has ended. */
   async cancel(run: ServiceRun, reason: string): Promise<void> {
     await this.#stored.cancel(run, reason)
     this.#opened.stored.caretaker.start()
   }
 
-  /** Says something to a run; see `sayToRun`. */
+  /** Sends a message to a run; see `sayToRun`. */
   say(run: ServiceRun, input: RunInput): Promise<void> {
     return sayToRun(run, input, this.#executionOf(run.head))
   }
 
-  /** Resolves when no run is running here, or when `signal` is aborted. */
+  /** Resolves when no run is running here, or when `signal` aborts. */
   settled(signal: AbortSignal): Promise<void> {
     return this.#running.settled(signal)
   }
 
-  /** Aborts the runs that end with this process. Resolves when what became of them is stored, or when `signal` is aborted. */
+  /** Aborts the runs that end with this process. Resolves when their outcomes are stored, or when `signal` aborts. */
   async abortAll(reason: string, signal: AbortSignal): Promise<void> {
     const endsHere = (run: ServiceRun) => this.#executionOf(run.head) !== this.#stored
     for (const run of this.#running.all()) if (endsHere(run)) run.abort(reason)
     await this.#running.settled(signal, endsHere)
   }
 
-  /** Lets go of what is in the store. */
+  /** Closes the store. */
   async close(): Promise<void> {
     this.#isClosed = true
     if (this.#open === undefined) return
@@ -243,7 +243,7 @@ export class RunStore {
     await this.#open.stored.close()
   }
 
-  /** Which of these runs are kept. */
+  /** Returns which of these runs are stored. */
   async #known(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const here = ids.filter((id) => this.#running.has(id))
     const stored = await this.#stored.shown.progress(ids)
@@ -279,7 +279,7 @@ export class RunStore {
     try {
       await this.#executionOf(run.head).breakOff(run)
     } catch (problem) {
-      if (!this.#isClosed) this.#parts.logger.error({ runId: run.id, error: problem }, 'what became of a run could not be stored')
+      if (!this.#isClosed) this.#parts.logger.error({ runId: run.id, error: problem }, 'the outcome of a run could not be stored')
     }
     this.#running.delete(run)
   }

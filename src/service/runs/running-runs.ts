@@ -1,12 +1,12 @@
 import { hasTags } from '../tenants/tenant.ts'
 import type { ServiceRun } from './service-run.ts'
 
-/** The runs that are carried out in this process. */
+/** The runs this process executes. */
 export class RunningRuns {
   readonly #runs = new Map<string, ServiceRun>()
   #onEnd: (() => void)[] = []
 
-  /** How many have all of these tags. What has ended and is being stored does not count. */
+  /** The number of runs with all of these tags. Runs that have ended and are being stored don't count. */
   count(tags: readonly string[]): number {
     return this.all().filter(({ head, status }) => status === 'running' && hasTags(head, tags)).length
   }
@@ -32,7 +32,7 @@ export class RunningRuns {
     for (const resolve of this.#onEnd.splice(0)) resolve()
   }
 
-  /** Resolves when all of them (`which`: those that it is true of) have ended and are stored, or when `signal` is aborted. */
+  /** Resolves when all runs (`which`: those it returns true for) have ended and are stored, or when `signal` aborts. */
   async settled(signal: AbortSignal, which: (run: ServiceRun) => boolean = () => true): Promise<void> {
     const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
     signal.addEventListener('abort', () => stop(), { once: true })

@@ -17,40 +17,40 @@ export interface RunSummary extends OutcomeSummary {
   kind: 'run' | 'chat'
   model: string
   owner: string
-  /** The chat or thread that it belongs to. */
+  /** The chat or thread of the run. */
   session?: string | undefined
-  /** What the user said, its beginning, so that one run of a list can be told from another. */
+  /** The beginning of the user's message, which distinguishes runs in a list. */
   input: string
   createdAt: string
   finishedAt?: string
   events: { first: number; last: number }
 }
 
-/** Tools that are named in a summary: a model may make names up. */
+/** The number of tools in a summary. A limit, because a model may invent names. */
 const mostTools = 50
 
 let runs = 0
 
-/** One run of the service, from its order to what is kept of it. */
+/** One run of the service, from its order to its outcome. */
 export class ServiceRun {
   #head: RunHead
   readonly log: EventLog
   readonly redactor: EventRedactor
   readonly control: RunControl = new RunControl()
-  /** In the order in which this process has seen them. */
+  /** The order in which this process has seen runs. */
   readonly number: number = ++runs
   /** ISO 8601. */
   readonly createdAt: string
-  /** The beginning of what the user said. */
+  /** The beginning of the user's message. */
   readonly said: string
-  /** The summary in JSON, as it was asked for last. */
+  /** The latest summary as JSON. */
   #written: { outcome: Outcome; firstEvent: number; text: string } | undefined
-  /** Who has decided what, each as JSON, without secrets. */
+  /** Who decided what, each as redacted JSON. */
   decisions: readonly string[]
-  /** The newest of its events that is stored; undefined: the run is not stored. */
+  /** The number of the newest stored event; undefined: the run is not stored. */
   storedEvents: number | undefined
   readonly #knownSecrets: number
-  /** What records it beside its journal, while it is carried out here. */
+  /** Records the run beside its journal while this process executes it. */
   recording: StoredRecording | undefined
   readonly #abort = new AbortController()
   #ending = Promise.withResolvers<void>()
@@ -59,7 +59,7 @@ export class ServiceRun {
   #attempt: string | undefined
   #usedBefore: Usage | undefined
 
-  /** From how it is written down: anew, or by another process. */
+  /** Restores a stored run, in this or another process. */
   constructor(stored: StoredRun, tools: Iterable<AnyTool>, bounds: EventLogBounds, known: readonly string[] = []) {
     const { head, createdAt, said, firstEventId, lastEventId, secrets, hidesAll, attempt, outcome, decisions = [] } = stored
     this.decisions = decisions
@@ -83,12 +83,12 @@ export class ServiceRun {
     return this.#head
   }
 
-  /** The execution that it is carried out in, or was last, where that is recorded. */
+  /** The current or latest execution, if it is recorded. */
   get attempt(): string | undefined {
     return this.#attempt
   }
 
-  /** What it had used when it was paused, if it has gone on since. */
+  /** The usage before the last pause, if the run was resumed. */
   get usedBefore(): Usage | undefined {
     return this.#usedBefore
   }
@@ -101,12 +101,12 @@ export class ServiceRun {
     return this.#abort.signal
   }
 
-  /** Undefined while it is running. */
+  /** Undefined while the run is running. */
   get outcome(): Outcome | undefined {
     return this.#outcome
   }
 
-  /** What it has come to, told or about to be told. */
+  /** The outcome, even if it is not announced yet. */
   get coming(): Outcome | undefined {
     return this.#outcome ?? this.#coming
   }
@@ -116,7 +116,7 @@ export class ServiceRun {
     return this.#ending.promise
   }
 
-  /** Values that must not be shown, without those that are secret in every run. */
+  /** Secrets of this run, without those of every run. */
   get ownSecrets(): string[] {
     return [...this.redactor.secrets].slice(this.#knownSecrets)
   }
@@ -125,7 +125,7 @@ export class ServiceRun {
     this.#abort.abort(new DOMException(reason, 'AbortError'))
   }
 
-  /** It is running again. What was said to it is still to be taken up. */
+  /** Marks the run as running again. Messages to it are still delivered. */
   takeUp(): void {
     this.#coming = undefined
     if (this.#outcome === undefined) return
@@ -134,19 +134,19 @@ export class ServiceRun {
     this.#ending = Promise.withResolvers()
   }
 
-  /** An execution begins that is recorded under this name. */
+  /** Starts an execution with this name. */
   beginAttempt(attempt: string): void {
     this.#attempt = attempt
   }
 
-  /** Nobody here is told any more what becomes of it: it goes on elsewhere, or later. */
+  /** Ends the tracking in this process: the run continues elsewhere, or later. */
   leave(): void {
     this.#ending.resolve()
     this.#releaseRecording()
     this.log.wake()
   }
 
-  /** It has come to this, which is not told before it is written down. */
+  /** Sets the outcome, which is announced once it is stored. */
   comeTo(outcome: Outcome): void {
     this.#coming = outcome
   }
@@ -154,7 +154,7 @@ export class ServiceRun {
   settle(outcome: Outcome): void {
     this.#outcome = outcome
     this.#coming = undefined
-    // Nothing of them is needed any more, and they may be large.
+    // No longer needed, and possibly large.
     if (outcome.status === 'ended') this.#head = { ...this.#head, clientTools: [] }
     this.#ending.resolve()
     this.#releaseRecording()
@@ -166,10 +166,10 @@ export class ServiceRun {
     this.recording = undefined
   }
 
-  /** What a result means for the run. */
+  /** Converts a result to an outcome. */
   async outcomeOf(result: RunResult): Promise<Outcome> {
     const { state, ...told } = result
-    // A chat's conversation is the client's own, and it has had the answer: of such a run there is the summary and the events.
+    // The client of a chat has the conversation and the answer, so only the summary and the events are stored.
     const isRun = this.head.kind === 'run'
     const isPaused = isRun && result.stopReason === 'paused'
     const { stopReason, text, usage, iterations, steps, toolCalls, error } = result
@@ -198,12 +198,12 @@ export class ServiceRun {
     }
   }
 
-  /** What it is found by besides its title, when it has come to this. */
+  /** Returns the searchable words of a run with this outcome, besides its title. */
   wordsOf(summary: OutcomeSummary): string {
     return wordsOf(this.id, this.head, summary)
   }
 
-  /** What it is listed by. */
+  /** The title in lists. */
   get title(): string {
     return this.redactor.redactText(this.said).slice(0, 200)
   }
@@ -225,7 +225,7 @@ export class ServiceRun {
     }
   }
 
-  /** The summary with the whole result, as JSON: in parts, because that may be large, and the same texts for everybody who reads them. */
+  /** The summary with the whole result, as JSON parts. All readers share them, because they may be large. */
   toParts(): string[] {
     const result = this.#outcome === undefined || this.#outcome.result === '' ? 'null' : this.#outcome.result
     return [`${this.summaryJson.slice(0, -1)},"decisions":[${this.decisions.join()}],"result":`, result, '}']

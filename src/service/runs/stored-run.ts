@@ -4,34 +4,34 @@ import type { RunStatus } from '../../core/runs/run-states.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { Caller } from '../http/auth.ts'
 
-/** Whose run it is, and of what: all that is kept of its order. */
+/** The stored part of a run's order: its owner, agent and origin. */
 export interface RunHead {
   id: string
   caller: Caller
-  /** The agent's name: what a client asks for as `model`. */
+  /** The agent's name, which clients send as `model`. */
   agent: string
-  /** Where it came in. */
+  /** The API through which it was started. */
   kind: 'run' | 'chat'
-  /** The chat or thread that it belongs to, where it came in as a part of one. */
+  /** The chat or thread of the run, if it has one. */
   thread?: string
-  /** Those of its metadata, by `tagsOf`. */
+  /** Tags of its metadata, made by `tagsOf`. */
   tags?: readonly string[]
-  /** Tools the client runs. */
+  /** Tools that the client runs. */
   clientTools: readonly AnyTool[]
-  /** Digest of the request that has started it, if that had an `Idempotency-Key`. */
+  /** The digest of the request that started it, if that had an `Idempotency-Key`. */
   request?: string
 }
 
-/** What a run has come to: for good, or until somebody decides. */
+/** The outcome of a run: final, or until a decision. */
 export interface Outcome {
   status: Exclude<RunStatus, 'running'>
   /** ISO 8601. */
   finishedAt: string
   /** Without secrets. */
   summary: OutcomeSummary
-  /** The whole result as JSON, without secrets: its size is known, and nothing else is held by it. `''`: nobody will ask for it. */
+  /** The whole result as redacted JSON. As text, its size is known and it keeps no other objects in memory. `''` if it won't be requested. */
   result: string
-  /** What a paused run goes on from, as JSON. Never given out. */
+  /** The state from which a paused run resumes, as JSON. Never sent to clients. */
   state?: string
   /** The calls a paused run waits for. */
   waitsFor: readonly { toolCallId: string; fingerprint: string }[]
@@ -39,42 +39,42 @@ export interface Outcome {
 
 export interface OutcomeSummary {
   stopReason?: StopReason
-  /** The model that was asked last, as `provider/model`. */
+  /** The model that was called last, as `provider/model`. */
   answeredBy?: string | undefined
   output?: string
   usage?: Usage
   iterations?: number
-  /** How many calls there were, those of agents inside calls included. */
+  /** The number of calls, including those of sub-agents. */
   toolCalls?: number
   /** The tools of its own calls, each once. */
   tools?: string[]
   error?: { code: string; message: string }
-  /** What it waits for; a decision names an item by its `toolCallId` and `fingerprint`. */
+  /** Its pending items. A decision refers to an item by its `toolCallId` and `fingerprint`. */
   pending: unknown[]
 }
 
-/** A run as it is written down: enough to show it, and to go on with it in another process. Holds secrets. */
+/** A stored run: enough to show it, and to resume it in another process. Contains secrets. */
 export interface StoredRun {
   head: RunHead
   createdAt: string
-  /** The beginning of what the user said. */
+  /** The beginning of the user's message. */
   said: string
-  /** Of the oldest that is kept, and of the last there was: those of the next process follow it. */
+  /** The ids of the oldest stored event and of the latest. The next process continues from there. */
   firstEventId: number
   lastEventId: number
-  /** Values that must not be shown, as far as they are known. */
+  /** The known values to redact. */
   secrets: readonly string[]
-  /** There were too many of them: no text of it is shown. */
+  /** There were too many secrets, so none of its text is shown. */
   hidesAll: boolean
-  /** Who has decided what, each as JSON, without secrets. */
+  /** Who decided what, each as redacted JSON. */
   decisions?: readonly string[]
-  /** The execution that wrote it last. */
+  /** The execution that stored it last. */
   attempt?: string
-  /** What it has come to. Undefined: it was going on. */
+  /** The outcome. Undefined: it was running. */
   outcome?: Outcome
 }
 
-/** What becomes of a run without a result of its own: what is known of it stays. */
+/** Returns the outcome of a run that ended without a result, with what is known of it. */
 export function abortedWith(message: string, known: { summary?: OutcomeSummary; result?: string } = {}): Outcome {
   const { summary, result = '' } = known
   return {
@@ -86,10 +86,10 @@ export function abortedWith(message: string, known: { summary?: OutcomeSummary; 
   }
 }
 
-/** Characters of an answer that a run is found by. */
+/** The searchable part of an answer, in characters. */
 const mostOfAnswer = 2_000
 
-/** What a run is found by besides its title, a line for each, in lower case: `tool:search` finds those that called that tool. */
+/** Returns the searchable words of a run besides its title, one a line, in lower case: `tool:search` finds runs that called that tool. */
 export function wordsOf(id: string, { caller, agent }: Pick<RunHead, 'caller' | 'agent'>, summary?: OutcomeSummary): string {
   const { tools = [], output = '', error } = summary ?? {}
   const lines = [id, `user:${caller.name}`, `model:${agent}`, ...tools.map((tool) => `tool:${tool}`), output.slice(0, mostOfAnswer)]

@@ -23,7 +23,10 @@ interface UnrecordedRunsParts {
   feed: ByTenant<EventLog>
 }
 
-/** Runs without a journal: chats, which end with their client, and all runs if none outlives the process. They are stored when they wait or are done. */
+/**
+ * Runs without a journal: chats, which end with their client, and all runs if the store is in memory. They are stored when they wait or
+ * have ended.
+ */
 export class UnrecordedRuns implements Execution {
   readonly recordings = undefined
   readonly #parts: UnrecordedRunsParts
@@ -39,7 +42,7 @@ export class UnrecordedRuns implements Execution {
   async resume(run: ServiceRun, { runner }: Agent, options: ResumeOptions): Promise<RunStream> {
     const { shown } = this.#parts
     const [state, said] = await Promise.all([shown.state(run.id), shown.said(run.id, 0)])
-    // Somebody has decided already, or it was given up.
+    // Already decided, or given up.
     if (state === '') throw unknownRun(run.id)
     run.control.send(said.map((message): ChatMessage => JSON.parse(message)))
     return runner.resumeStream(JSON.parse(state), options)
@@ -50,11 +53,11 @@ export class UnrecordedRuns implements Execution {
     let begun: Promise<unknown> | undefined
     const begin = async () => {
       run.storedEvents ??= 0
-      // What fails now fails again when the run rests.
+      // If this fails, the write at the next pause or end reports it.
       await shown.begin(rowOf(run), { attempt: run.id }).catch(() => {})
     }
     const add = (event: RunEvent) => {
-      // The store has to know that one which waited waits no longer, and which run of a thread is the newest.
+      // The store must know that a waiting run has resumed, and which run of a thread is the newest.
       if (run.storedEvents !== undefined || run.head.thread !== undefined) begun ??= begin()
       const data = isDelta(event) ? undefined : JSON.stringify(event)
       for (const one of [run.log, ...feed.with(run.head)]) one.append(event, data)
@@ -72,7 +75,7 @@ export class UnrecordedRuns implements Execution {
   }
 
   async end(run: ServiceRun, outcome: Outcome): Promise<void> {
-    // Whoever waits for the end of a run need not wait until it is stored; a pause is told when it can be decided on.
+    // The end of a run is announced before it is stored. A pause is announced only once the run can be decided.
     if (outcome.status === 'ended') {
       run.settle(outcome)
       await nextTurn()
@@ -92,7 +95,7 @@ export class UnrecordedRuns implements Execution {
 
   discard(): void {}
 
-  /** False: it was to wait, and there is no room for that. */
+  /** Returns false if the run was to wait, and there is no room for it. */
   async #put(run: ServiceRun, outcome: Outcome): Promise<boolean> {
     const { shown, bounds } = this.#parts
     const { log, redactor, control, storedEvents = 0 } = run

@@ -10,7 +10,7 @@ const longestQuery = 500
 const metadataPrefix = 'metadata.'
 const mostFields = 16
 
-/** What a list of runs is to have in it. Throws an `HttpProblem` 400. */
+/** Parses the query of a list of runs. Throws an `HttpProblem` 400. */
 export function readListQuery(given: URLSearchParams): ListQuery {
   const text = (name: string) => given.get(name) ?? undefined
   const status = text('status')
@@ -45,7 +45,7 @@ export function readListQuery(given: URLSearchParams): ListQuery {
   }
 }
 
-/** The parameters `metadata.<field>`, each once. */
+/** Reads the parameters `metadata.<field>`. Each may occur once. */
 function readMetadata(given: URLSearchParams): Record<string, string> {
   const fields = [...given].filter(([name]) => name.startsWith(metadataPrefix))
   const twice = fields.find(([name]) => given.getAll(name).length > 1)

@@ -9,30 +9,30 @@ import type { RecordedRuns } from '../recorded/recorded-runs.ts'
 import type { ServiceRun } from '../service-run.ts'
 import { wordsOf } from '../stored-run.ts'
 
-/** Characters of all runs in one answer. */
+/** The total size of the runs in one response, in characters. */
 const mostListed = 8_000_000
 
 export interface ListQuery {
   status?: RunStatus | undefined
   stopReason?: string | undefined
   ids?: readonly string[] | undefined
-  /** The agent's name, or `provider/model` of the model that was asked last. */
+  /** The agent's name, or `provider/model` of the model that was called last. */
   model?: string | undefined
   /** The chat or thread that they belong to. */
   session?: string | undefined
   /** Only runs that are running, by whether the process that executes them is alive. */
   process?: RunProcess | undefined
-  /** Whose they are, for an admin. */
+  /** The caller who owns the runs, for an admin. */
   owner?: string | undefined
-  /** Those of its metadata that a run has to have, by `tagsOf`. */
+  /** Tags that a run must have, made by `tagsOf`. */
   tags?: readonly string[] | undefined
-  /** Texts in lower case that a run is to be found by, all of them. */
+  /** Words in lower case; a run must match all of them. */
   words?: readonly string[] | undefined
-  /** Begun at this time or later, and before that one, in milliseconds since 1970. */
+  /** Created at this time or later, and before that one, in milliseconds since 1970. */
   after?: number | undefined
   before?: number | undefined
   minCostUsd?: number | undefined
-  /** Of each output, only the beginning is given. */
+  /** Whether outputs are shortened. */
   isShort?: boolean
   limit: number
   /** The `next` of the page before. */
@@ -42,19 +42,19 @@ export interface ListQuery {
 export interface RunList {
   /** Summaries as JSON. */
   data: string[]
-  /** Where the next page begins; absent on the last. */
+  /** The cursor of the next page; absent on the last. */
   next?: string
 }
 
 interface Listed {
   createdAt: number
   json(): string
-  /** Where the list continues behind it: in the store, and among those that are not stored yet. */
+  /** Where the list continues after it: in the store, and among runs that are not stored yet. */
   inJournal?: string
   inMemory?: number
 }
 
-/** The runs that a caller sees, the newest first, with as many as there is room for in one answer. Rejects with an `HttpProblem` 400 for a cursor that is none. */
+/** Lists the runs a caller may see, newest first, as many as fit in one response. Rejects with an `HttpProblem` 400 for an invalid cursor. */
 export async function listRuns(
   { cursor = '.', ...asked }: ListQuery,
   from: { caller: Caller; unstored: readonly ServiceRun[]; stored: RecordedRuns },
@@ -65,7 +65,7 @@ export async function listRuns(
   const { name, roles, tenant } = from.caller
   const { limit, status, stopReason, words, minCostUsd, owner } = asked
   const tags = [...(asked.tags ?? []), ...tagsOf(tenant)]
-  // Who sees only their own runs finds none of others.
+  // A caller who sees only their own runs finds none of another owner.
   const caller = roles.includes('admin') ? owner : name
   if (owner !== undefined && owner !== caller) return { data: [] }
   const page = await from.stored.list({
@@ -121,10 +121,10 @@ function merged(stored: readonly Listed[], unstored: readonly Listed[]): Listed[
   return [...all, ...left]
 }
 
-/** Characters of an output in a list that is to be short. */
+/** The length of a shortened output, in characters. */
 const mostOfOutput = 500
 
-/** A summary with no more than the beginning of its output. */
+/** Returns a summary with a shortened output. */
 function shortened(json: string): string {
   if (json.length <= mostOfOutput) return json
   const summary: JsonObject = JSON.parse(json)
@@ -154,7 +154,7 @@ function isAskedFor(run: ServiceRun, caller: string | undefined, asked: Omit<Lis
   return asked.words.every((word) => text.includes(word))
 }
 
-/** What runs wait for, by their summaries. */
+/** Returns the pending items of runs, from their summaries. */
 export function pendingOf(summaries: readonly string[]): string[] {
   const items: string[] = []
   for (const summary of summaries) {

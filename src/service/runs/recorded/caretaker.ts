@@ -5,35 +5,35 @@ import type { ServiceRun } from '../service-run.ts'
 import { isUnknownRun, RunsElsewhere } from './problems.ts'
 import { type RecordedRuns, settledWithinMs } from './recorded-runs.ts'
 
-/** How often it is looked for runs that could go on, and for what is to be tidied up, in milliseconds. */
+/** The interval of looking for runs to resume, and for data to delete, in milliseconds. */
 const lookEveryMs = 1_000
 const tidyEveryMs = 5_000
-/** How soon a run that could not go on is tried again, at first and at last. */
+/** The first and the longest delay before a failed resumption is tried again. */
 const firstRetryMs = 1_000
 const lastRetryMs = 60_000
-/** How long a run that has ended, and is not shown at all, stays in the journal. */
+/** How long an ended run that is not shown stays in the journal. */
 const keptInJournalMs = 60_000
-/** Runs that are taken up at once. */
+/** The number of runs resumed at once. */
 const takenUpAtOnce = 32
 
 interface CaretakerParts {
   runs: RecordedRuns
   bounds(): RunBounds
   isHere(runId: string): boolean
-  /** Goes on with a run; resolves when it has begun to. */
+  /** Resumes a run; resolves when it has started. A rejection is logged, and the run is tried again later. */
   carryOn(run: ServiceRun): Promise<void>
-  /** Old runs have been deleted. */
+  /** Called after old runs were deleted. A rejection is logged. */
   tidied(): Promise<void>
   logger: Logger
 }
 
 /**
- * Looks after the runs in the journal, whichever process they began in: goes on with those whose process has died, or that were decided while
- * nobody was there; gives up those that nobody decides on; deletes what is old.
+ * Takes care of the runs in the journal, in whichever process they started. Resumes runs whose process has died, or that were decided while
+ * no process was running; gives up runs that wait too long; deletes old ones.
  */
 export class Caretaker {
   readonly #parts: CaretakerParts
-  /** Runs that could not go on: when they are tried again, by `performance.now()`. */
+  /** When to retry runs that could not be resumed, by `performance.now()`. */
   readonly #retries = new Map<string, { at: number; delayMs: number }>()
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
@@ -45,7 +45,7 @@ export class Caretaker {
     this.#parts = parts
   }
 
-  /** Looks now, and again and again from then on. */
+  /** Looks now, and then at each interval. */
   start(): void {
     clearTimeout(this.#timer)
     if (this.#isClosed) return
@@ -89,7 +89,7 @@ export class Caretaker {
     try {
       const run = runs.followed.get(runId) ?? (await runs.recorded(runId))
       if (isHere(runId)) return
-      // Given up: it ends in the journal as well.
+      // Given up: it ends in the journal too.
       if (run.status === 'ended') await runs.engine.start(runId)
       else await carryOn(run)
       this.#retries.delete(runId)
@@ -97,7 +97,7 @@ export class Caretaker {
       if (error instanceof RunsElsewhere || isUnknownRun(error) || this.#isClosed) return
       const delayMs = Math.min(lastRetryMs, (this.#retries.get(runId)?.delayMs ?? firstRetryMs / 2) * 2)
       this.#retries.set(runId, { at: performance.now() + delayMs, delayMs })
-      logger.error({ runId, error, retryMs: delayMs }, 'a run of an earlier process can not go on yet')
+      logger.error({ runId, error, retryMs: delayMs }, 'a run of an earlier process can’t be resumed yet')
     }
   }
 
@@ -117,12 +117,12 @@ export class Caretaker {
     try {
       if (!isHere(runId)) await runs.settleFromJournal(runId)
     } catch (error) {
-      // The others are settled nevertheless.
-      if (!this.#isClosed) logger.error({ runId, error }, 'what became of a run can not be shown yet')
+      // The other runs are settled nevertheless.
+      if (!this.#isClosed) logger.error({ runId, error }, 'the outcome of a run can’t be stored yet')
     }
   }
 
-  /** Gives up runs that nobody has decided on, and deletes those that are beyond their bounds. */
+  /** Gives up runs that have waited too long for a decision, and deletes those beyond the limits. */
   async forgetOld(): Promise<void> {
     const { runs, bounds } = this.#parts
     const { waitingMs, count, ageMs, characters, recordingCharacters } = bounds()

@@ -8,7 +8,7 @@ import type { ByTenant } from '../../tenants/by-tenant.ts'
 import type { EventSink } from '../follow-run.ts'
 import type { ServiceRun } from '../service-run.ts'
 
-/** Events that are written at once, and their characters: fewer than a log holds, so that whoever reads it misses none. */
+/** The largest number of events written at once, and of their characters. Lower than the capacity of a log, so that a reader misses none. */
 const mostEvents = 500
 const mostCharacters = 500_000
 
@@ -19,17 +19,17 @@ interface WaitingEvent {
 }
 
 /**
- * Writes the events of a run down, and shows each when it is written: whoever has seen one finds it again, in any process. Events that come while
- * others are being written are written together.
+ * Stores the events of a run, and shows each once it is stored, so that an event somebody has seen can be found again in any process.
+ * Events that arrive during a write are written together.
  */
 export class EventWriter implements EventSink {
   readonly #run: ServiceRun
   readonly #shown: Pick<ShownRuns, 'append'>
-  /** Every event of every run. */
+  /** All events of all runs. */
   readonly #feed: ByTenant<EventLog>
   readonly #logger: Logger
   #waiting: WaitingEvent[] = []
-  /** How many of the run's secrets are written down. */
+  /** The number of the run's secrets that are stored. */
   #secrets: number
   #writing: Promise<void> | undefined
 
@@ -71,7 +71,7 @@ export class EventWriter implements EventSink {
     this.#writing = undefined
   }
 
-  /** Of those that wait, what is written next: at least one. */
+  /** Returns the events to write next: at least one. */
   #next(): readonly WaitingEvent[] {
     let characters = 0
     const end = this.#waiting.findIndex(({ data }, at) => {

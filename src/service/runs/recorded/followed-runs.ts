@@ -1,18 +1,18 @@
 import type { ShownProgress, ShownRuns } from '../../../agent/journal/shown-runs.ts'
 import type { ServiceRun } from '../service-run.ts'
 
-/** How often a run that another process carries out is looked at, in milliseconds. */
+/** The interval of polling a run that another process executes, in milliseconds. */
 const lookEveryMs = 100
 
 interface FollowedRunsParts {
   shown: Pick<ShownRuns, 'progress' | 'events'>
-  /** The run as it is written down. */
+  /** Reads the stored run. */
   read(runId: string): Promise<ServiceRun | undefined>
-  /** Whether this process carries the run out, and so has its events first. */
+  /** Whether this process executes the run, and so has its events first. */
   isHere(run: ServiceRun): boolean
 }
 
-/** Runs that somebody looks at here while another process carries them out, or until one does again. */
+/** Runs that are watched here while another process executes them, or until one resumes them. */
 export class FollowedRuns {
   readonly #parts: FollowedRunsParts
   readonly #runs = new Map<ServiceRun, number>()
@@ -26,7 +26,7 @@ export class FollowedRuns {
     return [...this.#runs.keys()].find(({ id }) => id === runId)
   }
 
-  /** Looks at the run until it waits or is done, or until the function returned has been called by everybody. */
+  /** Follows the run until it waits or has ended, or until every caller has called the returned function. */
   follow(run: ServiceRun): () => void {
     this.#runs.set(run, (this.#runs.get(run) ?? 0) + 1)
     this.#timer ??= setTimeout(() => void this.#look(), lookEveryMs).unref()
@@ -49,7 +49,7 @@ export class FollowedRuns {
       const known = new Map((await this.#parts.shown.progress(runs.map(({ id }) => id))).map((one) => [one.runId, one]))
       await Promise.allSettled(runs.map((run) => this.#bringUpToDate(run, known.get(run.id))))
     } catch {
-      // What fails now is tried again soon.
+      // Tried again soon.
     }
     this.#timer = this.#runs.size === 0 ? undefined : setTimeout(() => void this.#look(), lookEveryMs).unref()
   }
@@ -59,7 +59,7 @@ export class FollowedRuns {
     const isLeft = () => isHere(run) || !this.#runs.has(run)
     while (progress !== undefined && progress.lastEventId > run.log.lastId) {
       const news = await shown.events(run.id, run.log.lastId)
-      // Where there are none any more, the newest has given way.
+      // If none are left, the newest were deleted.
       if (news.length === 0) break
       if (isLeft()) return
       for (const event of news) run.log.read(event)
@@ -67,7 +67,7 @@ export class FollowedRuns {
     if (progress?.status === 'running') return
     const now = progress === undefined ? undefined : await read(run.id)
     const outcome = now?.outcome
-    // It may go on again by now.
+    // It may have been resumed meanwhile.
     if (isLeft() || (progress !== undefined && outcome === undefined)) return
     this.#runs.delete(run)
     if (now !== undefined) run.decisions = now.decisions

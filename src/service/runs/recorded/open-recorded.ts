@@ -12,17 +12,17 @@ import { Caretaker } from './caretaker.ts'
 import { RecordedRuns, type RecordedRunsParts } from './recorded-runs.ts'
 import { WriteCheck } from './write-check.ts'
 
-/** The store of runs, and who looks after it. */
+/** The store of runs, and its caretaker. */
 export interface Recorded {
   runs: RecordedRuns
   caretaker: Caretaker
   writeCheck: WriteCheck
-  /** Lets go of all runs: whoever comes next goes on with them. */
+  /** Releases all runs; another process can resume them. */
   close(): Promise<void>
 }
 
 interface RecordedParts extends Omit<RecordedRunsParts, 'journal' | 'shown'> {
-  /** Goes on with a run that no process carries out; resolves when it has begun to. */
+  /** Resumes a run that no process executes. Resolves when it has started. */
   carryOn(run: ServiceRun): Promise<void>
   tidied(): Promise<void>
 }
@@ -43,37 +43,37 @@ export async function openRecorded(place: RunPlace, { carryOn, tidied, ...parts 
   return { runs, caretaker, writeCheck: new WriteCheck(opened.shown, logger), close }
 }
 
-/** The journal of runs, and what is shown of them. */
+/** The journal of runs, and the shown runs. */
 export interface OpenedStore {
   journal: Journal
   shown: ShownRuns
   close(): Promise<void>
 }
 
-/** Whose runs these are in the journal. */
+/** The agent name of these runs in the journal. */
 const agent = 'service'
-/** What names the folder. */
+/** The option that names the folder. */
 const folderOption = 'service.keepRuns.folder'
-/** How long a call waits for a file that is locked, or for a server that can't be reached, in milliseconds: who has asked is told then. */
+/** How long a call waits for a locked file or an unreachable server, in milliseconds, before it fails. */
 export const outageMs = 5_000
 
-/** Opens the store; a folder is made if need be. Rejects with `invalid_option` if it can't be opened. */
+/** Opens the store, and creates its folder if necessary. Rejects with `invalid_option` if it can't be opened. */
 export async function openRunStore(place: RunPlace, logger: Logger = defaultLogger): Promise<OpenedStore> {
   let opened: OpenedStore | undefined
   try {
     const store = await openStore(place, logger)
-    // Who takes up what nobody carries out is up to the service.
+    // The service decides which abandoned runs are resumed.
     const journal = storeJournal(store)
     const { shown } = store
     opened = { journal, shown, close: () => journal.close() }
-    // Opens the file, or reaches the server.
+    // Opens the file, or connects to the server.
     await shown.waiting()
     return opened
   } catch (error) {
     await opened?.close().catch(() => {})
     const why = messageOf(error)
     if (place.kind === 'sqlite') throw new InvalidOptionError(folderOption, `a folder that can be written to (${why})`, place.folder)
-    // Not what was given: it may hold a password.
+    // Doesn't quote the value, which may contain a password.
     throw new InvalidOptionError('service.journal', `a database that can be used (${why})`, place.kind)
   }
 }
@@ -91,7 +91,7 @@ async function openStore(place: RunPlace, logger: Logger): Promise<(Store | Engi
 
 async function fileIn(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  // One that was there already may have been open to others.
+  // An existing folder may have been open to others.
   await chmod(folder, 0o700)
   return join(folder, 'runs.sqlite')
 }

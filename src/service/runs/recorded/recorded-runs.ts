@@ -26,10 +26,10 @@ import { RunJournal } from './run-journal.ts'
 import { SharedRuns } from './shared-runs.ts'
 import { allEvents, headOfRow, outcomeRow, summaryJsonOf } from './stored-rows.ts'
 
-/** How long a living process may take to write down how a run ended, in milliseconds. */
+/** How long a living process may take to store how a run ended, in milliseconds. */
 export const settledWithinMs = 2_000
 
-/** Which runs are listed: `process` by whether the process that executes them is alive. */
+/** Selects the runs of a list. `process`: whether the process that executes them is alive. */
 type ListedQuery = ShownQuery & { process?: RunProcess | undefined }
 
 interface ListedPage {
@@ -40,34 +40,35 @@ interface ListedPage {
 export interface RecordedRunsParts {
   journal: Journal
   shown: ShownRuns
-  /** Undefined where it is not in the configuration any more. */
+  /** Returns the agent of a run; undefined if the configuration no longer has it. */
   agentOf(head: RunHead): Agent | undefined
   toolsOf(head: RunHead): Iterable<AnyTool>
-  /** Of the environment. */
+  /** Secrets of the environment. */
   secrets: readonly string[]
-  /** What a run has of the service, if nobody's request continues it. */
+  /** Returns the tools and context of a run that continues without a request. A rejection leaves the run waiting; it is tried again later. */
   restore(head: RunHead): Promise<Pick<RunOptions, 'tools' | 'context'>>
   bounds(): RunBounds
-  /** The run, if it is carried out here. */
+  /** Returns the run if this process executes it. */
   runOf(runId: string): ServiceRun | undefined
-  /** Every event of every run. */
+  /** All events of all runs. */
   feed: ByTenant<EventLog>
   logger: Logger
 }
 
 /**
- * The store of runs, and those with a journal, which any number of processes may share: each is executed by one of them, and shown by all.
+ * The store of runs, and the execution of runs with a journal. Any number of processes may share the store: each run is executed by one of
+ * them, and shown by all.
  */
 export class RecordedRuns implements Execution {
   readonly shown: ShownRuns
-  /** Runs that others carry out, and that somebody looks at here. */
+  /** Runs that other processes execute and that are watched here. */
   readonly followed: FollowedRuns
-  /** Carries nothing out: a run it is to go on with ends, if it was cancelled or given up. */
+  /** Executes nothing. A run that was cancelled or given up ends when it is resumed here. */
   readonly engine: Engine
   readonly restore: RecordedRunsParts['restore']
   readonly #parts: RecordedRunsParts
   readonly #journal: RunJournal
-  /** By the runner of the same agent that records nothing. */
+  /** The runner without a recorder, by the runner of the same agent. */
   readonly #runners = new WeakMap<AgentRunner, AgentRunner>()
   readonly #done = new SharedRuns()
   #isClosed = false
@@ -107,13 +108,13 @@ export class RecordedRuns implements Execution {
     checkRoom(this.#parts.bounds(), await this.shown.waiting({ caller: name }))
   }
 
-  /** The run as it is written down, without its events. */
+  /** Reads a stored run, without its events. */
   async get(runId: string): Promise<ServiceRun | undefined> {
     const shown = await this.shown.get(runId)
     return shown && this.#withResult(shown)
   }
 
-  /** A run that the journal has; one whose process died as it began has not been shown yet. */
+  /** Reads a run from the journal. If its process died during the start, it is not shown yet. */
   async recorded(runId: string): Promise<ServiceRun> {
     const shown = await this.get(runId)
     if (shown !== undefined) return shown
@@ -124,14 +125,14 @@ export class RecordedRuns implements Execution {
     return new ServiceRun({ head, said, createdAt, ...nothing }, this.#parts.toolsOf(head), this.#boundsOfLog(), this.#parts.secrets)
   }
 
-  /** Reads the events of a run, and follows it where another process carries it out; the function returned ends that. */
+  /** Reads the events of a run, and follows it if another process executes it, until the returned function is called. */
   async watch(run: ServiceRun): Promise<() => void> {
     if (this.#parts.runOf(run.id) === run) return () => {}
     await this.readEvents(run)
     return run.status === 'running' ? this.followed.follow(run) : () => {}
   }
 
-  /** So that those who look at it see what there was. */
+  /** Loads earlier events for readers. */
   readEvents(run: ServiceRun): Promise<void> {
     return run.status === 'ended' ? this.#done.filled(run, () => this.#fill(run)) : this.#fill(run)
   }
@@ -155,16 +156,16 @@ export class RecordedRuns implements Execution {
     )
   }
 
-  /** Nobody is told how a run has ended before that is written down. */
+  /** The outcome is stored before it is announced. */
   async end(run: ServiceRun, intended: Outcome): Promise<void> {
     run.comeTo(intended)
     const outcome = await this.settle(run, intended)
-    // Another process has written it down: what it wrote counts.
+    // Another process has stored an outcome, which takes precedence.
     if (outcome === undefined) this.followed.follow(run)
     else run.settle(outcome)
   }
 
-  /** It goes on in its journal: whoever waits for it here is told what becomes of it. */
+  /** The run continues in its journal. Its readers here get the outcome from there. */
   async breakOff(run: ServiceRun): Promise<void> {
     if (this.#isClosed) run.leave()
     else this.followed.follow(run)
@@ -174,7 +175,7 @@ export class RecordedRuns implements Execution {
     this.engine.cancel(id, 'it could not be begun').catch(() => {})
   }
 
-  /** Writes down what a run has come to, and gives what that is: one there is no room for ends. Undefined: another process has it by now. */
+  /** Stores the outcome of a run, and returns it. A run without room to wait ends instead. Undefined: another process has taken it over. */
   async settle(run: ServiceRun, intended: Outcome): Promise<Outcome | undefined> {
     const write = async (outcome: Outcome) => {
       const expected = { status: 'running' as const, attempt: run.attempt }
@@ -188,14 +189,14 @@ export class RecordedRuns implements Execution {
     return outcome
   }
 
-  /** What the journal has of a run that is done. */
+  /** Deletes what the journal has of an ended run. */
   async #clear({ id }: ServiceRun): Promise<void> {
     await this.shown.clear(id).catch((error: unknown) => {
-      this.#parts.logger.warn({ runId: id, error }, 'what the journal has of a run that is done could not be deleted yet')
+      this.#parts.logger.warn({ runId: id, error }, 'an ended run could not be deleted from the journal yet')
     })
   }
 
-  /** A run that ended or paused without anybody writing that down: its process died before, or nobody here follows it. */
+  /** Settles a run that ended or paused without its outcome being stored, because its process died, or no process follows it. */
   async settleFromJournal(runId: string): Promise<void> {
     const run = await this.get(runId)
     if (run === undefined || run.status !== 'running' || this.#parts.runOf(runId) !== undefined) return
@@ -204,7 +205,7 @@ export class RecordedRuns implements Execution {
     await this.settle(run, kept === undefined ? abortedWith('what became of it is not known') : await outcomeIn(kept, run))
   }
 
-  /** The run as it is written down, as far as it is to be kept: one that has waited too long is given up now. */
+  /** Reads a stored run. One that has waited too long is given up now; one beyond the limits is not returned. */
   async find(runId: string): Promise<ServiceRun | undefined> {
     const followed = this.followed.get(runId)
     if (followed !== undefined) return followed
@@ -220,18 +221,18 @@ export class RecordedRuns implements Execution {
     return run
   }
 
-  /** False for a run that has only just begun. */
+  /** Returns false for a run that has just started. */
   async isShown({ id }: ServiceRun): Promise<boolean> {
     return (await this.shown.progress([id])).length > 0
   }
 
-  /** The caller's newest run of a chat or thread, as far as it is to be kept. */
+  /** Returns the caller's newest run of a chat or thread, within the limits. */
   async latestOf(thread: string, { name, tenant }: Caller): Promise<ServiceRun | undefined> {
     const [latest] = (await this.shown.list({ caller: name, tags: tagsOf(tenant), thread, limit: 1 })).runs
     return latest && this.find(latest.runId)
   }
 
-  /** Ends a run, whoever carries it out. Resolves when it has ended. */
+  /** Ends a run, in whichever process it is executed. Resolves when it has ended. */
   async cancel(run: ServiceRun, reason: string): Promise<void> {
     while (run.status === 'running' && !this.#isClosed) {
       if (this.#parts.runOf(run.id) === run) {
@@ -245,7 +246,7 @@ export class RecordedRuns implements Execution {
     if (run.status !== 'waiting') return
     await this.shown.giveUp({ runId: run.id }, { code: 'aborted', message: reason })
     await this.#clear(run)
-    // Somebody may have decided meanwhile.
+    // It may have been decided meanwhile.
     if (!(await this.#settleAsShown(run))) await this.cancel(run, reason)
   }
 
@@ -253,7 +254,7 @@ export class RecordedRuns implements Execution {
     const leave = this.followed.follow(run)
     try {
       const endsHere = await this.#endElsewhere(run, reason)
-      // A living owner writes down how it ended, with its last events.
+      // A living owner stores how it ended, with its last events.
       if (!endsHere) await pTimeout(run.ended, { milliseconds: settledWithinMs, fallback: () => {} })
     } finally {
       leave()
@@ -263,7 +264,7 @@ export class RecordedRuns implements Execution {
     await this.settleFromJournal(run.id)
   }
 
-  /** Ends the run in the journal; resolves with whether this process did, because nobody executed it. */
+  /** Ends the run in the journal. Resolves to true if this process ended it, because no process executed it. */
   async #endElsewhere({ id, head }: ServiceRun, reason: string): Promise<boolean> {
     const agent = this.#parts.agentOf(head)
     try {
@@ -272,7 +273,7 @@ export class RecordedRuns implements Execution {
       await this.engine.result(id)
       return endsHere
     } catch (error) {
-      // It is done, and only shown.
+      // The run has ended and is only shown.
       if (isUnknownRun(error)) return false
       throw error
     }
@@ -283,7 +284,7 @@ export class RecordedRuns implements Execution {
     this.followed.close()
   }
 
-  /** False where it is going on. */
+  /** Returns false if the run continues. */
   async #settleAsShown(run: ServiceRun): Promise<boolean> {
     const now = await this.get(run.id)
     if (now?.outcome !== undefined) run.settle(now.outcome)
@@ -291,7 +292,7 @@ export class RecordedRuns implements Execution {
     return now?.outcome !== undefined
   }
 
-  /** Summaries of runs as JSON, each with where the list goes on behind it; the newest first. */
+  /** Returns summaries of runs as JSON, newest first, each with the cursor of the list after it. */
   async list({ process, ...query }: ListedQuery): Promise<ListedPage> {
     const { runs, hasMore } = await this.shown.list(process === undefined ? query : await this.#inProcess(query, process))
     return {
@@ -339,7 +340,7 @@ export class RecordedRuns implements Execution {
   }
 }
 
-/** What a run has come to by what the journal has of it. */
+/** Returns the outcome of a run from the journal's record. */
 async function outcomeIn({ output }: KeptRun, run: ServiceRun): Promise<Outcome> {
   return run.outcomeOf(wholeResult(output ?? null) as never as RunResult)
 }

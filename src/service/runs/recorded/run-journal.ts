@@ -10,13 +10,13 @@ import { watchedSteps } from './watched-steps.ts'
 interface RunJournalParts {
   journal: Journal
   shown: ShownRuns
-  /** The run, if this process follows it. */
+  /** Returns the run if this process follows it. */
   runOf(runId: string): ServiceRun | undefined
 }
 
 /**
- * The journal as the runners of the service see it: with a run's input goes whose it is, and each execution begins by saying so to those
- * who look at the run. One that was given up meanwhile ends without anything being done.
+ * The journal as the service's runners see it. It stores the head of a run with its input, and tells readers of the run when an execution
+ * starts. A run that was given up meanwhile ends without being executed.
  */
 export class RunJournal implements Journal {
   readonly #parts: RunJournalParts
@@ -35,7 +35,7 @@ export class RunJournal implements Journal {
         const run = this.#parts.runOf(runId)
         const recorded = input === undefined || run === undefined ? input : ({ head: headOf(run), run: input } as never)
         await engine.start(runId, recorded, metadata, run?.head.thread)
-        // A runner starts one that is known when decisions have been stored.
+        // A runner resumes a known run when decisions have been stored.
         await this.#checkHere(engine, runId, input === undefined)
       },
       result: async (runId) => {
@@ -50,7 +50,7 @@ export class RunJournal implements Journal {
     }
   }
 
-  /** What a run in the journal is; undefined for one that is not known. */
+  /** Reads the head of a run in the journal; undefined if it is unknown. */
   async headOf(runId: string): Promise<StoredHead | undefined> {
     const kept = await this.#engine?.get?.(runId)
     return kept && inputOf(kept).head
@@ -73,7 +73,7 @@ export class RunJournal implements Journal {
       if (run.log.lastId !== begun.lastEventId) run.log.fill(await allEvents(shown, runId), begun.lastEventId)
       return await body(watchedSteps(durable, run, shown), input)
     } catch (error) {
-      // One that is cancelled ends, though it could not go on as things are.
+      // A cancelled run ends, even if it could not be resumed.
       if (signal?.aborted && !isJournalFault(error)) return abortedOutput(runId)
       throw error
     }
@@ -95,7 +95,7 @@ function inputOf({ input }: Pick<KeptRun, 'input'>): RecordedInput {
   return input as never
 }
 
-/** As a run's output is recorded. */
+/** The recorded form of an aborted run's output. */
 function abortedOutput(runId: string): Json {
   const usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 }
   const nothing = { output: '', text: '', messages: [], newMessages: [], usage, iterations: 0, steps: [], toolCalls: [], pending: [] }

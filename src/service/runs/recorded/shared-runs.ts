@@ -1,6 +1,6 @@
 import type { ServiceRun } from '../service-run.ts'
 
-/** Runs that are done, as they were read: all who look at one at the same time share it, so that very many of them need no more memory than one. */
+/** Ended runs in memory. All concurrent readers of a run share it, so that many readers need no more memory than one. */
 export class SharedRuns {
   readonly #reading = new Map<string, Promise<ServiceRun>>()
   readonly #read = new Map<string, WeakRef<ServiceRun>>()
@@ -9,7 +9,7 @@ export class SharedRuns {
   })
   readonly #filled = new WeakMap<ServiceRun, Promise<void>>()
 
-  /** The run of that key, read unless somebody has it or reads it. Rejects as `read` does. */
+  /** Returns the run with that key, and reads it if necessary. Rejects as `read` does. */
   get(key: string, read: () => Promise<ServiceRun>): Promise<ServiceRun> {
     const reading = this.#reading.get(key)
     if (reading !== undefined) return reading
@@ -20,7 +20,7 @@ export class SharedRuns {
     return begun
   }
 
-  /** Resolves once the run's events are in its log: they are read once. Rejects as `fill` does, and is tried again then. */
+  /** Resolves once the run's events are in its log. They are read once; if `fill` rejects, this rejects too, and the next call tries again. */
   filled(run: ServiceRun, fill: () => Promise<void>): Promise<void> {
     let filled = this.#filled.get(run)
     if (filled === undefined) {

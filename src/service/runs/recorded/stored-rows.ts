@@ -3,7 +3,7 @@ import { writeJson } from '../../../core/json/json-pieces.ts'
 import type { ServiceRun } from '../service-run.ts'
 import type { Outcome, RunHead } from '../stored-run.ts'
 
-/** What a run is, for whoever continues it. */
+/** What a process needs to know to resume a run. */
 export interface StoredHead extends RunHead {
   createdAt: string
   said: string
@@ -13,7 +13,7 @@ export function headOf({ head, createdAt, said }: ServiceRun): StoredHead {
   return { ...head, createdAt, said }
 }
 
-/** A run as the store has it when it begins. */
+/** Converts a new run to a stored row. */
 export function rowOf(run: ServiceRun, title: string = run.title): NewShownRun {
   const { caller, agent, kind, thread, request, tags } = run.head
   const createdAt = Date.parse(run.createdAt)
@@ -33,7 +33,7 @@ export function rowOf(run: ServiceRun, title: string = run.title): NewShownRun {
   }
 }
 
-/** What a run has come to as the store has it. */
+/** Converts the outcome of a run to a stored row. */
 export async function outcomeRow(
   run: ServiceRun,
   { status, finishedAt, summary, result, state }: Outcome,
@@ -44,7 +44,7 @@ export async function outcomeRow(
   return { ...told, ...found, summary: await writeJson(summary) }
 }
 
-/** The head as it is stored; of a run that is done, less is known. */
+/** Reads the head from a row. Less is stored of a run that has ended. */
 export function headOfRow({ runId: id, head, caller, agent, kind, thread, request, tags, title }: ShownRun): StoredHead {
   if (head !== '') return JSON.parse(head)
   return {
@@ -61,7 +61,7 @@ export function headOfRow({ runId: id, head, caller, agent, kind, thread, reques
   }
 }
 
-/** A summary as JSON. What is large is put in as it is written. */
+/** Returns a summary as JSON. Large parts are inserted in their stored form. */
 export function summaryJsonOf({
   runId,
   status,
@@ -93,7 +93,7 @@ export function summaryJsonOf({
   return `${JSON.stringify({ ...beginning, finishedAt: time(finishedAt) }).slice(0, -1)},${summary.slice(1, -1)},${events}`
 }
 
-/** Every event that is kept of a run, in as many answers as it takes. */
+/** Reads all stored events of a run, in as many queries as necessary. */
 export async function allEvents(shown: Pick<ShownRuns, 'events'>, runId: string): Promise<ShownEvent[]> {
   const all: ShownEvent[] = []
   for (;;) {

@@ -7,8 +7,8 @@ import { type ChatMessage, isJsonObject, type Json, type JsonObject } from '../.
 import type { ServiceRun } from '../service-run.ts'
 
 /**
- * The steps of an execution, as the service needs to see them: from those that were recorded earlier, it learns what must not be shown; before a
- * run looks whether something was said to it, it is brought what was, whichever process was told.
+ * Observes the steps of an execution. It learns secrets from recorded steps, and delivers messages to the run before the run reads its
+ * messages, whichever process received them.
  */
 export function watchedSteps(steps: Durable, run: ServiceRun, shown: Pick<ShownRuns, 'said' | 'hush'>): Durable {
   return aroundSteps(steps, new WatchedSteps(steps, run, shown))
@@ -18,7 +18,7 @@ class WatchedSteps implements AroundSteps {
   readonly #steps: Durable
   readonly #run: ServiceRun
   readonly #shown: Pick<ShownRuns, 'said' | 'hush'>
-  /** How many of the messages that were said to the run are in its conversation. */
+  /** The number of messages that have been delivered to the run. */
   #taken = 0
 
   constructor(steps: Durable, run: ServiceRun, shown: Pick<ShownRuns, 'said' | 'hush'>) {
@@ -46,7 +46,7 @@ class WatchedSteps implements AroundSteps {
   async wait<T extends Json>(name: string, options?: { timeoutMs?: number; about?: Json }): Promise<T | null | undefined> {
     const decided = await this.#steps.wait<T>(name, options)
     const about = options?.about
-    // A call may run with other arguments than it was made with.
+    // A decision may have changed the arguments of a call.
     if (isJsonObject(decided) && isJsonObject(decided.args) && isJsonObject(about)) {
       this.#run.redactor.learn(String(about.tool), decided.args as JsonObject)
       await this.#run.recording?.keep()
@@ -54,14 +54,14 @@ class WatchedSteps implements AroundSteps {
     return decided
   }
 
-  /** Looks whether something was said. Where that was the last time, nothing can be said any more, in any process. */
+  /** Lets the run read its messages. After the last read, the run can't receive any more, in any process. */
   async #hear<T>(look: () => Promise<T>): Promise<T> {
     const { control } = this.#run
     for (;;) {
       await this.#bringMessages()
       const heard = await look()
       if (control.listens || (heard as Partial<Steering>).stops) return heard
-      // Else something was said meanwhile.
+      // Otherwise a message has arrived meanwhile.
       if (await this.#shown.hush(this.#steps.runId, this.#taken + control.waiting.length)) return heard
     }
   }

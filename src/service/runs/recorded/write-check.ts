@@ -1,10 +1,10 @@
 import type { ShownRuns } from '../../../agent/journal/shown-runs.ts'
 import type { Logger } from '../../../core/logger.ts'
 
-/** How long an answer holds, in milliseconds: whoever asks more often writes no more. */
+/** How long a result is valid, in milliseconds. More frequent checks don't write. */
 const holdsMs = 1_000
 
-/** Whether the journal can be written, found out by writing. */
+/** Checks whether the journal is writable, by writing. */
 export class WriteCheck {
   readonly #shown: Pick<ShownRuns, 'tryWriting'>
   readonly #logger: Logger
