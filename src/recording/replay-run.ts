@@ -178,7 +178,12 @@ class PlayedRun {
 
   async goOn(begin: Begin): Promise<RunResult<unknown>> {
     const { state, pending = [] } = this.#result ?? {}
-    const decisions = pending.filter(({ place }) => this.#undecided.delete(place)).map((item) => decisionOn(this.#recorded, item))
+    const decided = decidedFirst(
+      this.#recorded,
+      pending.filter(({ place }) => this.#undecided.has(place)),
+    )
+    for (const { place } of decided) this.#undecided.delete(place)
+    const decisions = decided.map((item) => decisionOn(this.#recorded, item))
     // A step that was executed during the recording is replayed here.
     const options = { ...begin, ...this.#options, decisions, claim: () => true }
     this.#result = await this.#runner.resume(state ?? this.#runId, options)
@@ -195,6 +200,22 @@ class PlayedRun {
     this.#nested.set(id, played)
     for (const run of played) await run.start({ parent: ctx })
   }
+}
+
+/** Returns the items that were decided first. An agent inside a call is told its decisions at once, or one after the other. */
+function decidedFirst(recorded: RecordedRun, pending: readonly PendingItem[]): PendingItem[] {
+  return pending.filter((item) => {
+    const within = item.path?.[0]?.toolCallId
+    const answers = callsOf(recorded).filter(({ id }) => id === within)
+    const first = answers.find((call) => pending.some((one) => isDecidedBy(call, one)))
+    return first === undefined || isDecidedBy(first, item)
+  })
+}
+
+/** Whether a call was made again with the decision on this item. */
+function isDecidedBy({ answer }: RecordedCall, { toolCallId, fingerprint }: PendingItem): boolean {
+  const decisions = isJsonObject(answer) && Array.isArray(answer.decisions) ? answer.decisions.filter(isJsonObject) : []
+  return decisions.some((one) => one.toolCallId === toolCallId && one.fingerprint === fingerprint)
 }
 
 function decisionOn({ steps }: RecordedRun, item: PendingItem): Decision {

@@ -9,6 +9,7 @@ import { createModel } from '../../src/models/create-model.ts'
 import { callsOf, isDecision, type RecordedRun, requestsOf } from '../../src/recording/format.ts'
 import { readRecording, recordRun, replayRun } from '../../src/recording/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
+import type { AnyTool } from '../../src/tools/tool.ts'
 import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { newFile, playsByteEqual, recorded } from './recorded.ts'
 
@@ -471,6 +472,33 @@ describe('decisions are played as they were made', () => {
     )
     expect(decisionsIn(recording).map(({ verdict }) => verdict.answer)).toEqual(['one', 'two', 'done'])
     expect(callsOf(recording).map((made) => made.answer)).toEqual([undefined, 'one', 'two', 'done'])
+  })
+
+  it('agents inside calls whose approvals are decided one after the other', async () => {
+    const asking = (name: string, tools: AnyTool[], calls: ReturnType<typeof call>[]) =>
+      asTool(
+        new AgentRunner({
+          model: scriptedModel([
+            { toolCalls: calls, usage },
+            { text: name, usage },
+          ]),
+          tools,
+        }),
+        { name, description: name },
+      )
+    const two = [call({ a: 2, b: 1 }, 'risky'), call({ a: 3, b: 1 }, 'risky')]
+    const deep = asking('deep', [asking('deeper', [risky], two)], [call({ task: 'x' }, 'deeper')])
+    const model = scriptedModel([{ toolCalls: [call({ task: 'x' }, 'flat'), call({ task: 'x' }, 'deep')] }, 'done'])
+    const runner = new AgentRunner({ model, tools: [asking('flat', [risky], two), deep] })
+    let paused: RunResult | undefined
+    const decide = (at: number) => async (record: object) => {
+      const { state, pending = [] } = paused ?? {}
+      const decisions = pending.slice(at, at + 1).map((item) => ({ ...item, approved: true as const }))
+      if (state !== undefined) paused = await runner.resume(state, { ...record, decisions })
+    }
+    const begin = async (record: object) => (paused = await runner.run('go', record))
+    const { recording } = await playsByteEqual(begin, decide(1), decide(2), decide(0), decide(0))
+    expect(recording.result).toMatchObject({ text: 'done' })
   })
 
   it('an agent inside a call that asks for an approval', async () => {
