@@ -6,6 +6,7 @@ import type { PendingItem, RunnerOptions } from '../../src/agent/types/options.t
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { agUiFormat, toAgUiResponse, toUIMessageResponse } from '../../src/ui/index.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 const pin = 'sesame-77'
 const parameters = { type: 'object', properties: { pin: { type: 'string' }, door: { type: 'string' } } } as const
@@ -97,4 +98,18 @@ it.each([
 ])('P3.5 an approval with arguments as a page has them keeps what was hidden: %j', async (args, expected) => {
   await told({ tools: [openDoor(true)] }, (item) => ({ ...item, approved: true, args }))
   expect(opened).toEqual([expected])
+})
+
+it('P3.5 the run outside hides the secrets of runs inside its calls in its log', async () => {
+  const { logger, records } = recordingLogger()
+  const inner = scriptedModel([
+    { toolCalls: [{ name: 'open_door', args: { pin, door: 'front' } }] },
+    { text: `It was ${pin}.`, finishReason: 'refusal' },
+  ])
+  const ask = asTool(new AgentRunner({ model: inner, tools: [openDoor(false)], logger }), { name: 'ask', description: 'x' })
+  const model = scriptedModel([{ toolCalls: [{ name: 'ask', args: { task: 'x' } }] }, 'done'])
+  const { toolCalls } = await new AgentRunner({ model, tools: [ask], logger }).run('go')
+  expect(toolCalls[0]).toMatchObject({ outcome: 'failed', content: expect.stringContaining(pin) })
+  expect(records.length).toBeGreaterThan(0)
+  expect(JSON.stringify(records)).not.toContain(pin)
 })

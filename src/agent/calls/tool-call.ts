@@ -340,11 +340,13 @@ function logged({ iteration, call }: CallPlace): object {
 
 /** Tells that a tool's function is about to be called, without the secrets of its arguments. */
 function tellStart(run: RunContext, call: RunningCall, args: JsonObject): void {
-  if (!run.events.hears(Event.TOOL_CALL_START)) return
   const { tool } = call.prepared
+  const isHeard = run.events.hears(Event.TOOL_CALL_START)
+  // The log hides them even if nobody listens.
+  if (!isHeard && tool.secrets === undefined) return
   const shown = shownInput(tool, args)
   run.events.hide(shown.hidden)
-  run.events.emit(Event.TOOL_CALL_START, { tool: tool.name, args: shown.args }, metaOf(call))
+  if (isHeard) run.events.emit(Event.TOOL_CALL_START, { tool: tool.name, args: shown.args }, metaOf(call))
 }
 
 /** The meta of a call's first event. A copy for each audience: a listener may do with it what it likes. */

@@ -137,6 +137,7 @@ export class RunContext extends Lifetime implements RunScope {
       origin: originOf(this),
       logger,
       secrets,
+      outside: parent?.run.events,
       isOver: () => this.interruption !== undefined,
     })
     if (settings.signal !== undefined) this.follow(settings.signal)

@@ -36,6 +36,8 @@ export interface Audience {
   logger: Logger
   /** Texts that must not be in the log. */
   secrets: SecretTexts
+  /** The events of the run outside, whose calls may quote the secrets of this one. */
+  outside: RunEvents | undefined
   /** Deltas are silent then. */
   isOver(): boolean
 }
@@ -106,11 +108,13 @@ export class RunEvents {
     for (const tap of this.#audience.taps) if (tap.wanted === undefined || tap.wanted.has(event.type)) tap.take(event)
   }
 
-  /** Tells those who receive the events of texts that are taken out of them as secrets: they may stand in others too, and in the log. */
+  /** Tells those who receive the events, and the run outside, of texts that are taken out as secrets: they may stand in others too, and in the log. */
   hide(texts: readonly string[]): void {
-    for (const text of texts) this.#audience.secrets.add(text)
     if (texts.length === 0) return
-    for (const tap of this.#audience.taps) tap.hide?.(texts)
+    const { secrets, taps, outside } = this.#audience
+    for (const text of texts) secrets.add(text)
+    for (const tap of taps) tap.hide?.(texts)
+    outside?.hide(texts)
   }
 
   /**
