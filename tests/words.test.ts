@@ -14,8 +14,10 @@ const edited = `
   docs
   README.md
   SECURITY.md
+  src/agent
   src/backends
   src/cli
+  src/code-mode
   src/core
   src/dialects
   src/journals
@@ -32,7 +34,9 @@ const edited = `
   src/tools
   src/ui
   tests/backends
+  tests/callbacks
   tests/cli
+  tests/code-mode
   tests/dialects
   tests/examples
   tests/faults

@@ -52,10 +52,13 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   readonly #loop: Loop
   readonly #active = new ActiveRuns()
   readonly #continue: ContinueRun
-  /** Whether runs inside calls are recorded with them. */
+  /** Whether the runs made inside calls are recorded with them. */
   readonly #isRecorded: boolean
 
-  /** `loop`: another one in place of ours; `createAgentRunner` of `toolloop/backends` gives it. `owner`: the agent that the runner is a part of. */
+  /**
+   * `loop` replaces the built-in loop; `createAgentRunner` of `toolloop/backends` passes one. `owner` is the agent that the runner is part
+   * of.
+   */
   constructor(
     options: GivenToRunner<Context, Tools>,
     loop: Loop = runLoop,
@@ -97,7 +100,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#options.instructions
   }
 
-  /** The hooks, guardrails and limits around its turns and calls, also after a `handoff` to it. */
+  /** The hooks, guardrails and limits that wrap its turns and calls, also after a `handoff` to it. */
   get handoffRules(): AgentRules<Needed<Context, Tools>> {
     return rulesOf(this.#options)
   }
@@ -107,21 +110,25 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#journal.runs
   }
 
-  /** What goes on here, the longest first: runs that were started or resumed, those that a journal continues by itself, and callers that wait for one. */
+  /**
+   * What is running in this process, the oldest first: runs that were started or resumed, runs that a journal continues, and callers that
+   * wait for one.
+   */
   get active(): ActiveRun[] {
     return this.#active.list
   }
 
-  /** Subscribes to one kind of event of all runs; returns the function that unsubscribes. */
+  /** Subscribes to one kind of event of all runs. Returns the function that unsubscribes. */
   on<K extends EventName>(name: K, listener: EventListener<K>): () => void {
     return this.bus.on(name, listener)
   }
 
   /**
-   * Runs until the model answers or a bound is reached. How it ended is in the result, which always has the messages: a failing
-   * provider, an abort and a limit resolve too, unless `throwOnError` is set. Rejects for options and messages that are not allowed and for
-   * a model that is not set up (`missing_api_key`, `missing_dependency`, …), before anything is sent; with a `RunError` where another model
-   * turns out so in the middle of the run.
+   * Runs until the model answers or a limit is reached. The result says how the run ended and always has the messages: a failing provider,
+   * an abort and a limit resolve too, unless `throwOnError` is set.
+   *
+   * Rejects before anything is sent if options or messages are invalid, or if the model is not set up (`missing_api_key`,
+   * `missing_dependency`, …). Rejects with a `RunError` if another model turns out not to be set up in the middle of the run.
    */
   run<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     input: RunInput,
@@ -131,7 +138,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#owned.start(input, options, (run) => this.#start(run))
   }
 
-  /** The same run, to be watched: events, or `.text`, as they come, and `.result`. Leaving the iteration aborts the run. */
+  /** Like `run`, as a stream: iterate over the events or `.text`, and await `.result`. Leaving the iteration aborts the run. */
   stream<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     input: RunInput,
     ...options: GivenToRun<Needed<Context, Tools>, T, S>
@@ -142,14 +149,16 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Goes on with a run that ended `paused`, in this process or another one: `state` is its result's. Decided calls are carried out, each
-   * once; the model is asked again when nothing is pending any more, else the result is `paused` as before. What `run` was given of context,
-   * tools, hooks, guardrails, output and callbacks is to be given anew. Rejects with `invalid_option` for an invalid state or decision, and with `already_resumed` when
-   * the same state is being resumed (see `claim`); nothing has happened then.
+   * Continues a run that ended `paused`, in this process or another one. `state` comes from its result. Carries out each decided call once.
+   * Asks the model again as soon as nothing is pending; until then the result stays `paused`. Pass the context, tools, hooks, guardrails,
+   * output and callbacks of `run` again.
    *
-   * Under a journal the run's id takes the place of the state, in any process that has the journal. Decisions are stored before they are
-   * carried out; one that is forged, doubled or late rejects with `decision_refused`, and none is stored then. A run that has ended gives its
-   * result. Rejects with `unknown_run` for another id.
+   * Rejects with `invalid_option` for an invalid state or decision, and with `already_resumed` if the same state is being resumed (see
+   * `claim`). Nothing has been carried out then.
+   *
+   * With a journal, pass the run's id instead of the state, in any process that has the journal. Decisions are stored before they are
+   * carried out. A forged, duplicate or late one rejects with `decision_refused`, and none is stored. A run that has ended gives its
+   * result. An unknown id rejects with `unknown_run`.
    *
    * ```ts
    * const decisions = paused.pending.map((item) => ({ ...item, approved: true as const }))
@@ -164,7 +173,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#owned.continue(state, options, (given) => this.#resume(state, given))
   }
 
-  /** The same, to be watched. See `stream`. */
+  /** Like `resume`, as a stream. See `stream`. */
   resumeStream<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     state: RunState | string | undefined,
     ...options: GivenToResume<Needed<Context, Tools>, T, S>
@@ -179,9 +188,9 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Takes up every run in the journal that a process has left unfinished, and those that were decided or cancelled while nobody was there, or
-   * have waited too long. Call it at start, and from time to time where several processes share the journal. Resolves when each has ended
-   * or waits for a decision; what a run alone was given of context, tools and callbacks is gone with its process.
+   * Continues every run in the journal that a process has left unfinished, that was decided or cancelled while no process was running, or
+   * that has waited too long. Call it at startup, and from time to time if several processes share the journal. Resolves when each run has
+   * ended or waits for a decision. Context, tools and callbacks that were given to one run alone are gone with its process.
    */
   async recover(options: RecoverOptions = {}): Promise<RecoveredRun[]> {
     this.#active.checkOpen()
@@ -189,10 +198,10 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Starts nothing any more: `run`, `resume` and `recover` reject with `runner_closed`, and no run is taken up. Waits until what goes on has ended,
-   * for at most `drainMs` milliseconds (default 20 000). Then lets go of recorded runs, as if the process had been killed: any other process can
-   * continue them, and whoever waits for one here gets `runner_closed`. Aborts the others. Resolves when nothing goes on any more. The journal and
-   * the sessions stay open: close them afterwards. Throws `invalid_option`.
+   * Stops accepting work: `run`, `resume` and `recover` reject with `runner_closed`, and no run is resumed. Waits for what is running, for
+   * at most `drainMs` milliseconds (default 20,000). Then releases recorded runs, as if the process had been killed: any other process can
+   * continue them, and callers that wait for one here get `runner_closed`. Aborts all other runs. Resolves when nothing is running. Leaves
+   * the journal and the sessions open: close them afterwards. Throws `invalid_option`.
    */
   close(options: CloseOptions = {}): Promise<void> {
     return this.#active.close(options, (drained, problem) => this.#journal.close(drained, problem))
@@ -214,7 +223,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#continue(nested.recorded, here, { decisions, again, place: nested.place })
   }
 
-  /** A run that was started before, with what it is given here. */
+  /** Opens a run that was started before, with the options it is given here. */
   #open({ runId, input }: RecordedStart, { options, completed, watch }: GivenHere): RunContext {
     const stored = mergeOptions(this.#options, input.settings as RunOptionsOf<Context, Tools>)
     const given = (completed ?? this.#owned.complete(options as RunOptionsOf<Context, Tools>)) as RunOptionsOf<Context, Tools>
@@ -223,7 +232,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#openRun(settings, input, watch)
   }
 
-  /** What a run is given here, with what else it was started with. Rejects with `not_restored`. */
+  /** Adds what `restore` supplies to the options a run is given here. Rejects with `not_restored`. */
   async #restored({ runId, input }: RecordedStart, given: GivenHere): Promise<GivenHere> {
     const { needs, session, settings } = input
     const lacks = lackingIn(given.options, needs)
@@ -243,7 +252,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     checkRunOptions(options)
     this.#active.checkOpen(options.parent)
     const here = this.#given(options, watch)
-    // Copied at once: the caller may change the lists while the run goes on.
+    // Copied at once: the caller may change the lists during the run.
     const given = [...toChatMessages(options.messages ?? [])]
     const asked = [...toMessages(input as RunInput)]
     const parent = this.#isRecorded ? (options.parent as NestingPlace<never> | undefined) : undefined
@@ -290,7 +299,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       const { healed, healing } = state.history
       if (healed) this.#logger.warn({ runId: run.runId, ...healing }, 'the conversation handed in was not valid and has been healed')
       if (isRecorded) return await this.#journal.start(run, start, here)
-      // With a session, what it holds comes before that.
+      // The messages of a session come before these.
       const begun = session === undefined ? state : undefined
       await nested?.place.record.begin(inputToJson(start))
       const carryOut = () => executeHere({ loop: this.#loop, run, input: start, sessions, state: begun, place: nested?.place })
@@ -302,7 +311,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     }
   }
 
-  /** The instructions; undefined when the run is interrupted before they are made. */
+  /** Makes the instructions. Undefined if the run is interrupted first. */
   async #prompt(
     { instructions = this.#options.instructions, context }: RunOptionsOf<Context, Tools>,
     run: RunContext,
@@ -311,7 +320,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return run.untilInterrupted(Promise.resolve(instructions({ context: context as Needed<Context, Tools> })))
   }
 
-  /** Throws `invalid_option` for settings that are not allowed, before anything is sent. */
+  /** Throws `invalid_option` for invalid settings, before anything is sent. */
   #openRun(settings: RunOptionsOf<Context, Tools>, { steerable = false }: Pick<DurableInput, 'steerable'>, watch?: Watch): RunContext {
     const limits = resolveLimits(settings)
     const model = settings.model === undefined ? this.#model : openModel(settings.model)
@@ -322,20 +331,20 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 }
 
-/** Asks the model of a run for a tool: in a run of one turn inside of the call, which uses that run's limits and budgets. */
+/** Asks the run's model on behalf of a tool, in a nested run of one turn that uses the run's limits and budgets. */
 async function askModel({ messages, instructions, ...sampling }: ModelQuestion, ctx: ToolContext): Promise<ModelAnswer> {
   const { run } = ctx
   if (!(run instanceof RunContext) || run.budget.isUsedUp) throw new ToolloopError('tool_denied', 'The run has used up what it may use.')
   const { model } = run.agent
   const { stream, streamIdleTimeoutMs, streamStallTimeoutMs } = run.settings
   const options = { model, logger: run.logger, instructions }
-  // A call that is made again asks the model again: nothing else has happened.
+  // Not recorded: asking has no effects, so a call that is repeated asks again.
   const runner = new AgentRunner(options, runLoop, { warns: false, isRecorded: false })
   const given = Object.entries({ stream, streamIdleTimeoutMs, streamStallTimeoutMs }).filter(([, value]) => value !== undefined)
   const settings = { ...sampling, ...Object.fromEntries(given), parent: ctx as ToolContext<never>, maxIterations: 1 }
   const { stopReason, text, steps, error } = await runner.run(messages, settings)
   const step = steps.at(-1)
-  // The finish reason tells of an answer that was cut.
+  // `finishReason` tells the tool that an answer was cut off.
   if ((stopReason !== 'answered' && stopReason !== 'truncated') || step === undefined)
     throw error ?? new ToolloopError('tool_failed', `The model did not answer (${stopReason})`)
   return { text, provider: step.provider, model: step.model, finishReason: step.finishReason }

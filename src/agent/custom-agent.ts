@@ -31,9 +31,9 @@ import type { AgentTools, FittingTools, ToolCallOf, ToolsFor } from './types/typ
 type StepState = Parameters<NonNullable<RunSettings['stopWhen']>>[0]
 
 /**
- * Base class for agents written as classes. `run` drives the whole tool loop, `generate` asks for a single turn. Override what should be
- * different; each of the methods below does nothing by itself, and says when it is called, who waits for it, and what happens when it
- * throws. All of them are called with what belongs to one run, so that one agent serves any number of runs at once.
+ * Base class for agents written as classes. `run` drives the whole tool loop, `generate` asks for a single turn. Override the methods below
+ * to change what the agent does. Each says when it is called, whether it is awaited, and what happens if it throws. They receive what
+ * belongs to one run, so one agent serves any number of runs at once.
  *
  * ```ts
  * class Librarian extends CustomAgent {
@@ -48,7 +48,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
 
   constructor(options: RunnerOptions<Context, Tools> & FittingTools<Context>) {
     super(options)
-    // Without what a subclass has added.
+    // Leaves out what a subclass has added.
     const own = knownOptions(options, runnerOptions)
     const made: RunnerOptions<Context> = {
       ...own,
@@ -66,12 +66,12 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     })
   }
 
-  /** Where the events of all runs go. */
+  /** Receives the events of all runs. */
   get bus(): EventBus {
     return this.#runner.bus
   }
 
-  /** What goes on here. See `AgentRunner.active`. */
+  /** What is running in this process. See `AgentRunner.active`. */
   get active(): ActiveRun[] {
     return this.#runner.active
   }
@@ -82,55 +82,81 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   }
 
   /**
-   * The tools of a run, asked for when it begins, and again when it continues in another process, with the context that `restore` supplies. Not
-   * awaited. Throwing rejects the run. Default: the bound ones.
+   * Returns the tools of a run. Called when it begins, and again when it continues in another process, with the context that `restore`
+   * supplies. Default: the bound ones.
+   *
+   * Contract: not awaited. Throwing rejects the run.
    */
   override tools(input: { context: Context }): ToolsFor<Context> {
     return super.tools(input)
   }
 
-  /** The system prompt, made when a run begins, before anything is sent. Awaited. Throwing rejects the run. Default: `instructions` of the options. */
+  /**
+   * Returns the system prompt. Called when a run begins, before anything is sent. Default: `instructions` of the options.
+   *
+   * Contract: awaited. Throwing rejects the run. Returning nothing means no system prompt.
+   */
   override instructions(input: { context: Context }): Awaitable<string | undefined> {
     return super.instructions(input)
   }
 
   /**
-   * Supplies what a run was started with, when it continues without its caller: see `restore` of a runner's options. Awaited. Throwing leaves the
-   * run where it is. Default: `restore` of the options.
+   * Supplies what a run was started with, if it continues without its caller: see `restore` of a runner's options. Default: `restore` of
+   * the options.
+   *
+   * Contract: awaited. Throwing leaves the run where it is.
    */
   protected restore(run: RunToRestore): Awaitable<Restored<Context>> {
     return this.options.restore?.(run) ?? ({} as Restored<Context>)
   }
 
   /**
-   * Every run of the agent passes here: those that `run`, `stream`, `resume` and `resumeStream` begin, and those that a journal continues by itself.
-   * Override it for what is to happen before and after a run. `next()` carries the run out, as it is or with another input or other options.
-   * Awaited; what it returns is the result. Throwing rejects the run.
+   * Wraps every run of the agent: those of `run`, `stream`, `resume` and `resumeStream`, and those that a journal continues. Override it to
+   * do something before and after a run. `next()` carries the run out, unchanged or with another input or other options.
+   *
+   * Contract: awaited. The return value is the result. Throwing rejects the run.
    */
   protected perform?(run: PerformedRun<Context>, next: PerformRun<Context>): Promise<RunResult>
 
-  /** For an agent that keeps its conversations itself: how they are loaded and saved. Default: `history` of the options. */
+  /** Loads and saves conversations, for an agent that keeps them itself. Default: `history` of the options. */
   protected history?(): AgentHistory<Context>
 
-  /** A piece of visible text, as it arrives. Not awaited. Throwing is logged once a run and changes nothing. */
+  /**
+   * Called with each piece of visible text as it arrives.
+   *
+   * Contract: not awaited. If it throws, that is logged once a run and changes nothing.
+   */
   protected onText?(delta: string): void
 
-  /** Called before a tool's function runs, with valid arguments. Awaited. May refuse the call, change or answer it. Throwing refuses it, and is logged. */
+  /**
+   * Called before a tool's function runs, with valid arguments. May refuse the call, change its arguments or answer it.
+   *
+   * Contract: awaited. Throwing refuses the call, and is logged. Returning nothing lets it run.
+   */
   protected onToolCall?(call: ToolTurn<Context>): Awaitable<ToolTurnChange | undefined>
 
-  /** A call whose function has run. Awaited; may replace what the model is given. Throwing is logged and changes nothing. */
+  /**
+   * Called with a call whose function has run. May replace the content for the model.
+   *
+   * Contract: awaited. Throwing is logged and changes nothing, as does returning nothing.
+   */
   protected onToolResult?(ending: ToolEnding<Context>): Awaitable<{ content: ToolEnding['content'] } | undefined>
 
-  /** A request before it is sent. Awaited; may change messages, tools, model and tool choice for this turn. Throwing is logged and changes nothing. */
+  /**
+   * Called with a request before it is sent. May change messages, tools, model and tool choice for this turn.
+   *
+   * Contract: awaited. Throwing is logged and changes nothing, as does returning nothing.
+   */
   protected prepareTurn?(turn: ModelTurn<Context>): Awaitable<ModelTurnChange | undefined>
 
   /**
-   * After the calls of a turn; true ends the run with `stopped`, as `stopWhen` of the run does. Throwing is logged and means false. Default:
-   * `stopWhen` of the options.
+   * Called after the calls of a turn. True ends the run with `stopped`, as `stopWhen` of the run does. Default: `stopWhen` of the options.
+   *
+   * Contract: not awaited. Throwing is logged and means false.
    */
   protected shouldStop?(state: StepState): boolean
 
-  /** Runs until the model answers or a bound is reached. Tools: those of this call, else the bound ones. See `AgentRunner.run`. */
+  /** Runs until the model answers or a limit is reached. Uses the tools of this call, else the bound ones. See `AgentRunner.run`. */
   run<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     input: RunInput,
     ...options: GivenToRun<Context, T, S>
@@ -139,7 +165,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return this.#runner.run(input, ...checkedArguments<Context, typeof options>(options))
   }
 
-  /** Goes on with a run that ended `paused`. See `AgentRunner.resume`. */
+  /** Continues a run that ended `paused`. See `AgentRunner.resume`. */
   resume<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     state: RunState | string | undefined,
     ...options: GivenToResume<Context, T, S>
@@ -148,7 +174,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return this.#runner.resume(state, ...checkedArguments<Context, typeof options>(options))
   }
 
-  /** The same run, to be watched as it goes. See `AgentRunner.stream`. */
+  /** Like `run`, as a stream. See `AgentRunner.stream`. */
   stream<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     input: RunInput,
     ...options: GivenToRun<Context, T, S>
@@ -157,7 +183,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return this.#runner.stream(input, ...checkedArguments<Context, typeof options>(options))
   }
 
-  /** Goes on with a run that ended `paused`, to be watched as it goes. See `AgentRunner.resumeStream`. */
+  /** Like `resume`, as a stream. See `AgentRunner.resumeStream`. */
   resumeStream<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     state: RunState | string | undefined,
     ...options: GivenToResume<Context, T, S>
@@ -166,22 +192,25 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return this.#runner.resumeStream(state, ...checkedArguments<Context, typeof options>(options))
   }
 
-  /** Takes up every run in the journal that a process has left unfinished. See `AgentRunner.recover`. */
+  /** Continues every run in the journal that a process has left unfinished. See `AgentRunner.recover`. */
   async recover(options?: RecoverOptions): Promise<RecoveredRun[]> {
     return this.#runner.recover(options)
   }
 
-  /** Starts nothing any more, waits, and lets go of what is left. See `AgentRunner.close`. */
+  /** Stops accepting work, waits, and releases what is still running. See `AgentRunner.close`. */
   close(options?: CloseOptions): Promise<void> {
     return this.#runner.close(options)
   }
 
-  /** Subscribes to one kind of event of all runs; returns the function that unsubscribes. */
+  /** Subscribes to one kind of event of all runs. Returns the function that unsubscribes. */
   on<K extends EventName>(name: K, listener: EventListener<K>): () => void {
     return this.#runner.on(name, listener)
   }
 
-  /** The hooks, guardrails and limits around its turns and calls, also after a `handoff` to it: the overridden methods, and those of the options. */
+  /**
+   * The hooks, guardrails and limits that wrap its turns and calls, also after a `handoff` to it: the overridden methods, and those of the
+   * options.
+   */
   get handoffRules(): AgentRules<Context> {
     const { hooks, ...rules } = rulesOf(this.options)
     const own = this.#hooks()
@@ -194,7 +223,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
 
   readonly #ownStop = (state: StepState): boolean => this.#stops(state, this.options.stopWhen)
 
-  /** What a run is given, with what is overridden here. The agent's hooks are the innermost, around nothing but the loop. */
+  /** Adds the overridden methods to the options of a run. The agent's hooks are the innermost: they wrap only the loop. */
   #withOwn(given: RunOptions<Context>): RunOptions<Context> {
     const { onText, context = given.parent?.context, stopWhen, hooks = this.options.hooks ?? [] } = given
     const own = this.#hooks()
@@ -207,7 +236,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     }
   }
 
-  /** Whether either says so. If one fails, the other is asked all the same. */
+  /** Whether one of the two returns true. If one fails, the other is asked all the same. */
   #stops(state: StepState, stopWhen: RunSettings['stopWhen']): boolean {
     let failure: { error: unknown } | undefined
     for (const ask of [stopWhen, this.shouldStop]) {
@@ -221,7 +250,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return false
   }
 
-  /** Each of the two hears it, whatever becomes of the other; what they throw or reject with is the caller's to report. */
+  /** Calls both, even if one fails. The caller reports what they throw or reject with. */
   #hear(delta: string, onText: ((delta: string) => unknown) | undefined): unknown {
     if (onText === undefined) return this.onText?.(delta)
     if (this.onText === undefined) return onText(delta)
@@ -230,7 +259,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return Promise.all([own(), given()])
   }
 
-  /** The same object each time: a conversation that comes back to the agent has its hooks once. */
+  /** Returns the same object each time, so that a conversation that comes back to the agent has its hooks once. */
   #hooks(): Hooks<Context> | undefined {
     this.#ownHooks ??= this.#makeHooks()
     return Object.keys(this.#ownHooks).length === 1 ? undefined : this.#ownHooks

@@ -22,8 +22,8 @@ import type { Execution, Place } from './types/execution.ts'
 import type { Ending, Objection, PlannedCall, Reply, Steering, ToolRound, Turn } from './types/recorded.ts'
 
 /**
- * THE LOOP. Asks the model, runs the calls it makes, gives it their results, until `decideNext` says how the run ends. Decides only by what
- * steps returned, so that a run can be taken up again from its recorded steps.
+ * THE LOOP. Asks the model, runs its calls and sends back their results until `decideNext` ends the run. Decides only by what steps
+ * returned, so a run can be resumed from its recorded steps.
  */
 export async function runLoop(execution: Execution): Promise<Ending> {
   for (let place: Place = { iteration: 1 }; ; ) {
@@ -36,19 +36,19 @@ export async function runLoop(execution: Execution): Promise<Ending> {
   }
 }
 
-/** Asks the model, and takes over what it said. */
+/** Asks the model and adds its reply to the state. */
 export async function takeNextTurn(execution: Execution, place: Place): Promise<Turn> {
   const turn = await execution.layers.takeTurn(execution, place)
   addTurn(execution.state, turn, place.iteration)
   return turn
 }
 
-/** The calls of a turn, those that may not run refused: told to call nothing any more, some models do. */
+/** Refuses the calls of a last turn: some models call tools although they were told not to. */
 export function admitCalls({ run, state }: Execution, { lastTurn }: Place, planned: readonly PlannedCall[]): PlannedCall[] {
   return lastTurn === undefined ? state.budget.admit(planned) : refuseAll(planned, run.agent.output?.tool.name)
 }
 
-/** Takes over what the calls came to, and decides whether the run goes on; what the model is to be told next joins the history. */
+/** Adds the results of the calls to the state, decides whether the run continues, and adds what the model is told next to the history. */
 export async function closeIteration(execution: Execution, place: Place, turn: Turn, round: ToolRound | undefined): Promise<GoOn | End> {
   const { run, state } = execution
   const { output } = run.agent
@@ -88,18 +88,18 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
 /** How often the model is asked to continue one answer. */
 const mostContinuations = 3
 
-/** Where the loop goes on. */
+/** Where the loop continues. */
 export function nextPlace({ iteration }: Place, next: GoOn): Place {
   return { iteration: iteration + 1, ...(next.kind === 'answer' ? { lastTurn: next.limit } : {}) }
 }
 
-/** What the caller's `stopWhen` says; one that throws says no. */
+/** Asks the caller's `stopWhen`. If it throws, the run continues. */
 function isStopped({ run, state }: Execution, iteration: number): boolean {
   return run.agent.stopWhen.some((stopWhen) => {
     try {
       return syncAnswer('stopWhen', stopWhen({ iteration, steps: state.steps, messages: state.history.slice() })) === true
     } catch (error) {
-      run.logger.error({ runId: run.runId, error: messageOf(error) }, 'stopWhen threw; the run goes on')
+      run.logger.error({ runId: run.runId, error: messageOf(error) }, 'stopWhen threw; the run continues')
       return false
     }
   })
@@ -107,9 +107,9 @@ function isStopped({ run, state }: Execution, iteration: number): boolean {
 
 const noSteering: Steering = { messages: [], stops: false }
 
-/** What was said to the run meanwhile. Recorded, because the next turn depends on it. */
+/** Takes the messages sent to the run meanwhile. Recorded, because the next turn depends on them. */
 function takeSteering({ durable, run }: Execution, iteration: number, { takesMessages, hasAnswer }: Steer): Promise<Steering> {
-  // In memory it costs nothing, and a run that was started without a control may be resumed with one.
+  // Costs nothing in memory, and a run that was started without a control may be resumed with one.
   if (!run.steerable && durable.survivesCrashes) return Promise.resolve(noSteering)
   return durable.step(iterationStep(iteration, 'steer'), async () => {
     const taken = run.settings.control?.take({ goesOn: takesMessages, hasAnswer })
@@ -133,37 +133,37 @@ const limitWords: Partial<Record<StopReason, string>> = {
   repeated_calls: 'run ended: the model repeats the same call',
 }
 
-/** All that is known when an iteration is over. */
+/** All facts that `decideNext` uses at the end of an iteration. */
 export interface Facts {
   turn: Turn
-  /** What the turn's calls came to; undefined where there were none. */
+  /** The results of the turn's calls. Undefined if there were no calls. */
   round: ToolRound | undefined
-  /** How the run ends after this turn, where it was only asked for an answer. */
+  /** Set if the model was only asked for an answer: how the run ends after this turn. */
   lastTurn: Ending | undefined
   output: Pick<OutputFormat, 'tool' | 'wrapped'> | undefined
-  /** The caller's `stopWhen` said so. */
+  /** The result of the caller's `stopWhen`. */
   stopped: boolean
   rejected: RejectedAnswers | undefined
   outputRetries: number
   exhausted: StopReason | undefined
-  /** The model repeats a call although it was told. */
+  /** The model repeats a call although it was told that it does. */
   repeats: boolean
   onLimit: 'stop' | 'answer'
-  /** How often the model may be asked to continue a text that was cut. */
+  /** How often the model may still be asked to continue a text that was cut off. */
   continuationsLeft: number
-  /** What was said from outside, once it has been asked for. */
+  /** Messages from outside. Undefined until they have been asked for. */
   steering?: Steering
 }
 
-/** `continue`: the model is asked again; with `continuesText`, to continue the text that was cut. `answer`: once more, without tools, so that there is an answer before the run ends. */
+/** `continue`: asks the model again, with `continuesText` for the rest of its text. `answer`: asks for a last answer, without tools. */
 export type GoOn =
   | { kind: 'continue'; objection: Objection | undefined; messages: readonly ChatMessage[]; continuesText?: true }
   | { kind: 'answer'; limit: Ending; objection: Objection | undefined; messages: readonly ChatMessage[] }
 export type End = { kind: 'end'; ending: Ending }
-/** It depends on what was said from outside meanwhile. A run that has come to a limit takes no messages; one with an answer ends without. */
+/** Depends on messages from outside. A run at a limit takes none; a run with an answer ends if there are none. */
 export type Steer = { kind: 'steer'; takesMessages: boolean; hasAnswer: boolean }
 
-/** Every way a run goes on or ends. Several reasons at once: the first counts. */
+/** Lists every way a run continues or ends. If several reasons apply, the first counts. */
 export function decideNext(facts: Facts & { steering: Steering }): GoOn | End
 export function decideNext(facts: Facts): GoOn | End | Steer
 export function decideNext(facts: Facts): GoOn | End | Steer {
@@ -202,14 +202,14 @@ function end(ending: Ending): End {
   return { kind: 'end', ending }
 }
 
-/** With a turn that is no reply. */
+/** The ending after a turn that is not a reply. */
 function endingOfTurn(turn: Exclude<Turn, Reply>): Ending {
   if (turn.kind === 'interrupted') return { stopReason: turn.why }
   if (turn.kind === 'unpaid') return turn.pending === undefined ? { stopReason: 'budget' } : { stopReason: 'paused', pending: turn.pending }
   return { stopReason: turn.kind === 'failed' ? 'model_error' : 'refused', error: turn.error }
 }
 
-/** The same where the model was asked for a last answer at `limit`. */
+/** The ending after a turn that was the last answer at `limit` and is not a reply. */
 function endingOfLastTurn(limit: Ending, turn: Exclude<Turn, Reply>): Ending {
   const isStopped = turn.kind === 'refused' && (turn.error.code === 'guardrail' || turn.error.code === 'hook_failed')
   const isPaused = turn.kind === 'unpaid' && turn.pending !== undefined
@@ -217,13 +217,13 @@ function endingOfLastTurn(limit: Ending, turn: Exclude<Turn, Reply>): Ending {
   return turn.kind === 'failed' ? { ...limit, error: turn.error } : limit
 }
 
-/** With a text; undefined if it is not accepted. */
+/** The ending after a text. Undefined if the text is not accepted. */
 function endingOfText({ isCut, objection }: Reply): Ending | undefined {
   if (isCut) return { stopReason: 'truncated' }
   return objection === undefined ? { stopReason: 'answered' } : undefined
 }
 
-/** With what the calls came to; undefined when the run may go on. */
+/** The ending after a round of calls. Undefined if the run may continue. */
 function endingOfRound({ interrupted, stop, pending, final }: ToolRound, output: Facts['output']): Ending | undefined {
   if (interrupted !== undefined) return { stopReason: interrupted }
   if (stop !== undefined) return stoppedByGuardrail(stop)

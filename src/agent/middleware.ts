@@ -31,7 +31,7 @@ interface Survival {
   survivesCrashes: boolean
 }
 
-/** Composes what a run has of both lists when it begins, and again after a handoff. */
+/** Composes both lists for a run when it begins, and again after a handoff. */
 export function composeLayers(run: RunContext, survival: Survival, session?: string): Layers {
   const { settings, agent } = run
   const { plan } = agent.callbacks
@@ -54,7 +54,7 @@ export function composeLayers(run: RunContext, survival: Survival, session?: str
 
 type Named<Layer> = [name: string, layer: Layer]
 
-/** Decides on a call, in this order, before any call of its round runs. Limits of calls and approvals come before it. */
+/** Decides on a call, in this order, before any call of its round runs. Limits of calls and approvals come first. */
 export function callPlan(run: RunContext): Named<PlanCall>[] {
   const { callbacks, guardrails } = run.agent
   return there(
@@ -63,7 +63,7 @@ export function callPlan(run: RunContext): Named<PlanCall>[] {
   )
 }
 
-/** Wraps a model request, outermost first. Retries, fallback and limits of requests are the model's own. */
+/** Wraps a model request, outermost first. The model itself handles retries, fallback and rate limits. */
 export function aroundRequests(run: RunContext): Named<AroundModel>[] {
   const { telemetry, recorder } = run
   const { callbacks, guardrails } = run.agent
@@ -99,7 +99,7 @@ export function aroundCalls(run: RunContext, { survivesCrashes }: Survival): Nam
   )
 }
 
-/** Asks one after another, until one has decided what becomes of the call. */
+/** Asks the entries in order until one decides about the call. */
 function inOrder(plan: readonly Named<PlanCall>[]): PlanCall {
   return async (planned) => {
     let call = planned

@@ -24,22 +24,19 @@ export const restoredNames: OptionNames<Restored> = {
 const ofRunner: OtherOptions = { names: runnerOptions, of: 'the runner' }
 const ofRun: OtherOptions = { names: runOptions, of: '`run`' }
 
-/**
- * Throws `invalid_option` for an option that a runner does not have, or a value that it can't have. `isSubclass`: there may be options of its own
- * among them.
- */
+/** Throws `invalid_option` for an option that a runner does not have, or an invalid value. `isSubclass`: allows unknown options. */
 export function checkRunnerOptions(options: object, of: string, isSubclass = false): void {
   if (isSubclass) checkMistypedNames(options, runnerOptions, of)
   else checkOptionNames(options, runnerOptions, of, undefined, ofRun)
   checkValues(options, runnerOptions)
 }
 
-/** Throws `invalid_option` for an option that a run does not have, or a value that it can't have. */
+/** Throws `invalid_option` for an option that a run does not have, or an invalid value. */
 export function checkRunOptions(options: object, at?: string): void {
   checkOptions(options, runOptions, 'a run', at, ofRunner)
 }
 
-/** Throws `invalid_option` for an option that a run that is resumed does not have, or a value that it can't have. */
+/** Throws `invalid_option` for an option that a resumed run does not have, or an invalid value. */
 export function checkResumeOptions(options: object): void {
   checkOptions(options, resumeOptions, '`resume`', undefined, ofRunner)
 }

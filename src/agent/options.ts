@@ -16,7 +16,7 @@ import type { AgentRules, RunnerOptions, RunOptions, RunSettings } from './types
 
 const settingChecks = checksOf(runSettings)
 
-/** The one model, or several as one. Throws `invalid_option` unless there is either, or what `createModel` throws. */
+/** Opens the model, or several as one. Throws `invalid_option` unless there is one or the other, or what `createModel` throws. */
 export function toModel({ model, models, fallbackOn }: Pick<RunnerOptions<never>, 'model' | 'models' | 'fallbackOn'>): ChatModel {
   if (model !== undefined && models !== undefined) throw new InvalidOptionError('models', 'absent when `model` is given', models)
   if (models !== undefined) return fallbackModel(models, fallbackOn && { fallbackOn })
@@ -25,7 +25,7 @@ export function toModel({ model, models, fallbackOn }: Pick<RunnerOptions<never>
   return openModel(model)
 }
 
-/** What of an agent's options holds also in the run of another agent that has handed over to it. */
+/** The options of an agent that also apply in the run of another agent that has handed over to it. */
 export function rulesOf<Context>(options: RunSettings<Context>): AgentRules<Context> {
   const { hooks, plan, around, guardrails, limits, activeTools, stopWhen } = options
   const rules: AgentRules<Context> = {}
@@ -49,7 +49,7 @@ export function toToolSet(tools: readonly AnyTool[] | ToolSet | undefined): Tool
   return tools
 }
 
-/** Elsewhere tools are an object, by their names. */
+/** Other libraries pass tools as an object, by name. */
 function listHint(tools: object): string {
   if (tools === null || typeof tools !== 'object') return ''
   return 'name' in tools && 'description' in tools ? ' (did you mean `[tool]`?)' : ' (did you mean `Object.values(tools)`?)'
@@ -61,15 +61,15 @@ export function isToolSet(tools: unknown): tools is ToolSet {
   return [get, names, list, getAllSpecs].every((member) => typeof member === 'function') && 'size' in tools
 }
 
-/** The tools a model is told of: all, or those that `activeTools` names. */
+/** The tools a model gets: all, or those that `activeTools` names. */
 export function activeTools(tools: ToolSet, { activeTools: only }: RunSettings<never>, logger: Logger = defaultLogger): ToolSet {
   if (only === undefined) return tools
   const missing = only.filter((name) => tools.get(name) === undefined)
-  if (missing.length > 0) logger.warn({ missing }, '`activeTools` names tools that are not there')
+  if (missing.length > 0) logger.warn({ missing }, '`activeTools` names tools that do not exist')
   return new ToolView(tools, { only })
 }
 
-/** The run's options over the runner's; limits one by one. */
+/** Merges the run's options over the runner's, and their limits one by one. */
 export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOptions<Context>): RunOptions<Context> {
   const own = iterationsOf(run)
   const rounds = own === undefined ? iterationsOf(runner) : own
@@ -87,7 +87,7 @@ export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOp
   return merged
 }
 
-/** Options that are there but undefined leave the runner's as they are. */
+/** Options that are present but undefined leave the runner's as they are. */
 function assignGiven<T extends object>(options: T, given: T): void {
   for (const [name, value] of Object.entries(given)) if (value !== undefined) Object.assign(options, { [name]: value })
 }
@@ -100,7 +100,7 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
   chooseCallForm(settings, model)
 }
 
-/** Logs what of a model's settings is deprecated. Called once for each agent. */
+/** Logs which of a model's settings are deprecated. Called once for each agent. */
 export function warnOfDeprecated(model: ChatModel, logger: Logger = defaultLogger): void {
   const { deprecated } = model.capabilities
   if (deprecated !== undefined) logger.warn({ provider: model.provider, model: model.model }, deprecated)

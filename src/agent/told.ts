@@ -1,8 +1,8 @@
 import type { Content } from '../core/messages.ts'
 
-// What a model is told by a run, of its calls and of its answers. What it is told where no run is needed for it is in `tools/told.ts`.
+// What a run tells a model about its calls and answers. `tools/told.ts` has the texts that need no run.
 
-/** The content with a sentence behind it. */
+/** The content followed by a sentence. */
 export function withNote(content: Content, note: string): Content {
   return typeof content === 'string' ? `${content}\n\n${note}` : [...content, { type: 'text' as const, text: note }]
 }
@@ -43,14 +43,14 @@ export function refusedText(tool: string, reason?: string): string {
   return `The call to \`${tool}\` was refused${reason === undefined ? '.' : `: ${reason}`}`
 }
 
-/** Why a call was refused, if its result is that of `refusedText`; undefined if it is any other. */
+/** Why a call was refused, if its result is that of `refusedText`. Undefined for any other result. */
 export function refusalIn(tool: string, text: string): { reason?: string } | undefined {
   if (text === refusedText(tool)) return {}
   const before = refusedText(tool, '')
   return text.startsWith(before) ? { reason: text.slice(before.length) } : undefined
 }
 
-/** Why a call was refused whose arguments were changed each time that it was to be approved. */
+/** Why a call was refused whose arguments kept changing when it was to be approved. */
 export const changedTooOften = 'its arguments were changed twice, and still need an approval'
 
 export function refusedByText(tool: string, guardrail: string): string {
@@ -103,7 +103,7 @@ export function handedOffText(agent: string): string {
 
 // Results that are too long, and the parts of them
 
-/** Stands at the end, where also a shortened conversation keeps it. */
+/** Put at the end, which a shortened conversation keeps, too. */
 export function keptAsideText({ id, shown, of }: { id: string; shown: number; of: number }): string {
   return `(… Shortened: these are the first ${shown} of ${of} characters. The whole result is kept: read_result reads it by its id ${JSON.stringify(id)} …)`
 }
@@ -115,15 +115,15 @@ export function partText({ part, from, line, of, lines }: { part: string; from: 
   return `Characters ${from} to ${end} of ${of}, from line ${line} of ${lines} on:\n\n${part}\n\n${more}`
 }
 
-/** What a search has found. */
+/** The result of a search. */
 export interface Found {
   wanted: string
   from: number
   count: number
   mostCounted: number
-  /** The first matches, with what stands around them. */
+  /** The first matches, with the text around them. */
   shown: readonly string[]
-  /** Where to go on: there are more than are shown. */
+  /** The position to continue from, if there are more matches than are shown. */
   next?: number
   of: number
 }
@@ -140,7 +140,7 @@ export function goneResultText(id: string): string {
   return `No result is kept under the id ${JSON.stringify(id)}. A result is kept until its run ends: make the call again if it was another run's, or correct the id.`
 }
 
-// Answers that are cut, or not accepted
+// Answers that are cut off, or not accepted
 
 export const continueText =
   'Your answer was cut off at a token limit. Continue it exactly where it ends, in the middle of a word if need be. Repeat nothing, and write nothing else.'
@@ -153,7 +153,7 @@ export function withheldAnswerText(why: string): string {
   return `Your answer was withheld (${why}). Give another one.`
 }
 
-/** `tool`: the one that gives the answer; undefined where the model is held to the schema by its own means. */
+/** `tool`: the tool that gives the answer. Undefined if the model enforces the schema by its own means. */
 export function unfitAnswerText(problem: string, tool: string | undefined): string {
   return problem + (tool === undefined ? ' Give it anew, as JSON alone.' : ` Give it by calling \`${tool}\`.`)
 }
@@ -164,14 +164,14 @@ export function unfitAnswerProblem(problems: string): string {
 
 export const severalAnswersProblem = 'The answer could not be told from the other JSON in the text.'
 
-/** Stands in the conversation for what a guardrail has not let through. */
+/** Replaces text in the conversation that a guardrail has withheld. */
 export function withheldText(reason: string): string {
   return `[Withheld: ${reason}]`
 }
 
 export const answerGivenText = 'The answer was given.'
 
-// What the system prompt says besides, where calls are written as text
+// Further sentences of the system prompt if calls are written as text
 
 export const callNothingText = 'Call no tool now: answer with what you know.'
 export const oneCallText = 'Write at most one call in an answer.'
@@ -181,14 +181,14 @@ export function mustCallText(tool?: string): string {
   return `You must call the tool \`${tool}\` now: do not answer without that call.`
 }
 
-// What is left out of a long conversation
+// The notice about messages left out of a long conversation
 
 export function leftOutText(count: number, summary: string | undefined): string {
   const what = `[${count} earlier ${count === 1 ? 'message was' : 'messages were'} left out to save space.`
   return summary === undefined ? `${what}]` : `${what} In short:]\n${summary}`
 }
 
-/** Reads that sentence back. */
+/** Parses that notice. */
 export function readLeftOut(text: string): { count: number; summary?: string } | undefined {
   if (!text.startsWith('[')) return undefined
   const found = /^\[(\d+) earlier messages? (?:was|were) left out to save space\.(?:\]$| In short:\]\n([\s\S]*)$)/.exec(text)

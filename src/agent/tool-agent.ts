@@ -23,24 +23,28 @@ import { requestOf, setTools, takeResponse } from './turn/model-turn.ts'
 import type { RunInput, RunnerOptions } from './types/options.ts'
 import type { ToolsFor } from './types/typed.ts'
 
-/** What is not given is as the agent's options say. */
+/** Options of one turn. The defaults are the agent's options. */
 export interface GenerateOptions extends Sampling {
-  /** Tools of this call alone; they win over bound ones. */
+  /** Tools of this turn alone. They win over bound ones. */
   tools?: readonly AnyTool[]
   toolChoice?: ToolChoice
   parallelToolCalls?: boolean
-  /** False: asks for one whole response. Default true. */
+  /** `false`: requests a whole response. Default true. */
   stream?: boolean
-  /** Longest silence in the model's stream, in milliseconds. Default 60 000. */
+  /** Maximum silence in the model's stream, in milliseconds. Default 60,000. */
   streamIdleTimeoutMs?: number
-  /** Longest time without an event in a model's stream, whatever keeps the connection alive, in milliseconds. Default 600 000. */
+  /** Maximum time without an event in a model's stream, in milliseconds. Comments and pings are not events. Default 600,000. */
   streamStallTimeoutMs?: number
-  /** Put into the provider's request body as they are. */
+  /** Copied into the request body unchanged. */
   providerOptions?: JsonObject
   signal?: AbortSignal
   /** The conversation so far. */
   messages?: readonly MessageInput[]
-  /** Text as it arrives. Not awaited. One that throws or rejects is logged once, and the turn goes on. */
+  /**
+   * Called with text as it arrives.
+   *
+   * Contract: not awaited. If it throws or rejects, that is logged once, and the turn continues.
+   */
   onText?(delta: string): void
 }
 
@@ -78,7 +82,7 @@ export class ToolAgent<Context = unknown> {
     return this.#model
   }
 
-  /** The tools the next turn is sent. Default: the bound ones. */
+  /** The tools that the next turn sends. Default: the bound ones. */
   tools(_input?: { context: Context }): ToolsFor<Context> {
     return this.#tools
   }
@@ -89,15 +93,15 @@ export class ToolAgent<Context = unknown> {
     return typeof instructions === 'function' ? instructions(input) : instructions
   }
 
-  /** Replaces the bound tools; sends nothing. With `[]` the model is sent no tools and answers in text. */
+  /** Replaces the bound tools; sends nothing. With `[]` the model gets no tools and answers in text. */
   bindTools(tools: readonly AnyTool[]): this {
     this.#tools = new ToolRegistry(tools)
     return this
   }
 
   /**
-   * Asks the model once, as the agent's options say; limits, hooks, guardrails and callbacks among them are for whole runs. Rejects with
-   * `ToolArgumentsError` when the arguments of a call are not a JSON object, with `ModelError` when the provider failed, and with
+   * Asks the model once, with the agent's options. Limits, hooks, guardrails and callbacks among them apply only to whole runs. Rejects
+   * with `ToolArgumentsError` if the arguments of a call are not a JSON object, with `ModelError` if the provider failed, and with
    * `invalid_message`.
    */
   async generate(input: RunInput, options: GenerateOptions = {}): Promise<AIMessage> {
@@ -117,7 +121,7 @@ export class ToolAgent<Context = unknown> {
     const answer = await this.#model.generate(sent, exchange === undefined ? sink : exchange.sink)
     const response = takeResponse(answer, this.#model, sent)
     const { text, toolCalls, finishReason, usage, providerData }: ReadResponse = exchange?.finish(response) ?? response
-    // No tool runs here that the text behind a call could wait for.
+    // No tool runs here, so the text after a call need not wait for it.
     for (const { textAfter } of toolCalls) if (textAfter !== undefined) onText?.(textAfter)
     return {
       role: 'assistant',
@@ -128,7 +132,7 @@ export class ToolAgent<Context = unknown> {
     }
   }
 
-  /** One turn is what the model calls, not what it writes about: tags beside native calls are for the loop. */
+  /** A turn returns the calls that the model makes natively. Only the loop looks for tags beside native calls. */
   async #openTextCalls(): Promise<TextCalls | undefined> {
     const form = chooseCallForm(this.options, this.#model)
     if (form.native) return undefined
@@ -140,7 +144,7 @@ export class ToolAgent<Context = unknown> {
 function loggedOnText(onText: (delta: string) => void, logger: Logger = defaultLogger): (delta: string) => void {
   let hasFailed = false
   const report = (error: unknown) => {
-    if (!hasFailed) logger.error({ error: messageOf(error) }, 'onText threw; the turn goes on')
+    if (!hasFailed) logger.error({ error: messageOf(error) }, 'onText threw; the turn continues')
     hasFailed = true
   }
   return (text) => callUnawaited(() => onText(text), report)

@@ -8,26 +8,28 @@ import { declareTool, declareTools } from './declarations.ts'
 import { executeScript, showResult } from './run-script.ts'
 import { ScriptTools } from './script-tools.ts'
 
-/** What one script may use. */
+/** The limits of one script. */
 export interface ScriptLimits {
   /** Bytes of its code. Default 65,536. */
   scriptBytes?: number
-  /** Milliseconds for which it may compute. The time in which it waits for its calls does not count. Default 5,000. */
+  /** Milliseconds of computing time. The time spent waiting for calls does not count. Default 5,000. */
   timeoutMs?: number
   /** Memory of its VM in bytes. Default 64 MiB. */
   memoryBytes?: number
-  /** Bytes that it may return, or print, and of the arguments of one call. Default 1 MiB. */
+  /** Maximum bytes that it returns, that it prints, and that the arguments of one call have. Default 1 MiB. */
   outputBytes?: number
   /** Number of its calls. Default 100. */
   calls?: number
 }
 
-/** Which tools scripts have, and what scripts may use. */
+/** Which tools scripts can call, and the limits of scripts. */
 export interface CodeModeOptions {
   /** Names of tools that the model calls itself, not in scripts. Default: only those that end the run or hand it over. */
   keep?: Iterable<string>
   limits?: ScriptLimits
-  /** Characters of declarations that the definition of `run_script` has at most. With more, scripts search for their tools. Default 3,000. */
+  /**
+   * Maximum characters of declarations in the definition of `run_script`. If there are more, scripts search for their tools. Default 3,000.
+   */
   declaredCharacters?: number
 }
 
@@ -56,15 +58,15 @@ const defaultLimits: Required<ScriptLimits> = {
 /** The tool that runs scripts. */
 export const scriptTool = 'run_script'
 const searchName = 'search_tools'
-/** How many tools one search returns at most. */
+/** Maximum number of tools that one search returns. */
 const mostFound = 8
 
 /**
- * A set of tools in place of which the model has one: `run_script`. It writes a script that calls them, and gets what the script returns.
+ * Replaces a set of tools with one tool, `run_script`. The model writes a script that calls the tools, and gets what the script returns.
  *
- * A call in a script is a call like any other: validated, approved, limited, recorded and told to listeners. A run that has paused, or whose process has
- * died, starts the script again and answers its calls from the record. Throws `invalid_option`, also for a set with tools of the names `run_script`
- * and `search_tools`.
+ * A call in a script is like any other: validated, approved, limited, recorded and reported to listeners. If a run has paused, or its
+ * process has died, it starts the script again and answers its calls from the record. Throws `invalid_option`, also for a set with tools
+ * named `run_script` or `search_tools`.
  *
  * ```ts
  * const runner = new AgentRunner({ model, tools: codeMode(tools, { keep: ['search'] }) })
@@ -85,7 +87,7 @@ class CodeModeTools implements ToolSet {
   readonly #keep: ReadonlySet<string>
   readonly #limits: Required<ScriptLimits>
   readonly #mostDeclared: number
-  /** The set's definitions that the following was made of. */
+  /** The definitions of the set that the members below were made from. */
   #from: readonly ToolDefinition[] | undefined
   #specs: readonly ToolDefinition[] = []
   #script: AnyTool | undefined
@@ -139,7 +141,7 @@ class CodeModeTools implements ToolSet {
     return this.#tools.settled?.()
   }
 
-  /** A tool that ends the run, or hands it over, can do that only outside of scripts. */
+  /** A tool that ends the run, or hands it over, works only outside scripts. */
   #isKept(name: string): boolean {
     const tool = this.#tools.get(name)
     return this.#keep.has(name) || tool?.final === true || (tool !== undefined && 'handsTo' in tool)
@@ -157,12 +159,12 @@ class CodeModeTools implements ToolSet {
       description: howTo,
       parameters: {
         type: 'object',
-        // Not in the tool's description: some APIs refuse one of more than 1,024 characters.
+        // Not in the tool's description: some APIs refuse a description of more than 1,024 characters.
         properties: { code: { type: 'string', description: `The body of an async function.\n\n${declared ?? toSearch(tools.length)}` } },
         required: ['code'],
         additionalProperties: false,
       },
-      // The calls inside it are recorded: each has an effect of its own.
+      // The calls inside it are recorded, each with its own effect.
       effect: 'idempotent',
       parallel: false,
       timeoutMs: Number.POSITIVE_INFINITY,

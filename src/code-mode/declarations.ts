@@ -8,7 +8,7 @@ const longestDescription = 300
 const mostValues = 40
 const mostSchemas = 300
 
-/** Tools as TypeScript declares them. Undefined if that takes more than `most` characters. */
+/** Declares tools in TypeScript. Undefined if that takes more than `most` characters. */
 export function declareTools(tools: readonly AnyTool[], most: number): string | undefined {
   const lines: string[] = []
   let length = 0
@@ -21,7 +21,7 @@ export function declareTools(tools: readonly AnyTool[], most: number): string | 
   return `declare const tools: {\n${lines.join('\n')}\n}`
 }
 
-/** A tool as a method: its description, its arguments, and what it returns if that is known. */
+/** Declares a tool as a method: its description, its arguments, and its return type if that is known. */
 export function declareTool(tool: AnyTool | undefined): string | undefined {
   if (tool === undefined) return undefined
   const { name, description, outputSchema } = tool
@@ -46,11 +46,11 @@ function keyOf(name: string): string {
 interface Place {
   root: Json
   depth: number
-  /** How many more schemas are looked at: references may make very many of few. */
+  /** How many more schemas are visited: references can turn a few schemas into very many. */
   room: { left: number }
 }
 
-/** The type that a JSON Schema describes, or `unknown` for what TypeScript can't say. */
+/** The type that a JSON Schema describes, or `unknown` if TypeScript can't express it. */
 function typeOf(schema: Json | undefined, { root, depth, room }: Place): string {
   if (!isJsonObject(schema) || depth > deepest || --room.left < 0) return 'unknown'
   const within = (inner: Json | undefined): string => typeOf(inner, { root, depth: depth + 1, room })

@@ -3,7 +3,7 @@ import type { AgentRules } from '../agent/types/options.ts'
 
 type CallRules = Required<Pick<AgentRules<never>, 'hooks' | 'plan' | 'around' | 'guardrails'>>
 
-/** What of a run's hooks, entries and guardrails is about calls: it holds for the calls of a script, too. */
+/** The run's hooks, entries and guardrails for calls. They apply to the calls of a script, too. */
 export function rulesOfCalls({ agent, settings }: RunContext): CallRules {
   const { rules = {} } = agent
   return {
@@ -14,7 +14,7 @@ export function rulesOfCalls({ agent, settings }: RunContext): CallRules {
   }
 }
 
-/** Copies with these members alone and the name, each once; those without any of the functions are left out. */
+/** Copies that have only these members and the name, each once. Leaves out those without any of the functions. */
 function only<One extends { readonly name?: string }, Name extends keyof One & string>(
   names: readonly Name[],
   ...lists: readonly (readonly One[] | undefined)[]

@@ -13,7 +13,7 @@ import type { Question, ToolContext } from '../tools/tool.ts'
 import { rulesOfCalls } from './rules-of-calls.ts'
 import { scriptLoop, scriptModel } from './script-loop.ts'
 
-/** A script, and what it may use. */
+/** A script and its limits. */
 export interface GivenScript {
   /** The tool that runs it. */
   name: string
@@ -23,22 +23,22 @@ export interface GivenScript {
   limits: InlineLimits
 }
 
-/** Of the result of one call, as a script is given it. */
+/** The most bytes of one result that a script gets. */
 const mostResultBytes = 1024 * 1024
 
-/** What a script has come to. */
+/** The result of a script. */
 export interface ScriptResult {
-  /** What it has returned; absent if that is nothing. */
+  /** The returned value. Absent if it returned nothing. */
   value?: Json
-  /** What it has printed; absent if that is nothing. */
+  /** The printed text. Absent if it printed nothing. */
   output?: string
-  /** Calls that were run otherwise than it made them; absent if there were none. */
+  /** Notes on calls that ran differently than the script made them. Absent if there were none. */
   notes?: string[]
 }
 
 /**
- * Runs a script as a run inside the call: its turns are made by the script, not by a model. So its calls are carried out, approved, recorded and replayed
- * as those of an agent inside a call are, with the rules of the run outside.
+ * Runs a script as a nested run whose turns the script makes instead of a model. So its calls are carried out, approved, recorded and
+ * replayed like those of a nested agent, with the rules of the outer run.
  */
 export async function executeScript(script: GivenScript, ctx: ToolContext): Promise<ScriptResult | Question> {
   const { name, code, scriptBytes } = script
@@ -59,7 +59,7 @@ export async function executeScript(script: GivenScript, ctx: ToolContext): Prom
     if (paused === undefined) return conclude(await runner.run(code, { ...options, runId: ctx.idempotencyKey }))
     return conclude(await runner.resume(paused.state ?? paused.runId, { ...options, decisions: decisionsIn(ctx.answer) }))
   } catch (error) {
-    // Decisions that can't be carried out have changed nothing: they are asked for again.
+    // Invalid decisions have changed nothing, so they are asked for again.
     if (paused === undefined || !(error instanceof InvalidOptionError)) throw endedOutside(error, ctx)
     return questionOf({ ...paused, problem: error.message })
   }
@@ -88,7 +88,7 @@ function scriptRunner({ tools, limits }: GivenScript, run: RunContext): AgentRun
   )
 }
 
-/** `stop`: told why the run outside has to end, too. */
+/** `stop` is told why the outer run has to end, too. */
 function resultOf(
   name: string,
   { runId, stopReason, text, error, pending, state }: RunResult,
@@ -100,13 +100,13 @@ function resultOf(
   throw new Error(error?.message ?? `The script was ended (${stopReason}).`)
 }
 
-/** How the message of a run begins that was stopped. */
+/** How the message of a run that a guardrail stopped begins. */
 const stoppedBy = stoppedByGuardrail('').error?.message ?? ''
 
-/** The JSON of what scripts have returned: to write a long one again would hold up everything else. */
+/** The JSON of returned values: stringifying a large one again would block the event loop. */
 const returnedTexts = new WeakMap<ScriptResult, string>()
 
-/** What a script has come to, as its last turn says it. */
+/** Reads the end of a script from its last turn. */
 function readEnd(text: string): ScriptResult {
   const end = text.indexOf('\n')
   const json = text.slice(end + 1)
@@ -117,7 +117,7 @@ function readEnd(text: string): ScriptResult {
   return result
 }
 
-/** What the model is given of it. A hook or an entry of the plan may have given another value in its place. */
+/** The text that the model gets of the result. A hook or an entry of the plan may have replaced the value. */
 export function showResult(result: unknown): string {
   if (!isScriptResult(result)) return resultText(result)
   const { value, output, notes = [] } = result

@@ -19,10 +19,10 @@ import type { RoundCall } from '../tools/sandbox/vm/vm-worker.ts'
 import { textForScript } from './result-values.ts'
 
 const longestLine = 200
-/** Of what a script has printed, in characters, where it has failed. */
+/** Most characters of a failed script's output that are shown. */
 const shownOutput = 2_000
 
-/** What stands in a model's place: it says what the script does next. */
+/** Takes the place of a model. */
 const scriptItself = {
   provider: 'script',
   model: 'javascript',
@@ -35,7 +35,7 @@ export function scriptModel(outside: ChatModel): ChatModel {
   return { ...scriptItself, generate, forTurn: () => outside.forTurn?.() ?? outside }
 }
 
-/** The loop of a run whose turns are made by a script: everything else is as if a model had made its calls. */
+/** The loop of a run whose turns a script makes. Everything else works as if a model had made the calls. */
 export function scriptLoop(limits: InlineLimits): Loop {
   return async (execution) => {
     const { durable, layers, state } = execution
@@ -56,9 +56,9 @@ class ScriptTurns {
   readonly #code: string
   readonly #vm: ScriptVm
   readonly #signal: AbortSignal
-  /** How many rounds the VM has been given the answers to. */
+  /** How many rounds the VM has been given results for. */
   #answered = 0
-  /** Where the calls of the last round stand. */
+  /** The line numbers of the calls of the last round. */
   #lines: readonly number[] = []
 
   constructor(execution: Execution, code: string, now: number, limits: InlineLimits) {
@@ -109,7 +109,7 @@ class ScriptTurns {
     })
   }
 
-  /** Whoever records the run is told what the script does as a model's responses. */
+  /** A recorder is told what the script does as a model's responses. */
   async #ask(place: Place): Promise<ModelResponse> {
     const { run } = this.#execution
     const { recorder } = run
@@ -134,7 +134,7 @@ class ScriptTurns {
     return { text: endText(round, changedCalls(this.#execution)), toolCalls: [], finishReason: 'stop', usage: noUsage }
   }
 
-  /** The next round of the script. One that has not been started here, or had to leave its VM, is started again with what is recorded. */
+  /** The next round of the script. A script that is not running in a VM here is started again with the recorded results. */
   async #next(): Promise<ScriptRound> {
     const rounds = roundsIn(this.#execution.state)
     const last = rounds.at(-1)
@@ -191,7 +191,7 @@ function failed(problem: string): ModelError {
   return new ModelError('tool_failed', problem, { provider: scriptItself.provider, model: scriptItself.model, retryable: false })
 }
 
-/** What the script has come to: a line for what it has printed and what is to be known besides, and the JSON of what it has returned. */
+/** The result of the script as text: a line with its output and notes, and the JSON of the returned value. */
 function endText({ json, output }: Extract<ScriptRound, { ok: true }>, notes: readonly string[]): string {
   const beside = { ...(output === '' ? {} : { output: output.trimEnd() }), ...(notes.length === 0 ? {} : { notes }) }
   return `${JSON.stringify(beside)}\n${json}`
@@ -211,7 +211,7 @@ function isChanged({ content, args = {} }: ToolCallRecord): boolean {
   return withoutNote(content, args) !== content
 }
 
-/** The content of a call's result without the note for a model, if there is one, that its arguments were changed. */
+/** The content of a call's result without the note for a model that its arguments were changed. */
 function withoutNote(content: Content, args: JsonObject): Content {
   const note = otherArgumentsNote(args)
   if (typeof content !== 'string') {
@@ -230,7 +230,7 @@ function withOutput(problem: string, output: string): string {
 interface RecordedCall {
   call: number
   name: string
-  /** Of its name and arguments. */
+  /** The digest of its name and arguments. */
   digest: string
 }
 
@@ -248,7 +248,7 @@ interface RecordedRound {
   answers: Map<string, { ok: boolean; text: string }>
 }
 
-/** The calls that the script has made, with what came of them, in their order. */
+/** The calls that the script has made, with their results, in order. */
 function roundsIn({ history, toolCalls }: Pick<LoopState, 'history' | 'toolCalls'>): RecordedRound[] {
   const argsOf = new Map(toolCalls.map(({ id, args = {} }) => [id, args]))
   const rounds: RecordedRound[] = []
@@ -265,7 +265,7 @@ function roundsIn({ history, toolCalls }: Pick<LoopState, 'history' | 'toolCalls
   return rounds
 }
 
-/** What the script does otherwise than before, in words. */
+/** How the script differs from its earlier run, in words. Undefined if it does not. */
 function differenceOf({ calls }: RecordedRound, round: ScriptRound): string | undefined {
   const made = 'calls' in round ? round.calls : []
   for (let at = 0; at < Math.max(calls.length, made.length); at++) {

@@ -4,7 +4,7 @@ import { resultText } from '../tools/result-text.ts'
 import type { AnyTool, ApprovalContext, ToolContext, ToolDefinition } from '../tools/tool.ts'
 import { exactText } from './result-values.ts'
 
-/** The tools of a script: those of a set, with results from which a script gets the values. */
+/** The tools of a script: those of a set, with results whose values a script can read. */
 export class ScriptTools implements ToolSet {
   readonly #set: ToolSet
   readonly #made = new WeakMap<AnyTool, AnyTool>()
@@ -45,7 +45,10 @@ export class ScriptTools implements ToolSet {
   }
 }
 
-/** The same tool with texts of its results from which a script gets the values. It has all members of the tool; its functions belong to the tool itself. */
+/**
+ * Returns a tool whose result texts let a script read the exact values. It has all members of the tool; its functions are called on the
+ * tool itself.
+ */
 function withExactResults(tool: AnyTool): AnyTool {
   const { approval } = tool
   const own: Partial<AnyTool> = {
@@ -57,7 +60,10 @@ function withExactResults(tool: AnyTool): AnyTool {
   return Object.assign(Object.create(tool, Object.fromEntries(Object.keys(own).map((name) => [name, { writable: true }]))), own)
 }
 
-/** The data that a tool returns beside what it shows a model: of a tool with an `outputSchema`, and of one of an MCP server. Else what it shows. */
+/**
+ * The data that a tool returns beside its content for a model: that of a tool with an `outputSchema`, and of an MCP server's tool. Else the
+ * content.
+ */
 function contentFor(tool: AnyTool, value: unknown): Content {
   const data = tool.outputSchema !== undefined ? value : isJsonObject(value) && 'content' in value ? value.structured : undefined
   if (tool.toContent === undefined || (typeof data === 'object' && data !== null))

@@ -96,7 +96,7 @@ async function abandoned(open: OpenJournal, options: RunOptions = {}, more: Part
 }
 
 const context: Shop = { name: 'Corner' }
-const leftAlone = 'a run could not be continued here, and was left where it is'
+const leftAlone = 'a run could not be continued here and stays where it is'
 
 describe.each(places)('a run that continues elsewhere: %s', (_name, make) => {
   it('P1.1 H49 has the context that `restore` creates for it', async () => {

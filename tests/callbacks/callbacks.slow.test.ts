@@ -6,7 +6,7 @@ import { publicCallbacks } from './public-callbacks.ts'
 describe('callbacks of the public API', () => {
   const all = publicCallbacks()
 
-  it('P3.8 H61 every function that a program can hand in is tried, or listed with the reason why not', () => {
+  it('P3.8 H61 every function that a program can pass in is tried, or listed with the reason why not', () => {
     expect(all.length).toBeGreaterThan(200)
     const isListed = (name: string) => notTried.some(({ names }) => names.test(name))
     expect(all.filter((name) => !(name in places) && !isListed(name))).toEqual([])
@@ -14,7 +14,7 @@ describe('callbacks of the public API', () => {
     expect(notTried.filter(({ names }) => !all.some((name) => names.test(name)))).toEqual([])
   })
 
-  it('the walk sees options, members, parameters, overridden methods and what callbacks return', () => {
+  it('the walk finds options, members, parameters, overridden methods and return values of callbacks', () => {
     expect(all).toEqual(
       expect.arrayContaining([
         'ControlSettings.approve',
@@ -34,7 +34,7 @@ describe('a callback that throws, rejects, never settles or returns nonsense', (
     tried = await tryPlaces('few', names)
   }, 300_000)
 
-  it.each(names)('P3.8 H61 %s: the process survives, and what it was called for settles', (name) => {
+  it.each(names)('P3.8 H61 %s: the process survives, and the operation settles', (name) => {
     expect(tried.get(name) ?? ['was not tried']).toEqual([])
   })
 })

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 const child = fileURLToPath(new URL('child.ts', import.meta.url))
 
-/** What went wrong at each of these places, tried in one process of its own. A process that dies is seen at the place it died at. */
+/** The problems at each of these places, tried in their own process. If the process dies, the place is reported. */
 export async function tryPlaces(howMany: 'all' | 'few', names: readonly string[]): Promise<Map<string, string[]>> {
   const tried = spawn(process.execPath, [child, howMany, ...names], { stdio: ['ignore', 'pipe', 'pipe'] })
   let [printed, complained] = ['', '']

@@ -3,8 +3,8 @@ import { fewMisbehaviours, type Misbehaviour, misbehaviours } from './misbehave.
 import { places } from './places.ts'
 
 /**
- * Tries the callbacks that are named, behind `all` or `few`: each place with each misbehaviour. Prints one line for each place before it is tried, so that a death
- * is seen with its place, and one with its problems afterwards.
+ * Tries the named callbacks, after `all` or `few`: each place with each misbehaviour. Prints one line before each place, so that a death
+ * names it, and one with its problems afterwards.
  */
 const settleWithinMs = 60_000
 const failures: unknown[] = []
@@ -35,7 +35,7 @@ async function tryOne(place: string, { name, call }: Misbehaviour): Promise<stri
     tooLong,
   ])
   clearTimeout(timer)
-  // Unhandled rejections are reported when the microtasks have run; a thenable may reject later.
+  // Unhandled rejections are reported after the microtasks, and a thenable may reject later.
   for (let turns = 0; turns < 3; turns++) await new Promise(setImmediate)
   const found = failures.slice(before).map((failure) => shown(failure))
   return [...(outcome === undefined ? [] : [outcome]), ...found].map((problem) => `${name}: ${problem}`)

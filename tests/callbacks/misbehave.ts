@@ -1,6 +1,6 @@
 import { hostileValues } from '../hostile-values.ts'
 
-/** Fits wherever the types ask for a function. */
+/** Fits every function type. */
 export type Bad = () => never
 
 /** A way in which a callback may misbehave. */
@@ -47,7 +47,7 @@ export function fewMisbehaviours(): Misbehaviour[] {
   return misbehaviours().filter(({ name }) => few.includes(name))
 }
 
-/** Each is thrown, rejected with, returned and resolved with; beside them thenables, and a promise that never settles. */
+/** Each value is thrown, rejected with, returned and resolved with. Further ways are thenables, and a promise that never settles. */
 export function misbehaviours(): Misbehaviour[] {
   const values: [string, unknown][] = [
     ['an Error', new Error('bad')],

@@ -7,7 +7,7 @@ import { storeProbes } from './probes/stores.ts'
 import { telemetryProbes } from './probes/telemetry.ts'
 import { toolProbes } from './probes/tools.ts'
 
-/** Every callback of the public API that is tried, by its name in `publicCallbacks`. */
+/** Every tested callback of the public API, by its name in `publicCallbacks`. */
 export const places: Record<string, Probe> = {
   ...runProbes,
   ...modelProbes,
@@ -18,7 +18,7 @@ export const places: Record<string, Probe> = {
   ...telemetryProbes,
 }
 
-/** Functions that the types let a program hand in, and that are not tried; and why. */
+/** Functions that a program can pass in and that are not tested, with the reason. */
 export const notTried: readonly { why: string; names: RegExp }[] = [
   {
     why: 'The package makes objects of these types itself, and is only handed them back.',

@@ -14,7 +14,7 @@ import {
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Whose types are walked: ours, and those of the packages that callers implement for us. */
+/** The declarations whose types are walked: this package's, and those of packages that callers implement for it. */
 const walked = /^(?:src\/|node_modules\/(?:@opentelemetry\/api|@standard-schema\/spec)\/)/
 
 /** The sources of the package's entries. */
@@ -80,7 +80,7 @@ class Walk {
     }
   }
 
-  /** A value of the package's: what its functions are given goes in, what they return comes out. */
+  /** A value of the package. Its functions take their arguments and give their results. */
   #given(type: Type, name: string): void {
     if (this.#isSeen('out', type)) return
     for (const kind of [SignatureKind.Call, SignatureKind.Construct])
@@ -105,7 +105,7 @@ class Walk {
     if (returned !== undefined) this.#given(returned, name)
   }
 
-  /** A value that goes in. */
+  /** A value that the package takes. */
   #taken(type: Type, name: string): void {
     const calls = this.#checker.getSignaturesOfType(type, SignatureKind.Call)
     if (calls.length > 0) this.#found.add(name)
@@ -130,7 +130,7 @@ class Walk {
     if (type.isTypeReference()) for (const argument of this.#checker.getTypeArguments(type)) this.#taken(argument, name)
     const symbol = type.getSymbol()
     for (const index of this.#checker.getIndexInfosOfType(type)) this.#taken(index.valueType, `${name}[]`)
-    // Nobody can make an object of a class with private fields but the class itself.
+    // Only the class itself can make an object of a class with private fields.
     if (
       symbol !== undefined &&
       symbol.flags & (SymbolFlags.Class | SymbolFlags.Interface) &&
@@ -153,7 +153,7 @@ class Walk {
     return node !== undefined && 'name' in node && node.name !== undefined ? (node.name as { text: string }).text : undefined
   }
 
-  /** What a subclass gives: members that are abstract, protected or optional. */
+  /** The members that a subclass provides: abstract, protected or optional ones. */
   #overridden(type: Type): void {
     for (const member of this.#checker.getPropertiesOfType(type)) {
       const memberType = this.#checker.getTypeOfSymbol(member)
@@ -172,7 +172,7 @@ class Walk {
     return false
   }
 
-  /** Declared in the package's sources: what others declare is theirs to walk. */
+  /** Declared in the package's sources. Other declarations belong to their own package. */
   #isOurs(symbol: TsSymbol | undefined): boolean {
     return symbol?.declarations.some(({ path }) => walked.test(relative(root, path))) === true
   }

@@ -13,8 +13,8 @@ const stored = <T>(value: T): T => JSON.parse(JSON.stringify(value))
 const approve = (pending: readonly PendingItem[], more: object = {}): Decision[] =>
   pending.map((item) => ({ ...item, approved: true as const, ...more }))
 
-describe.each(['state', 'journal'])('calls of a script that wait, over a %s', (where) => {
-  /** Runs and resumes a script, each time with a runner of its own, as other processes would. */
+describe.each(['state', 'journal'])('waiting calls of a script, over a %s', (where) => {
+  /** Runs and resumes a script, each time with a new runner, as other processes would. */
   function travel(code: string, options: Partial<RunnerOptions> = {}) {
     const ran: string[] = []
     const journal = where === 'journal' ? { journal: memoryJournal() } : {}
@@ -59,7 +59,7 @@ describe.each(['state', 'journal'])('calls of a script that wait, over a %s', (w
     }
   }
 
-  it('pause the run with an item that quotes the line; approved, the script goes on from there', async () => {
+  it('pause the run with an item that quotes the line; once approved, the script continues from there', async () => {
     const { ran, run, resume } = travel('const n = await tools.look()\nif (n > 0)\n  return await tools.pay({ euros: 5 * n })')
     const paused = await run()
     expect(paused).toMatchObject({
@@ -81,7 +81,7 @@ describe.each(['state', 'journal'])('calls of a script that wait, over a %s', (w
     expect(result.toolCalls[0]).toMatchObject({ tool: 'run_script', decision: { kind: 'approval', approved: true } })
   })
 
-  it('of one `Promise.all` are asked together, and can be decided one by one, each carried out once', async () => {
+  it('in one `Promise.all` are asked together, can be decided one by one, and each runs once', async () => {
     const code = `const made = await Promise.allSettled([1, 2, 3].map((euros) => tools.pay({ euros })))
 return made.map(({ value, reason }) => value?.paid ?? reason.message)`
     const { ran, run, resume } = travel(code)
@@ -98,7 +98,7 @@ return made.map(({ value, reason }) => value?.paid ?? reason.message)`
     expect(ran).toEqual(['pay 2', 'pay 4'])
   })
 
-  it('may be questions and calls of the caller’s, several times in one script', async () => {
+  it('may be questions and the caller’s own calls, several times in one script', async () => {
     const code = `const sure = await tools.confirm()
 const theirs = await tools.theirs({})
 const paid = await tools.pay({ euros: 1 })
@@ -140,7 +140,7 @@ return [before, [Date.now(), Math.random()]]`
     expect([asked, ran]).toEqual([['pay'], ['pay 7']])
   })
 
-  it('are not asked again if whoever approves says so, in this script and in later ones', async () => {
+  it('are not asked again after an approval with `remember`, in this script and in later ones', async () => {
     const { ran, run, resume } = travel('return [await tools.pay({ euros: 1 }), await tools.pay({ euros: 1 })].length')
     const { pending } = await run()
     const result = await resume(approve(pending, { remember: true }))
@@ -157,7 +157,7 @@ return [before, [Date.now(), Math.random()]]`
   })
 })
 
-it('the items of a script in an agent inside a call have the whole path', async () => {
+it('the items of a script in a nested agent have the whole path', async () => {
   const pay = defineTool({ name: 'pay', description: 'x', approval: true, execute: () => 'paid' })
   const inner = new AgentRunner({
     model: scriptedModel(({ messages }) =>

@@ -52,7 +52,7 @@ async function runUnder(crashAt: number, decide?: (name: string, about: Json | u
 }
 
 describe('a script under a journal', () => {
-  it('dies at every moment: no recorded call runs again, no unsafe one starts twice, and keys stay', async () => {
+  it('killed at any moment, repeats no recorded call, starts no unsafe call twice, and keeps its keys', async () => {
     const whole = await runUnder(Number.POSITIVE_INFINITY)
     expect(whole.result).toMatchObject({ stopReason: 'answered', toolCalls: [{ outcome: 'ok', nested: { toolCalls: 5 } }] })
     expect(whole.started).toHaveLength(5)
@@ -91,13 +91,13 @@ describe('a script under a journal', () => {
   })
 })
 
-/** Methods of the port that a copy keeps. */
+/** The methods of the port that a copy keeps. */
 function lean(durable: object) {
   const { runId, attempt, survivesCrashes, step, all, wait } = durable as Record<string, unknown>
   return { runId, attempt, survivesCrashes, step, all, wait }
 }
 
-describe('a script that is started again and does something else', () => {
+describe('a restarted script that does something else', () => {
   const open = () => {
     const ran: string[] = []
     const look = defineTool({ name: 'look', description: 'x', parameters: amount, execute: ({ n }) => ran.push(`look ${n}`) })
@@ -124,7 +124,7 @@ describe('a script that is started again and does something else', () => {
     return { ran, result }
   }
 
-  it('fails in words, and nothing more of it runs', async () => {
+  it('fails with an explanation, and nothing more of it runs', async () => {
     const paused = await pause()
     const same = await resume(JSON.parse(JSON.stringify(paused.state)), paused)
     expect([same.result.stopReason, same.ran]).toEqual(['answered', ['pay 1', 'look 1']])
@@ -140,7 +140,7 @@ describe('a script that is started again and does something else', () => {
   })
 })
 
-it('a script that computes for too long when it is started again fails because of that', async () => {
+it('a restarted script that computes for too long fails because of that', async () => {
   const pay = defineTool({ name: 'pay', description: 'x', approval: true, execute: () => 'paid' })
   const code = 'let sum = 0\nfor (let n = 0; n < 3e6; n++) sum += n\nreturn await tools.pay()'
   const model = () => scriptedModel([{ toolCalls: [{ name: 'run_script', args: { code } }] }, 'done'])

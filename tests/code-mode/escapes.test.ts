@@ -10,7 +10,7 @@ failOnUnhandledRejections()
 
 const any = { type: 'object', additionalProperties: true } as const
 
-/** What the model is told of a script, and which calls it has made. */
+/** The text that the model gets from a script, and the calls the script has made. */
 async function attack(code: string) {
   const calls: string[] = []
   const echo = defineTool({
@@ -46,7 +46,7 @@ async function attack(code: string) {
   return { told: String(output), outcome: toolCalls[0]?.outcome, calls, stopReason }
 }
 
-describe('a script that tries to get out', () => {
+describe('a script that tries to escape', () => {
   it('finds nothing of the host: no globals, no modules, no way through constructors', async () => {
     const names = [
       'process',
@@ -84,7 +84,7 @@ describe('a script that tries to get out', () => {
     }
   })
 
-  it('gets only words of an error: no stack, cause or fields of the host’s', async () => {
+  it('gets only the message of an error, without the host’s stack, cause or fields', async () => {
     const code =
       'try { await tools.fails() } catch (error) { return [Object.getOwnPropertyNames(error).sort(), "secretField" in error, "cause" in error, /[a-z]+\\.ts/.test(String(error.stack))] }'
     const { told } = await attack(code)
@@ -92,7 +92,7 @@ describe('a script that tries to get out', () => {
     expect(JSON.parse(told).slice(1)).toEqual([false, false, false])
   })
 
-  it('gets results as plain data: no getters, no prototype, no thenables of the host’s', async () => {
+  it('gets results as plain data, without the host’s getters, prototypes or thenables', async () => {
     const code = `const result = await tools.hostile()
 return [Object.getPrototypeOf(result) === Object.prototype, ({}).polluted === undefined, typeof result.constructor, Object.getOwnPropertyDescriptor(result, 'a')]`
     expect(JSON.parse((await attack(code)).told)).toEqual([
@@ -121,7 +121,7 @@ return [Object.getPrototypeOf(result) === Object.prototype, ({}).polluted === un
     }
   })
 
-  it('can’t make calls that are none, or hide from the limits by what it hands over', async () => {
+  it('can’t make invalid calls, or evade the limits with the arguments it passes', async () => {
     for (const code of [
       'return await tools.echo("text")',
       'return await tools.echo([1])',

@@ -8,7 +8,7 @@ import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
 import { json, startOddHttpServer } from '../tools/mcp/odd-http-server.ts'
 
-/** A tool as servers of issues, mails and the like have very many. */
+/** A tool like those of servers with hundreds of tools, for issues or mail. */
 const listedTool = (n: number) => ({
   name: n === 42 ? 'create_invoice' : `service_${n}_operation`,
   description: `${n === 42 ? 'Creates an invoice for a customer.' : `Does the operation number ${n} of the service.`} ${'Explains at length what it is for. '.repeat(5)}`,
@@ -26,7 +26,7 @@ const listedTool = (n: number) => ({
   },
 })
 
-/** What the model is told of `code`. */
+/** The declarations in the definition of `code`. */
 function declarationsIn(set: ToolSet): string {
   const { description, parameters } = set.getAllSpecs().at(-1)?.function ?? {}
   expect(String(description).length).toBeLessThan(1_024)
@@ -36,7 +36,7 @@ function declarationsIn(set: ToolSet): string {
 
 const logger = () => recordingLogger().logger
 
-/** A model that runs these scripts, one after the other, and then says what it was told last. */
+/** A model that runs these scripts, one after another, and then repeats the last result. */
 function scripts(...codes: string[]) {
   return scriptedModel(({ messages }) => {
     const asked = messages.filter(({ role }) => role === 'assistant').length
@@ -45,7 +45,7 @@ function scripts(...codes: string[]) {
   })
 }
 
-describe('very many tools', () => {
+describe('hundreds of tools', () => {
   it('of an MCP server cost fewer than 1,000 tokens, are found in a script, and give it their data', async () => {
     const rows = { id: 'inv_1', lines: [{ sku: 'a', count: 2 }] }
     const called: unknown[] = []
@@ -76,7 +76,7 @@ describe('very many tools', () => {
     expect([output, called]).toMatchObject(['["inv_1",1]', [{ name: 'create_invoice' }]])
   })
 
-  it('follow changes of the set: few are declared, many are searched', () => {
+  it('follow changes of the set: a few are declared, many are searched', () => {
     const tools: AnyTool[] = []
     const add = (count: number) => {
       for (let n = 0; n < count; n++)
@@ -91,7 +91,7 @@ describe('very many tools', () => {
     expect(declarationsIn(codeMode(tools, { declaredCharacters: 100_000 }))).toContain('tool_204')
   })
 
-  it('that a hook has changed are not given their data past the hook', async () => {
+  it('whose results a hook has changed don’t pass their data around the hook', async () => {
     const person = defineTool({
       name: 'person',
       description: 'x',
@@ -123,7 +123,7 @@ describe('declarations', () => {
       ?.trim()
   }
 
-  it('say what schemas say, and nothing that would end a comment', () => {
+  it('express the schemas, without anything that would end a comment', () => {
     expect(declared({ type: 'object', properties: { a: { $ref: '#/$defs/x' } }, $defs: { x: { type: ['string', 'null'] } } })).toBe(
       'a(args?: { a?: string | null }): Promise<unknown>',
     )

@@ -26,7 +26,7 @@ function double(): { tool: AnyTool; calls: number[] } {
   return { tool: defineTool({ name: 'double', description: 'Doubles a number.', parameters: number, effect: 'read', execute }), calls }
 }
 
-/** Runs one script; the model then says what it was told. */
+/** Runs one script. The model then repeats the result. */
 async function runScript(code: string, tools: readonly AnyTool[], options: Partial<RunnerOptions> = {}, mode: CodeModeOptions = {}) {
   const { logger, records } = recordingLogger()
   const model = scriptedModel(({ messages }) => {
@@ -45,7 +45,7 @@ async function runScript(code: string, tools: readonly AnyTool[], options: Parti
 }
 
 describe.each(modes)('scripts: $name', (mode) => {
-  it('a script’s calls run as rounds, and the model is given only what the script returns', async () => {
+  it('a script’s calls run as rounds, and the model gets only what the script returns', async () => {
     const { tool, calls } = double()
     const code = `const all = await Promise.all([1, 2, 3].map((n) => tools.double({ n })))
 let sum = 0
@@ -65,7 +65,7 @@ return sum`
 })
 
 describe('a script', () => {
-  it('is given values as values, and texts as texts', async () => {
+  it('gets values as values, and texts as texts', async () => {
     const values = [
       null,
       true,
@@ -93,7 +93,7 @@ return { all, nothing: await tools.nothing() === undefined, b: (await tools.json
     expect(result.toolCalls[0]?.value).toEqual({ value: { all: values, nothing: true, b: 1, parts: '12' } })
   })
 
-  it('is told as an exception what a model would be told: unknown tools, wrong arguments, failures, timeouts and refusals', async () => {
+  it('gets an exception for whatever a model would be told: unknown tools, wrong arguments, failures, timeouts and refusals', async () => {
     const fails = defineTool({ name: 'fails', description: 'x', execute: () => Promise.reject(new Error('out of paper')) })
     const slow = defineTool({ name: 'slow', description: 'x', timeoutMs: 20, execute: () => new Promise(() => {}) })
     const secret = countingTool('secret')
@@ -125,7 +125,7 @@ return said`
     ])
   })
 
-  it('that fails is a failed call: the model is told why, where, and what was printed', async () => {
+  it('that fails is a failed call: the model is told why, where, and the output so far', async () => {
     const { told, outcome } = await runScript('console.log("one", { a: 1 })\nconst x = undefined\nreturn x.y', [])
     expect(outcome).toBe('failed')
     expect(told).toContain('(line 3 of the script)')
@@ -142,19 +142,19 @@ return said`
     expect(told).toBe('3')
   })
 
-  it('that returns nothing is told how to return something; what it prints comes before what it returns', async () => {
+  it('that returns nothing is told how to return a value; its output comes before its value', async () => {
     expect((await runScript('1 + 1', [])).told).toContain('`return` or `console.log`')
     expect((await runScript('console.log(1, "a", [2])', [])).told).toBe('Printed:\n1 a [2]')
     expect((await runScript('console.log("x"); return { a: 1 }', [])).told).toBe('Printed:\nx\n\nReturned:\n{"a":1}')
   })
 
-  it('that does not wait for its last calls ends when they have ended', async () => {
+  it('that does not await its last calls ends when they have ended', async () => {
     const { tool, calls } = double()
     const { told } = await runScript('tools.double({ n: 1 }); tools.double({ n: 2 }); return "sent"', [tool])
     expect([told, calls]).toEqual(['sent', [1, 2]])
   })
 
-  it('has limits: code, computing, memory, what it returns and prints, calls', async () => {
+  it('has limits on code, computing time, memory, output and calls', async () => {
     const { tool, calls } = double()
     const limited = async (code: string, limits: CodeModeOptions['limits']) => (await runScript(code, [tool], {}, { limits })).told
     expect(await limited('return 1', { scriptBytes: 4 })).toContain('The script has 8 bytes; at most 4 are allowed')
@@ -203,7 +203,7 @@ return said`
     expect(most).toBe(1)
   })
 
-  it('hooks, entries and guardrails of the run see its calls; one that stops the run stops it', async () => {
+  it('hooks, entries and guardrails of the run see its calls, and can stop the run', async () => {
     const asked: string[] = []
     const hooks: Hooks[] = [
       {
@@ -231,7 +231,7 @@ return said`
     expect(stopped.result.error?.message).toContain('never double')
   })
 
-  it('what a tool hides is hidden in events and in the log', async () => {
+  it('the secrets of a tool are hidden in events and in the log', async () => {
     const login = defineTool({
       name: 'login',
       description: 'x',
@@ -253,7 +253,7 @@ return said`
     expect(events.join() + JSON.stringify(records)).not.toContain('hunter2secret')
   })
 
-  it('an abort ends it while it computes and while it waits, and leaves nothing behind', async () => {
+  it('an abort ends it while it computes or waits, and leaves nothing running', async () => {
     for (const code of ['for (;;) {}', 'await tools.wait()']) {
       const controller = new AbortController()
       const wait = defineTool({ name: 'wait', description: 'x', execute: () => new Promise(() => {}) })
@@ -288,7 +288,7 @@ return said`
     expect(told).toEqual(Array.from({ length: 10 }, () => '[2,"met",4,true]'))
   })
 
-  it('works in an agent inside a call, and calls agents', async () => {
+  it('works in a nested agent, and calls agents', async () => {
     const { tool, calls } = double()
     const inner = new AgentRunner({
       model: scriptedModel([{ toolCalls: [{ name: 'run_script', args: { code: 'return tools.double({ n: 4 })' } }] }, 'eight']),
@@ -299,7 +299,7 @@ return said`
   })
 })
 
-it('a tool that asks the model of the run is given its answer, and the run counts it', async () => {
+it('a tool that asks the run’s model gets its answer, and the run counts the usage', async () => {
   const asking = defineTool({
     name: 'ask_model',
     description: 'x',
@@ -316,7 +316,7 @@ it('a tool that asks the model of the run is given its answer, and the run count
   expect(model.requests.map(({ stream }) => stream)).toEqual([false, false, false])
 })
 
-it('a missing key of an agent that a script calls ends the run, and no model is told of it', async () => {
+it('a missing key of an agent that a script calls ends the run, and no model is told about it', async () => {
   vi.stubEnv('OPENAI_API_KEY', undefined)
   onTestFinished(() => void vi.unstubAllEnvs())
   const model = 'openai/gpt-5'
@@ -331,7 +331,7 @@ it.each([
   ['an object', { rows: 2 }, '{"rows":2}'],
   ['null', null, 'null'],
   ['what a script returned before', { value: 4, output: 'x' }, 'Printed:\nx\n\nReturned:\n4'],
-])('the model is given %s that a hook gives in place of what the script returns', async (_, result, shown) => {
+])('the model gets %s with which a hook replaces the script’s value', async (_, result, shown) => {
   const hooks: Hooks<never>[] = [{ beforeTool: () => ({ result }) }]
   expect((await runScript('return 1', [], { hooks })).told).toBe(shown)
   const around: Hooks<never>[] = [{ aroundTool: async () => result }]
@@ -339,7 +339,7 @@ it.each([
 })
 
 describe('codeMode', () => {
-  it('leaves tools outside of scripts that are to be kept, and those that end the run', async () => {
+  it('leaves out of scripts the tools in `keep`, and those that end the run', async () => {
     const final = defineTool({ name: 'finish', description: 'x', final: true, execute: () => 'over' })
     const set = codeMode([double().tool, countingTool('search').tool, final], { keep: ['search'] })
     expect(set.names()).toEqual(['search', 'finish', 'run_script'])
@@ -349,7 +349,7 @@ describe('codeMode', () => {
     expect(description).not.toContain('finish')
   })
 
-  it('refuses options and tools that can’t be', () => {
+  it('refuses invalid options and tools', () => {
     expect(() => codeMode([], { limits: { calls: -1 } })).toThrow('limits.calls')
     expect(() => codeMode([], { keeps: [] } as object)).toThrow('keep')
     expect(() => codeMode([countingTool('run_script').tool])).toThrow('run_script')

@@ -173,8 +173,8 @@ describe('steering', () => {
       // Unhandled rejections are reported after a turn of the event loop.
       await new Promise((resolve) => setImmediate(resolve))
       expect(records.map(({ message, fields }) => [message, (fields as { error: string }).error])).toEqual([
-        ['stopWhen threw; the run goes on', 'Expected `stopWhen` to answer at once, got a promise'],
-        ['onText threw; the run goes on', 'no'],
+        ['stopWhen threw; the run continues', 'Expected `stopWhen` to answer at once, got a promise'],
+        ['onText threw; the run continues', 'no'],
       ])
     }
   })
@@ -201,7 +201,7 @@ describe('steering', () => {
     const agent = new Own({ model, logger, tools: [tool] })
     const result = await agent.run('go', { onText: throwing, stopWhen: rejecting as () => never })
     expect(result).toMatchObject({ stopReason: 'stopped', iterations: 1 })
-    expect(records.map(({ message }) => message)).toEqual(['onText threw; the run goes on'])
+    expect(records.map(({ message }) => message)).toEqual(['onText threw; the run continues'])
   })
 
   it('H37 onText of a single turn that throws or rejects is logged once, and fails no turn', async () => {
@@ -214,7 +214,7 @@ describe('steering', () => {
       expect(await agent.generate('go', { onText })).toMatchObject({ content: 'A long answer.' })
       await new Promise((resolve) => setImmediate(resolve))
       expect(records.map(({ message, fields }) => [message, (fields as { error: string }).error])).toEqual([
-        ['onText threw; the turn goes on', 'no'],
+        ['onText threw; the turn continues', 'no'],
       ])
     }
   })

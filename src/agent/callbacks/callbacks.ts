@@ -5,12 +5,12 @@ import type { CallPlan, RequestPlan } from '../types/middleware.ts'
 import type { AgentRules } from '../types/options.ts'
 import type { Hooks, ModelEnding, ModelTurn, RunningToolCall, SentRequest, ToolEnding, ToolTurn } from './hooks.ts'
 
-/** A function that a caller has put into one of the lists. */
+/** A function from one of the caller's lists. */
 export interface Callback<Ask> {
   readonly name: string | undefined
-  /** What it is in messages, such as `beforeTool` and `hook`. */
+  /** Names it in messages, such as `beforeTool` and `hook`. */
   readonly kind: readonly [word: string, noun: string]
-  /** What its failure means, as the log says it. Undefined: it is skipped. */
+  /** What its failure means, for the log. Undefined: it is skipped. */
   readonly refused: string | undefined
   readonly ask: Ask
 }
@@ -18,7 +18,7 @@ export interface Callback<Ask> {
 type Plan<Subject, Decision> = Callback<(subject: Subject) => Awaitable<Decision | undefined>>
 type Around<Subject, Value> = Callback<(subject: Subject, next: () => Promise<Value>) => Awaitable<Value | undefined>>
 
-/** The functions that an agent's callers have put into the two lists, in the order in which they are asked. */
+/** The functions of an agent's callers, in the order in which they are asked. */
 export interface Callbacks {
   readonly plan: {
     readonly requests: readonly Plan<ModelTurn<never>, RequestPlan>[]
@@ -28,12 +28,12 @@ export interface Callbacks {
   readonly around: {
     readonly requests: readonly Around<SentRequest<never>, ModelResponse>[]
     readonly calls: readonly Around<RunningToolCall<never>, unknown>[]
-    /** Asked about what the model is to be given of a call. */
+    /** Asked which content the model gets as the result of a call. */
     readonly results: readonly Plan<ToolEnding<never>, { content: Content }>[]
   }
 }
 
-/** Puts hooks and entries into the two lists: hooks come before entries, and outside of them. */
+/** Combines hooks and entries: hooks come before entries, and wrap them. */
 export function callbacksOf(rules: Pick<AgentRules<never>, 'hooks' | 'plan' | 'around'>): Callbacks {
   const { hooks = [], plan = [], around = [] } = rules
   const ofHooks = <Ask>(word: keyof Hooks, refused: string, functionOf: (hook: Hooks<never>) => Ask | undefined) =>

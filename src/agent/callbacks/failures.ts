@@ -2,11 +2,11 @@ import { ToolloopError } from '../../core/errors.ts'
 import type { Usage } from '../../core/messages.ts'
 import type { Callback } from './callbacks.ts'
 
-/** A hook or an entry failed, and what it decides about must not continue without it. */
+/** A hook or an entry failed, and its subject must not continue without it. */
 export class HookFailure extends ToolloopError {
-  /** Its name, or what it is. */
+  /** Its name, or its kind. */
   readonly hook: string
-  /** What the request that it wraps has used. */
+  /** The usage of the request that it wraps. */
   readonly usage: Usage | undefined
 
   constructor({ name, kind: [word, noun] }: Callback<unknown>, cause: unknown, usage?: Usage) {
@@ -17,7 +17,7 @@ export class HookFailure extends ToolloopError {
   }
 }
 
-/** An entry of `plan` does not let a request be sent. */
+/** An entry of `plan` stopped a request. */
 export class RequestStopped extends ToolloopError {
   constructor(name: string | undefined, reason: unknown) {
     super('guardrail', `The run was stopped by ${name}: ${String(reason)}`)

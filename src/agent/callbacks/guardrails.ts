@@ -8,48 +8,49 @@ import type { HookPlace, ToolEnding, ToolTurn } from './hooks.ts'
 /** The result of a check: nothing if it passed, or what to do. */
 export type GuardrailVerdict<T> =
   | undefined
-  /** Goes on with this instead. */
+  /** Continues with this value instead. */
   | { replace: T }
-  /** Not this; the model is told why, and goes on. */
+  /** Rejects it. The model is told why, and continues. */
   | { refuse: string }
-  /** The run ends: stop reason `refused`, error code `guardrail`. */
+  /** Ends the run: stop reason `refused`, error code `guardrail`. */
   | { stop: string }
 
 /**
- * A named set of checks, called one after the other after all hooks and entries. Each sees what those before it changed. They are asked
- * once for each step, and not again when a run is resumed from its record.
+ * A named set of checks, called in order after all hooks and entries. Each sees the changes of those before it. They are called once for
+ * each step, and not again when a run is resumed from its record.
  *
- * Contract of all checks: awaited, for as long as an attempt at a tool may take (`toolTimeoutMs`). A check that throws, rejects, takes longer, or
- * replaces its subject with what can't be there has not passed: the call is refused, the result withheld, the run stopped. Returning nothing
- * passes.
+ * Contract of all checks: awaited, for as long as an attempt at a tool may take (`toolTimeoutMs`). A check that throws, rejects, takes
+ * longer, or replaces its subject with an invalid value has not passed: the call is refused, the result withheld, the run stopped.
+ * Returning nothing passes.
  */
 export interface Guardrail<Context = unknown> {
-  /** In events, in the log, and in what the model and the result are told. */
+  /** Its name in events, in the log, and in what the model and the result are told. */
   readonly name: string
   /**
-   * What the run was started with, before anything is sent, and what a `RunControl` sends to it. `refuse` is `stop` here: there is no one
-   * to go on. What has not passed is in the result as a note that it was withheld, so that a run that goes on from there does not send it.
+   * Checks what the run was started with, before anything is sent, and the messages a `RunControl` sends to it. `refuse` acts like `stop`
+   * here, because there is no model to tell. In the result, a note replaces messages that did not pass, so that a run that continues from
+   * it does not send them.
    */
   input?(check: HookPlace<Context> & { readonly messages: readonly ChatMessage[] }): Awaitable<GuardrailVerdict<readonly MessageInput[]>>
   /**
-   * The text of each response, and an answer with a schema as JSON, however it is given; with such a check they are given out only when they
-   * have passed. `refuse` on an answer: it is withheld, and the model answers again (at most `outputRetries` times, then the run ends
-   * `refused`); beside calls: the text is left out. Reasoning is not checked.
+   * Checks the text of each response, and an answer with a schema as JSON, however it is given. With such a check, text is shown only after
+   * it has passed. `refuse` on an answer withholds it, and the model answers again (at most `outputRetries` times, then the run ends
+   * `refused`). On a text beside calls, it leaves the text out. Reasoning is not checked.
    */
   output?(check: HookPlace<Context> & { readonly text: string }): Awaitable<GuardrailVerdict<string>>
   /**
-   * Lets text be shown before the response is whole: `output` is asked about one piece after the other, and each is shown when it has passed.
-   * `'sentences'`: `text` is one sentence, or 1 000 characters of one. `{ window: n }`: `text` is n characters more, behind the n characters before
-   * them, which have passed. All guardrails with `output` need it, and an answer with a schema is checked whole in any case.
+   * Lets text be shown before the response is complete: `output` is asked about one piece after another, and each is shown once it has
+   * passed. `'sentences'`: `text` is one sentence, or 1,000 characters of one. `{ window: n }`: `text` is n further characters, preceded by
+   * the last n characters that have passed. All guardrails with `output` need it. An answer with a schema is always checked whole.
    *
-   * A piece that is refused is not shown, nor is what comes behind it. What was shown of a refused answer is taken back (`MODEL_RETRY` with
-   * `discards`) and the model answers again; if somebody watches who can't take it back (`.text`, `onText`), the run ends `refused`.
-   * Default: the whole text is checked at once.
+   * A refused piece is not shown, nor is anything after it. What was shown of a refused answer is taken back (`MODEL_RETRY` with
+   * `discards`) and the model answers again. If a watcher can't take it back (`.text`, `onText`), the run ends `refused`. Default: the
+   * whole text is checked at once.
    */
   readonly stream?: 'sentences' | { readonly window: number }
-  /** Called for each call of a turn, before any of them runs. Replaced arguments are validated again. */
+  /** Checks each call of a turn, before any of them runs. Replaced arguments are validated again. */
   call?(call: ToolTurn<Context>): Awaitable<GuardrailVerdict<JsonObject>>
-  /** What the model is to be given, after all hooks. */
+  /** Checks the content that the model gets as a result, after all hooks. */
   result?(ending: ToolEnding<Context>): Awaitable<GuardrailVerdict<Content>>
 }
 
@@ -63,7 +64,7 @@ export function hasGuardrail(guardrails: readonly Guardrail<never>[] | undefined
 
 const guardrailNames: OptionNames<Guardrail> = { name: true, input: true, output: true, stream: true, call: true, result: true }
 
-/** Throws `invalid_option` for what are no guardrails, or have a function that would never be called. */
+/** Throws `invalid_option` for anything but guardrails, and for a function that would never be called. */
 export function checkGuardrails(guardrails: readonly Guardrail<never>[] | undefined): void {
   if (guardrails === undefined) return
   if (!Array.isArray(guardrails)) throw new InvalidOptionError('guardrails', 'an array of guardrails', guardrails)

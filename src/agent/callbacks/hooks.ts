@@ -8,22 +8,24 @@ import type { AnyModel } from '../../models/create-model.ts'
 import type { RunScope, ToolEffect } from '../../tools/tool.ts'
 import type { ToolCallOutcome } from '../types/result.ts'
 
-/** Where in which run a hook is asked. */
+/** The run and the place in it where a hook is called. */
 export interface HookPlace<Context = unknown> {
   readonly runId: string
   readonly iteration: number
   readonly context: Context
-  /** The run's `metadata`; of a nested run without its own, that of the run outside. Frozen. */
+  /** The run's `metadata`, or that of the outer run if a nested run has none. Frozen. */
   readonly metadata?: JsonObject
   /** Aborted when the run is. */
   readonly signal: AbortSignal
-  /** The run: one that is made here with `parent`, such as that of an agent that judges, has its limits, its budget and its trace. */
+  /**
+   * The run, to be passed as `parent`. A run made with it, such as that of an agent that judges, has its limits, its budget and its trace.
+   */
   readonly run: RunScope
 }
 
 /** A request before it is sent, as passed to `beforeModel`. */
 export interface ModelTurn<Context = unknown> extends HookPlace<Context> {
-  /** The whole conversation as it is to be sent, the instructions first. Frozen. */
+  /** The whole conversation as it will be sent, the instructions first. Frozen. */
   readonly messages: readonly ChatMessage[]
   /** Names of the tools that are sent. */
   readonly tools: readonly string[]
@@ -33,9 +35,9 @@ export interface ModelTurn<Context = unknown> extends HookPlace<Context> {
 
 /** What `beforeModel` may change for this one request. The run's own conversation stays as it is. */
 export interface ModelTurnChange {
-  /** Sent instead. Put in order where calls lack results or results calls. */
+  /** Sent instead of the conversation. Healed if calls lack results or results lack calls. */
   messages?: readonly MessageInput[]
-  /** The tools of the run that are sent, by name; the others can't be called in this turn. */
+  /** The names of the run's tools to send. The others can't be called in this turn. */
   tools?: readonly string[]
   model?: AnyModel
   toolChoice?: ToolChoice
@@ -44,7 +46,7 @@ export interface ModelTurnChange {
 /** A whole response, as passed to `afterModel`. */
 export interface ModelEnding<Context = unknown> extends HookPlace<Context> {
   readonly text: string
-  /** Arguments as the model wrote them: they are not validated yet. */
+  /** Arguments as the model wrote them, not yet validated. */
   readonly toolCalls: readonly { readonly id: string; readonly tool: string; readonly rawArguments: string }[]
   readonly finishReason: FinishReason
   readonly usage?: Usage
@@ -54,85 +56,92 @@ export interface ModelEnding<Context = unknown> extends HookPlace<Context> {
 export interface ToolTurn<Context = unknown> extends HookPlace<Context> {
   readonly toolCallId: string
   readonly tool: string
-  /** Validated; a copy. */
+  /** A validated copy. */
   readonly args: JsonObject
 }
 
 /** What `beforeTool` may return for a call. */
 export type ToolTurnChange =
-  /** The function is not run; the model is told why. */
+  /** The function does not run; the model is told why. */
   | { refuse: string }
-  /** Run with these arguments instead; they are validated again. */
+  /** Runs the call with these arguments instead. They are validated again. */
   | { args: JsonObject }
-  /** The function is not run: this counts as what it returned. Kept as JSON. */
+  /** The function does not run: this counts as what it returned. Kept as JSON. */
   | { result: unknown }
 
 /** A call whose function has run, as passed to `afterTool`. */
 export interface ToolEnding<Context = unknown> extends ToolTurn<Context> {
   readonly outcome: ToolCallOutcome
-  /** What the model is to be given. */
+  /** The content that the model will get. */
   readonly content: Content
 }
 
-/** A request as it is sent, as passed to `aroundModel`. Frozen, and its lists are its own. */
+/** A request as it is sent, as passed to `aroundModel`. Frozen, with lists of its own. */
 export interface SentRequest<Context = unknown> extends HookPlace<Context>, Readonly<Omit<ModelRequest, 'signal'>> {
   readonly model: ChatModel
 }
 
-/** A call that is about to run, with its final arguments. Frozen, and so are they. */
+/** A call that is about to run, with its final arguments. Both are frozen. */
 export interface RunningToolCall<Context = unknown> extends ToolTurn<Context> {
   readonly effect: ToolEffect
-  /** As in the tool's own context: the same for every attempt, also after a crash. */
+  /** The key in the tool's own context: the same for every attempt, also after a crash. */
   readonly idempotencyKey: string
 }
 
 /**
- * Functions that take part in the loop. The functions of hooks are entries of the plan (`beforeModel`, `beforeTool`, `afterModel`) and of
- * what stands around a step (`aroundModel`, `aroundTool`, `afterTool`); see `PlanEntry` and `AroundEntry`. Those before are asked in the
- * order of the hooks, each seeing what those before it made of the request or the arguments, until one refuses or answers; those after in
- * reverse; of those around, the first is the outermost. They are asked once for each step, and not again when a run is resumed from its
- * record.
+ * Functions that take part in the loop. They act as entries of the plan (`beforeModel`, `beforeTool`, `afterModel`) and as wrappers of a
+ * step (`aroundModel`, `aroundTool`, `afterTool`); see `PlanEntry` and `AroundEntry`. Those before a step are called in the order of the
+ * hooks. Each sees the request or the arguments as earlier hooks changed them, until one refuses or answers. Those after a step are called
+ * in reverse. Of those around a step, the first is the outermost. They are called once for each step, and not again when a run is resumed
+ * from its record.
  *
- * Contract of all of them: awaited, for as long as an attempt at a tool may take (`toolTimeoutMs`), the time in `next` not counted. A hook may
- * throw; it has failed then, as it has if it rejects, takes longer, or asks for what can't be done, and `onFailure` says what that means.
- * Returning nothing changes nothing.
+ * Contract of all of them: awaited, for as long as an attempt at a tool may take (`toolTimeoutMs`), not counting the time in `next`. A hook
+ * may throw. It then counts as failed, as it does if it rejects, takes longer, or asks for something invalid; see `onFailure`. Returning
+ * nothing changes nothing.
  */
 export interface Hooks<Context = unknown> {
-  /** For the log. */
+  /** Its name in the log. */
   name?: string
   /**
-   * What happens when a hook of this object fails; it is logged in any case. `'skip'`: the run continues as if the hook had returned nothing.
-   * `'refuse'`: the hook's subject does not go on. `beforeTool`: the call is refused. `aroundTool`: the call fails, and the model is told
-   * whether the function ran. `afterTool`: the result is withheld from the model. `beforeModel`, `aroundModel` and `afterModel`: the run ends
-   * `refused` with the error code `hook_failed`. Default: `'refuse'` for `beforeTool`, `'skip'` for the others.
+   * What happens when a hook of this object fails. A failure is logged in any case. `'skip'`: the run continues as if the hook had returned
+   * nothing. `'refuse'`: the hook's subject does not continue. `beforeTool`: the call is refused. `aroundTool`: the call fails, and the
+   * model is told whether the function ran. `afterTool`: the result is withheld from the model. `beforeModel`, `aroundModel` and
+   * `afterModel`: the run ends `refused` with the error code `hook_failed`. Default: `'refuse'` for `beforeTool`, `'skip'` for the others.
    */
   onFailure?: 'refuse' | 'skip'
   /** Called before each model request. May change it for this turn. */
   beforeModel?(turn: ModelTurn<Context>): ModelTurnChange | undefined | Promise<ModelTurnChange | undefined>
-  /** Called with each response, before its reply is recorded. May replace the text that is kept; what was streamed has been seen. */
+  /**
+   * Called with each response, before its reply is recorded. May replace the text that is kept. Text that was streamed has already been
+   * shown.
+   */
   afterModel?(ending: ModelEnding<Context>): { text: string } | undefined | Promise<{ text: string } | undefined>
   /**
-   * Called for each call of a turn, before any of them runs, after its arguments are validated and it is approved. Return `{ refuse }` to prevent
-   * it. The same call is not put to it again when its tool asks a question.
+   * Called for each call of a turn, before any of them runs, after its arguments are validated and it is approved. Return `{ refuse }` to
+   * prevent it. Not called again for the same call if its tool asks a question.
    */
   beforeTool?(call: ToolTurn<Context>): ToolTurnChange | undefined | Promise<ToolTurnChange | undefined>
-  /** Called with the result of each call that has run. May replace what the model is given. */
+  /** Called with the result of each call that has run. May replace the content for the model. */
   afterTool?(call: ToolEnding<Context>): { content: Content } | undefined | Promise<{ content: Content } | undefined>
   /**
-   * Stands around one model request, its retries included: `next()` sends it, once, and gives the whole response; what is streamed goes out
-   * meanwhile. It rejects with what the request fails with, or with `budget_spent` where a budget does not allow it. The response that the
-   * hook returns takes the place of that one; without `next` nothing is sent, and what is returned is shown as if it had been streamed. What
-   * was used is as the returned response says; where that does not say it, what was sent has used it. A `Budget` counts what was sent.
+   * Wraps one model request, with its retries. `next()` sends it, at most once, and resolves with the whole response; text is streamed
+   * meanwhile. It rejects with the request's error, or with `budget_spent` if a budget does not allow it.
+   *
+   * The response that the hook returns replaces that one. If `next` is not called, nothing is sent, and the returned response is shown as
+   * if it had been streamed. The usage is that of the returned response, or that of the request if the response has none. A `Budget` counts
+   * what was sent.
    */
   aroundModel?(
     request: SentRequest<Context>,
     next: () => Promise<ModelResponse>,
   ): ModelResponse | undefined | Promise<ModelResponse | undefined>
   /**
-   * Stands around the function of a call, its time limit and its retries included: `next()` runs it, once, and gives what it returned. It
-   * rejects with a `ToolloopError` where the call fails (`tool_failed`, `tool_timeout`, `tool_cancelled`), whose `cause` is what was thrown.
-   * What the hook returns takes the place of that value; without `next` the function is not run. Guardrails and `beforeTool` come before it,
-   * `afterTool` and checks of the result after it.
+   * Wraps the function of a call, with its time limit and its retries. `next()` runs it, at most once, and resolves with what it returned.
+   * It rejects with a `ToolloopError` if the call fails (`tool_failed`, `tool_timeout`, `tool_cancelled`), whose `cause` is what was
+   * thrown.
+   *
+   * The value that the hook returns replaces that of the function. If `next` is not called, the function does not run. Guardrails and
+   * `beforeTool` come before it, `afterTool` and checks of the result after it.
    */
   aroundTool?(call: RunningToolCall<Context>, next: () => Promise<unknown>): unknown
 }
@@ -148,7 +157,7 @@ const hookNames: OptionNames<Hooks> = {
   aroundTool: true,
 }
 
-/** Throws `invalid_option` for what are no hooks, or have a function that would never be called. */
+/** Throws `invalid_option` for anything but hooks, and for a function that would never be called. */
 export function checkHooks(hooks: readonly Hooks<never>[] | undefined): void {
   if (hooks === undefined) return
   if (!Array.isArray(hooks) || !hooks.every((hook) => typeof hook === 'object' && hook !== null))

@@ -8,7 +8,7 @@ import type { RunContext } from '../run/run-context.ts'
 import { checkFailed, withheldResultText } from '../told.ts'
 import type { CallInPlan } from '../types/plan.ts'
 
-/** The call as hooks and guardrails are told of it. */
+/** The call as hooks and guardrails see it. */
 export function describeCall(
   run: RunContext,
   { iteration, call, prepared }: Pick<CallInPlan, 'iteration' | 'call' | 'prepared'>,
@@ -33,16 +33,16 @@ export async function withArguments(
   return { ...planned, call, end: { refusal: { code: preparation.problem.code, text: preparation.problem.message } } }
 }
 
-/** An end that has a content to show. */
+/** An end that has content to show. */
 export type Ended = Extract<ToolCallEnd, { outcome: 'ok' | 'failed' | 'timeout' | 'cancelled' }>
 
-/** The end of a call of which nothing is to be seen: not its value either, which would be in the result. */
+/** The end of a call whose result is hidden. Leaves out the value too, because the run's result would have it. */
 export function withheld(end: Ended, by: string): Ended {
   const shown = withContent(end, withheldResultText(`${by}: ${checkFailed}`))
   return shown.outcome === 'ok' ? { ...shown, value: undefined } : shown
 }
 
-/** The end of a call with something else shown of it. */
+/** The end of a call with other content. */
 export function withContent(end: Ended, content: Content): Ended {
   return end.outcome === 'ok' ? { ...end, content } : { ...end, content: textOf(content) }
 }

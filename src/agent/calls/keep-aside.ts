@@ -7,12 +7,14 @@ import { keptAsideText } from '../told.ts'
 import type { AroundTool, CallOutcome } from '../types/running-call.ts'
 import { type Ended, withContent } from './changed-call.ts'
 
-/** Keeps aside what is too long for the conversation: as hooks and guardrails have left it, so that nothing they took out is read later. */
+/**
+ * Keeps results that are too long for the conversation. Runs after hooks and guardrails, so that nothing they removed can be read later.
+ */
 export function keepAside(run: RunContext): AroundTool {
   return (next) => async (call) => withoutLongText(run, await next(call))
 }
 
-/** The outcome as the model is told of it: of a long text its beginning, where the run keeps such; cut, where there is no room for it. */
+/** The outcome as the model gets it. A long text is shortened to its beginning if the run keeps it, and cut if there is no room for it. */
 export async function withoutLongText(run: RunContext, outcome: CallOutcome): Promise<CallOutcome> {
   const { call, end } = outcome
   const { largeResults, maxResultBytes } = run.limits
@@ -22,13 +24,13 @@ export async function withoutLongText(run: RunContext, outcome: CallOutcome): Pr
   const text = textIn(end.content)
   const isLong = text.length * 3 > overBytes && Buffer.byteLength(text) > overBytes
   const room = maxResultBytes - noteBytes(text.length)
-  // The result of a final tool is the run's: there is nobody left who could read on.
+  // The result of a final tool is the run's: no model is left to read the rest.
   const id = isLong && room >= 0 && tool.final !== true ? await keptIn(run, text, keptBytes) : undefined
   if (id === undefined) return cut(outcome, end, maxResultBytes)
   return shownAs(outcome, end, shortened(id, text, end.content, { shownBytes: Math.min(shownBytes, room), maxResultBytes }))
 }
 
-/** What can't be stored, as on a full disk, is cut: the call has ended, and its run is to know. */
+/** A text that can't be stored, for example because the disk is full, is cut: the call has ended, and its run must learn about it. */
 function keptIn({ keptResults, logger, runId }: RunContext, text: string, maxBytes: number): Promise<string | undefined> {
   return keptResults.keep(text, maxBytes).catch((error: unknown) => {
     logger.warn({ runId, error }, 'a long result could not be stored, and was cut')
@@ -41,7 +43,7 @@ function cut(outcome: CallOutcome, end: Ended, maxBytes: number): CallOutcome {
   return cutBytes === 0 ? outcome : shownAs(outcome, end, content)
 }
 
-/** A value that is not shown whole is not kept either: hundreds of them would fill the memory of a long run. */
+/** Leaves out a value that is not shown whole: hundreds of them would fill the memory of a long run. */
 function shownAs(outcome: CallOutcome, end: Ended, content: Content): CallOutcome {
   const shown = withContent(end, content)
   return { ...outcome, end: shown.outcome === 'ok' ? { ...shown, value: undefined } : shown }
@@ -55,7 +57,7 @@ function textIn(content: Content): string {
     .toWellFormed()
 }
 
-/** Its text by the beginning of it; of pictures and documents as many as of any result. */
+/** Replaces the text with its beginning. Images and documents are limited as in any result. */
 function shortened(
   id: string,
   text: string,
@@ -76,7 +78,7 @@ function noteOf(id: string, shown: number, of: number): string {
   return `\n\n${keptAsideText({ id, shown, of })}`
 }
 
-/** The most that such a note has. */
+/** The most bytes that the note can have. */
 function noteBytes(of: number): number {
   return Buffer.byteLength(noteOf(keptId(''), of, of))
 }

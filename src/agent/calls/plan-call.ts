@@ -7,12 +7,12 @@ import type { CallChange, PlannedCall, Refusal } from '../types/recorded.ts'
 import type { CallWork } from '../types/running-call.ts'
 import { prepareAgain } from './tool-call.ts'
 
-/** A call whose arguments were changed so often by whoever approved it is not asked about again: neither side might ever give in. */
+/** After this many changes by approvals the plan is not asked about a call again. Otherwise the two could change it forever. */
 const mostEdits = 2
 
 /**
- * Puts calls to the plan, each as a step, and gives them as they are to be carried out. Those that wait, are refused, or have
- * been planned with the same arguments stay as they are. `times`: how often these have been put to it, this time included.
+ * Asks the plan about calls, each as a step, and returns the calls to carry out. Calls that wait, are refused, or have been planned with
+ * the same arguments stay as they are. `times`: how often these calls have been planned, this time included.
  */
 export function putToPlan<Work extends Pick<CallWork, 'call' | 'key' | 'result'>>(
   execution: Execution,
@@ -38,7 +38,7 @@ async function decide({ run }: Execution, { iteration, call }: Omit<CallInPlan, 
   const prepared = run.prepared.get(call.id) ?? (await prepareAgain(run, call))
   if ('code' in prepared) return { refusal: prepared }
   const planned = await planCall({ iteration, call, prepared })
-  // What was not decided by then must not run when the run continues elsewhere.
+  // A call that was not decided by then must not run if the run continues in another process.
   if (run.interruption !== undefined) return { refusal: { code: 'tool_cancelled', text: cancelledText(call.name) } }
   const change: CallChange = { ...planned.end }
   if (planned.call !== call) {
@@ -51,7 +51,7 @@ async function decide({ run }: Execution, { iteration, call }: Omit<CallInPlan, 
   return change
 }
 
-/** The call as it is carried out after that. */
+/** The call with that change. */
 function changed(call: PlannedCall, change: CallChange): PlannedCall {
   const { ask: _, ...before } = call.plan ?? {}
   const planned: PlannedCall = { ...call, plan: { ...before, ...change } }
@@ -63,7 +63,7 @@ function changed(call: PlannedCall, change: CallChange): PlannedCall {
     : change.refusal
   if (refusal !== undefined) Object.assign(planned, { action: 'reject', refusal } satisfies Partial<PlannedCall>)
   else if (change.ask !== undefined) planned.approval = true
-  // There is nothing left to do for its caller.
+  // Its caller need not run it any more.
   if (change.result !== undefined) planned.action = 'run'
   return planned
 }

@@ -9,10 +9,10 @@ import type { ToolCallEnd } from '../../tools/tool-runner.ts'
 import { shownAbout } from '../nested/shown-question.ts'
 import type { RunningCall } from '../types/running-call.ts'
 
-/** Characters of arguments, and of a value, that are looked through for secrets in each event of a call. */
+/** The most characters of arguments, and of a value, that are searched for secrets in each event of a call. */
 export const mostShown = 65_536
 
-/** Arguments as listeners are told of them before the call runs, and what was taken out of them. */
+/** The arguments as listeners see them before the call runs, and the texts that were removed. */
 export function shownInput({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: JsonObject): { args: JsonObject; hidden: readonly string[] } {
   const names = new Set(secrets)
   if (names.size === 0 && isLargerThan(mostShown, args)) return { args, hidden: [] }
@@ -21,7 +21,7 @@ export function shownInput({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: Jso
   return { args: isOpen ? args : (redact(args, names) as JsonObject), hidden }
 }
 
-/** What a tool reports of its call, as listeners are told of it. */
+/** A tool's progress report as listeners see it. */
 export function shownUpdate({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: JsonObject, update: Json): Json {
   const names = new Set(secrets)
   return names.size === 0 ? update : toJson(redact(update, names, secretTexts(args, names)))
@@ -34,12 +34,12 @@ export function shownResult({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: Js
   return names.size === 0 && hidden.length === 0 ? text : redactText(text, hidden, names)
 }
 
-/** Arguments as listeners are told of them; undefined where they are too long. */
+/** The arguments as listeners see them. Undefined if they are too long. */
 function shownArguments({ secrets }: Pick<AnyTool, 'secrets'>, args: JsonObject): JsonObject | undefined {
   return isLargerThan(mostShown, args) ? undefined : (redact(args, new Set(secrets)) as JsonObject)
 }
 
-/** What a function returned, as listeners are told of it; undefined where it is too long. */
+/** A function's return value as listeners see it. Undefined if it is too long. */
 function shownValue({ secrets }: Pick<AnyTool, 'secrets'>, args: JsonObject, value: unknown): Json | undefined {
   if (isLargerThan(mostShown, value)) return undefined
   const names = new Set(secrets)
@@ -48,7 +48,7 @@ function shownValue({ secrets }: Pick<AnyTool, 'secrets'>, args: JsonObject, val
 
 type RanEnd = Exclude<ToolCallEnd, { outcome: 'rejected' }>
 
-/** The end of a call as listeners are told of it. */
+/** The end of a call as listeners see it. */
 export function shownEnd({ prepared: { tool }, call }: RunningCall, end: RanEnd): EventPayloads['TOOL_CALL_END'] {
   const text = end.outcome === 'question' ? resultText(shownAbout(end.question.about)) : textOf(end.content)
   const result = shownResult(tool, call.args ?? {}, text)
@@ -68,14 +68,16 @@ export function shownEnd({ prepared: { tool }, call }: RunningCall, end: RanEnd)
   return payload
 }
 
-/** A call that was not run, as listeners are told of it. `hidden`: what was taken out of it. */
+/** A call that did not run, as listeners see it. `hidden`: the texts that were removed. */
 export interface ShownRejection {
   args: JsonObject | string
   error: string
   hidden: readonly string[]
 }
 
-/** `args`: the raw text where they could not be parsed. Of a tool with secrets nothing of that is shown: they can't be told from the rest. */
+/**
+ * `args`: the raw text if it could not be parsed. For a tool with secrets nothing of that text is shown: they can't be told from the rest.
+ */
 export function shownRejection(tool: Pick<AnyTool, 'secrets'> | undefined, args: JsonObject | string, error: string): ShownRejection {
   const names = new Set(tool?.secrets)
   const length = () => (typeof args === 'string' ? args : JSON.stringify(args)).length
@@ -86,7 +88,7 @@ export function shownRejection(tool: Pick<AnyTool, 'secrets'> | undefined, args:
   }
   if (names.size === 0) return { args, error, hidden: [] }
   const shown = args === '' ? '' : `${REDACTED} (${length()} characters that are not a JSON object)`
-  // What short texts say is no secret, and would be hidden everywhere.
+  // A shorter text is not a secret, and would be hidden everywhere.
   const hidden = args.length >= 3 ? [args] : []
   return { args: shown, error: redactText(error, hidden), hidden }
 }

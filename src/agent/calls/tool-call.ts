@@ -37,14 +37,14 @@ export interface PlanInput {
   calls: readonly ReadCall[]
   finishReason: FinishReason
   registry: ToolSet
-  /** What the request said may be called; not every provider holds a model to it. */
+  /** The tools that the request allowed. Not every provider enforces it. */
   choice: ToolChoice | undefined
   uniqueIds(): (given: string, index: number) => string
   /** How arguments are read. */
   terms: ArgumentTerms
-  /** Asked only for a tool that may need one. */
+  /** Called only for a tool that may need an approval. */
   needsApproval(call: PreparedCall): Promise<boolean>
-  /** Takes what is needed to run the calls, by id. Not recorded: made again from the plan after a crash. */
+  /** Receives what is needed to run the calls, by id. Not recorded: rebuilt from the plan after a crash. */
   prepared: Map<string, PreparedCall>
 }
 
@@ -58,7 +58,7 @@ export async function planCalls(input: PlanInput): Promise<Plan> {
   const plans = findTools(input.calls, input.registry).map((one, index) => {
     const { name, arguments: json } = one.call.function
     const id = uniqueId(one.call.id, index)
-    // Sent back as arguments that were encoded twice, they would be none to most servers.
+    // Most servers would not parse arguments that were encoded twice.
     const args = innerArguments(json, input.terms.maxValues) ?? json
     calls.push({ id, type: 'function', function: { name: one.tool?.name ?? legalName(name), arguments: args } })
     return planCall(input, id, one)
@@ -97,7 +97,7 @@ function refuse({ args: _, ...call }: PlannedCall, code: ErrorCode, text: string
   return { ...call, ...withoutUndefined({ args }), refusal: { code, text } }
 }
 
-/** The calls with their tools. Most name one as it is called; the others are looked at more closely. */
+/** Finds the tools of the calls. Most calls name one exactly; the others are examined further. */
 function findTools(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] {
   const found: OpenedCall[] = []
   for (const call of calls) {
@@ -108,7 +108,7 @@ function findTools(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] 
   return found
 }
 
-/** EXECUTE: carries a call out inside of its step, from what is planned to its record. */
+/** EXECUTE: carries a call out inside its step, from its plan to its record. */
 export async function carryOutCall(
   execution: Execution,
   iteration: number,
@@ -120,7 +120,7 @@ export async function carryOutCall(
   const { call, index, key, result } = work
   const { lanes, mayHaveRun, ended } = terms
   const tags = tagsOf(durable, key)
-  // The same for each of its steps: when it is asked for, carried out, and carried out again.
+  // These fields are the same in each step of the call: when it asks a question, runs, and runs again.
   const own = { idempotencyKey: callName(run.runId, iteration, index), isCarried: false }
   const given = (call.refusal === undefined ? terms.keyOf?.(index, call) : undefined) ?? own
   const prepared =
@@ -162,7 +162,7 @@ export async function carryOutCall(
   }
 }
 
-/** Notes with a call's record what later calls need to know of its key. */
+/** Records the state of the call's key for later calls. */
 function leaveKey(
   { record, question }: FinishedCall,
   call: CallWork['call'],
@@ -179,7 +179,7 @@ function withResultNote({ record, ...rest }: FinishedCall, note: string): Finish
   return { ...rest, record: { ...record, content: withNote(record.content, note) } }
 }
 
-/** Lets calls start in their order, so many at once as may run. */
+/** Starts calls in order, and runs at most as many at once as the lanes allow. */
 export const inLane: AroundTool = (next) => (call) => (call.lanes === undefined ? next(call) : runIn(call.lanes, call, next))
 
 async function runIn(lanes: Lanes, call: RunningCall, next: RunCall): Promise<CallOutcome> {
@@ -191,12 +191,12 @@ async function runIn(lanes: Lanes, call: RunningCall, next: RunCall): Promise<Ca
   }
 }
 
-/** Gives the result that the plan has put in the function's place. */
+/** Returns the result with which the plan replaces the function. */
 export function answerByPlan(run: RunContext): AroundTool {
   return (next) => async (call) => (call.call.plan?.result === undefined ? next(call) : answered(run, call, call.call.plan.result.value))
 }
 
-/** The outcome of a call whose function is not run, because there is a value in its place. */
+/** The outcome of a call whose function does not run because there is a value for it. */
 export function answered(run: RunContext, call: RunningCall, value: unknown): CallOutcome {
   const { tool, args } = call.prepared
   const startedAt = performance.now()
@@ -215,12 +215,12 @@ async function callFunction(run: RunContext, call: RunningCall): Promise<CallOut
   run.nested?.restart(call.idempotencyKey)
   const end = await executeCall(call.prepared, environment)
   const { startedAt, raw } = environment
-  // The run was over before the function could be started.
+  // The run ended before the function could start.
   if (end.outcome === 'cancelled' && startedAt === undefined) return rejected(call, { code: end.code, text: end.content })
   return { call, end, startedAt, durationMs: 0, raw }
 }
 
-/** What a call needs to know of its run. */
+/** The parts of a run that a call needs. */
 export class CallEnvironment implements ToolCallEnvironment {
   readonly run: RunContext
   readonly context: unknown
@@ -242,7 +242,7 @@ export class CallEnvironment implements ToolCallEnvironment {
   readonly save: ToolCallEnvironment['save']
   saved: ToolCallEnvironment['saved']
   readonly raw: RawEnd | undefined
-  /** When the function was first started. */
+  /** When the function first started. */
   startedAt: number | undefined
   readonly #call: RunningCall
 
@@ -289,7 +289,7 @@ export class CallEnvironment implements ToolCallEnvironment {
   }
 }
 
-/** Publishes how a call ended: inside its step, so that a replay doesn't repeat it, and before the next call may start. */
+/** Emits the end of a call: inside its step, so that a replay doesn't repeat it, and before the next call may start. */
 export function tellEnd(run: RunContext): AroundTool {
   return (next) => (call) => runAndTell(run, call, next)
 }
@@ -304,7 +304,7 @@ async function runAndTell(run: RunContext, call: RunningCall, next: RunCall): Pr
   }
 }
 
-/** The outcome, published, with the time it took. */
+/** Emits the outcome with its duration. */
 function publishEnd(run: RunContext, outcome: CallOutcome): CallOutcome {
   const { call, end, startedAt } = outcome
   if (end.outcome === 'uncertain') return outcome
@@ -338,7 +338,7 @@ function logged({ iteration, call }: CallPlace): object {
   return { iteration, tool: call.name, toolCallId: call.id }
 }
 
-/** Tells that a tool's function is about to be called, without the secrets of its arguments. */
+/** Emits the start of a tool's function, without the secrets of its arguments. */
 function tellStart(run: RunContext, call: RunningCall, args: JsonObject): void {
   const { tool } = call.prepared
   const isHeard = run.events.hears(Event.TOOL_CALL_START)
@@ -349,12 +349,12 @@ function tellStart(run: RunContext, call: RunningCall, args: JsonObject): void {
   if (isHeard) run.events.emit(Event.TOOL_CALL_START, { tool: tool.name, args: shown.args }, metaOf(call))
 }
 
-/** The meta of a call's first event. A copy for each audience: a listener may do with it what it likes. */
+/** The meta of a call's first event. Each audience gets a copy, because listeners may modify it. */
 function metaOf({ iteration, call, tags }: CallPlace): EventPlace {
   return { iteration, toolCallId: call.id, ...tags, ...withoutUndefined({ repairs: call.repairs && [...call.repairs] }) }
 }
 
-/** The end of a call whose function is not run, published. */
+/** Emits the end of a call whose function does not run. */
 export function refuseCall(execution: Execution, place: CallPlace, refusal: Refusal): FinishedCall {
   publishRejection(execution.run, place, refusal)
   const { code, text } = refusal
@@ -363,7 +363,7 @@ export function refuseCall(execution: Execution, place: CallPlace, refusal: Refu
   return stop === undefined ? finished : { ...finished, stop }
 }
 
-/** What came of a call, as it is recorded: what the model is told, what the app is given. */
+/** FINISH: turns the outcome of a call into its record, with what the model is told and what the app gets. */
 function finishCall(execution: Execution, { call, end, durationMs = 0, returned, stop }: CallOutcome): FinishedCall {
   if (end.outcome === 'uncertain')
     return recordCall(execution, call, 'uncertain', { content: uncertainText(call.prepared.tool.name), errorCode: 'tool_uncertain' })
@@ -374,7 +374,7 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
   if (end.outcome === 'question') {
     const { about, schema } = end.question
     const question = { about: toJson(about), ...withoutUndefined({ schema: schema && (toJson(schema) as JsonSchema) }) }
-    // Nobody reads this record: the call gets another when it has been answered.
+    // This record is not read: the call gets another one when it has been answered.
     return { ...recordCall(execution, call, 'cancelled', { content: '', attempts, durationMs }), question }
   }
   const { tool } = call.prepared
@@ -389,13 +389,13 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
   return finished
 }
 
-/** A call that its caller has carried out: its arguments are not read again. */
+/** A call that its caller has carried out. Its arguments are not parsed again. */
 function doneElsewhere({ agent }: RunContext, { name, args = {} }: PlannedCall): PreparedCall | undefined {
   const tool = agent.registry.get(name)
   return tool && { tool, args, input: undefined }
 }
 
-/** The end of a call that its caller carried out, published and recorded. */
+/** Emits and records the end of a call that its caller carried out. */
 async function finishElsewhere(
   execution: Execution,
   call: RunningCall,
@@ -434,7 +434,7 @@ export function recordCall(
 
 type Rejection = EventPayloads['TOOL_CALL_REJECTED']['outcome']
 
-/** Why a call was not run, as its record says it. */
+/** Why a call did not run, for its record. */
 function rejectionOf(code: ErrorCode): Rejection {
   return rejections[code] ?? 'rejected'
 }
@@ -446,18 +446,18 @@ const rejections: Partial<Record<ErrorCode, Rejection>> = {
   tool_uncertain: 'uncertain',
 }
 
-/** What a handoff tool returned; undefined for what a hook put in its place. */
+/** The return value of a handoff tool. Undefined if a hook replaced it. */
 function handoffOf(value: unknown): Handoff | undefined {
   const isOne = isJsonObject(value) && typeof value.tool === 'string' && typeof value.agent === 'string'
   return isOne ? (value as { tool: string; agent: string }) : undefined
 }
 
-/** A call whose function is not run. */
+/** The outcome of a call whose function does not run. */
 export function rejected(call: RunningCall, { code, text }: Refusal): CallOutcome {
   return { call, end: { outcome: 'rejected', content: text, code } }
 }
 
-/** A resumed run makes its calls ready again. */
+/** Prepares the calls of a resumed run again. */
 export async function prepareAgain(
   run: RunContext,
   { name, rawArguments, asText, args, plan }: PlannedCall,
@@ -466,7 +466,7 @@ export async function prepareAgain(
   if (tool === undefined) return { code: 'tool_not_found', text: notFoundText(name, run.agent.registry.names()) }
   const { signal, limits } = run
   const terms = { timeoutMs: limits.toolTimeoutMs, signal }
-  // Arguments that a program has chosen are never decoded.
+  // Arguments chosen by a program are never decoded.
   const preparation = await (plan?.args === undefined
     ? prepareArguments(tool, rawArguments, { ...terms, asText: asText === true, asNative: true })
     : prepareArguments(tool, JSON.stringify(args), terms))

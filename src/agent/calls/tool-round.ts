@@ -13,14 +13,14 @@ import { decideApprovals, hasApprover } from './waiting/approvals.ts'
 import { finishWaiting } from './waiting/pending-calls.ts'
 import { settleUncertain } from './waiting/uncertain-calls.ts'
 
-/** Starts calls by `carryOut`, each in its time; resolves with what came of them, in the order of the work. */
+/** Starts calls with `carryOut`, each at its time. Resolves with their results in the order of `work`. */
 export type StartCalls = (work: readonly CallWork[], carryOut: CarryOut) => Promise<FinishedCall[]>
 
 const startAll: StartCalls = (work, carryOut) => carryOut(work)
 
 /**
- * Answers all calls of one turn. They are started in their order in one tick, each as a step of its own; refused ones
- * too, so that every call has its record. Those that wait for somebody come last. Never rejects for a fault of a tool.
+ * Answers all calls of one turn. Starts them in order in the same tick, each as its own step; refused ones too, so that every call has a
+ * record. Calls that wait for a decision come last. Never rejects for a fault of a tool.
  */
 export async function runToolRound(
   execution: Execution,
@@ -41,7 +41,7 @@ export async function runToolRound(
   return summarise(calls, all, pending)
 }
 
-/** Has calls approved, where there is an `approve`, and puts them to the plan. What the plan asks is put to `approve` again. */
+/** Asks `approve`, if there is one, and then the plan. If the plan asks for an approval, asks `approve` again. */
 async function planRound(execution: Execution, iteration: number, planned: readonly PlannedCall[]): Promise<readonly PlannedCall[]> {
   let calls = planned
   let isAsked: boolean | undefined
@@ -85,7 +85,7 @@ function carryOutTogether(execution: Execution, iteration: number, calls: readon
   const deferred = calls.some(hasTextAfter) ? new DeferredText(calls) : undefined
   let batches = 0
 
-  /** A later execution that finds another attempt's token knows that a call without a record may have run all the same. */
+  /** If a later execution finds another attempt's token, a call without a record may have run. */
   const mayHaveRun = async (batch: number | 'again'): Promise<boolean> => {
     const { attempt } = durable
     return (await durable.step(roundStep(iteration, batch), async () => attempt)) !== attempt
@@ -119,15 +119,15 @@ function carryOutTogether(execution: Execution, iteration: number, calls: readon
 
 async function carryOne(execution: Execution, iteration: number, work: CallWork, terms: CallTerms): Promise<FinishedCall> {
   const finished = await execution.durable.step(work.key, (step) => carryOutCall(execution, iteration, work, step, terms))
-  // A call that is replayed, or asks something, counts at once: others of its round may still send requests.
+  // A call that is replayed, or asks a question, counts at once: other calls of its round may still send requests.
   execution.state.budget.keep(finished.record)
   return finished
 }
 
-/** Undefined where all of them may run at once. */
+/** Undefined if all calls may run at once. */
 function lanesFor({ run }: Execution, calls: readonly PlannedCall[]): Lanes | undefined {
   const { agent, settings, limits } = run
-  // Calls written as text run one after the other unless told otherwise, as they were written to be read.
+  // Text calls run one after another by default, because the model wrote them in sequence.
   const count = settings.toolConcurrency === undefined && calls.some(isText) ? 1 : limits.toolConcurrency
   let waits = calls.length > count
   for (const { name } of calls) if (agent.registry.get(name)?.parallel === false) waits = true

@@ -8,20 +8,23 @@ export interface HistoryRun<Context = unknown> {
   runId: string
   context: Context
   metadata?: JsonObject
-  /** The run in whose tool call this one is made. */
+  /** The run whose tool call this one is made in. */
   parentRunId?: string
 }
 
 /** Stores conversations in tables of your own. */
 export interface AgentHistory<Context = unknown> {
   /**
-   * The conversation that a run continues. Awaited when the run begins, unless its caller gives it `messages` or a `session`. Undefined: none, and
-   * nothing of the run is saved. Throwing rejects the run.
+   * Loads the conversation that a run continues. Called when the run begins, unless its caller passes `messages` or a `session`.
+   *
+   * Contract: awaited. Throwing rejects the run. Returning nothing means that there is no conversation, and nothing of the run is saved.
    */
   load(run: HistoryRun<Context>): Awaitable<readonly MessageInput[] | undefined>
   /**
-   * Keeps what a run has added, `result.newMessages`, when it has ended. Awaited before a journal records that: after a crash it may be called
-   * again for the same `runId`, in another process. Throwing rejects the run; a recorded one is then tried again.
+   * Saves `result.newMessages`, the messages that a run has added, when it has ended.
+   *
+   * Contract: awaited before a journal records the end, so after a crash it may be called again for the same `runId`, in another process.
+   * Throwing rejects the run; a recorded one is then tried again.
    */
   save(run: HistoryRun<Context>, result: RunResult): Awaitable<void>
 }

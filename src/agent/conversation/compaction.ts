@@ -5,19 +5,19 @@ import { type ChatMessage, isJsonObject, isToolResult, type ToolResultMessage, t
 import { estimateTokens } from '../../models/usage.ts'
 import { leftOutText, readLeftOut, shortenedText } from '../told.ts'
 
-/** What is left out of a conversation when it is sent: nothing at first. Plain data. */
+/** Says which messages are left out when a conversation is sent. Plain data. */
 export interface Compaction {
-  /** Messages before this position are left out, but for system messages and the task. */
+  /** Messages before this position are left out, except system messages and the task. */
   from: number
   /** Long results before this position are shortened. */
   shortenBefore: number
-  /** What is said of the messages that are left out. */
+  /** A summary of the messages that are left out. */
   summary?: string
 }
 
-/** How long a conversation may be, and how that is estimated. */
+/** How long a conversation may be, and how its length is estimated. */
 export interface CompactionSize {
-  /** What is left should be at most so many tokens. */
+  /** The most tokens that should remain. */
   tokens: number
   /** Tokens of a message. Default: `estimateTokens`. */
   estimate?(message: ChatMessage): number
@@ -25,7 +25,7 @@ export interface CompactionSize {
 
 export const noCompaction: Compaction = { from: 0, shortenBefore: 0 }
 
-/** Whether it is one that was stored. */
+/** Whether a stored value is a compaction. */
 export function isCompaction(value: unknown): value is Compaction {
   if (!isJsonObject(value)) return false
   const { from, shortenBefore, summary } = value
@@ -36,7 +36,7 @@ export function isCompaction(value: unknown): value is Compaction {
 /** Most characters an old result keeps when results are shortened. */
 const shortResult = 1_000
 
-/** The conversation as it is sent: calls and results whole, system messages kept, and the task that is being worked on. */
+/** The conversation as it is sent. Keeps calls together with their results, system messages, and the current task. */
 export function compacted(messages: readonly ChatMessage[], { from, shortenBefore, summary }: Compaction): readonly ChatMessage[] {
   if (from === 0 && shortenBefore === 0) return messages
   const kept: ChatMessage[] = []
@@ -62,8 +62,8 @@ export function compacted(messages: readonly ChatMessage[], { from, shortenBefor
 }
 
 /**
- * What more has to be left out so that the conversation fits: first old results are shortened, then the oldest rounds go. The last round
- * stays, also where it alone is too long. Returns `current` when nothing more can be done.
+ * Chooses what else to leave out so that the conversation fits: first old results are shortened, then the oldest rounds are left out. The
+ * last round stays, even if it is too long by itself. Returns `current` if nothing more can be left out.
  */
 export function chooseCompaction(
   messages: readonly ChatMessage[],
@@ -76,7 +76,7 @@ export function chooseCompaction(
   const shorter = shortensAny(messages, current, last) ? { ...current, shortenBefore: last } : current
   if (fits(shorter)) return shorter
   const cuts = starts.filter((start) => start > current.from && leavesOutMore(messages, current.from, start))
-  // Sizes only fall from cut to cut, so that the first that fits can be searched for by halves.
+  // Each cut is smaller than the one before, so a binary search finds the first that fits.
   let [low, high] = [0, cuts.length - 1]
   while (low < high) {
     const middle = (low + high) >> 1
@@ -87,20 +87,20 @@ export function chooseCompaction(
   return cut === undefined ? shorter : { ...shorter, from: cut }
 }
 
-/** The messages that `next` leaves out and `current` did not; what was said of those before comes first. */
+/** The messages that `next` leaves out and `current` did not, after the summary of those before. */
 export function newlyLeftOut(messages: readonly ChatMessage[], current: Compaction, next: Compaction): ChatMessage[] {
   const task = taskBefore(messages, next.from)
   const out = messages.slice(current.from, next.from).filter((message, at) => !isKept(message, at + current.from, task))
   return current.summary === undefined ? out : [notice(current.from, current.summary), ...out]
 }
 
-/** The summaries kept in notices of earlier compactions. */
+/** The summaries in notices of earlier compactions. */
 export function earlierSummary(messages: readonly ChatMessage[]): string | undefined {
   const told = messages.flatMap((message) => readNotice(message)?.summary ?? [])
   return told.length === 0 ? undefined : told.join('\n')
 }
 
-/** Whether a notice says that messages were left out of these. */
+/** Whether one of the messages is a notice that others were left out. */
 export function leavesOut(messages: readonly ChatMessage[]): boolean {
   return messages.some((message) => readNotice(message) !== undefined)
 }
@@ -109,7 +109,7 @@ export function sizeOf(messages: readonly ChatMessage[], estimate: (message: Cha
   return messages.reduce((sum, message) => sum + estimate(message), 0)
 }
 
-/** The caller's `estimate`, checked. Throws what that throws, and `invalid_option` for what is no number of tokens. */
+/** Wraps the caller's `estimate` with a check. Throws what that throws, and `invalid_option` if it does not return a number of tokens. */
 export function checkedEstimate(estimate: CompactionSize['estimate']): ((message: ChatMessage) => number) | undefined {
   if (estimate === undefined) return undefined
   return (message) => {
@@ -121,9 +121,9 @@ export function checkedEstimate(estimate: CompactionSize['estimate']): ((message
 }
 
 /**
- * Shortens a conversation to a number of tokens: old results are shortened first, then the oldest rounds are left out. System messages and
- * the task stay. The whole conversation where it fits; done twice, it changes nothing more. The last round stays whole, also where it alone
- * is too long. Throws `invalid_message`, and what `estimate` throws.
+ * Shortens a conversation to a number of tokens: shortens old results first, then leaves out the oldest rounds. System messages and the
+ * task stay. Returns the whole conversation if it fits. Calling it again changes nothing. The last round stays whole, even if it is too
+ * long by itself. Throws `invalid_message`, and what `estimate` throws.
  */
 export function compactMessages(given: readonly MessageInput[], size: CompactionSize): readonly ChatMessage[] {
   const messages = toChatMessages(given)
@@ -134,12 +134,12 @@ export function compactMessages(given: readonly MessageInput[], size: Compaction
   return compacted(messages, summary === undefined ? plan : { ...plan, summary })
 }
 
-/** Where a cut parts nothing that belongs together: at every message but results. */
+/** The positions where a cut separates no call from its result: all messages except results. */
 function roundStarts(messages: readonly ChatMessage[]): number[] {
   return messages.flatMap((message, at) => (isToolResult(message) || message.role === 'system' ? [] : [at]))
 }
 
-/** The user's message that the rounds after `from` are about, where it would be left out with what came before. */
+/** The user's message that the rounds after `from` are about, if it would be left out. */
 function taskBefore(messages: readonly ChatMessage[], from: number): number | undefined {
   const isTask = (message: ChatMessage) => message.role === 'user' && readNotice(message) === undefined
   if (messages.slice(from).some(isTask)) return undefined
@@ -162,7 +162,7 @@ function shortensAny(messages: readonly ChatMessage[], { from, shortenBefore }: 
 
 const short = new WeakMap<ToolResultMessage, ToolResultMessage>()
 
-/** The same result with the middle of its text left out; the same object each time, so that it is converted for a provider once. */
+/** The same result without the middle of its text. Returns the same object each time, so that it is converted for a provider once. */
 function shortened(message: ToolResultMessage): ToolResultMessage {
   const known = short.get(message)
   if (known !== undefined) return known

@@ -11,21 +11,21 @@ import {
 import { noResultText } from '../told.ts'
 import { type Compaction, compacted, noCompaction } from './compaction.ts'
 
-/** What had to be put right in a conversation that was handed in. All zero for a valid one. */
+/** The repairs of a conversation that was passed in. All zero for a valid one. */
 export interface Healing {
   /** Calls without a result that were given one. */
   answeredCalls: number
-  /** Results without a call, or second results of one call, that were left out. */
+  /** Results that were left out: without a call, or second results of one call. */
   droppedResults: number
-  /** Results that stood elsewhere and were moved behind their call. */
+  /** Results that were moved to follow their call. */
   movedResults: number
   /** Calls whose id was missing or already taken. */
   renamedCalls: number
 }
 
 /**
- * The conversation of a run, and the one place that keeps its rule: every call has exactly one result, right behind the message that
- * made it, in the order of the calls; ids are unique. Messages are frozen copies, so what was handed in or out can't change it.
+ * The conversation of a run. Maintains its invariant: every call has exactly one result, directly after the message with the call, in the
+ * order of the calls; ids are unique. Messages are frozen copies, so callers can't change them.
  */
 export class History {
   readonly #messages: ChatMessage[] = []
@@ -33,7 +33,7 @@ export class History {
   #visible = this.#messages
   #compaction = noCompaction
   readonly #ids = new Set<string>()
-  /** By an id that is wanted again: the numbers below this one are taken. */
+  /** For each requested id that is taken: all numbers below this one are taken, too. */
   readonly #freeNumbers = new Map<string, number>()
   /** Calls of the last assistant message that have no result yet, by id. */
   readonly #open = new Map<string, ToolCall>()
@@ -42,8 +42,8 @@ export class History {
   #earlier = 0
 
   /**
-   * `instructions` becomes the first message, unless the conversation already begins with it. Its first `earlier` messages are from
-   * before. Throws `invalid_message`.
+   * `instructions` becomes the first message, unless the conversation already begins with it. The first `earlier` messages are from before.
+   * Throws `invalid_message`.
    */
   constructor(given: readonly MessageInput[] = [], instructions?: string, earlier = 0) {
     const conversation = toChatMessages(given)
@@ -55,22 +55,22 @@ export class History {
     this.#load(conversation, earlier)
   }
 
-  /** How many messages of the list, without the instructions, are from earlier: not as many as were given, where those were healed. */
+  /** The number of messages from before the run, without the instructions. Differs from the number passed in if those were healed. */
   get earlier(): number {
     return this.#earlier
   }
 
-  /** The list to send to a model: grows as the run goes on, and is replaced by a shorter one when the conversation is compacted. */
+  /** The list to send to a model. Grows with the run, and is replaced by a shorter one when the conversation is compacted. */
   get messages(): readonly ChatMessage[] {
     return this.#visible
   }
 
-  /** Every message, the instructions included, whatever is left out when it is sent. */
+  /** Every message, including the instructions and those that are left out when it is sent. */
   get whole(): readonly ChatMessage[] {
     return this.#messages
   }
 
-  /** What is left out of `messages`; positions are those of `whole`. */
+  /** Which messages are left out of `messages`. Positions are those of `whole`. */
   get compaction(): Compaction {
     return this.#compaction
   }
@@ -93,7 +93,7 @@ export class History {
     return this.#messages.slice(this.#prefix + from)
   }
 
-  /** Other instructions in place of those there are. */
+  /** Replaces the instructions. */
   instruct(instructions: string | undefined): void {
     const first = instructions === undefined ? [] : [instructionsMessage(instructions)]
     const shift = first.length - this.#prefix
@@ -105,7 +105,7 @@ export class History {
     }
   }
 
-  /** Takes over a message that holds no result, and freezes it. Calls still open are answered first, so the list stays valid. */
+  /** Appends a message that is not a result, and freezes it. Answers open calls first, so the list stays valid. */
   append(message: ChatMessage): void {
     if (this.#open.size > 0) this.closeOpenCalls(noResultText)
     if (hasToolCalls(message)) {
@@ -117,26 +117,26 @@ export class History {
     this.#push(message)
   }
 
-  /** Takes over a message in place of the last one, which has no calls. */
+  /** Replaces the last message, which has no calls. */
   replaceLast(message: ChatMessage): void {
     this.#messages.pop()
     if (this.#visible !== this.#messages) this.#visible.pop()
     this.append(message)
   }
 
-  /** Takes over messages of any kind, put in order like those a conversation begins with. */
+  /** Appends messages of any kind, healed like those a conversation begins with. */
   extend(messages: readonly MessageInput[]): void {
     this.#load(toChatMessages(messages), 0)
   }
 
-  /** Takes over the result of an open call; false, and nothing appended, when there is no such call. */
+  /** Appends the result of an open call. Returns false and appends nothing if there is no such call. */
   appendResult(result: ToolResultMessage): boolean {
     if (!this.#open.delete(result.toolCallId)) return false
     this.#push(result)
     return true
   }
 
-  /** Gives every open call `content` as its result, but for those in `except`. */
+  /** Gives every open call `content` as its result, except those in `except`. */
   closeOpenCalls(content: Content, except: ReadonlySet<string> = new Set()): void {
     for (const {
       id,
@@ -146,7 +146,7 @@ export class History {
     }
   }
 
-  /** The calls with ids that are there, legal and not yet used in this conversation. The same calls always get the same ids. */
+  /** Gives calls ids that are present, legal and not yet used in this conversation. The same calls always get the same ids. */
   withUniqueIds<Call extends ToolCall>(calls: readonly Call[]): Call[] {
     const ids = new UniqueIds()
     const unique: Call[] = []
@@ -157,7 +157,7 @@ export class History {
     return unique
   }
 
-  /** Gives the calls of one response their ids, one after the other. */
+  /** Assigns ids to the calls of one response, one after another. */
   uniqueIds(): (given: string, index: number) => string {
     const ids = new UniqueIds()
     return (given, index) => this.#uniqueId(ids, given, index)
@@ -176,7 +176,7 @@ export class History {
     return id
   }
 
-  /** The first number of an id in this conversation that is free. */
+  /** The first free number of an id in this conversation. */
   #freeNumber(wanted: string): number {
     let n = this.#freeNumbers.get(wanted) ?? 2
     while (this.#ids.has(`${wanted}_${n}`)) n++
@@ -228,13 +228,13 @@ function instructionsMessage(instructions: string): ChatMessage {
   return asChecked({ role: 'system', content: instructions })
 }
 
-/** The ids of the calls of one response, as far as they have been given; by an id that is wanted again, the next number to try. */
+/** The ids of the calls of one response so far, and for each requested id the next number to try. */
 class UniqueIds {
   readonly taken = new Set<string>()
   readonly numbers = new Map<string, number>()
 }
 
-/** Where an id is used, and its results, in order. What is before the places has been looked at, and is not asked for again. */
+/** The positions of an id's uses and of its results, in order. Positions before the indexes have been handled. */
 interface IdUses {
   calls: number[]
   nextCall: number
@@ -243,8 +243,8 @@ interface IdUses {
 }
 
 /**
- * Finds the result that belongs to a call: the first one with its id that stands behind it and before the id is used again. What stands
- * before every use of its id was misplaced, and still belongs to the first. Calls are asked for in the order of the conversation.
+ * Finds the result of a call: the first one with its id that follows it, before the id is used again. A result before every use of its id
+ * was misplaced, and belongs to the first. Calls are looked up in the order of the conversation.
  */
 class ResultIndex {
   readonly #byId = new Map<string, IdUses>()
@@ -274,7 +274,7 @@ class ResultIndex {
     return { ...found, moved: found.position !== this.#expectedPosition(callPosition, callIndex) }
   }
 
-  /** Where the result of the call at `callIndex` stands in a valid conversation. */
+  /** The position of the result of the call at `callIndex` in a valid conversation. */
   #expectedPosition(callPosition: number, callIndex: number): number {
     const expected = callPosition + 1 + callIndex
     return this.#conversation[expected]?.role === 'tool' ? expected : Number.NaN

@@ -6,37 +6,40 @@ import { History } from './history.ts'
 import { type RunInput, toMessages } from './run-input.ts'
 
 /**
- * Steers a running run: pass it to the run as `control`, or take it from the stream. What is said here is taken up between two steps: when
- * a turn's calls have ended, or the model has answered, and before it is asked again.
+ * Steers a running run: pass it to the run as `control`, or take it from the stream. Messages are read between two steps: when a turn's
+ * calls have ended, or the model has answered, and before it is asked again.
  *
- * What the run has not taken up when it ends is its result's `unread`, and still here: give the control to the run that goes on from it, or send
- * the messages again, not both.
+ * Messages that the run has not read when it ends are its result's `unread`, and stay in the control. Give the control to the run that
+ * continues, or send the messages again, but not both.
  */
 export class RunControl {
-  /** Set by the run. False once nothing more is taken up: from its last look on, until the control is given to another run. */
+  /** Set by the run. False once it reads no more messages: from its last look until the control is given to another run. */
   listens = true
   readonly #messages: ChatMessage[] = []
   #model: ChatModel | undefined
   #stops = false
 
-  /** Messages not taken up yet. */
+  /** Messages that have not been read yet. */
   get waiting(): readonly ChatMessage[] {
     return this.#messages
   }
 
-  /** What is to be asked from the next turn on, where it has not been taken up yet. */
+  /** The model for the next turn, if it has not been used yet. */
   get model(): ChatModel | undefined {
     return this.#model
   }
 
-  /** Adds a user's words, or messages, to the conversation. The run goes on with them even if the model has just answered. Throws `invalid_message`. */
+  /**
+   * Adds a user's text, or messages, to the conversation. The run continues with them even if the model has just answered. Throws
+   * `invalid_message`.
+   */
   send(input: RunInput): void {
     this.#messages.push(...new History(toMessages(input)).messages)
   }
 
   /**
-   * Asks this model from the next turn on. Throws what `createModel` throws. Not stored: a run that is resumed begins with its runner's
-   * model, and is to be told again.
+   * Asks this model from the next turn on. Throws what `createModel` throws. Not stored: a resumed run begins with its runner's model, so
+   * call it again.
    */
   useModel(model: AnyModel): void {
     this.#model = openModel(model)
@@ -47,7 +50,10 @@ export class RunControl {
     this.#stops = true
   }
 
-  /** What is to be done now, each thing once. A run at a limit takes no messages; one that has its answer goes on for them alone. */
+  /**
+   * Takes the messages and the request to stop, each once. `goesOn` is false at a limit, where a run takes no messages. With `hasAnswer`,
+   * the run continues only if there are messages.
+   */
   take({ goesOn, hasAnswer = false }: { goesOn: boolean; hasAnswer?: boolean }): Steering {
     const stops = this.#stops
     this.#stops = false
@@ -56,7 +62,7 @@ export class RunControl {
     return { messages, stops, unread: this.listens || stops ? undefined : [...this.#messages] }
   }
 
-  /** The run has ended: what it has not taken up. */
+  /** Called when the run has ended. Returns the messages that it has not read. */
   end(): readonly ChatMessage[] {
     this.listens = false
     return [...this.#messages]

@@ -7,26 +7,26 @@ import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { nobodyDecided } from '../told.ts'
 import type { PendingItem } from '../types/result.ts'
 
-/** A decision on a pending item, made from it: `{ ...item, approved: true }`. `{ ...item, approved: true }`. Plain JSON. */
+/** A decision on a pending item, made from it: `{ ...item, approved: true }`. Plain JSON. */
 export type Decision = Pick<PendingItem, 'toolCallId' | 'fingerprint'> & Verdict
 
-/** What was decided, by the kind of the item. */
+/** The decision itself, by the kind of the item. */
 export type Verdict = Signature &
-  /** Run it; with other arguments, where `args` are given. `remember`: the same call needs no approval any more. */
+  /** The call runs, with other arguments if `args` are given. `remember`: the same call needs no further approval. */
   (
     | { approved: true; args?: JsonObject; remember?: boolean }
-    /** Don't; the model is told why. Also for questions nobody will answer, and calls the caller will not run. */
+    /** The call does not run; the model is told why. Also for questions without an answer, and calls that the caller will not run. */
     | { approved: false; reason?: string }
-    /** What the caller's own tool returned, or how it failed. */
+    /** The return value of the caller's own tool, or its failure. */
     | { result: Json; isError?: boolean }
-    /** The answer to a question: its tool is called again, with `ctx.answer`. */
+    /** The answer to a question. Its tool is called again, with `ctx.answer`. */
     | { answer: Json }
   )
 
-/** What counts as decided if nobody has decided in time. */
+/** The decision if nobody has decided in time. */
 export const undecided: Verdict = { approved: false, reason: nobodyDecided }
 
-/** Kept with a decision for the record. The model is told neither. */
+/** Kept with a decision for the record. The model is not told. */
 export type Signature = {
   /** Who decided: any JSON. */
   by?: Json
@@ -34,24 +34,24 @@ export type Signature = {
   note?: string
 }
 
-/** Names one call of one run with its arguments: a decision made for another one doesn't bear it. */
+/** Identifies one call of one run with its arguments. A decision made for another call has another fingerprint. */
 export function fingerprintOf(runId: string, { toolCallId, tool, args }: Pick<PendingItem, 'toolCallId' | 'tool' | 'args'>): string {
   return hashOf([runId, toolCallId, tool, args])
 }
 
-/** Names a tool with arguments, whichever run calls it: what a remembered approval is good for. */
+/** Identifies a tool with arguments, in any run: the scope of a remembered approval. */
 export function approvalKey(tool: string, args: JsonObject): string {
   return hashOf([tool, args])
 }
 
-/** The same for the same value, whatever the order of its keys. */
+/** The same hash for the same value, regardless of the order of its keys. */
 export function hashOf(value: Json): string {
   return digestOf(JSON.stringify(sorted(value)))
 }
 
 /**
- * The value with the keys of every object in order; a copy where they aren't. `JSON.stringify` calls a function for each value several times
- * as slowly.
+ * The value with the keys of every object in order. Copies only if they aren't. `JSON.stringify` with a replacer calls it for each value
+ * and takes several times as long.
  */
 export function sorted(value: Json): Json {
   if (Array.isArray(value)) {
@@ -97,7 +97,7 @@ const decisionNames: Readonly<Record<string, unknown>> = {
   note: true,
 }
 
-/** Parts of a verdict that items of one kind alone have. */
+/** The fields of a verdict that only items of one kind have. */
 const kindOf: ReadonlyMap<string, PendingItem['kind']> = new Map([
   ['remember', 'approval'],
   ['result', 'client_tool'],
@@ -105,7 +105,7 @@ const kindOf: ReadonlyMap<string, PendingItem['kind']> = new Map([
   ['answer', 'question'],
 ])
 
-/** Throws `invalid_option` for what names no pending item, or holds anything that is no part of a decision. */
+/** Throws `invalid_option` if a decision names no pending item, or has unknown fields. */
 export function checkNamesItem(decision: unknown, where: string): void {
   if (!isJsonObject(decision)) throw new InvalidOptionError(where, 'a pending item with a decision', decision)
   checkOptionNames(decision, decisionNames, 'a decision', where)
@@ -138,13 +138,13 @@ export function checkDecision(decision: unknown, { kind }: Pick<PendingItem, 'ki
   if (kind === 'question' && got.answer === undefined) throw new InvalidOptionError(where, 'an `answer`, or `approved: false`', decision)
 }
 
-/** Who decided, as it is kept. Throws `invalid_option` for a `note` that is not a text. */
+/** Who decided, for the record. Throws `invalid_option` for a `note` that is not a string. */
 export function signatureOf({ by, note }: { by?: unknown; note?: unknown }, where: string): Signature {
   if (note !== undefined && typeof note !== 'string') throw new InvalidOptionError(`${where}.note`, 'a string', note)
   return { ...(by === undefined ? {} : { by: toJson(by) }), ...withoutUndefined({ note }) }
 }
 
-/** The decision as it is kept with the run. What was answered or returned is in the call's context or its result. */
+/** The decision as it is kept with the run. An answer or a result is in the call's context or record. */
 export function madeDecision({ kind, path }: Pick<PendingItem, 'kind' | 'path'>, verdict: Verdict, earlier?: MadeDecision): MadeDecision {
   const { by, note } = verdict
   const made: MadeDecision = { kind, approved: !('approved' in verdict) || verdict.approved }

@@ -5,14 +5,14 @@ import { hashOf } from './decisions.ts'
 /** A paused state that is about to be resumed. */
 export interface ResumeClaim {
   runId: string
-  /** The same for every copy of this state, and for no other: a later pause of the same run has another one. */
+  /** The same for every copy of this state, and for no other. A later pause of the same run has another key. */
   key: string
 }
 
 /** Whether this caller may continue: return true for the first caller with a key, and false for all others. */
 export type Claim = (claim: ResumeClaim) => boolean | Promise<boolean>
 
-/** The run that is about to go on. */
+/** The run that is about to continue. */
 interface ResumedRun {
   /** A decided call was carried out. */
   readonly hasCarriedOut: boolean
@@ -21,17 +21,17 @@ interface ResumedRun {
   untilInterrupted<T>(work: Promise<T>): Promise<T | undefined>
 }
 
-/** States that are being gone on from in this process. */
+/** The states that are being resumed in this process. */
 const claimed = new Set<string>()
 
-/** The last states of which a decided call was carried out in this process, oldest first. */
+/** The last states from which this process has carried out a decided call, oldest first. */
 const carriedOut = new Set<string>()
 const mostCarriedOut = 10_000
 
 /**
- * Does `work` unless somebody else goes on from the same state: in this process at the same time, or, where the host is asked, anywhere; or this
- * process has carried out before what was decided on it.
- * Rejects with `already_resumed` then, with what `claim` throws, and when the run is interrupted meanwhile; nothing has happened then.
+ * Does `work` unless another caller resumes the same state: in this process at the same time or, if the host has a `claim`, anywhere. It
+ * also must not have been resumed in this process before. Rejects with `already_resumed` otherwise, with what `claim` throws, and if the
+ * run is interrupted first. Nothing has happened then.
  */
 export async function withClaim<T>(
   run: ResumedRun,
@@ -41,10 +41,10 @@ export async function withClaim<T>(
 ): Promise<T> {
   const { runId } = state
   const key = hashOf([runId, Object.keys(state.steps).sort(), Object.keys(state.decisions).sort()])
-  // Runs that were given the same id have not waited since the same moment.
+  // Tells apart runs that were given the same id: they did not begin to wait at the same moment.
   const stateKey = hashOf([key, state.waitingSince])
   if (claimed.has(key)) throw alreadyResumed(runId)
-  // A claim decides by itself, here as anywhere.
+  // A `claim` decides alone, in this process too.
   if (carriedOut.has(stateKey) && !again && claim === undefined) {
     const expected = 'continue with the `state` of that result, or pass `again: true` if the result was lost'
     throw new ToolloopError('already_resumed', `This state of run \`${runId}\` was resumed in this process before: ${expected}`)

@@ -8,12 +8,12 @@ const names = Object.keys(restoredNames) as RestoredName[]
 
 type Given = RunOptions<never> & Partial<OutputOptions>
 
-/** What of a run's options is not stored with it. */
+/** The names of the options that are not stored with a run. */
 export function notStored(options: Given): RestoredName[] {
   return names.filter((name) => isGiven(options[name]) && !isStored(name, options))
 }
 
-/** What the run was started with (`needs`), and these options don't have. */
+/** The options that the run was started with (`needs`) and that are missing here. */
 export function lackingIn(options: Given, needs: readonly RestoredName[] = []): RestoredName[] {
   return needs.filter((name) => !isGiven(options[name]))
 }
@@ -23,7 +23,7 @@ function isStored(name: RestoredName, { compaction, toolCalling }: Given): boole
   return name === 'toolCalling' && typeof toolCalling === 'string'
 }
 
-/** What a database doesn't find is often null. */
+/** A database often returns null for a missing value. */
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
 }
@@ -35,7 +35,7 @@ interface Lacking {
   timeoutMs: number
 }
 
-/** What is lacking, and nothing else. Rejects with `not_restored`. */
+/** Asks `restore`, and returns only the missing options. Rejects with `not_restored`. */
 export async function askRestore({ restore, run, lacks, timeoutMs }: Lacking): Promise<Partial<Restored<never>>> {
   const failed = (why: string, cause?: unknown) => {
     const started = lacks.map((name) => `\`${name}\``).join(', ')

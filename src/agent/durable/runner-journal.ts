@@ -23,10 +23,10 @@ import { turnsOfResult } from './replay/recorded-turns.ts'
 import { lackingIn } from './restore.ts'
 import { keptRun, knownRun, openEngine, type RecoveredRun, type RecoverOptions, Runs, recoverRuns, storeDecisions, unable } from './runs.ts'
 
-/** The agent of which a recorded run tells. */
+/** The agent whose recorded run is followed. */
 type ToldAgent = Pick<ToldRun, 'provider' | 'model' | 'tools'>
 
-/** A runner's side of its journal, if it has one: hands runs over to it, and carries them out when it says so. */
+/** A runner's connection to its journal, if it has one: passes runs to it, and executes them when it asks. */
 export class RunnerJournal {
   readonly runs: Runs
   readonly #engine: Engine | undefined
@@ -34,7 +34,7 @@ export class RunnerJournal {
   readonly #opener: RunOpener
   readonly #agent: ToldAgent
   readonly #sessions: RunnerSessions
-  /** Runs for which somebody waits here: an execution in this process gets what that caller has given, and tells its listeners. */
+  /** Runs with a waiting caller here. An execution in this process gets that caller's options, and sends it the events. */
   readonly #liveRuns = new Map<string, LiveRun>()
   readonly #journal: Journal | undefined
   #isClosing = false
@@ -64,7 +64,7 @@ export class RunnerJournal {
     return this.#engine !== undefined && depth === 0
   }
 
-  /** Rejects with `run_id_taken` if the journal has a run of that id which was started with something else. */
+  /** Rejects with `run_id_taken` if the journal has a run of that id that was started with another input. */
   async checkSame(runId: string, inputDigest: string | undefined): Promise<void> {
     const known = await this.#engine?.get?.(runId)
     const recorded = known === undefined ? undefined : inputFromJson(known.input).inputDigest
@@ -82,7 +82,7 @@ export class RunnerJournal {
     return this.#asLive(live, async () => {
       await engine.start(runId, inputToJson(input), run.metadata, input.session)
       const output = await this.#resultOf(engine, live)
-      // Another process may have started one of that id at the same moment.
+      // Another process may have started a run of that id at the same moment.
       if (!live.isExecuted) await this.checkSame(runId, inputDigest)
       return output
     })
@@ -100,7 +100,7 @@ export class RunnerJournal {
     try {
       await prepareModel(run)
       return await this.#asLive(live, async () => {
-        // What is decided is known when it has paused.
+        // Its pending items are known once it has paused.
         if (status === 'running') await this.#resultOf(engine, live)
         await storeDecisions(engine, await knownRun(engine, runId), decisions, run.agent.registry)
         live.isExecuted = false
@@ -114,7 +114,7 @@ export class RunnerJournal {
   }
 
   /**
-   * `work`, which continues the run, while whoever watches is told of it from its beginning. `tools`: those that the run is given again.
+   * Does `work`, which continues the run, while the watcher gets its events from the beginning. `tools`: those that the run is given again.
    */
   async replayed(
     runId: string,
@@ -130,7 +130,7 @@ export class RunnerJournal {
     try {
       await followed.follow(over, left)
     } catch (error) {
-      // The run goes on all the same, and so does whoever waits for its result.
+      // The run continues, and its caller still gets the result.
       this.#opener.logger.error({ runId, error }, 'the record of a run could not be read: its stream may lack events')
     }
     const result = await over
@@ -139,7 +139,7 @@ export class RunnerJournal {
     return result
   }
 
-  /** Watches the run from its beginning until it waits or has ended, wherever it is executed. */
+  /** Watches the run from its beginning until it waits or has ended, in whatever process. */
   async #watch(runId: string, { tap, left }: Watch): Promise<RunResult<never>> {
     const engine = openEngine(this.#engine)
     if (engine.news === undefined) unable('tells its runs as they are recorded')
@@ -166,7 +166,7 @@ export class RunnerJournal {
 
   /** `own`: the run's own tools, if they are known here. */
   #followed({ runId, createdAt, metadata, input }: KeptRun, tap: EventTap, own?: ToolSet): { events: RecordEvents; followed: FollowedRun } {
-    // A run that was given tools of its own has those in place of the agent's.
+    // A run's own tools replace those of the agent.
     const tools = inputFromJson(input).needs?.includes('tools') === true ? own : this.#agent.tools
     const sets = tools === undefined ? [] : withHandoffs(tools)
     const secretsOf = (name: string) => {
@@ -177,7 +177,7 @@ export class RunnerJournal {
     return { events, followed: new FollowedRun(runId, openEngine(this.#engine), events, tap) }
   }
 
-  /** What a caller has given, with the rest. One who decides nothing may only want to wait for another process: it can do that without. */
+  /** The caller's options, completed. If nothing is decided, the caller may only want to wait for another process, and needs no more. */
   async #restored(recorded: RecordedStart, asked: GivenHere, decides: boolean): Promise<GivenHere> {
     try {
       return await this.#opener.restored(recorded, asked)
@@ -192,7 +192,7 @@ export class RunnerJournal {
     return recoverRuns(openEngine(this.#engine), options, () => this.#isClosing)
   }
 
-  /** Takes no runs up any more, and lets go of those that are left when `drained` has resolved. False: the journal can't. */
+  /** Resumes no more runs, and releases the current ones when `drained` has resolved. Resolves with false if the journal can't. */
   async close(drained: Promise<unknown>, problem: ToolloopError): Promise<boolean> {
     this.#isClosing = true
     const close = this.#engine?.close ?? this.#journal?.close
@@ -220,7 +220,7 @@ export class RunnerJournal {
     await this.#engine?.result(runId)
   }
 
-  /** While `work` goes on, executions of the run are those of `live`. */
+  /** While `work` runs, executions of the run belong to `live`. */
   async #asLive(live: LiveRun, work: () => Promise<Json>): Promise<RunResult<never>> {
     const { run } = live
     const { runId } = run
@@ -233,8 +233,8 @@ export class RunnerJournal {
   }
 
   /**
-   * What the run comes to. One that is carried out here ends as its interruption says, or as it had ended before that; of another's the caller
-   * just stops waiting.
+   * The result of the run. A run that is executed here ends with its interruption, or as it had ended before that. For a run of another
+   * process, the caller only stops waiting.
    */
   async #resultOf(engine: Engine, live: LiveRun): Promise<Json> {
     const { run } = live
@@ -244,12 +244,12 @@ export class RunnerJournal {
     if (output !== undefined) return output
     const isElsewhere = !live.isExecuted && (await engine.get?.(runId))?.status === 'running'
     if (!isElsewhere) return result
-    // A later rejection is ignored: nobody waits any more.
+    // A later rejection is ignored: the caller has stopped waiting.
     result.catch(() => {})
     throw stoppedWaiting(run)
   }
 
-  /** What the journal calls for each execution of a run, in this process or, after a crash, in another. */
+  /** Called by the journal for each execution of a run, in this process or, after a crash, in another. */
   async #execute(durable: Durable, json: Json): Promise<Json> {
     const { runId, signal, givenUp } = durable
     const input = inputFromJson(json)
@@ -273,7 +273,7 @@ export class RunnerJournal {
     }
   }
 
-  /** Undefined also where the caller has started another run under the same id. */
+  /** Undefined also if the caller has started another run under the same id. */
   #liveRunOf({ runId, input }: RecordedStart): LiveRun | undefined {
     const live = this.#liveRuns.get(runId)
     const isSame = live?.inputDigest === undefined || input.inputDigest === undefined || live.inputDigest === input.inputDigest
@@ -281,8 +281,8 @@ export class RunnerJournal {
   }
 
   /**
-   * The run, and what it is given: all that it was started with. Rejects if that can't be had; but a run that is cancelled only ends. It is opened
-   * without (`given` is undefined), or is undefined if it can't be opened.
+   * Opens the run with everything that it was started with. Rejects if something is missing. A run that is cancelled only has to end, so it
+   * is opened without (`given` is undefined), or is undefined if it can't be opened.
    */
   async #open(
     recorded: RecordedStart,
@@ -310,7 +310,7 @@ export class RunnerJournal {
   }
 
   #logLeft({ runId }: RecordedStart, error: unknown): void {
-    this.#opener.logger.error({ runId, error }, 'a run could not be continued here, and was left where it is')
+    this.#opener.logger.error({ runId, error }, 'a run could not be continued here and stays where it is')
   }
 
   async #close(run: RunContext): Promise<void> {
@@ -319,14 +319,14 @@ export class RunnerJournal {
   }
 }
 
-/** Why a caller gets no result of a run that another process goes on with. */
+/** Why a caller gets no result of a run that continues in another process. */
 function stoppedWaiting({ runId, interruption, abortError }: RunContext): ToolloopError {
   const where = `run \`${runId}\`, which another process executes, goes on`
   if (interruption === 'deadline') return new ToolloopError('deadline', `The deadline passed; ${where}`)
   return new ToolloopError('aborted', `${abortError?.message ?? 'The caller aborted'}; ${where}`, { cause: abortError?.cause })
 }
 
-/** As `work` settles; rejects with the signal's reason as soon as that is aborted. */
+/** Settles as `work` does, or rejects with the signal's reason as soon as that is aborted. */
 function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   return signal === undefined ? work : pTimeout(work, { milliseconds: Number.POSITIVE_INFINITY, signal })
 }

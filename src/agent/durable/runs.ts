@@ -26,16 +26,16 @@ import type { PendingItem, RunResult } from '../types/options.ts'
 export interface JournalRun extends RunSummary {
   /** What waits for a decision. */
   pending: PendingItem[]
-  /** What it came to, of one that has ended or waits: as plain JSON, so without the values that tools returned. */
+  /** The result, if the run has ended or waits, as plain JSON: without the values that tools returned. */
   result?: StoredResult
 }
 
-/** A recorded result. Of an error, it has the code and the message. */
+/** A recorded result. Its error has only the code and the message. */
 export type StoredResult = Omit<RunResult, 'error'> & { error?: Pick<ToolloopError, 'code' | 'message'> }
 
 /** Options of `recover`. */
 export interface RecoverOptions {
-  /** How many runs are carried out at once. An integer ≥ 1. Default 8. */
+  /** Maximum number of runs that are executed at once. An integer ≥ 1. Default 8. */
   concurrency?: number
 }
 
@@ -63,7 +63,7 @@ const pruneNames: OptionNames<PruneOptions> = { olderThanMs: true, keep: true }
 /** The runs in a runner's journal. Each method rejects with `invalid_option` without a journal that can do it. */
 export class Runs {
   readonly #engine: Engine | undefined
-  /** Makes a result of what is recorded of it. */
+  /** Completes a recorded result. */
   readonly #complete: (recorded: Json) => Promise<Json>
 
   readonly #watch: (runId: string, watch: Watch) => Promise<RunResult>
@@ -78,7 +78,7 @@ export class Runs {
     this.#complete = complete
   }
 
-  /** The newest first, a page at a time. */
+  /** Lists runs, newest first, one page at a time. */
   async list(query: RunQuery = {}): Promise<RunPage> {
     checkOptionNames(query, queryNames, '`runs.list`')
     const { limit, metadata = {}, process, status } = query
@@ -102,25 +102,25 @@ export class Runs {
   }
 
   /**
-   * The run from its beginning, wherever it is executed, until it waits or has ended: first what is recorded (`meta.recorded`), then what happens in this process
-   * as it happens, and what other processes record, turn by turn and call by call. Reasoning and what runs inside calls did before are not recorded. Leaving the iteration ends
-   * nothing but the stream. Iterating rejects with `unknown_run`.
+   * Streams the run from its beginning until it waits or has ended, in whatever process: first what is recorded (`meta.recorded`), then
+   * events of this process as they happen, and what other processes record, turn by turn and call by call. Reasoning and the earlier events
+   * of nested runs are not recorded. Leaving the iteration ends only the stream. Iterating rejects with `unknown_run`.
    */
   stream(runId: string): RunStream {
     return new RunStream<string>((watch) => this.#watch(runId, watch), new RunControl())
   }
 
   /**
-   * Ends a run with `aborted`, whichever process carries it out, also one that waits. Resolves when that is recorded: the run ends soon after,
-   * `runner.resume(runId)` waits for it. Nothing happens to one that has ended. Rejects with `unknown_run`.
+   * Ends a run with `aborted`, in whatever process, even if it waits. Resolves when that is recorded. The run ends soon after;
+   * `runner.resume(runId)` waits for it. Does nothing to a run that has ended. Rejects with `unknown_run`.
    */
   async cancel(runId: string, reason?: string): Promise<void> {
     await openEngine(this.#engine).cancel(runId, reason)
   }
 
   /**
-   * Deletes runs that have ended, and resolves with how many. A run that is started under a deleted one's id is a new run. Rejects with
-   * `invalid_option` without any bound.
+   * Deletes runs that have ended, and resolves with their number. A deleted id can be used for a new run. Rejects with `invalid_option` if
+   * no bound is given.
    */
   async prune(which: PruneOptions): Promise<number> {
     checkOptionNames(which, pruneNames, '`runs.prune`')
@@ -133,13 +133,13 @@ export class Runs {
   }
 }
 
-/** Throws `invalid_option` where there is no journal. */
+/** Throws `invalid_option` if there is no journal. */
 export function openEngine(engine: Engine | undefined): Engine {
   if (engine === undefined) throw new InvalidOptionError('journal', 'an option of the runner: without a journal it keeps no runs')
   return engine
 }
 
-/** Takes up every run that could go on and that nobody carries out; resolves when each has ended, or waits for a decision. */
+/** Resumes every run that could continue and that no process executes. Resolves when each has ended or waits for a decision. */
 export async function recoverRuns(engine: Engine, { concurrency = 8 }: RecoverOptions, isClosing: () => boolean): Promise<RecoveredRun[]> {
   if (!isCount(concurrency, 1)) throw new InvalidOptionError('concurrency', 'an integer ≥ 1', concurrency)
   const recovered: RecoveredRun[] = []
@@ -175,8 +175,8 @@ export async function knownRun(engine: Engine, runId: string): Promise<KeptRun> 
 }
 
 /**
- * Stores decisions on a run, all or none, before anything of them is carried out. Rejects with `decision_refused` for one that nothing
- * waits for or that was made for another call, comes after an earlier one or too late, and with `invalid_option` for one that can't be carried out.
+ * Stores decisions on a run, all or none, before any is carried out. Rejects with `decision_refused` if nothing waits for a decision, or if
+ * it was made for another call or comes too late or after an earlier one. Rejects with `invalid_option` if one can't be carried out.
  */
 export async function storeDecisions(engine: Engine, kept: KeptRun, decisions: readonly Decision[], registry: ToolSet): Promise<void> {
   if (!Array.isArray(decisions)) throw new InvalidOptionError('decisions', 'an array', decisions)
@@ -200,13 +200,13 @@ export async function storeDecisions(engine: Engine, kept: KeptRun, decisions: r
   if (decisions.length > 0) await engine.deliver(runId, values)
 }
 
-/** The run as it is recorded, with its whole result. */
+/** The recorded run, with its whole result. */
 export async function keptRun(engine: Engine, runId: string): Promise<KeptRun | undefined> {
   const kept = await (engine.get === undefined ? unable('finds its runs by their id') : engine.get(runId))
   return kept?.output === undefined ? kept : { ...kept, output: wholeResult(kept.output) }
 }
 
-/** What the run waited for when it paused last. */
+/** The items that the run waited for when it last paused. */
 function itemsOf({ output }: KeptRun): PendingItem[] {
   return isJsonObject(output) && Array.isArray(output.pending) ? (output.pending as never) : []
 }

@@ -1,7 +1,7 @@
 import type { Json } from '../../core/messages.ts'
 import type { Durable, RecordEntry } from './journal.ts'
 
-/** A port that keeps records of calls. */
+/** A journal port that keeps records of calls. */
 export type RecordKeeper = Durable & Pick<Required<Durable>, 'append' | 'entries'>
 
 export function keepsRecords(durable: Durable | undefined): durable is RecordKeeper {
@@ -10,7 +10,7 @@ export function keepsRecords(durable: Durable | undefined): durable is RecordKee
 
 /** The record of a call, opened for one execution of the call. */
 export class CallRecord {
-  /** What earlier executions have added. */
+  /** The entries of earlier executions. */
   readonly entries: readonly RecordEntry[]
   readonly #keeper: RecordKeeper
   readonly #name: string
@@ -21,7 +21,7 @@ export class CallRecord {
     this.#keeper = keeper
     this.#name = name
     this.entries = entries
-    // Entries that were on their way when a process died may be missing in between.
+    // Entries that were being stored when a process died may be missing in between.
     this.#position = (entries.at(-1)?.position ?? -1) + 1
   }
 
@@ -30,12 +30,12 @@ export class CallRecord {
     return new CallRecord(keeper, name, [...(await keeper.entries(name))])
   }
 
-  /** Adds an entry behind the others. Resolves when it is stored. */
+  /** Adds an entry at the end. Resolves when it is stored. */
   async add(fingerprint: string, value: Json): Promise<void> {
     if (!this.#hasLeft) await this.#keeper.append(this.#name, { position: this.#position++, fingerprint, value })
   }
 
-  /** Adds nothing more: another execution of the call has the record now. */
+  /** Adds nothing more: another execution of the call has taken over the record. */
   leave(): void {
     this.#hasLeft = true
   }

@@ -6,23 +6,20 @@ import type { FinishedCall } from '../types/recorded.ts'
 import type { Durable, RecordEntry, RecordedSteps, StepContext } from './journal.ts'
 import type { RunRecord } from './run-record.ts'
 
-/** The run whose steps these are. */
+/** The run that the steps belong to. */
 interface Owner {
   readonly runId: string
   readonly signal: AbortSignal
 }
 
-/** Where a run inside a call is recorded. */
+/** Where a nested run is recorded. */
 export interface RecordPlace {
   record: RunRecord
-  /** The port of the run that makes the call. */
+  /** The journal port of the run that makes the call. */
   outer: Durable
 }
 
-/**
- * The port for a run that no journal executes. Its steps are kept in memory and, if the run is inside a call of another run, in the record of that
- * call.
- */
+/** The steps of a run that no journal executes. They are kept in memory and, if the run is nested in a call, in the record of that call. */
 export class OwnSteps implements Durable {
   readonly runId: string
   readonly attempt: string
@@ -42,7 +39,7 @@ export class OwnSteps implements Durable {
     this.#place = place
   }
 
-  /** Begins with what was recorded before. */
+  /** Restores what was recorded before. */
   recall(recorded: RecordedSteps): void {
     this.#steps = new Map(Object.entries(recorded.steps))
     this.#waits.recall(recorded)
@@ -66,7 +63,7 @@ export class OwnSteps implements Durable {
     return this.#waits.look<T>(name, timeoutMs)
   }
 
-  /** Undefined where an outer run keeps nothing either. */
+  /** Undefined if the outer run keeps nothing either. */
   get keep(): Required<Durable>['keep'] | undefined {
     const { outer } = this.#place ?? {}
     if (outer?.keep === undefined) return undefined
@@ -97,7 +94,7 @@ export class OwnSteps implements Durable {
     return this.#waits.recorded()
   }
 
-  /** What there is to continue from: without what each execution does again. */
+  /** The record to continue from, without the steps that each execution repeats. */
   recorded(): RecordedSteps {
     const steps = [...this.#steps].filter(([key]) => !isDoneAnew(key, 0))
     return copyAsJson({
@@ -113,14 +110,14 @@ export class OwnSteps implements Durable {
   }
 }
 
-/** Whether a step was a call that has ended for good: none that is made later continues it. */
+/** Whether a step was a call that has ended for good, so that no later one continues it. */
 function isSettled(value: unknown): value is FinishedCall {
   if (!isJsonObject(value) || !('record' in value)) return false
   const { record, interrupted, question }: FinishedCall = value as never
   return interrupted === undefined && question === undefined && (record.callKey === undefined || record.callKey.settled === true)
 }
 
-/** What a run without a journal waits for: since when, and what was decided. */
+/** The places where a run without a journal waits: since when, and the decisions. */
 class Waits {
   #decisions: RecordedSteps['decisions'] = {}
   #waitingSince: RecordedSteps['waitingSince'] = {}
@@ -132,7 +129,7 @@ class Waits {
     this.#asOf = asOf
   }
 
-  /** What was decided; null when the time for it is over, undefined while it is not. */
+  /** The decision. Null when the time for it is over, undefined before. */
   look<T extends Json>(name: string, timeoutMs: number | undefined): T | null | undefined {
     const waited = this.#waitingSince[name]
     const since = waited ?? processClock.now()

@@ -11,17 +11,17 @@ const pauseMark = 'paused'
 const decisionMark = 'decided '
 const spentMark = 'spent'
 
-/** What a pause keeps. */
+/** The parts of a state that a pause keeps. */
 type Pause = Pick<RunState, 'pending' | 'waitingSince'>
 
 /**
- * A run inside a call, in the record of that call: its input, its steps, where it paused and what was decided, in the order in which it happened. The
- * call that is made again continues the run from there.
+ * A nested run in the record of its call: its input, its steps, its pauses and the decisions, in order. If the call is made again, it
+ * continues the run from there.
  */
 export class RunRecord {
   readonly runId: string
   readonly #record: CallRecord
-  /** The run ends by a failure or an interruption. What follows is not recorded: the call may be made again. */
+  /** The run ends by a failure or an interruption. Later steps are not recorded: the call may be made again. */
   #isBreakingOff = false
 
   private constructor(runId: string, record: CallRecord) {
@@ -33,7 +33,7 @@ export class RunRecord {
     return new RunRecord(runId, await CallRecord.open(keeper, name))
   }
 
-  /** The run as earlier executions have left it; undefined if there was none. */
+  /** The run as earlier executions left it. Undefined if there was none. */
   read(): RunState | undefined {
     const steps = new Map<string, Json>()
     const decisions: RunState['decisions'] = {}
@@ -53,7 +53,7 @@ export class RunRecord {
     return { version: 1, runId: this.runId, input, steps: Object.fromEntries(steps), decisions, ...copyAsJson(pause) }
   }
 
-  /** Whether the run is over for good: a call that is made again begins another. */
+  /** Whether the run is over for good, so that a call that is made again begins another. */
   get isSpent(): boolean {
     return this.#record.entries.at(-1)?.fingerprint === spentMark
   }
@@ -66,18 +66,18 @@ export class RunRecord {
     await this.#record.add(inputMark, input)
   }
 
-  /** Records a step, if it has got the run further. `isOver`: the run was interrupted by then. */
+  /** Records a step if it is progress. `isOver`: the run was interrupted by then. */
   async addStep(key: string, value: unknown, isOver: boolean): Promise<void> {
     if (this.#isProgress(value, isOver)) await this.#record.add(stepMark + key, (value ?? null) as Json)
   }
 
   async pause(pending: readonly PendingItem[], { waitingSince }: Pick<RecordedSteps, 'waitingSince'>): Promise<void> {
-    // A question of a run inside it stands in the record of that run's call.
+    // The question of a nested run is in the record of that run's call.
     const items = pending.map(({ about: _, ...item }) => item)
     await this.#record.add(pauseMark, copyAsJson({ pending: items, waitingSince }) as never)
   }
 
-  /** Records what was decided since the pause. */
+  /** Records the decisions made since the pause. */
   async decide({ decisions: earlier }: RunState, { decisions }: RunState): Promise<void> {
     for (const [place, verdict] of Object.entries(decisions)) {
       if (!Object.hasOwn(earlier, place)) await this.#record.add(decisionMark + place, verdict)
@@ -88,7 +88,7 @@ export class RunRecord {
     this.#record.leave()
   }
 
-  /** A call that has ended is recorded in any case. */
+  /** The end of a call is always recorded. */
   #isProgress(value: unknown, isOver: boolean): boolean {
     if (isJsonObject(value) && 'record' in value) return value.interrupted === undefined
     this.#isBreakingOff ||= isOver || isFailure(value)
@@ -96,7 +96,7 @@ export class RunRecord {
   }
 }
 
-/** A turn that would have gone otherwise at another time. */
+/** Whether a turn failed in a way that it might not at another time. */
 function isFailure(value: unknown): boolean {
   if (!isJsonObject(value)) return false
   return value.kind === 'failed' || (value.kind === 'refused' && isJsonObject(value.error) && value.error.code === 'hook_failed')

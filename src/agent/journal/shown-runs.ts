@@ -1,22 +1,22 @@
 import type { RunStatus } from '../../core/runs/run-states.ts'
 
 /**
- * What a host shows of its runs, kept beside the journal they go on from: whose they are, their events, what they came to. A list or a
- * view reads nothing else. Any number of processes may use it at once: each call is one transaction, and has outlived the process when
- * it resolves. Rejects with `journal_failed` where it can't be read or written.
+ * The runs that a host shows, kept beside their journal: their owners, events and results. Lists and views read nothing else. Any number of
+ * processes may use it at once: each call is one transaction, and is durable when it resolves. Rejects with `journal_failed` if the store
+ * can't be read or written.
  */
 export interface ShownRuns {
-  /** Writes something, as much as a run that starts. Rejects if it can't be stored. Absent: that can't be tried. */
+  /** Writes about as much as a run that starts. Rejects if it can't be stored. Absent: that can't be tested. */
   tryWriting?(): Promise<void>
   /**
-   * An execution begins: from now on only it adds to the run, which is made if it is new. One that is `ended` stays so. Rejects with `run_taken_over`
-   * if the journal has a later execution.
+   * Begins an execution: from now on only it adds to the run, which is created if it is new. A run that is `ended` stays ended. Rejects
+   * with `run_taken_over` if the journal has a later execution.
    */
   begin(run: NewShownRun, attempt: Attempt): Promise<BegunRun>
-  /** Adds events; false where another execution has begun since. */
+  /** Adds events. Resolves with false if another execution has begun since. */
   append(runId: string, attempt: string, news: ShownNews): Promise<boolean>
   /**
-   * Writes a whole execution at once: what `begin`, `append` and `settle` would, in that order. For runs that have no steps in the journal. After
+   * Writes a whole execution at once: like `begin`, `append` and `settle`, in that order. For runs that have no steps in the journal. After
    * `no_room`, the run is shown as running, with its events.
    */
   put(
@@ -27,61 +27,65 @@ export interface ShownRuns {
     room?: WaitingRoom,
   ): Promise<'settled' | 'changed' | 'no_room'>
   /**
-   * The run waits, or is over: then no secret of it is kept here any more, see `clear` for the journal. `changed`: it is not as `expected` any
-   * more. `no_room`: it was to wait, and there is no room for that. Nothing has happened then.
+   * Records that the run waits or is over. Once it is over, no secret of it is kept here any more; for the journal, see `clear`. `changed`:
+   * it no longer is as `expected`. `no_room`: it was to wait, and there is no room for that. In both cases nothing was written.
    */
   settle(runId: string, expected: ExpectedRun, outcome: ShownOutcome, room?: WaitingRoom): Promise<'settled' | 'changed' | 'no_room'>
   /**
-   * Ends runs that wait, without a result of their own: what is known of them stays. Resolves with their ids; a few at a time of those that have waited
-   * for longer than `waitingForMs`, by the clock of the store.
+   * Ends runs that wait, without a result: what is known of them stays. Resolves with their ids. Ends a few at a time of those that have
+   * waited longer than `waitingForMs`, by the clock of the store.
    */
   giveUp(which: { runId: string } | { waitingForMs: number }, error: { code: string; message: string }): Promise<string[]>
-  /** Keeps who has decided what, each as JSON, for as long as the run. The same `note` again changes nothing. False for a run that is not known. */
+  /**
+   * Keeps decisions with their authors, each as JSON, for as long as the run. Repeating a `note` changes nothing. Resolves with false for
+   * an unknown run.
+   */
   noteDecisions(runId: string, note: string, decisions: readonly string[]): Promise<boolean>
-  /** What was noted could not be carried out. */
+  /** Removes noted decisions that could not be carried out. */
   withdrawDecisions(runId: string, note: string): Promise<void>
   get(runId: string): Promise<ShownRun | undefined>
-  /** Its result as JSON; `''`: it has none. */
+  /** Its result as JSON. `''`: it has none. */
   result(runId: string): Promise<string>
-  /** What a run that waits continues from, as JSON, if that is not in the journal; `''`: there is nothing. */
+  /** The state that a waiting run continues from, as JSON, if that is not in the journal. `''`: there is none. */
   state(runId: string): Promise<string>
-  /** Events behind the one of that number, as many as there is room for in one answer; none only where there are none. */
+  /** The events after the one with that number, as many as one answer can hold. Empty only if there are no more. */
   events(runId: string, after: number): Promise<ShownEvent[]>
-  /**
-   * Whether a recording's parts are there before a step that is recorded after they were handed over, so that nobody has to wait for them.
-   */
+  /** Whether parts of a recording are stored before any step that is recorded after them, so that nothing has to wait for them. */
   readonly writesInOrder: boolean
-  /** Keeps parts of the run's recording, each in place of the one of its name; false where another execution has begun since. */
+  /** Stores parts of the run's recording, each replacing the one of its name. Resolves with false if another execution has begun since. */
   keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): Promise<boolean>
-  /** Parts of the run's recording whose names come behind `after`, in that order, as `events` has them. */
+  /** The parts of the run's recording whose names follow `after`, in order, as many as one answer can hold. */
   recording(runId: string, after: string): Promise<RecordingPart[]>
-  /** How far runs are, those that are known. */
+  /** The progress of those runs that are known. */
   progress(runIds: readonly string[]): Promise<ShownProgress[]>
-  /** Keeps what is said to a run, as JSON, until it is taken up; false where nothing can be said to it any more. */
+  /** Stores messages to a run, as JSON, until it has read them. Resolves with false if it takes no more messages. */
   say(runId: string, messages: readonly string[]): Promise<boolean>
-  /** What was said to the run, without the first so many messages. */
+  /** The messages to the run after the first `without`. */
   said(runId: string, without: number): Promise<string[]>
-  /** Nothing can be said to the run from now on. False, and nothing has happened, where more than so many messages were said. */
+  /** Ends the messages to the run. Resolves with false, and changes nothing, if there are more than `said` messages. */
   hush(runId: string, said: number): Promise<boolean>
-  /** The newest first. */
+  /** Lists runs, newest first. */
   list(query: ShownQuery): Promise<ShownPage>
-  /** Runs that are shown as going on, though for so many milliseconds they have not been by the journal: their process died as they ended. */
+  /**
+   * Runs that are shown as running although, by the journal, they have not been for this many milliseconds: their process died as they
+   * ended.
+   */
   unsettled(forMs: number): Promise<string[]>
-  /** How many wait, and how large they are together: of one caller, with all of these tags, or of all. */
+  /** The number and the total size of waiting runs: of one caller, with all of these tags, or of all. */
   waiting(of?: Pick<ShownQuery, 'caller' | 'tags'>): Promise<{ runs: number; characters: number }>
   /**
-   * Deletes what the journal keeps of runs that are done here, the raw steps, unless somebody carries them out still: from then on there is only
-   * what is shown. Of one run, or of all.
+   * Deletes the journal's raw steps of one run, or of all runs, that are done here and that no process executes any more. Only what is
+   * shown remains.
    */
   clear(runId?: string): Promise<void>
   /**
-   * Deletes runs that are done and beyond these bounds (their age by the clock of the store), the oldest first, and recordings for which there is no room, first those of runs that are
-   * done. Resolves with how many runs.
+   * Deletes runs that are done and beyond these bounds (their age by the clock of the store), oldest first, and recordings for which there
+   * is no room, first those of runs that are done. Resolves with the number of runs.
    */
   forget(bounds: ShownBounds): Promise<number>
 }
 
-/** How far a run is. */
+/** The progress of a run. */
 export interface ShownProgress {
   runId: string
   status: RunStatus
@@ -92,31 +96,31 @@ export interface NewShownRun {
   runId: string
   caller: string
   agent: string
-  /** What the host calls runs of its kind. Default `'run'`. */
+  /** The host's name for runs of its kind. Default `'run'`. */
   kind?: string | undefined
   /** The chat or thread that it belongs to. */
   thread?: string | undefined
-  /** Digest of the request that has started it, if that may be sent again. */
+  /** Digest of the request that started it, if that may be sent again. */
   request?: string | undefined
-  /** Those of its metadata, by `tagsOf`. Kept as long as the run. Default: none. */
+  /** The tags of its metadata, by `tagsOf`. Kept as long as the run. Default: none. */
   tags?: readonly string[] | undefined
   /** Milliseconds since 1970. */
   createdAt: number
-  /** What it is listed by. */
+  /** Its title in lists. */
   title: string
-  /** What it is found by besides its title, in lower case. Default: nothing. */
+  /** The text that a search finds it by besides its title, in lower case. Default: none. */
   words?: string | undefined
-  /** What the host has to know to go on with it, as JSON; `''`: it is done. */
+  /** What the host needs to continue it, as JSON. `''`: it is done. */
   head: string
 }
 
-/** An execution of a run. `epoch`: see `Durable.epoch`. */
+/** An execution of a run. For `epoch`, see `Durable.epoch`. */
 export interface Attempt {
   attempt: string
   epoch?: number | undefined
 }
 
-/** Undefined for one that is done. */
+/** Undefined for a run that is done. */
 export type BegunRun = { lastEventId: number } | undefined
 
 export interface ShownEvent {
@@ -126,26 +130,26 @@ export interface ShownEvent {
   data: string
 }
 
-/** A part of a run's recording. The run's owner knows what it has. */
+/** A part of a run's recording. Only the run's owner knows its content. */
 export interface RecordingPart {
   /** ASCII. */
   name: string
-  /** `''`: there is nothing any more. */
+  /** `''`: the part is removed. */
   value: string
 }
 
 export interface ShownNews {
   events: readonly ShownEvent[]
-  /** The oldest event that is kept. */
+  /** The number of the oldest event that is kept. */
   firstEventId: number
   title: string
-  /** Values that must not be shown, those that are new. */
+  /** The new values that must not be shown. */
   secrets: readonly string[]
-  /** There were too many of them: no text of it is shown. */
+  /** There were too many secrets: no text of the run is shown. */
   hidesAll: boolean
 }
 
-/** What a run has to be for its outcome to be written. */
+/** The state that a run must have for its outcome to be written. */
 export interface ExpectedRun {
   status: RunStatus
   attempt?: string
@@ -156,22 +160,22 @@ export interface ShownOutcome {
   stopReason: string
   finishedAt: number
   title: string
-  /** What it is found by besides its title, in lower case. Default: nothing. */
+  /** The text that a search finds it by besides its title, in lower case. Default: none. */
   words?: string
   costUsd?: number | undefined
   /** The model that was asked last, as `provider/model`. */
   model?: string | undefined
-  /** As JSON: what a list shows of it. */
+  /** The summary for lists, as JSON. */
   summary: string
-  /** As JSON: the whole result; undefined: the one that is there stays. */
+  /** The whole result as JSON. Undefined: the current one stays. */
   result?: string
-  /** See `state`; kept until the run is done. */
+  /** See `state`. Kept until the run is done. */
   state?: string | undefined
 }
 
-/** How much may wait, in characters of events, results, and what runs go on from. */
+/** How much may wait, in characters of events, results and states. */
 export interface WaitingRoom {
-  /** What one run goes on from. */
+  /** Of the state of one run. */
   ofState: number
   ofCaller: number
   ofAll: number
@@ -183,18 +187,18 @@ export interface ShownRun extends Omit<NewShownRun, 'words' | 'tags' | 'kind'> {
   tags: string[]
   attempt: string
   finishedAt?: number
-  /** For how long it has waited or been done, in milliseconds, by the clock of the store. */
+  /** How long it has waited or been done, in milliseconds, by the clock of the store. */
   settledForMs?: number
   summary?: string
   firstEventId: number
   lastEventId: number
   secrets: string[]
   hidesAll: boolean
-  /** Who has decided what, in the order in which it was noted. */
+  /** The decisions with their authors, in the order in which they were noted. */
   decisions: string[]
 }
 
-/** A run as a list has it; `cursor` is where the page behind it begins. */
+/** A run in a list. `cursor` is where the next page begins. */
 export type ListedRun = Omit<ShownRun, 'head' | 'tags' | 'secrets' | 'hidesAll' | 'attempt' | 'decisions' | 'settledForMs'> & {
   cursor: string
 }
@@ -204,30 +208,30 @@ export interface ShownQuery {
   /** The agent's name, or the model that was asked last, of runs that have ended or wait. */
   model?: string | undefined
   thread?: string | undefined
-  /** Only runs that have each of them. */
+  /** Only runs that have all of these tags. */
   tags?: readonly string[] | undefined
   status?: RunStatus | undefined
   stopReason?: string | undefined
   runIds?: readonly string[] | undefined
   /** Without these runs. */
   notRunIds?: readonly string[] | undefined
-  /** Texts in lower case, each of which has to be in what the run is found by. */
+  /** Texts in lower case, each of which the run's searchable text must contain. */
   words?: readonly string[] | undefined
-  /** Milliseconds since 1970: at or behind it. */
+  /** Milliseconds since 1970, inclusive. */
   createdAfter?: number | undefined
   /** Milliseconds since 1970. */
   createdBefore?: number | undefined
-  /** Only runs that are known to have cost as much. */
+  /** Only runs whose known cost is at least this. */
   minCostUsd?: number | undefined
   /** An integer ≥ 1. */
   limit: number
-  /** That of the last run of the page before. */
+  /** The `cursor` of the last run of the previous page. */
   cursor?: string | undefined
 }
 
 export interface ShownPage {
   runs: ListedRun[]
-  /** Whether there are others behind them. */
+  /** Whether more runs follow. */
   hasMore: boolean
 }
 
@@ -235,6 +239,6 @@ export interface ShownBounds {
   runs: number
   ageMs: number
   characters: number
-  /** Most characters of all recordings. */
+  /** Maximum characters of all recordings. */
   recordingCharacters: number
 }

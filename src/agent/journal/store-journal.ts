@@ -18,13 +18,13 @@ import { type Trial, Trials } from './recovery/trials.ts'
 import { type EngineStore, type NamedValue, type NewRun, type Outcome, parseStored, type Store, type Taken, unknownRun } from './store.ts'
 import { hasEngine, StoredSteps } from './stored-steps.ts'
 
-/** How often other processes' runs and cancellations are looked at, and what failed to be let go of is tried again, in milliseconds. */
+/** How often to look for runs and cancellations of other processes, and to retry failed releases, in milliseconds. */
 const lookEveryMs = 200
 
 /**
- * A journal that keeps its runs in `store`: what is the same wherever runs are kept. With `takeOver`, a process that has started a run or
- * looked for open ones takes up by itself what nobody carries out; without, only `pending` and `start` do. `maxTakeOvers`: after how many
- * processes in a row that took a run over, and died before anything more was recorded, it is ended. Default 10.
+ * A journal that keeps its runs in `store`. With `takeOver`, a process that has started a run or looked for open ones resumes runs that no
+ * process executes; without it, only `pending` and `start` do. `maxTakeOvers`: after how many processes in a row took a run over, and died
+ * before anything more was recorded, it is ended. Default 10.
  */
 export function storeJournal(
   store: Store | EngineStore,
@@ -39,17 +39,17 @@ export function checkMaxTakeOvers(maxTakeOvers: number | undefined): void {
   if (!Number.isSafeInteger(maxTakeOvers) || maxTakeOvers < 1) throw new InvalidOptionError('maxTakeOvers', 'an integer ≥ 1', maxTakeOvers)
 }
 
-/** A run that is carried out here. */
+/** A run that is executed here. */
 interface Running {
   readonly body: DurableBody
   readonly controller: AbortController
   output: Promise<Json>
   durable?: StoredSteps
-  /** Rejects when its connection lets go of it, whatever its execution still waits for. */
+  /** Rejects when its connection releases it, even if its execution still waits. */
   readonly left: PromiseWithResolvers<never>
 }
 
-/** What is carried out. */
+/** The result of an execution. */
 interface Execution {
   running: Running
   runId: string
@@ -59,7 +59,7 @@ interface Execution {
   givenUp?: string
 }
 
-/** An execution that has ended or waits, with the port it was given. */
+/** An execution that has ended or waits, with its journal port. */
 interface Executed extends Outcome {
   output: Json
   durable: StoredSteps
@@ -130,17 +130,17 @@ class StoreJournal implements Journal {
     this.#closed = true
     for (const takeOver of this.#takingOver) takeOver.end()
     clearInterval(this.#looking)
-    // The last time that what calls have come to can be recorded.
+    // The last chance to record the results of calls.
     if (this.#releases.size > 0 && !hasEngine(this.#store)) await this.#releases.retry()
     try {
       await this.#store.close(this.#trials.counts())
     } finally {
-      // Only now: what ends because of this must not be recorded.
+      // Done last: the ends that this causes must not be recorded.
       this.#abortAll(new ToolloopError('journal_failed', 'The journal was closed'))
     }
   }
 
-  /** Lets go of all runs of a connection: first nothing of them is recorded any more, then they end. */
+  /** Releases all runs of a connection: stops recording first, then ends them. */
   async #leave(body: DurableBody, problem: ToolloopError): Promise<void> {
     this.#left.set(body, problem)
     await Promise.allSettled(this.#starting.values())
@@ -165,7 +165,7 @@ class StoreJournal implements Journal {
     for (const { controller } of this.#executions.values()) controller.abort(problem)
   }
 
-  /** The run's execution, where it is carried out here. One caller at a time takes a run; the others find it taken. */
+  /** The run's execution, if it is executed here. Only one caller at a time can take a run; others find it taken. */
   #start(body: DurableBody, runId: string, input?: Json, about?: Pick<NewRun, 'metadata' | 'session'>): Promise<Running | undefined> {
     const under = this.#starting.get(runId)
     if (under !== undefined) return under
@@ -186,7 +186,7 @@ class StoreJournal implements Journal {
     left.promise.catch(() => {})
     const running: Running = { body, controller: new AbortController(), output: Promise.resolve(null), left }
     running.output = this.#execute(running, runId, taken, taken.input ?? created?.input ?? 'null')
-    // Whoever asks for the result is told of a failure; nobody has to ask.
+    // Callers that ask for the result get the failure; there may be none.
     running.output.catch(() => {})
     this.#executions.set(runId, running)
     this.#keepLooking()
@@ -198,7 +198,7 @@ class StoreJournal implements Journal {
     if (left !== undefined) throw left
   }
 
-  /** Carries the run out until it has ended or has to wait for longer. */
+  /** Executes the run until it has ended or has to wait longer. */
   async #execute(running: Running, runId: string, first: Taken, input: string): Promise<Json> {
     const { body, controller } = running
     let taken = first
@@ -226,10 +226,10 @@ class StoreJournal implements Journal {
       }
     } catch (error) {
       controller.abort(error)
-      // One that was let go of has no problem.
+      // A released run has no problem.
       const problem = this.#left.has(body) ? undefined : messageOf(error)
       const args: Release['args'] = [runId, taken.epoch, problem, trial?.untried.tries]
-      // A store that is closed lets go of everything.
+      // A store that is closed releases everything.
       if (!this.#closed) await this.#releases.add({ args, unrecorded: running.durable?.unrecorded ?? [] })
       throw error
     } finally {
@@ -239,7 +239,7 @@ class StoreJournal implements Journal {
     }
   }
 
-  /** As soon as it is the run's turn, unless it is let go of before. */
+  /** Resolves when it is the run's turn, unless it is released first. */
   async #openTrial(running: Running, runId: string, taken: Taken): Promise<Trial | undefined> {
     const opening = this.#trials.open(runId, taken, running.controller.signal)
     try {
@@ -264,7 +264,7 @@ class StoreJournal implements Journal {
     return hasEngine(store) ? store.execute(runId, taken.epoch, work) : work(taken.steps)
   }
 
-  /** Looks again and again as long as there is anything to look for. */
+  /** Keeps looking as long as there is anything to look for. */
   #keepLooking(): void {
     if (!this.#closed && this.#executions.size + this.#releases.size > 0) {
       this.#looking ??= setInterval(() => void this.#look(), lookEveryMs).unref()
@@ -275,7 +275,7 @@ class StoreJournal implements Journal {
   }
 
   async #look(): Promise<void> {
-    // A store that is locked may take longer than until the next time.
+    // A locked store may take longer than the time between two looks.
     if (this.#isLooking) return
     this.#isLooking = true
     await this.#releases.retry()
@@ -288,7 +288,7 @@ class StoreJournal implements Journal {
     await this.#store.cancel(runId, reason)
     await this.#starting.get(runId)
     this.#executions.get(runId)?.controller.abort(reason)
-    // One that waits, or whose process has died, has to be ended by somebody.
+    // A cancelled run that waits, or whose process has died, does not end by itself.
     if (!this.#left.has(body)) await this.#start(body, runId)
   }
 
@@ -296,7 +296,7 @@ class StoreJournal implements Journal {
     try {
       for (const { runId, reason } of await this.#store.cancelled()) this.#executions.get(runId)?.controller.abort(reason)
     } catch {
-      // The store fails: the run's next step is told so, and this is looked at again soon.
+      // The store fails. The run's next step gets the error; this looks again soon.
     }
   }
 
@@ -307,9 +307,9 @@ class StoreJournal implements Journal {
       const run = await this.#store.get(runId)
       if (run === undefined) throw unknownRun(runId)
       if (run.status !== 'running' && run.output !== undefined) return parseStored(run.output, runId, 'output')
-      // Carried out elsewhere. Should its process die, it is gone on with here.
+      // Executed in another process. If that dies, it continues here.
       const taken = await this.#start(body, runId)
-      // It may have failed already, which is to be told.
+      // It may have failed already, and then rejects here.
       if (taken !== undefined) return taken.output
       await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
     }

@@ -1,7 +1,7 @@
 import { isDeepEqual, jsonOrText } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 
-/** A result as it is stored: without what its messages say too. `wholeResult` puts that back. */
+/** A result as it is stored: without what its messages repeat. `wholeResult` restores that. */
 export function thinResult(result: Json): Json {
   if (!isJsonObject(result) || !Array.isArray(result.newMessages) || !Array.isArray(result.toolCalls)) return result
   const { messages, newMessages, toolCalls } = result
@@ -10,7 +10,7 @@ export function thinResult(result: Json): Json {
   return { ...result, newMessages: isEnd ? newMessages.length : newMessages, toolCalls: toolCalls.map((call) => thinCall(call, calls)) }
 }
 
-/** The result as the run came to it. */
+/** Restores the whole result. */
 export function wholeResult(stored: Json): Json {
   if (!isJsonObject(stored) || !Array.isArray(stored.toolCalls)) return stored
   const { messages, newMessages: added, toolCalls } = stored
@@ -43,7 +43,7 @@ function thinCall(call: Json, calls: ReturnType<typeof callsIn>): Json {
   if (!isJsonObject(call)) return call
   const { args, rawArguments, content, ...rest } = call
   const said = calls.get(call.id)
-  // Both or neither: arguments that could not be read are absent, which must not look like arguments that were left out.
+  // Both or neither: arguments that could not be read are absent, and must differ from arguments that were left out here.
   const isWritten = said?.args !== undefined && rawArguments === said.args && isDeepEqual(args, jsonOrText(said.args))
   const thin: JsonObject = { ...rest }
   if (!isWritten && args !== undefined) thin.args = args

@@ -11,7 +11,7 @@ interface Begun extends Pick<Taken, 'epoch' | 'steps' | 'decisions'> {
   givenUp?: string
 }
 
-/** The port for one execution: steps that are recorded are read, the others are carried out and recorded. */
+/** The journal port of one execution. Recorded steps are read; the others are executed and recorded. */
 export class StoredSteps implements Durable {
   readonly runId: string
   readonly attempt: string = crypto.randomUUID()
@@ -26,13 +26,13 @@ export class StoredSteps implements Durable {
   readonly #keys: string[]
   readonly #timeouts = new Map<string, number>()
   readonly #trial: Trial | undefined
-  /** Why nothing more is to be recorded. */
+  /** Why nothing more is recorded. */
   #left: ToolloopError | undefined
-  /** Records what the store could not record, as on a full disk. */
+  /** Functions that record what the store could not, for example because the disk is full. */
   readonly unrecorded: (() => Promise<void>)[] = []
-  /** Steps under way. */
+  /** Current steps. */
   readonly #underWay = new Map<string, (problem: ToolloopError) => void>()
-  /** Steps that have rejected before their work has ended. */
+  /** Steps that have rejected before their work ended. */
   readonly #brokenOff = new Set<string>()
 
   constructor(store: Store | EngineStore, runId: string, { epoch, steps, decisions, trial, givenUp }: Begun, signal: AbortSignal) {
@@ -51,18 +51,18 @@ export class StoredSteps implements Durable {
   async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
     const known = this.#steps.get(key)
     if (known !== undefined) {
-      // It is asked for once: a long run need not be kept twice.
+      // It is asked for once, so a long run need not be in memory twice.
       this.#steps.delete(key)
       return parseStored(known, this.runId, key) as T
     }
     const value = await this.#orLeft(key, this.#carryOut(key, fn))
     this.#keys.push(key)
     if (this.#trial !== undefined) await this.#trial.pass()
-    // As a later execution will read it.
+    // Parsed as a later execution will read it.
     return JSON.parse(value)
   }
 
-  /** Lets go of the run: steps under way reject, and what they come to later is not recorded. */
+  /** Releases the run: current steps reject, and their later results are not recorded. */
   leave(problem: ToolloopError): void {
     this.#left = problem
     for (const reject of this.#underWay.values()) reject(problem)
@@ -72,7 +72,7 @@ export class StoredSteps implements Durable {
     if (this.#left !== undefined) throw this.#left
     const work = async (): Promise<string> => {
       const done = await fn({ signal: this.signal })
-      // Nobody is there to record it.
+      // Nothing records it any more.
       const isOver = this.#left !== undefined || this.#brokenOff.has(key)
       return isOver ? new Promise<never>(() => {}) : storedText(done ?? null)
     }
@@ -96,7 +96,7 @@ export class StoredSteps implements Durable {
     return promise
   }
 
-  /** Rejects the step, which must not end as if it had failed by itself: the fault is the store's. */
+  /** Rejects the step, which must not end as if it had failed itself: the fault is the store's. */
   #breakOff(key: string, problem: ToolloopError): void {
     this.#brokenOff.add(key)
     const reject = this.#underWay.get(key)
@@ -108,7 +108,7 @@ export class StoredSteps implements Durable {
     try {
       return await Promise.all(steps)
     } catch (error) {
-      // The run breaks off now, which would end the calls beside this one. What they come to can be recorded later, too.
+      // Breaking off now would end the concurrent calls. Their results can be recorded later, too.
       if (this.unrecorded.length > 0) await Promise.allSettled(steps)
       throw error
     }
@@ -144,7 +144,7 @@ export class StoredSteps implements Durable {
         // It may have been added before the store failed.
         if (!(await this.entries(record)).some(({ position }) => position === entry.position)) await add()
       })
-      // A record is named by the key of its call.
+      // The name of a record is the key of its call.
       this.#breakOff(stepOfRecord(runId, record), error as ToolloopError)
       throw error
     }

@@ -5,8 +5,8 @@ import type { JsonObject } from '../../core/messages.ts'
 const tagLength = 32
 
 /**
- * What a run is found by: a tag for each field of its metadata that is a text, a number, or true or false. `7` and `'7'` have the same tag, since
- * addresses have only texts. Tags are digests, so a store keeps nothing of the metadata itself.
+ * The tags that a run is found by: one for each field of its metadata that is a text, a number or a boolean. `7` and `'7'` have the same
+ * tag, since addresses have only texts. Tags are digests, so a store keeps nothing of the metadata itself.
  */
 export function tagsOf(metadata: JsonObject = {}): string[] {
   return Object.entries(metadata).flatMap(([field, value]) =>

@@ -5,21 +5,21 @@ import { goneResultText } from '../told.ts'
 import type { KeptResults } from './kept-results.ts'
 import { readPart, searchText } from './read-text.ts'
 
-/** The name of the tool by which the model reads what was kept aside. */
+/** The name of the tool that reads kept results. */
 export const readResultName = 'read_result'
 
 /**
- * A run that keeps its long results, and how much of one the model is given at once, in bytes: if it says nothing, and at most. `maxResultBytes`
- * is for the words around it, too.
+ * A run that keeps its large results. The numbers are the bytes of one read: by default, and at most. `maxResultBytes` includes the words
+ * around the text.
  */
 interface Keeping extends RunScope {
   readonly keptResults: KeptResults
   readonly limits: { readonly maxResultBytes: number; readonly largeResults: { shownBytes: number; overBytes: number } | undefined }
 }
 
-/** Runs whose model is told of the tool. */
+/** Runs whose model gets the tool. */
 const keeping = new WeakMap<RunScope, Keeping>()
-/** The same view for the same tools: what is sent of them is converted once. */
+/** The same view for the same tools, so that they are converted for a provider once. */
 const views = new WeakMap<ToolSet, ToolSet>()
 
 /** The tool, the same for all runs. */
@@ -55,8 +55,8 @@ export const readResult: AnyTool = defineTool({
 })
 
 /**
- * The tools of a run that keeps its long results. The model is told of `read_result` from the start: definitions that change in the middle
- * of a run are not in the provider's cache. Throws `invalid_option` for tools among which there is one of that name.
+ * Adds `read_result` to the tools of a run that keeps its large results. It is there from the start, because definitions that change in the
+ * middle of a run miss the provider's cache. Throws `invalid_option` if one of the tools has that name.
  */
 export function withReadResult(tools: ToolSet, run: Keeping): ToolSet {
   keeping.set(run, run)

@@ -1,40 +1,42 @@
 import { headOf } from '../../tools/result-text.ts'
 import { foundText, partText } from '../told.ts'
 
-/** Which part of a text is read. Characters are UTF-16 units, from 0; lines count from 1. */
+/** The part of a text to read. Characters are UTF-16 units, from 0; lines count from 1. */
 export interface TextRange {
   offset?: number
   line?: number
-  /** Most characters. */
+  /** Maximum number of characters. */
   length?: number
-  /** Most lines. */
+  /** Maximum number of lines. */
   lines?: number
 }
 
-/** What a search shows: so many characters before and behind a match, of so many matches. */
+/** The number of characters a search shows before and after each match. */
 const around = 160
 const mostShown = 10
-/** So many matches are counted. */
+/** The most matches that are counted. */
 const mostCounted = 1_000
-/** Positions behind a part have more digits than those at its beginning. */
+/** Positions near the end have more digits than those at the beginning. */
 const numberSlack = 16
 
 /**
- * A part of the text, of at most `partBytes` (UTF-8), with where it stands and how to go on: at most `maxBytes` together. At least one character
- * in any case, or the model would get no further.
+ * A part of the text of at most `partBytes` (UTF-8), with its position and how to continue: at most `maxBytes` together. Has at least one
+ * character, or the model would make no progress.
  */
 export function readPart(text: string, range: TextRange, partBytes: number, maxBytes: number = Number.POSITIVE_INFINITY): string {
   const from = startOf(text, range)
   const { length = text.length, lines = Number.POSITIVE_INFINITY } = range
   const place = { from, line: lineOf(text, from), of: text.length, lines: lineOf(text, text.length) }
-  // As long as it can be: that of a part of one character says how many are left.
+  // The longest possible frame: that of a part of one character says how many are left.
   const frameBytes = Buffer.byteLength(partText({ ...place, part: ' ' }))
   const room = Math.max(4, Math.min(partBytes, maxBytes - frameBytes - numberSlack))
   const part = headOf(text.slice(from, wholeEnd(text, Math.min(from + length, lineStart(text, lines + 1, from)))), room)
   return partText({ ...place, part })
 }
 
-/** Where the text has `wanted`, upper and lower case alike, with what stands around it; at most so many bytes together, but one match in any case. */
+/**
+ * The places where the text has `wanted`, ignoring case, with the text around them. At most `maxBytes` together, but at least one match.
+ */
 export function searchText(text: string, wanted: string, range: TextRange, maxBytes: number): string {
   const from = startOf(text, range)
   const pattern = new RegExp(wanted.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'gi')
@@ -48,7 +50,7 @@ export function searchText(text: string, wanted: string, range: TextRange, maxBy
   for (let match = pattern.exec(text); match !== null && count <= mostCounted; match = pattern.exec(text)) {
     const { index } = match
     count++
-    // What stands in the surroundings of another match is seen there.
+    // A match within the shown text of another one is already visible.
     if (isFull || index < next) continue
     const end = Math.min(text.length, index + match[0].length + around)
     const found = text.slice(Math.max(next, index - around), end).toWellFormed()
@@ -67,13 +69,13 @@ function startOf(text: string, { offset, line = 1 }: TextRange): number {
   return offset === undefined ? lineStart(text, line, 0) : Math.min(offset, text.length)
 }
 
-/** Not between the two halves of a character. */
+/** Not between the two halves of a surrogate pair. */
 function wholeEnd(text: string, end: number): number {
   const next = text.charCodeAt(end)
   return next >= 0xdc00 && next <= 0xdfff ? end + 1 : end
 }
 
-/** Where the n-th line begins, from `at` on; the end of the text beyond the last. */
+/** The position of the n-th line from `at` on. After the last line, the end of the text. */
 function lineStart(text: string, line: number, at: number): number {
   let start = at
   for (let n = 1; n < line; n++) {
@@ -84,7 +86,7 @@ function lineStart(text: string, line: number, at: number): number {
   return start
 }
 
-/** The number of the line that has this position. */
+/** The number of the line with this position. */
 function lineOf(text: string, position: number): number {
   let line = 1
   for (let at = text.indexOf('\n'); at !== -1 && at < position; at = text.indexOf('\n', at + 1)) line++

@@ -3,7 +3,7 @@ import type { Usage } from '../../core/messages.ts'
 import { checkOptionNames, type Optional, type OptionNames } from '../../core/option-names.ts'
 import { ExpectedOutput } from '../../models/usage.ts'
 
-/** Amounts of what a `Budget` counts. */
+/** Amounts that a `Budget` counts. */
 export interface BudgetAmounts {
   /** US dollars. */
   costUsd: number
@@ -13,28 +13,28 @@ export interface BudgetAmounts {
 
 /** Options of a `Budget`: at least one of the two. */
 export interface BudgetOptions extends Optional<BudgetAmounts> {
-  /** What has been used of it already, as an earlier process stored it. Default: nothing. */
+  /** The amounts that are already used, as an earlier process stored them. Default: none. */
   spent?: Optional<BudgetAmounts>
 }
 
 const optionNames: OptionNames<BudgetOptions> = { costUsd: true, tokens: true, spent: true }
 const amountNames: OptionNames<BudgetAmounts> = { costUsd: true, tokens: true }
 
-/** What is set aside for a request under way. To be settled exactly once. */
+/** The amount reserved for a current request. Must be settled exactly once. */
 export interface Reservation {
   readonly amount: BudgetAmounts
-  /** For how many milliseconds it was waited for; absent where it was not. */
+  /** How many milliseconds the request waited for it. Absent if it did not wait. */
   readonly waitedMs?: number
-  /** Puts what the request has used in its place; undefined: nothing. */
+  /** Replaces the reservation with the request's usage. Undefined: it used nothing. */
   settle(used: Usage | undefined): void
 }
 
-/** Where a run counts what it has used: by its record, so that a replay counts the same. */
+/** Where a run counts its usage. Based on its record, so that a replay counts the same. */
 export interface Account {
   used(): BudgetAmounts
   /** Called with the usage of each request that has ended. */
   count(usage: Usage): void
-  /** The most that a request has used so far: at least that much is reserved. */
+  /** The most that a request has used so far. At least that much is reserved. */
   dearest(): BudgetAmounts
 }
 
@@ -42,18 +42,18 @@ export interface Account {
 interface Waiter {
   amount: BudgetAmounts
   held: BudgetAmounts
-  /** Ends its wait; undefined: it does not fit. */
+  /** Ends its wait. Undefined: it does not fit. */
   end(reservation: Reservation | undefined): void
 }
 
-/** A request was not sent, because a budget of the run or its `limits` did not allow it. What `next()` of `aroundModel` rejects with. */
+/** A request was not sent, because a budget of the run or its `limits` did not allow it. `next()` of `aroundModel` rejects with it. */
 export class BudgetSpentError extends ToolloopError {
   override readonly name = 'BudgetSpentError'
-  /** The option that does not allow it, of this run or of one that it is nested in. */
+  /** The option that does not allow it, of this run or of an outer one. */
   readonly option: 'budget' | 'limits'
   /** What had been spent of the budget. */
   readonly spent: Readonly<BudgetAmounts>
-  /** What it allows; `Infinity` for what is not limited. */
+  /** The limits of the budget. `Infinity`: not limited. */
   readonly limits: Readonly<BudgetAmounts>
 
   constructor({ option, spent, limits }: Pick<Budget, 'option' | 'spent' | 'limits'>) {
@@ -75,8 +75,9 @@ let made = 0
 const nothing: BudgetAmounts = { costUsd: 0, tokens: 0 }
 
 /**
- * A budget that several runs share, such as the runs of a user, a day or a project. Given to each as `budget`. Before each request its
- * estimate is set aside, so that runs at once can't all spend what is left; afterwards what it has really used takes the place of that.
+ * A budget that several runs share, such as the runs of a user, a day or a project. Pass it to each as `budget`. Before each request its
+ * estimated amount is reserved, so that concurrent runs can't all spend what is left. Afterwards the request's real usage replaces the
+ * reservation.
  *
  * ```ts
  * const budget = new Budget({ costUsd: 20 })
@@ -85,7 +86,7 @@ const nothing: BudgetAmounts = { costUsd: 0, tokens: 0 }
  * ```
  */
 export class Budget {
-  /** Budgets are reserved from in this order, so that no two requests wait for each other. */
+  /** Budgets are reserved in this order, so that no two requests wait for each other. */
   readonly order: number = ++made
   #account: Account | undefined
   #limits: BudgetAmounts
@@ -93,9 +94,9 @@ export class Budget {
   #reserved: BudgetAmounts = nothing
   #underWay = 0
   readonly #expected = new ExpectedOutput()
-  /** Requests that would fit if others came to less than is set aside for them, in the order in which they came. */
+  /** Requests that would fit if others used less than is reserved for them, in order of arrival. */
   readonly #waiting = new Set<Waiter>()
-  /** Those that requests under way wait for themselves. */
+  /** Waiting requests that current requests depend on. */
   readonly #waitedFor = new Set<Waiter>()
 
   /** Throws `invalid_option`. */
@@ -109,14 +110,14 @@ export class Budget {
     this.#spent = amounts(spent, 0, 'spent.')
   }
 
-  /** The limits of a run, as a budget of its own. @internal */
+  /** The limits of a run as a budget. @internal */
   static ofRun(limits: BudgetAmounts, account: Account): Budget {
     const budget = new Budget(limits)
     budget.#account = account
     return budget
   }
 
-  /** The option by which a run has it. */
+  /** The option that the budget comes from. */
   get option(): 'budget' | 'limits' {
     return this.#account === undefined ? 'budget' : 'limits'
   }
@@ -126,38 +127,38 @@ export class Budget {
     return !this.hasRoom(this.#used(), nothing)
   }
 
-  /** What may be spent in all; `Infinity` for what is not limited. */
+  /** The limits of the budget. `Infinity`: not limited. */
   get limits(): Readonly<BudgetAmounts> {
     return { ...this.#limits }
   }
 
-  /** What has been spent: of requests that have ended. Store it to go on with it in another process. */
+  /** The usage of requests that have ended. Store it to continue in another process. */
   get spent(): Readonly<BudgetAmounts> {
     return { ...this.#used() }
   }
 
-  /** What is neither spent nor set aside; never below 0. */
+  /** The amounts that are neither spent nor reserved. Never below 0. */
   get left(): Readonly<BudgetAmounts> {
     const left = (name: keyof BudgetAmounts) => Math.max(0, this.#limits[name] - this.#used()[name] - this.#reserved[name])
     return { costUsd: left('costUsd'), tokens: left('tokens') }
   }
 
-  /** Allows so much more. Runs that have paused for it go on when they are resumed. Throws `invalid_option`. */
+  /** Raises the limits by these amounts. Runs that have paused for the budget continue when they are resumed. Throws `invalid_option`. */
   raise(by: Optional<BudgetAmounts>): void {
     checkOptionNames(by, amountNames, '`raise`')
     this.#limits = addAmounts(this.#limits, amounts(by, 0))
     this.#handOut()
   }
 
-  /** Tokens that a response is expected to have, by those before; at most those that it may have. */
+  /** The number of tokens that a response is expected to have, based on earlier ones, but at most `most`. */
   expectedOutput(most: number = Number.POSITIVE_INFINITY): number {
     return this.#expected.tokens(most)
   }
 
   /**
-   * Sets so much aside. Waits where it would fit only if requests under way came to less than is set aside for them, and behind those that wait
-   * already: a large one is not passed for ever by small ones. `held` is what those have set aside that wait for this one, and so come to
-   * nothing before it: it comes before the others. Undefined: it does not fit, or `signal` was aborted.
+   * Reserves the estimated amount. Waits if it would fit only if current requests used less than is reserved for them, and waits behind
+   * earlier requests, so that small ones can't pass a large one forever. `held`: the amounts reserved for requests that wait for this one.
+   * They can't end before it, so it goes first. Undefined if it does not fit, or if `signal` was aborted.
    */
   async reserve(estimate: BudgetAmounts, signal: AbortSignal, held: BudgetAmounts = nothing): Promise<Reservation | undefined> {
     const amount = this.#account === undefined ? estimate : atLeast(estimate, this.#account.dearest())
@@ -181,7 +182,7 @@ export class Budget {
     })
   }
 
-  /** Gives those that wait what there is; the first that has to go on waiting holds back all behind it. */
+  /** Gives waiting requests what is available. The first that has to keep waiting blocks those behind it. */
   #handOut(): void {
     for (const waiting of [this.#waitedFor, this.#waiting]) {
       for (const { amount, held, end } of waiting) {
@@ -216,7 +217,7 @@ export class Budget {
     // A run may send a request as long as anything is left.
     if (this.#account !== undefined) return taken.costUsd < mostUsd && taken.tokens < mostTokens
     const { costUsd, tokens } = addAmounts(taken, amount)
-    // What costs nothing, or is not known beforehand, does not fit into what is used up either.
+    // A request without a known cost does not fit in a budget that is used up, either.
     return (costUsd < mostUsd || (costUsd === mostUsd && this.#spent.costUsd < mostUsd)) && tokens <= mostTokens
   }
 
@@ -227,7 +228,7 @@ export class Budget {
       amount,
       settle: (used) => {
         this.#underWay--
-        // Nothing that rounding leaves over: somebody would wait for it for ever.
+        // Without a remainder from rounding: a request would wait for it forever.
         this.#reserved = this.#underWay === 0 ? nothing : addAmounts(this.#reserved, { costUsd: -amount.costUsd, tokens: -amount.tokens })
         if (used !== undefined) {
           this.#count(used)
@@ -239,16 +240,16 @@ export class Budget {
   }
 }
 
-/** A run, with what it says of budgets. */
+/** A run, as far as budgets are concerned. */
 export interface Paying {
   readonly settings: { readonly budget?: Budget; readonly onBudget?: 'stop' | 'pause' }
-  /** What its `limits` allow. */
+  /** The budget of its `limits`. */
   readonly budget: { readonly limiting: readonly Budget[] }
-  /** The run it is made inside of. */
+  /** The outer run. */
   readonly outer: Paying | undefined
 }
 
-/** All that limits the requests of a run, its own and that of the runs it is nested in, in the order in which it is reserved. */
+/** The budgets that limit the requests of a run, its own and those of outer runs, in the order in which they are reserved. */
 export function budgetsOf(run: Paying): readonly Budget[] {
   return [...new Set([...sharedBudgets(run), ...run.budget.limiting])].sort((a, b) => a.order - b.order)
 }
@@ -258,7 +259,7 @@ function sharedBudgets({ settings: { budget }, outer }: Paying): Budget[] {
   return budget === undefined ? others : [...others, budget]
 }
 
-/** Whether it pauses where a budget is used up. */
+/** Whether it pauses if a budget is used up. */
 export function waitsForBudget({ settings: { onBudget }, outer }: Paying): boolean {
   return onBudget === undefined ? outer !== undefined && waitsForBudget(outer) : onBudget === 'pause'
 }

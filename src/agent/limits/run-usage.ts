@@ -6,48 +6,48 @@ import type { ResolvedLimits } from '../types/resolved-limits.ts'
 import type { Spent } from '../types/result.ts'
 import { type Account, Budget, type BudgetAmounts } from './budget.ts'
 
-/** Where a run is nested: whatever it uses counts there too. */
+/** The outer run, which counts the usage, too. */
 export interface BudgetParent {
   budget: RunUsage
-  /** The tool call that made it; `''` for one that a guardrail, a hook or a summary made. */
+  /** The tool call that made it. `''` for a run made by a guardrail, a hook or a summary. */
   toolCallId: string
-  /** Of the run that was made: a call may make several. */
+  /** The id of the nested run: a call may make several. */
   runId: string
 }
 
-/** The run whose conversation another agent has taken over: its limits hold beside that agent's. */
+/** The run whose conversation another agent has taken over. Its limits apply beside that agent's. */
 type HandedOver = { budget: RunUsage }
 
-/** What one call's nested runs have used. */
+/** The usage of one call's nested runs. */
 interface CallSpent {
   readonly runs: Map<string, RunUsage>
-  /** What was used when the call was planned, by the record of that. */
+  /** The usage of planning the call, by the record of the plan. */
   planned?: Spent
-  /** By the call's record. Its runs may not be here: it was replayed, or waits for an answer with which they are resumed. */
+  /** The usage by the call's record. Its runs may not be here: it was replayed, or waits for an answer that resumes them. */
   told?: Spent
 }
 
 /**
- * What a run and the runs nested in it use. It is made of recorded values, so a replay counts the same and nothing twice; only what is not
- * recorded yet is told of the nested runs themselves. The limits of the run are a private `Budget` that asks here what is used.
+ * Counts the usage of a run and of its nested runs. Based on recorded values, so a replay counts the same and nothing twice; nested runs
+ * report only what is not recorded yet. The limits of the run are a private `Budget` that reads the usage here.
  *
- * A request may be sent as long as anything is left besides what is reserved for others. So a run exceeds its limits by at most one request for
- * each call that runs concurrently.
+ * A request may be sent as long as anything is left besides what is reserved for others. So a run exceeds its limits by at most one request
+ * for each call that runs concurrently.
  */
 export class RunUsage {
   /** Undefined if nothing limits its requests. */
   readonly #limits: Budget | undefined
   readonly #resolved: Limiting
   readonly #parent: BudgetParent | HandedOver | undefined
-  /** Of agents that have taken the conversation over. */
+  /** The usage of agents that have taken the conversation over. */
   readonly #stays: RunUsage[] = []
-  /** Of calls without a record yet. */
+  /** The usage of calls without a record yet. */
   readonly #calls = new Map<string, CallSpent>()
-  /** By requests and calls of its own, and by its calls as their records tell. */
+  /** The usage of its own requests and calls, by their records. */
   #recorded: Spent = nothingSpent
-  /** By requests of its own that have ended in a turn that is not recorded yet. */
+  /** The usage of its own requests whose turn is not recorded yet. */
   #unrecorded: Usage = noUsage
-  /** The most that a request has used so far, its own or a nested run's. */
+  /** The most that one request has used so far, its own or a nested run's. */
   #dearest: BudgetAmounts = { costUsd: 0, tokens: 0 }
   #callsLeftOut = false
 
@@ -61,18 +61,18 @@ export class RunUsage {
     else parent.budget.#stays.push(this)
   }
 
-  /** Another agent takes the run's conversation over, with limits of its own that count from now on. */
+  /** Another agent takes the conversation over, with limits of its own that count from now on. */
   handOver(limits: Limiting): RunUsage {
     const run = this.#run
     return new RunUsage({ ...limits, maxIterations: Math.min(limits.maxIterations, run.#resolved.maxIterations) }, { budget: run })
   }
 
-  /** Of the whole run. */
+  /** The usage of the whole run. */
   get #run(): RunUsage {
     return this.#parent === undefined || 'runId' in this.#parent ? this : this.#parent.budget
   }
 
-  /** Those that limit requests: this one and the ones it is nested in. */
+  /** The budgets that limit its requests: its own and those of outer runs. */
   get limiting(): Budget[] {
     const outer = this.#parent?.budget.limiting ?? []
     return this.#limits === undefined ? outer : [this.#limits, ...outer]
@@ -91,7 +91,7 @@ export class RunUsage {
     this.#unrecorded = addUsage(this.#unrecorded, usage)
   }
 
-  /** What the runs inside a call have used by now; undefined if there was none. */
+  /** The usage so far of the runs inside a call. Undefined if there was none. */
   spentIn(toolCallId: string): Spent | undefined {
     const call = this.#calls.get(toolCallId)
     if (call === undefined) return undefined
@@ -100,23 +100,23 @@ export class RunUsage {
     return told !== undefined && told.usage.totalTokens > running.usage.totalTokens ? told : running
   }
 
-  /** What runs of guardrails, hooks and summaries have used since it was recorded last, to be recorded. */
+  /** The usage of guardrails, hooks and summaries since it was last recorded. */
   get beside(): { beside?: Spent } {
     const beside = this.spentIn('')
     return beside === undefined ? {} : { beside }
   }
 
-  /** Counts what a call has used by its record, as long as its round goes on. A nested run that is resumed counts all of that again itself. */
+  /** Counts the usage in a call's record during its round. A nested run that is resumed counts all of that again itself. */
   keep({ id, nested }: { id: string; nested?: Spent }): void {
     if (nested !== undefined) this.#calls.set(id, { ...(this.#calls.get(id) ?? { runs: new Map() }), told: nested })
   }
 
-  /** Counts what was used when a call was planned, in place of the runs that were made for that. */
+  /** Counts the recorded usage of planning a call instead of the runs that planned it. */
   keepPlanned(id: string, planned: Spent | undefined): void {
     if (planned !== undefined) this.#calls.set(id, { runs: new Map(), planned })
   }
 
-  /** Counts calls as they are recorded, in place of their nested runs. What those use later, left behind, is not counted. */
+  /** Counts the usage in the calls' records instead of their nested runs. Later usage of abandoned runs is not counted. */
   settle(records: readonly { id: string; nested?: Spent }[]): void {
     for (const { id, nested } of records) {
       this.#calls.delete(id)
@@ -124,7 +124,7 @@ export class RunUsage {
     }
   }
 
-  /** The plan with the calls that are more than may run refused, in the order of the calls. */
+  /** The plan with those calls refused that exceed the limit, in the order of the calls. */
   admit(planned: readonly PlannedCall[]): PlannedCall[] {
     const admitted: PlannedCall[] = []
     for (const call of planned) admitted.push(call.action === 'reject' ? call : this.#admitted(call))
@@ -143,13 +143,13 @@ export class RunUsage {
     return { ...refused, action: 'reject', refusal: { code: 'tool_denied', text: callLimitText(limit) } }
   }
 
-  /** What must end the run after `iteration`, by priority; undefined if it may continue. */
+  /** The reason to end the run after `iteration`, by priority. Undefined if it may continue. */
   exhausted(iteration: number): StopReason | undefined {
     if (this.#callsLeftOut || this.isUsedUp) return 'budget'
     return iteration >= this.#resolved.maxIterations ? 'max_iterations' : undefined
   }
 
-  /** Whether nothing more may be told of a model, here or in a run outside. */
+  /** Whether this run or an outer one has used up a limit, so that no request may be sent. */
   get isUsedUp(): boolean {
     return this.limiting.some((budget) => budget.isUsedUp)
   }
@@ -159,7 +159,7 @@ export class RunUsage {
       used: () => ({ costUsd: this.#sum(({ usage }) => usage.costUsd ?? 0), tokens: this.#sum(({ usage }) => usage.totalTokens) }),
       // The run that has sent the request counts it.
       count: (usage) => this.#learn(usage),
-      // What nobody can see beforehand, such as a long answer, was seen then.
+      // A cost that can't be estimated, such as that of a long answer, is known from then on.
       dearest: () => this.#dearest,
     }
   }
@@ -180,7 +180,7 @@ export class RunUsage {
 
   #enter({ toolCallId, runId }: BudgetParent, run: RunUsage): void {
     const call = this.#calls.get(toolCallId) ?? { runs: new Map<string, RunUsage>() }
-    // A nested run that is resumed counts what it has used again.
+    // A nested run that is resumed counts its earlier usage again.
     call.runs.set(runId, run)
     this.#calls.set(toolCallId, call)
   }
@@ -204,7 +204,7 @@ export class RunUsage {
   }
 }
 
-/** The limits that it holds a run to. */
+/** The limits that it enforces. */
 type Limiting = Pick<ResolvedLimits, 'tokens' | 'costUsd' | 'toolCalls' | 'maxIterations'>
 
 const nothingSpent: Spent = { usage: noUsage, toolCalls: 0 }

@@ -4,7 +4,7 @@ import type { AroundTool } from '../types/running-call.ts'
 import { checkResults } from './guardrails/tool-guardrails.ts'
 import { askAfterCall } from './hooks/tool-hooks.ts'
 
-/** Checks the result of a call, outermost first, whoever has carried it out. */
+/** Checks the result of a call, no matter who carried it out. Outermost first. */
 export function aroundResults(run: RunContext): [name: string, layer: AroundTool][] {
   const { callbacks, guardrails } = run.agent
   const checks: [string, AroundTool][] = []

@@ -13,17 +13,17 @@ import type { CompactionOptions } from '../types/options.ts'
 import type { Beside, Turn } from '../types/recorded.ts'
 import type { RunStep } from '../types/result.ts'
 
-/** How much of the tokens there may be is left after a compaction: the more goes at once, the longer a provider's cache is good for the rest. */
+/** The part of the available tokens that remains after a compaction. The less remains, the longer a provider's cache stays valid for it. */
 const leftOver = 0.6
-/** How much of a model's context window the conversation may take: the rest is for tools and the response. */
+/** The part of a model's context window that the conversation may use. The rest is for tools and the response. */
 const usable = 0.75
 
-/** One more turn of the same iteration, recorded under a key of its own. */
+/** Takes one more turn of the same iteration, recorded under its own key. */
 type TakeTurnAgain = (...[execution, place, suffix]: [...Parameters<TakeTurn>, suffix?: string]) => ReturnType<TakeTurn>
 
 /**
- * Takes turns in the model's context window: the conversation is made to fit before, when it is estimated to be too long; and when the
- * provider says that it is too long all the same, it is cut further and the model asked once more.
+ * Takes turns within the model's context window. Shortens the conversation beforehand if it is estimated to be too long. If the provider
+ * still says that it is too long, cuts it further and asks the model once more.
  */
 export function fitWindow(given: CompactionOptions, takeTurn: TakeTurnAgain): TakeTurn {
   return async (execution, place) => {
@@ -59,7 +59,9 @@ function failSafeEstimate(run: RunContext, given: CompactionOptions['estimate'])
   }
 }
 
-/** The turn, with what the request before it used: a provider that notices only at the end that a conversation is too long is paid for it. */
+/**
+ * Adds the usage of the request before the turn: a provider may charge for a request before it notices that the conversation is too long.
+ */
 function withSpent(turn: Turn, usage: Usage | undefined): Turn {
   if (usage === undefined) return turn
   const withStep = (step: RunStep): RunStep => ({ ...step, usage: addUsage(usage, step.usage) })
@@ -70,7 +72,7 @@ function withSpent(turn: Turn, usage: Usage | undefined): Turn {
   return { ...asked, usage: addUsage(usage, turn.usage) }
 }
 
-/** Recorded: the model may be another one when the run is taken up again, and what follows depends on it. */
+/** Recorded: a resumed run may have another model, and the following steps depend on this one's window. */
 async function maxTokensOf({ durable, run }: Execution, iteration: number): Promise<number> {
   const contextWindow = await durable.step(
     iterationStep(iteration, 'window'),
@@ -79,7 +81,7 @@ async function maxTokensOf({ durable, run }: Execution, iteration: number): Prom
   return contextWindow === null ? Number.POSITIVE_INFINITY : usable * contextWindow
 }
 
-/** Returns false when nothing more can be left out. */
+/** Returns false if nothing more can be left out. */
 async function compact({ durable, run, state }: Execution, options: CompactionOptions, key: string, tokens: number): Promise<boolean> {
   const { history } = state
   const { estimate } = options
@@ -97,7 +99,7 @@ async function compact({ durable, run, state }: Execution, options: CompactionOp
   return true
 }
 
-/** A summary that fails is done without: the run goes on. */
+/** Adds a summary. If it fails, the run continues without one. */
 async function withSummary(
   run: RunContext,
   { summarise }: CompactionOptions,

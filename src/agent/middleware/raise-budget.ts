@@ -5,10 +5,10 @@ import type { TakeTurn } from '../types/execution.ts'
 import type { Unpaid } from '../types/recorded.ts'
 import type { PendingItem } from '../types/result.ts'
 
-/** Takes a turn whose step's key ends with `suffix`. */
+/** Takes a turn as a step whose key ends with `suffix`. */
 type TakeTurnAs = (...[execution, place, suffix]: [...Parameters<TakeTurn>, suffix?: string]) => ReturnType<TakeTurn>
 
-/** Takes turns; where a budget does not allow one, the run waits until somebody has raised it, and takes the turn again. */
+/** Takes turns. If a budget does not allow one, waits until the budget has been raised, and takes the turn again. */
 export function waitForBudget(takeTurn: TakeTurnAs): TakeTurnAs {
   return async (execution, place, suffix = '') => {
     const { durable, run } = execution
@@ -21,7 +21,7 @@ export function waitForBudget(takeTurn: TakeTurnAs): TakeTurnAs {
       if (verdict !== undefined) await publishDecision(execution, { item, verdict })
       if (verdict === undefined) {
         const isOver = await durable.step(iterationStep(place.iteration, 'pause'), async () => run.interruption !== undefined)
-        // Whoever aborts a run does not want it to wait: the turn says so when it is taken again.
+        // An aborted run must not wait. The turn reports that when it is taken again.
         if (!isOver) return { ...turn, pending: [item] }
       } else if (!('approved' in verdict && verdict.approved)) return turn
     }

@@ -14,7 +14,7 @@ import { afterModel } from './hooks/model-hooks.ts'
 import { checkAnswers } from './structured-output/check-answers.ts'
 import { unwrapAnswers } from './structured-output/unwrap-answers.ts'
 
-/** What hooks, then guardrails, then the answer's schema make of a reply. */
+/** Applies hooks, then guardrails, then the answer's schema to a reply. */
 export function reviewReply(run: RunContext): Review {
   return async (turn) => {
     const { response, isHeld } = turn
@@ -59,7 +59,7 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
     if (streamed === undefined && text !== '') run.events.deltas(Event.TEXT_DELTA, meta)?.({ text })
     for (const call of planned) {
       delete call.textAfter
-      // What was written in a text that is refused is refused with it.
+      // A call that is part of a refused text is refused, too.
       if (!checked.passed && call.asText) refuseCall(call, refusedByText(call.name, checked.reason))
     }
   }
@@ -73,12 +73,15 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
   return { text, objection: { code: 'invalid_output', text: unfitAnswerText(answer.problem, answering) } }
 }
 
-/** What was shown of an answer is not a part of the conversation: the model answers again. */
+/** The shown part of a refused answer is not part of the conversation: the model answers again. */
 function takeBack(run: RunContext, { step: { provider, model }, meta }: ReviewedTurn, reason: string): void {
   run.events.emit(Event.MODEL_RETRY, { provider, model, errorCode: 'guardrail', error: reason, delayMs: 0, discards: true }, meta)
 }
 
-/** Puts a text to the guardrails together with what it continues, and gives what is left of it. What has been shown can't be changed any more. */
+/**
+ * Asks the guardrails about a text together with the text it continues, and returns the new part. Text that was shown can't be changed any
+ * more.
+ */
 async function checkWhole(run: RunContext, iteration: number, earlier: string, text: string): Promise<Checked<string>> {
   const checked = await checkOutput(run, iteration, `${earlier}${text}`)
   if (!checked.passed) return checked
@@ -87,8 +90,8 @@ async function checkWhole(run: RunContext, iteration: number, earlier: string, t
 }
 
 /**
- * Whether JSON that ends here is whole, should it be valid: a number may lack digits. Models that are held to a schema can write blanks behind
- * their answer until they reach the limit.
+ * Whether JSON that ends here is complete, if it is valid: a number may lack digits. A model that must follow a schema may write blanks
+ * after its answer until it reaches the limit.
  */
 function isClosed(json: string): boolean {
   return !/\d$/.test(json.trimEnd())

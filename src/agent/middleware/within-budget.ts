@@ -6,7 +6,7 @@ import { addAmounts, type Budget, type BudgetAmounts, BudgetSpentError, budgetsO
 import type { RunContext } from '../run/run-context.ts'
 import type { AroundModel } from '../types/model-call.ts'
 
-/** Sends a request only if every budget of the run, and its limits, allow it, and counts what it has used. Rejects with `budget_spent`. */
+/** Sends a request only if every budget of the run, and its limits, allow it, and counts its usage. Rejects with `budget_spent`. */
 export function withinBudget(run: RunContext): AroundModel {
   return (next) => async (call) => {
     const { model, request } = call
@@ -34,7 +34,7 @@ export function withinBudget(run: RunContext): AroundModel {
   }
 }
 
-/** What is set aside for a request, and for the one in which a model's own code makes it. */
+/** The amounts reserved for a request, and for the request whose model makes it. */
 interface Held {
   readonly amounts: Map<Budget, BudgetAmounts>
   readonly outer: Held | undefined
@@ -42,7 +42,7 @@ interface Held {
 
 let around: AsyncLocalStorage<Held> | undefined
 
-/** The request that is carried out here. It ends only after the runs that the model's code makes for it: they can't wait for what it leaves. */
+/** The current request. It ends only after the runs that the model's own code makes for it, so they can't wait for its reservation. */
 function requests(): AsyncLocalStorage<Held> {
   around ??= new (process.getBuiltinModule('node:async_hooks').AsyncLocalStorage)()
   return around

@@ -5,13 +5,13 @@ import { type CallForm, chooseCallForm } from '../text-calls/mode.ts'
 import type { TextCallOptions, TextCalls, TextExchange } from '../text-calls/text-calls.ts'
 import type { ModelCall, WrittenCalls } from '../types/model-call.ts'
 
-/** How calls reach a model and come back. */
+/** The form of the calls in requests and responses. */
 interface Opened {
   form: CallForm
   textCalls: Promise<TextCalls> | undefined
 }
 
-/** Finds the calls that a model writes as text, as its settings and the run's agree on. */
+/** Finds the calls that a model writes as text, in the form that its settings and the run's agree on. */
 export function findWrittenCalls({ settings }: Pick<RunContext, 'settings'>): WrittenCalls {
   const known = new Map<ChatModel, Opened>()
 
@@ -28,7 +28,7 @@ export function findWrittenCalls({ settings }: Pick<RunContext, 'settings'>): Wr
     return (await opened.textCalls).open(request, sink)
   }
 
-  /** Where tags alone are listened for, a text without a `<` is nothing to load the dialects for. */
+  /** If only tags are watched for, a text without a `<` does not need the dialects. */
   const mayHoldTags = ({ model }: ModelCall, text: string): boolean => {
     const { form } = openedFor(model)
     return !form.native || form.listenFor !== 'tags' || text.includes('<')
@@ -64,7 +64,7 @@ export function findWrittenCalls({ settings }: Pick<RunContext, 'settings'>): Wr
   }
 }
 
-/** Importing what is there already costs as much as the rest of a turn. */
+/** Importing a loaded module again costs as much as the rest of a turn. */
 function once<Module>(load: () => Promise<Module>): () => Promise<Module> | Module {
   let loaded: Module | undefined
   return () => loaded ?? load().then((module) => (loaded = module))
@@ -75,7 +75,7 @@ const loadToolAction = once(() => import('../../dialects/formats/tool-action.ts'
 const loadRefusedCalls = once(() => import('../text-calls/refused-calls.ts'))
 const loadDialects = once(() => import('../../dialects/index.ts'))
 
-/** Loads what the form needs: a start that waited for all dialects would wait for them longer than for anything else of ours. */
+/** Loads only what the form needs. Loading all dialects would be the slowest part of the start. */
 export async function openTextCalls(form: CallForm, options: TextCallOptions): Promise<TextCalls> {
   const loaded = await loadTextCalls()
   return new loaded.TextCalls(form, await findDialectOf(form), options)
@@ -86,7 +86,7 @@ async function findDialectOf(form: CallForm): Promise<Dialect | undefined> {
   if (form.native && form.listenFor === 'tags') return (await loadToolAction()).toolAction
   const { findDialect } = await loadDialects()
   if (!form.native) return findDialect(form.dialect)
-  // Both at once, for models that are listened to for either reason.
+  // Both dialects, for models that need either.
   const [toolAction, salvage] = [findDialect('tool-action'), findDialect('salvage')]
   return {
     ...salvage,

@@ -6,17 +6,17 @@ import type { RecordPlace } from '../journal/own-steps.ts'
 import { RunRecord } from '../journal/run-record.ts'
 import type { RunState } from '../types/result.ts'
 
-/** A run inside a call, with its place in the record of that call. */
+/** A nested run, with its place in the record of the call. */
 export interface NestedRun {
   readonly runId: string
   readonly place: RecordPlace
-  /** What earlier executions of the call have left of it. */
+  /** The state that earlier executions of the call left. */
   readonly recorded: RunState | undefined
 }
 
-/** The runs inside the calls of one run. */
+/** The runs nested in the calls of one run. */
 export class NestedRuns {
-  /** How many runs with the same input an attempt at a call has begun. */
+  /** The number of runs with the same input that an attempt at a call has begun. */
   readonly #counts = new Map<string, number>()
   readonly #open = new Map<string, RunRecord>()
 
@@ -25,7 +25,7 @@ export class NestedRuns {
     for (const name of this.#counts.keys()) if (name.startsWith(`${call}/`)) this.#counts.delete(name)
   }
 
-  /** The next id of a run with this input. Runs of a call are told apart by their inputs, in whatever order they begin. */
+  /** The next id of a run with this input. Runs of a call are told apart by their inputs, no matter in which order they begin. */
   nextId({ idempotencyKey, attempt }: Pick<ToolContext, 'idempotencyKey' | 'attempt'>, input: readonly ChatMessage[]): string {
     const id = `${idempotencyKey}/${hashOf(input as never).slice(0, 8)}`
     const place = `${id} ${attempt}`
@@ -38,7 +38,7 @@ export class NestedRuns {
     const again = times === 1 ? '' : `/${times}`
     const record = await RunRecord.open(keeper, name + again, runId + again)
     if (record.isSpent) return this.open(keeper, name, runId, times + 1)
-    // An attempt that was left behind must not write any more.
+    // An abandoned attempt must not write any more.
     this.#open.get(name)?.leave()
     this.#open.set(name, record)
     return { runId: record.runId, place: { record, outer: keeper }, recorded: record.read() }

@@ -6,8 +6,8 @@ import type { PendingItem } from '../types/result.ts'
 import { itemsWithin } from './items-within.ts'
 
 /**
- * What of a question may be shown. That of an MCP server has the state its call goes on from, which is for no one's eyes but the program's. An agent
- * inside a call asks for decisions on items of its own, which are shown by themselves.
+ * The part of a question that may be shown. A question of an MCP server contains the state its call continues from, which only the program
+ * may see. A nested agent asks for decisions on items of its own, which are shown separately.
  */
 export function shownAbout(about: unknown): unknown {
   if (!isJsonObject(about)) return about
@@ -18,12 +18,12 @@ export function shownAbout(about: unknown): unknown {
   return itemsWithin(about, '', '') === undefined ? about : waitsWithinText(String(about.agent))
 }
 
-/** The item, or an event of it, with what may be shown of its question. */
+/** The item, or an event of it, with the part of its question that may be shown. */
 export function withShownAbout<Item extends Pick<PendingItem, 'about'>>(item: Item): Item {
   return item.about === undefined ? item : { ...item, about: shownAbout(item.about) as Json }
 }
 
-/** The item as it may be shown: without the secrets of its arguments, too. */
+/** The item as it may be shown: also without the secrets of its arguments. */
 export function shownItem({ secrets, ...item }: PendingItem): PendingItem {
   const shown = withShownAbout(item)
   if (secrets === undefined) return shown
@@ -33,10 +33,7 @@ export function shownItem({ secrets, ...item }: PendingItem): PendingItem {
   return { ...shown, args: redact(item.args, names) as JsonObject, ...line }
 }
 
-/**
- * The arguments that somebody has decided on, with the values that were hidden from them. What they changed is kept, even if it stood for a hidden
- * value.
- */
+/** The arguments of a decision, with the hidden values restored. A changed value is kept, even in the place of a hidden one. */
 export function withHidden(given: JsonObject, { args, secrets }: Pick<PendingItem, 'args' | 'secrets'>): JsonObject {
   return secrets === undefined ? given : (restored(given, args, redact(args, new Set(secrets))) as JsonObject)
 }

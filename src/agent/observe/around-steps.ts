@@ -1,9 +1,9 @@
 import type { Durable } from '../journal/journal.ts'
 
-/** What takes the place of a port's own steps and waits. */
+/** The methods that replace a journal port's own steps and waits. */
 export type AroundSteps = Pick<Durable, 'step' | 'wait'>
 
-/** The same port in all else. */
+/** Returns a port that is otherwise unchanged. */
 export function aroundSteps(steps: Durable, around: AroundSteps): Durable {
   return new Proxy(steps, {
     get(port, name) {

@@ -17,40 +17,44 @@ export interface RecordedScope {
   /** The call of another run that it is made in. */
   readonly within: { runId: string; toolCallId: string | undefined } | undefined
   readonly agent: { readonly model: ChatModel; readonly offered: ToolSet; readonly callbacks: { around: { calls: readonly unknown[] } } }
-  /** All that it was given, code too. */
+  /** Everything that it was given, including code. */
   readonly settings: object
-  /** Whether it goes on from a turn that an execution before this one has recorded. */
+  /** Whether it continues after a turn that an earlier execution has recorded. */
   readonly resumed: boolean
   readonly interruption: 'aborted' | 'deadline' | undefined
   interrupt(why: 'aborted' | 'deadline'): void
 }
 
 /**
- * Records what a run is given and what comes of it, with the runs inside its calls, so that the run can be replayed. Its methods are called
- * synchronously. What one of them throws is logged, and the run continues.
+ * Records the inputs and results of a run and of its nested runs, so that the run can be replayed.
+ *
+ * Contract of all methods: called synchronously, not awaited. If one throws, that is logged, and the run continues.
  */
 export interface RunRecorder {
   /** An execution begins: the first, or one that continues. `input` is what a journal would record of it. */
   begins(run: RecordedScope, input: Json): void
   /**
-   * A step is about to be carried out, by whichever execution comes to it; or the run has waited in the place `key`. The function it returns is called
-   * with what the step has come to, before that is recorded, or with what was decided. `about`: the item on which that decides.
+   * An execution is about to carry a step out, or the run has waited in the place `key`. The returned function is called with the step's
+   * value before that is recorded, or with the decision. `about`: the item of that decision.
    */
   step(run: RecordedScope, key: string, about: object | undefined): (value: unknown) => void
-  /** A request is about to be made that hooks may answer themselves. The function it returns is called with the response, whoever gave it. */
+  /**
+   * A request is about to be made that hooks may answer themselves. The returned function is called with the response, no matter who gave
+   * it.
+   */
   asks(run: RecordedScope, call: Pick<ModelCall, 'model' | 'request'>): (response: ModelResponse) => void
-  /** The model to ask in place of `model`. Called as near to the model as can be: inside of hooks and guardrails. */
+  /** Returns the model to ask instead of `model`. Called close to the model: inside hooks and guardrails. */
   watched(run: RecordedScope, model: ChatModel): ChatModel
-  /** A tool is about to be started, inside of hooks and guardrails. The function it returns is called with the call's end. */
+  /** A tool is about to be started, inside hooks and guardrails. The returned function is called with the call's end. */
   calls(run: RecordedScope, call: RunningCall): (end: ToolCallEnd) => void
   ended(run: RecordedScope, result: RunResult): void
 }
 
-/** The recorder, whose failures are logged, each method's once, and change nothing about the run. */
+/** Wraps the recorder so that a failure changes nothing about the run. Logs the first failure of each method. */
 export function failSafe(recorder: RunRecorder, runId: string, logger: Logger): RunRecorder {
   const failed = new Set<string>()
   const fail = (method: string) => (error: unknown) => {
-    if (!failed.has(method)) logger.error({ runId, method, error: messageOf(error) }, 'the recorder failed; the run goes on')
+    if (!failed.has(method)) logger.error({ runId, method, error: messageOf(error) }, 'the recorder failed; the run continues')
     failed.add(method)
   }
   const tell = (method: string, call: () => unknown) => callUnawaited(call, fail(method))
@@ -89,7 +93,7 @@ export function failSafe(recorder: RunRecorder, runId: string, logger: Logger): 
   }
 }
 
-/** The steps of a run, of which its recorder is told, and of what it waits for. */
+/** Wraps a run's steps, and reports them and the waits to the recorder. */
 export function toldSteps(steps: Durable, run: RecordedScope, recorder: RunRecorder): Durable {
   return aroundSteps(steps, {
     step: (key, fn, about) =>
@@ -112,7 +116,7 @@ export function toldSteps(steps: Durable, run: RecordedScope, recorder: RunRecor
   })
 }
 
-/** Stands around the hooks that stand around a request. */
+/** Wraps the hooks that wrap a request. */
 export function recordAnswers(run: RecordedScope, recorder: RunRecorder): AroundModel {
   return (next) => async (call) => {
     const answered = recorder.asks(run, call)

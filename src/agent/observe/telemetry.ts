@@ -7,11 +7,19 @@ import type { RawEnd, ToolCallEnd } from '../../tools/tool-runner.ts'
 import type { EventTap } from '../types/event-tap.ts'
 import type { RunResult } from '../types/result.ts'
 
-/** Measures runs, their model requests and their calls: what `telemetry()` of `toolloop/telemetry` gives. */
+/** Measures runs, their model requests and their calls: the return value of `telemetry()` of `toolloop/telemetry`. */
 export interface Telemetry {
-  /** Called where a run is opened, in its caller's asynchronous context. Must not throw. */
+  /**
+   * Called when a run is opened, in its caller's asynchronous context.
+   *
+   * Contract: not awaited. Must not throw.
+   */
   openRun(run: MeasuredRun): RunTelemetry
-  /** Stands around an HTTP request of the service. Calls `next` exactly once, and passes on what it gives or throws. */
+  /**
+   * Wraps an HTTP request of the service.
+   *
+   * Contract: awaited. Must call `next` exactly once, and return or throw what it does.
+   */
   aroundHttpRequest(request: MeasuredHttpRequest, next: () => Promise<Response>): Promise<Response>
 }
 
@@ -24,21 +32,26 @@ export interface MeasuredHttpRequest {
   readonly logger: Logger
 }
 
-/** A run that is opened. */
+/** A run that is being opened. */
 export interface MeasuredRun {
   readonly runId: string
   /** The agent's name, if it has one. */
   readonly name: string | undefined
-  /** The run's `metadata`; of a nested run without its own, that of the run outside. */
+  /** The run's `metadata`, or that of the outer run if a nested run has none. */
   readonly metadata: JsonObject | undefined
-  /** The run outside, if that is measured too, and the call this one is made in; undefined for one that a guardrail, a hook or a summary made. */
+  /**
+   * The outer run, if that is measured too, and the call this run is made in. `toolCallId` is undefined for a run made by a guardrail, a
+   * hook or a summary.
+   */
   readonly parent: { readonly telemetry: RunTelemetry; readonly toolCallId: string | undefined } | undefined
   readonly logger: Logger
 }
 
 /**
- * Stands around all that a run does. Each `next` must be called exactly once, and what it gives or throws passed on as it is: whatever else
- * goes wrong is no reason for a run to fail.
+ * Wraps everything that a run does.
+ *
+ * Contract of all methods: awaited. Must call `next` exactly once, and return or throw what it does: a fault of the telemetry must not fail
+ * a run.
  */
 export interface RunTelemetry {
   readonly tap: EventTap
@@ -58,31 +71,31 @@ export interface MeasuredExecution {
   readonly instructions: string | undefined
   /** The messages it adds to the conversation. */
   readonly input: readonly ChatMessage[]
-  /** Keeps what the first execution made in the run's record; gives that back to each later one, in whatever process. */
+  /** Records what the first execution makes, and returns it to each later one, in any process. */
   record(make: () => Promise<Json>): Promise<Json>
 }
 
 export interface MeasuredRequest {
   readonly provider: string
   readonly model: string
-  /** Where it is sent, if that is known. */
+  /** The address it is sent to, if that is known. */
   readonly baseURL: string | undefined
   readonly api: string | undefined
   readonly request: ModelRequest
   readonly iteration: number
-  /** Earlier messages are left out of it, because the conversation had become too long. */
+  /** Earlier messages are left out of it because the conversation had become too long. */
   readonly isCompacted: boolean
-  /** Tells `times` whenever a piece of the response comes; of one that is asked for anew, from its beginning. */
+  /** Notes in `times` when each piece of the response arrives. If the request is sent again, starts from the beginning. */
   timePieces(times: PieceTimes): void
-  /** The names of a tool's arguments that are not to be shown. */
+  /** The names of a tool's arguments that must not be shown. */
   secretsOf(tool: string): ReadonlySet<string>
 }
 
-/** Must not throw. */
+/** Contract: called synchronously. The methods must not throw. */
 export interface PieceTimes {
-  /** A piece has come; `at`: when, by `performance.now()`. */
+  /** A piece has arrived at the time `at`, by `performance.now()`. */
   note(at: number): void
-  /** Those that have come count no more. */
+  /** Discards the pieces so far. */
   restart(): void
 }
 
@@ -92,7 +105,7 @@ export interface MeasuredCall {
   readonly args: JsonObject
   readonly iteration: number
   readonly repairs: readonly string[] | undefined
-  /** What somebody has decided before it could run. */
+  /** The decision that was made before it could run. */
   readonly decision: MadeDecision | undefined
 }
 
@@ -101,7 +114,7 @@ export interface MeasuredOutcome {
   readonly raw?: RawEnd
 }
 
-/** The run outside, as the telemetry of the one inside is told of it. */
+/** The outer run, for the telemetry of a nested one. */
 export function measuredParent(
   parent: { readonly run: { readonly telemetry: RunTelemetry | undefined }; readonly toolCallId: string | undefined } | undefined,
 ): MeasuredRun['parent'] {

@@ -11,16 +11,16 @@ import type { AroundEntry, PlanEntry } from '../types/middleware.ts'
 import type { RunStep } from '../types/result.ts'
 import type { SettingRows } from './setting-row.ts'
 
-/** Who takes part in a run, decides in it and watches it. */
+/** Settings of who takes part in a run, decides in it and watches it. */
 export interface ControlSettings<Context = unknown> {
   /**
-   * Functions around model requests and tool calls, in their order.
+   * Functions that wrap model requests and tool calls, in order.
    *
    * @see [hooks and guardrails](docs/hooks-and-guardrails.md)
    */
   hooks?: readonly Hooks<Context>[]
   /**
-   * Decide what a run does before it is done: see `PlanEntry`.
+   * Decides what a run does before it does it: see `PlanEntry`.
    *
    * @see [Middleware: plan and around](docs/middleware.md)
    */
@@ -32,16 +32,16 @@ export interface ControlSettings<Context = unknown> {
    */
   around?: readonly AroundEntry<Context>[]
   /**
-   * Checks of what goes in and out, in their order.
+   * Checks of input, output, calls and results, in order.
    *
    * @see [hooks and guardrails](docs/hooks-and-guardrails.md)
    */
   guardrails?: readonly Guardrail<Context>[]
   /**
-   * Whose run it is, or what for: JSON of at most 16,384 characters. Tools, hooks, guardrails and approvals read it (`ctx.metadata`), and it is in
-   * the `meta` of every event.
+   * Says whose run it is, or what it is for: JSON of at most 16,384 characters. Tools, hooks, guardrails and approvals read it
+   * (`ctx.metadata`), and the `meta` of every event has it.
    *
-   * It is kept with the run when it pauses or is recorded, and not sent to a model. A nested run without its own has that of the run outside.
+   * Stored with the run when it pauses or is recorded. Never sent to a model. A nested run without its own has that of the outer run.
    *
    * @see [audit](docs/streaming-and-events.md#audit)
    */
@@ -58,10 +58,10 @@ export interface ControlSettings<Context = unknown> {
   approve?(request: ApprovalRequest<Context>): ApprovalDecision | Promise<ApprovalDecision>
   /** How long a run waits for a decision before the call is refused, in milliseconds. Default: forever. */
   decisionTimeoutMs?: number
-  /** Earlier approvals, given with `remember`, from a result's `remembered`: the same calls need none. */
+  /** Earlier approvals, given with `remember`, from a result's `remembered`: the same calls need no approval. */
   remembered?: readonly string[]
   /**
-   * Called after each step. If it returns true, the run ends with `stopped`. It must not throw.
+   * Called after each step. If it returns true, the run ends with `stopped`.
    *
    * Contract: not awaited. If it throws, that is logged and the run continues. Returning nothing continues the run.
    */
@@ -69,8 +69,8 @@ export interface ControlSettings<Context = unknown> {
   /**
    * `true`: a run whose result has an `error` rejects with a `RunError`, which has the `result`. Default false.
    *
-   * That is every result of stop reason `model_error`, `refused` or `aborted`, and one whose last answer at a limit failed. A limit that is reached
-   * (`deadline`, `budget`, `max_iterations`, `repeated_calls`), `stopped` and `paused` are no errors.
+   * These are results with the stop reason `model_error`, `refused` or `aborted`, and those whose last answer at a limit failed. A limit
+   * that is reached (`deadline`, `budget`, `max_iterations`, `repeated_calls`), `stopped` and `paused` are not errors.
    */
   throwOnError?: boolean
   /** What the agent is called in telemetry. Default: none; inside a call of another agent, the tool's name. */
@@ -90,7 +90,7 @@ export interface ApprovalRequest<Context = unknown> {
   args: JsonObject
   runId: string
   context: Context
-  /** The run's `metadata`; of a nested run without its own, that of the run outside. Frozen. */
+  /** The run's `metadata`, or that of the outer run if a nested run has none. Frozen. */
   metadata?: JsonObject
   /** For a call that a script makes: the line that makes it. */
   script?: ScriptLine
@@ -98,10 +98,10 @@ export interface ApprovalRequest<Context = unknown> {
 }
 
 /**
- * The return value of `approve`: the same as a decision passed to `resume`. The reason is told to the model. With `args`, the approved call
- * runs with those arguments, and the model is told so. With `remember`, the same call needs no approval any more in this run. `by` and
- * `note` are kept with the call. A decision that can't be carried out, because the arguments don't fit the tool or there is anything else
- * in it, refuses the call.
+ * The return value of `approve`: the same as a decision passed to `resume`. The model is told the `reason`. With `args`, the approved call
+ * runs with those arguments, and the model is told so. With `remember`, the same call needs no further approval in this run. `by` and
+ * `note` are kept with the call. A decision that can't be carried out, because it has unknown fields or arguments that don't fit the tool,
+ * refuses the call.
  */
 export type ApprovalDecision = boolean | ({ approved: boolean; reason?: string; args?: JsonObject; remember?: boolean } & Signature)
 
@@ -130,7 +130,7 @@ function checkMetadata(metadata: unknown, at: string): void {
   if (length > mostMetadata) throw new InvalidOptionError(at, expected, `${length} characters`)
 }
 
-/** Undefined for what is no JSON, such as an object that holds itself. */
+/** Undefined for a value that is not JSON, such as an object that contains itself. */
 function jsonLength(value: object): number | undefined {
   try {
     return JSON.stringify(value).length

@@ -68,41 +68,45 @@ export interface RunLimits {
   /** Milliseconds for the whole run, which then ends with `deadline`; whatever is running is aborted. */
   deadlineMs?: number
   /**
-   * Tokens of all model requests together, those of nested runs included. No request is sent once they are used up or reserved for requests in
-   * flight, so the overrun is at most one request for each concurrent call. The run ends with `budget`, as for the next two.
+   * Tokens of all model requests together, including those of nested runs. No request is sent once they are used up or reserved for
+   * requests in flight, so the overrun is at most one request for each concurrent call. The run then ends with `budget`, as it does for
+   * `costUsd`.
    */
   tokens?: number
   /** US dollars of all model requests together, counted as `tokens` are. The model must have a price, or report its cost. */
   costUsd?: number
-  /** Tool calls that may run, those of nested runs included. Further calls are answered with "not run". */
+  /** Tool calls that may run, including those of nested runs. Further calls are answered with "not run". */
   toolCalls?: number
   /**
-   * How often the very same call (name, arguments and result) may be repeated. Then the model is told once; if it repeats the call again, the run
-   * ends with `repeated_calls`. A call whose result changes is no repeat, and neither is one after which the model has made a new call. `Infinity`
-   * switches this off. Default 3.
+   * How often the same call (name, arguments and result) may be repeated. Then the model is told once; if it repeats the call again, the
+   * run ends with `repeated_calls`. A call whose result changes is not a repeat, and neither is a call after which the model has made a new
+   * one. `Infinity` switches this off. Default 3.
    */
   repeatedCalls?: number
   /**
-   * How many turns back repeated calls are looked for, so that calls in turn (A, B, A, B) are noticed: cycles of up to half as many turns. 1: only
-   * calls that are repeated from one turn to the next. Default 8.
+   * How many turns back to look for repeated calls, so that alternating calls (A, B, A, B) are noticed: cycles of up to half as many turns.
+   * 1: only calls that are repeated from one turn to the next. Default 8.
    */
   repeatWindow?: number
-  /** How deep runs may be nested in each other's tool calls. The outermost run's value holds for all of them. Default 5. */
+  /** How deep runs may be nested in each other's tool calls. The outermost run's value applies to all of them. Default 5. */
   depth?: number
 }
 
 /**
- * How results that are too long for the conversation are stored, for the model to read in parts with the tool `read_result`. They are kept
- * until the run ends, in its journal if it has one.
+ * How large results are stored, so that the model can read them in parts with the tool `read_result`. They are kept until the run ends, in
+ * its journal if it has one.
  */
 export interface LargeResultOptions {
-  /** A result with more bytes of text (UTF-8) is kept; `read_result` returns at most so many at once. At most `maxResultBytes`, the default. */
+  /**
+   * A result with more bytes of text (UTF-8) is kept. `read_result` returns at most this many at once. At most `maxResultBytes`, the
+   * default.
+   */
   overBytes?: number
-  /** How many bytes of its beginning the model gets, and what `read_result` returns if no length is asked for. Default 8,192. */
+  /** How many bytes of its beginning the model gets, and how many `read_result` returns if no length is asked for. Default 8,192. */
   shownBytes?: number
   /**
-   * How many bytes a run keeps, with the runs inside its calls. A result for which there is no room is cut (`maxResultBytes`). `Infinity`: no
-   * limit. Default 33,554,432.
+   * How many bytes a run keeps, including the runs inside its calls. A result for which there is no room is cut (`maxResultBytes`).
+   * `Infinity`: no limit. Default 33,554,432.
    */
   keptBytes?: number
 }

@@ -29,7 +29,7 @@ function defaultsOf(rows: Readonly<Record<string, Pick<SettingRow, 'default'>>>)
   return Object.entries(rows).flatMap(([name, row]): [string, unknown][] => (row.default === undefined ? [] : [[name, row.default]]))
 }
 
-/** The settings that have a default, as they are given or by default. */
+/** The settings that have a default, with the given value or the default. */
 function withDefaults<Known>(given: object, defaults: [name: string, value: unknown][]): Known {
   return Object.fromEntries(defaults.map(([name, value]) => [name, Reflect.get(given, name) ?? value])) as Known
 }
@@ -47,7 +47,7 @@ function largeResultsOf(given: RunSettings['largeResults'], maxResultBytes: numb
   return { overBytes, shownBytes, keptBytes }
 }
 
-/** `maxIterations` under either of its names. Throws `invalid_option` when the two contradict each other. */
+/** `maxIterations` by either of its names. Throws `invalid_option` if the two contradict each other. */
 export function iterationsOf({ maxIterations, maxToolRounds }: RunSettings<never>): number | undefined {
   if (maxIterations !== undefined && maxToolRounds !== undefined && maxIterations !== maxToolRounds) {
     throw new InvalidOptionError('maxToolRounds', `the same as \`maxIterations\` (${maxIterations}) when both are given`, maxToolRounds)
@@ -55,7 +55,7 @@ export function iterationsOf({ maxIterations, maxToolRounds }: RunSettings<never
   return maxIterations === undefined ? maxToolRounds : maxIterations
 }
 
-/** A limit on what can't be measured would be none. Throws `invalid_option`. */
+/** Throws `invalid_option` for a limit on a cost that is not known: it would limit nothing. */
 export function checkCostIsKnown(
   option: string,
   costUsd: number | undefined,
@@ -79,17 +79,19 @@ function costLimitOf({ limits, settings: { budget }, outer }: Limited): [option:
   return outer === undefined ? ['limits.costUsd', Number.POSITIVE_INFINITY] : costLimitOf(outer)
 }
 
-/** Throws `invalid_option` for a model whose cost is not known, if that of the run is limited, or that of the agent that has its conversation. */
+/**
+ * Throws `invalid_option` if the cost of the run, or of the agent that has its conversation, is limited and the model's cost is not known.
+ */
 export function checkModelCost(run: Limited, own: RunLimits | undefined, model: ChatModel): void {
   const [option, costUsd] = costLimitOf(run)
   checkCostIsKnown(option, costUsd, model)
   checkCostIsKnown('limits.costUsd', own?.costUsd, model)
 }
 
-/** Calls `end` when the time is over; gives the function that stops waiting. */
+/** Calls `end` when the time is over. Returns the function that stops the timer. */
 export function startDeadline(milliseconds: number, end: () => void): () => void {
   if (!Number.isFinite(milliseconds)) return () => {}
-  // A timer that is longer fires at once: what is left is waited for in parts.
+  // A longer timer fires at once, so the time is waited for in parts.
   const longest = 2 ** 31 - 1
   let timer: NodeJS.Timeout
   const waitFor = (left: number) => {
@@ -99,7 +101,7 @@ export function startDeadline(milliseconds: number, end: () => void): () => void
   return () => clearTimeout(timer)
 }
 
-/** What to write so that a model's cost is known. */
+/** Says how to make a model's cost known. */
 function howToPrice({ provider, model }: Pick<ChatModel, 'provider' | 'model'>): string {
   return `give \`${provider}/${model}\`, and any model that may take its place, a \`price\` in US dollars for a million tokens: \
 createModel({ provider: '${provider}', model: '${model}', price: { input: 2, output: 8 } })`

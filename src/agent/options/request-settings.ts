@@ -6,7 +6,7 @@ import type { ToolChoice } from '../../models/chat-model.ts'
 import type { HookPlace } from '../callbacks/hooks.ts'
 import type { SettingRows } from './setting-row.ts'
 
-/** What is requested of the model, and how its responses are read. */
+/** Settings of model requests, and of how responses are read. */
 export interface RequestSettings {
   /** `false`: requests whole responses instead of streams. Default true. */
   stream?: boolean
@@ -24,8 +24,8 @@ export interface RequestSettings {
    * Native calls or text calls. Default `'auto'`.
    *
    * `'native'`: by the provider's own means. `'tags'`: as text, in `<tool_action>` tags. `'json'`, the name of another dialect of
-   * `toolloop/dialects`, or a dialect of your own: as text in that form. `'auto'`: natively if the model has native calls, with an ear for tags
-   * beside them; else as the model's settings say (`dialect`), or in tags.
+   * `toolloop/dialects`, or a dialect of your own: as text in that form. `'auto'`: natively if the model has native calls, while watching
+   * for tags beside them; else as the model's settings say (`dialect`), or in tags.
    *
    * @see [text calls](docs/text-calls.md)
    */
@@ -47,10 +47,10 @@ export interface RequestSettings {
    */
   onTruncated?: 'stop' | 'continue'
   /**
-   * What happens if a response breaks off after a part of it was shown. `'end'`: the run ends with `model_error`. `'restart'`: the response is
-   * always requested again. Default: requested again if everybody who watches can take that part back.
+   * What happens if a response breaks off after part of it was shown. `'end'`: the run ends with `model_error`. `'restart'`: the response
+   * is always requested again. Default: requested again if every watcher can take that part back.
    *
-   * Events and pages can (see `MODEL_RETRY`). If text has reached `.text`, `onText` or a format that takes nothing back, the run ends.
+   * Events and pages can (see `MODEL_RETRY`). If text has reached `.text`, `onText` or a format that can't take it back, the run ends.
    *
    * @see [responses that break off](docs/streaming-and-events.md#responses-that-break-off)
    */
@@ -65,8 +65,8 @@ export interface RequestSettings {
    */
   compaction?: CompactionOptions
   /**
-   * Requests with the same key and the same beginning are sent to where the provider has cached that: OpenAI's `prompt_cache_key`. `false`: no key.
-   * Default: made of the session's id.
+   * Routes requests with the same key and the same prefix to the same provider cache: OpenAI's `prompt_cache_key`. `false`: no key.
+   * Default: derived from the session's id.
    *
    * It is sent to OpenAI's own address, and if the quirk `promptCacheKey` is true.
    *
@@ -82,17 +82,21 @@ export type ToolCalling = 'auto' | 'native' | 'tags' | 'json' | (string & {}) | 
 
 /**
  * How a long conversation is shortened for each request: old results first, then the oldest rounds, calls and results together. System
- * messages and the task stay. Done when it is estimated to be too long, and when the provider says so.
+ * messages and the task stay. It happens if the conversation is estimated to be too long, and if the provider says that it is.
  */
 export interface CompactionOptions {
   /** Maximum number of tokens of conversation that are sent. Default: three quarters of the model's context window; no limit if that is not known. */
   maxTokens?: number
-  /** Tokens of a message, at once. If it fails, that is logged and the message counts by its length. Default: by its length, see `estimateTokens`. */
+  /**
+   * Estimates the tokens of a message. Default: by its length, see `estimateTokens`.
+   *
+   * Contract: not awaited. If it throws, that is logged and the message counts by its length.
+   */
   estimate?(message: ChatMessage): number
   /**
-   * What is said in place of messages that are left out.
+   * Makes a summary that replaces the messages that are left out.
    *
-   * Contract: awaited. If it throws or rejects, that is logged, and nothing is said.
+   * Contract: awaited. If it throws or rejects, that is logged, and there is no summary. Returning an empty text means no summary.
    */
   summarise?(messages: readonly ChatMessage[], place: HookPlace): string | Promise<string>
 }
@@ -104,7 +108,7 @@ export const requestSettings: SettingRows<RequestSettings> = {
   toolChoice: { check: unchecked, stored: 'json' },
   parallelToolCalls: { check: unchecked, stored: 'json' },
   activeTools: { check: expecting('an array of names', isNames), stored: 'json' },
-  toolCalling: { check: unchecked, stored: 'json' }, // `chooseCallForm` checks it, with the model.
+  toolCalling: { check: unchecked, stored: 'json' }, // Checked by `chooseCallForm`, together with the model.
   enableToolActionParsing: { check: boolean, stored: 'json' },
   fencedTags: { check: oneOf('text', 'run'), stored: 'json' },
   onTruncated: { check: oneOf('stop', 'continue'), stored: 'json' },

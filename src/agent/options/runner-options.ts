@@ -26,7 +26,7 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
   fallbackOn?: FallbackOn
   /** Tools, or a set such as a `ToolDispatcher`. */
   tools?: Tools
-  /** The system prompt, sent as the first message as it is, or a function that gets `{ context }` and returns it. */
+  /** The system prompt, or a function that gets `{ context }` and returns it. Sent unchanged as the first message. */
   instructions?: string | ((input: { context: Context }) => string | undefined | Promise<string | undefined>)
   /**
    * The event bus. Default: its own.
@@ -43,12 +43,12 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
    */
   journal?: Journal
   /**
-   * Supplies the context and whatever else can't be stored, if a run continues without its caller: after a crash or a deploy, and if `resume` is given
-   * less than `run` was.
+   * Supplies the context and everything else that can't be stored, if a run continues without its caller: after a crash or a deploy, and if
+   * `resume` is given less than `run` was.
    *
-   * Awaited for as long as an attempt at a tool may take. If it throws, rejects, takes longer or leaves out something that the run was started with,
-   * nothing of the run is executed: it stays where it is, `problem` of `runs.get` says why, and an error is logged. A `context` that is undefined or
-   * null counts as left out.
+   * Contract: awaited for as long as an attempt at a tool may take. If it throws, rejects, takes longer or leaves out something that the
+   * run was started with, the run stays where it is and nothing of it is executed. `problem` of `runs.get` says why, and an error is
+   * logged. A `context` that is undefined or null counts as left out.
    *
    * ```ts
    * new AgentRunner({ model, tools, journal, restore: async ({ metadata }) => ({ context: await openShop(metadata?.shop) }) })
@@ -64,9 +64,9 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
    */
   sessions?: Sessions
   /**
-   * `load` and `save`, for conversations in tables of your own, in place of `sessions`.
+   * `load` and `save`, for conversations in your own tables, instead of `sessions`.
    *
-   * A run's `metadata` or `context` says which conversation is meant. Runs that are given `messages` or a `session` have nothing to do with it.
+   * A run's `metadata` or `context` says which conversation is meant. Not used for runs with `messages` or a `session`.
    *
    * ```ts
    * const history = {
@@ -82,7 +82,7 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
   history?: AgentHistory<NoInfer<Context>>
 }
 
-/** Options that only a runner has; what is not checked here is where it is used. */
+/** Options that only a runner has. Those that are not checked here are checked where they are used. */
 const onlyRunner: OptionChecks<Omit<RunnerOptions, keyof RunSettings>> = {
   model: unchecked,
   models: unchecked,
@@ -99,14 +99,14 @@ const onlyRunner: OptionChecks<Omit<RunnerOptions, keyof RunSettings>> = {
 
 export const runnerOptions: OptionChecks<RunnerOptions> = { ...checksOf(runSettings), ...onlyRunner }
 
-/** The settings among a runner's options: what its runs have by default. */
+/** The settings among a runner's options: the defaults of its runs. */
 export function settingsOf<Context>(options: RunnerOptions<Context>): RunSettings<Context> {
   return Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(onlyRunner, name)))
 }
 
 /**
- * What stands around the turns and calls of an agent, whoever asks it. After a `handoff` it holds inside what the run was started with, and its
- * limits count from there.
+ * The rules that wrap an agent's turns and calls, in any run. After a `handoff` they apply inside those of the run, and their limits count
+ * from there.
  */
 export interface AgentRules<Context = unknown>
   extends Pick<
@@ -117,13 +117,13 @@ export interface AgentRules<Context = unknown>
 /** A run that continues without its caller, as passed to `restore`. */
 export interface RunToRestore {
   runId: string
-  /** As the run was started with. */
+  /** The `metadata` that the run was started with. */
   metadata?: JsonObject
   /** The id of its session. */
   session?: string
 }
 
-/** What can be given to one run and can't be stored. */
+/** Options of a run that can't be stored. */
 interface OwnOptions<Context>
   extends Pick<
     RunSettings<Context>,
@@ -139,7 +139,7 @@ interface OwnOptions<Context>
 export type RestoredName = keyof OwnOptions<unknown>
 
 /**
- * What `restore` returns: at least what the run was started with. What the run was not started with is not used. Not among them is what
- * belongs to the caller: `signal`, `control`, `onText`, `recorder`.
+ * The return value of `restore`: at least what the run was started with. Anything else is ignored. It can't include what belongs to the
+ * caller: `signal`, `control`, `onText`, `recorder`.
  */
 export type Restored<Context = unknown> = OwnOptions<Context> & RequiredContext<Context>

@@ -1,13 +1,13 @@
 import type { Check } from '../../core/options/check-options.ts'
 
-/** What is known of a setting of runs and runners besides its type and its docstring. */
+/** The facts about a setting of runs and runners besides its type and its docstring. */
 export interface SettingRow {
   check: Check
-  /** Its value if neither the run nor its runner has one. Only of settings that `resolveLimits` fills in. */
+  /** Its value if neither the run nor its runner sets it. Only for settings that `resolveLimits` fills in. */
   default?: number
   /**
-   * How a run that outlives its process keeps the setting: as JSON, or as numbers that may be infinite. What is not stored is code, or belongs to
-   * the caller.
+   * How a run that outlives its process stores the setting: as JSON, or as numbers that may be infinite. Settings that are not stored are
+   * code, or belong to the caller.
    */
   stored: 'json' | 'numbers' | 'not stored'
 }

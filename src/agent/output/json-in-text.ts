@@ -6,12 +6,12 @@ import { PartialJson } from './partial-json.ts'
 /** Where an object or an array can begin. */
 const starts = /\{(?=\s*["}])|\[(?=\s*[\]{["\-\dtfn])/g
 
-/** How often a text is read, where what begins like JSON turns out to be none. */
+/** How often a text is read if its parts that begin like JSON are not JSON. */
 const mostReadings = 4
 
 /**
- * The objects and arrays in a text, each as a whole, in their order; not those inside others. Takes no longer than reading the text a few
- * times: of a text in which very much begins like JSON and is none, the rest is passed over.
+ * The objects and arrays in a text, each as a whole, in order, without those inside others. Reads the text at most a few times: if too many
+ * parts begin like JSON and are not, the rest is skipped.
  */
 export function* jsonInText(text: string): Iterable<Json> {
   let left = mostReadings * text.length
@@ -23,7 +23,7 @@ export function* jsonInText(text: string): Iterable<Json> {
     const json = new PartialJson(maxDepth)
     const length = json.add(text.slice(start))
     left -= length
-    // Only this one knows all rules, such as which characters a text may hold.
+    // `JSON.parse` alone knows all rules, such as which characters a text may hold.
     const value = json.isWhole ? jsonIn(text.slice(start, start + length)) : undefined
     from = start + (value === undefined ? 1 : length)
     if (value !== undefined) yield value

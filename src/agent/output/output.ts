@@ -15,13 +15,13 @@ import { answerGivenText } from '../told.ts'
 /** The schema of an answer: a Standard Schema (zod, valibot, arktype, …) or a plain JSON Schema. */
 export type OutputSchema = StandardSchemaV1 | JsonSchema
 
-/** The value that a schema makes of an answer. */
+/** The value that a schema returns for an answer. */
 export type OutputOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromSchema<S>
 
-/** The output of a run with such a schema: undefined where there was no answer that fits. Without one (`never`): text. */
+/** The output of a run with such a schema. Undefined if no answer fits. Without a schema (`never`): text. */
 export type AnswerOf<S> = [S] extends [never] ? string : OutputOf<S> | undefined
 
-/** JSON as far as it has arrived: anything may be missing, and texts be cut. */
+/** JSON that has partly arrived: anything may be missing, and texts may be cut off. */
 type PartOf<T> = T extends string
   ? string
   : T extends readonly (infer Item)[]
@@ -30,26 +30,26 @@ type PartOf<T> = T extends string
       ? { [K in keyof T]?: PartOf<T[K]> }
       : T
 
-/** The answer of a run with such a schema while it arrives: what the schema is given, not what it makes of it. */
+/** The answer of a run with such a schema as it arrives: the schema's input, not its output. */
 export type PartialAnswerOf<S> = [S] extends [never]
   ? never
   : S extends StandardSchemaV1
     ? PartOf<StandardSchemaV1.InferInput<S>>
     : PartOf<FromSchema<S>>
 
-/** How the answer of a run is to be given, where it has a schema. */
+/** How to give the answer of a run, if it has a schema. */
 export interface OutputFormat {
-  /** Its schema in requests: always of an object, because providers take no other. */
+  /** The schema in requests. Always an object, because providers accept nothing else. */
   readonly schema: JsonSchema
-  /** What is asked for is the object's `value`. */
+  /** The answer is the object's `value`. */
   readonly wrapped: boolean
-  /** Gives the answer, to models that can't be held to a schema otherwise. */
+  /** Gives the answer, for models that can't enforce a schema. */
   readonly tool: AnyTool
 }
 
 const wanted = 'final_answer'
 
-/** Throws `invalid_option` for what is no schema. `tools`: those of the run, whose names are taken. */
+/** Throws `invalid_option` for anything but a schema. `tools`: the run's tools, whose names are taken. */
 export function openOutput(output: OutputSchema, tools: Pick<ToolSet, 'get'>): OutputFormat {
   const { standard, given, wrapped } = readSchema(output)
   const problem = standard === undefined ? problemOfWritten(given) : undefined
@@ -74,7 +74,7 @@ export function openOutput(output: OutputSchema, tools: Pick<ToolSet, 'get'>): O
   return { schema, wrapped, tool }
 }
 
-/** Throws `invalid_option` for what is no schema. */
+/** Throws `invalid_option` for anything but a schema. */
 function readSchema(output: OutputSchema): { standard: StandardSchemaV1 | undefined; given: JsonSchema; wrapped: boolean } {
   if (typeof output !== 'function' && !isJsonObject(output))
     throw new InvalidOptionError('output', 'a Standard Schema or a JSON Schema', output)
@@ -83,26 +83,26 @@ function readSchema(output: OutputSchema): { standard: StandardSchemaV1 | undefi
   return { standard, given, wrapped: given.type !== 'object' }
 }
 
-/** Whether a model is asked for an object that has the answer as its `value`. Throws `invalid_option` for what is no schema. */
+/** Whether a model is asked for an object with the answer as its `value`. Throws `invalid_option` for anything but a schema. */
 export function isWrapped(output: OutputSchema): boolean {
   return readSchema(output).wrapped
 }
 
-/** Whether that may be the name of the tool that gives the answer. */
+/** Whether the tool that gives the answer may have that name. */
 export function isNameOfAnswerTool(name: string): boolean {
   return name === wanted || (name.startsWith(`${wanted}_`) && /^\d+$/.test(name.slice(wanted.length + 1)))
 }
 
-/** The same, with a name for its tool that none of these has. */
+/** The same format, with a tool name that none of these tools has. */
 export function namedBeside(format: OutputFormat, tools: Pick<ToolSet, 'get'>): OutputFormat {
   const name = freeName(tools)
   return name === format.tool.name ? format : { ...format, tool: { ...format.tool, name } }
 }
 
-/** What was made of tools by `withAnswerTool`, by the tool added to them. */
+/** The views of `withAnswerTool`, by the added tool. */
 const views = new WeakMap<AnyTool, { of: ToolSet; view: ToolSet }>()
 
-/** The tools, and the one that gives the answer. The same view for the same tools: what is sent of them is converted once. */
+/** Adds the tool that gives the answer. Returns the same view for the same tools, so that they are converted for a provider once. */
 export function withAnswerTool({ tool }: OutputFormat, tools: ToolSet): ToolSet {
   const known = views.get(tool)
   if (known?.of === tools) return known.view
@@ -117,22 +117,25 @@ function freeName(tools: Pick<ToolSet, 'get'>): string {
   return name
 }
 
-/** Whether the model holds its text to the schema by its own means, in a request with or without tools. */
+/** Whether the model enforces the schema by its own means, in a request with or without tools. */
 export function takesSchema({ structuredOutput }: ModelCapabilities, hasTools: boolean): boolean {
   return structuredOutput === 'with-tools' || (structuredOutput === 'alone' && !hasTools)
 }
 
-/** The answer's JSON, out of the arguments of the tool that gives it. */
+/** The answer's JSON, from the arguments of the tool that gives it. */
 export function jsonOf({ wrapped }: Pick<OutputFormat, 'wrapped'>, args: JsonObject): string {
   return JSON.stringify(wrapped ? args.value : args)
 }
 
-/** The arguments of the tool that gives the answer, out of the answer's JSON. */
+/** The arguments of the tool that gives the answer, from the answer's JSON. */
 export function argumentsFor({ wrapped }: Pick<OutputFormat, 'wrapped'>, json: string): string {
   return wrapped ? `{"value":${json}}` : json
 }
 
-/** The answer as the schema makes it of its JSON. Undefined where it does not fit, as an answer can that no one has checked. */
+/**
+ * The value that the schema returns for an answer's JSON. Undefined if the answer does not fit, which is possible for one that was not
+ * checked.
+ */
 export async function outputOf(format: OutputFormat, json: string, terms: FittingTerms): Promise<{ value: unknown } | undefined> {
   const { tool, wrapped } = format
   const parsed = parseArguments(argumentsFor(format, json))
@@ -141,7 +144,7 @@ export async function outputOf(format: OutputFormat, json: string, terms: Fittin
   return { value: wrapped && isJsonObject(fitted.input) ? fitted.input.value : fitted.input }
 }
 
-/** A schema may check asynchronously, and so may never be done. */
+/** Limits of a schema's check, which may be asynchronous and never end. */
 export interface FittingTerms {
   timeoutMs: number
   /** Ends the check when it is aborted. */
@@ -155,12 +158,12 @@ export async function fitInTime(tool: AnyTool, args: JsonObject, { timeoutMs, si
   try {
     return await pTimeout(fitting, { milliseconds: timeoutMs, signal })
   } catch {
-    // Fitting never rejects: it took too long, or the run is over.
+    // Fitting never rejects, so it took too long or the run has ended.
     return { problems: [`it could not be checked within ${timeoutMs} ms`] }
   }
 }
 
-/** The schema as an object's `value`. Definitions stay at the top, where most references look for them; other references follow. */
+/** Wraps the schema as an object's `value`. Definitions stay at the top, where most references point; other references are adjusted. */
 function wrap(whole: JsonSchema): JsonSchema {
   const { $schema, $defs, definitions, $id, ...schema } = whole
   const atTop = Object.entries({ $defs, definitions }).filter(([, value]) => value !== undefined)
@@ -175,7 +178,7 @@ function wrap(whole: JsonSchema): JsonSchema {
   }
 }
 
-/** `id`: what the schema calls itself, and may begin references with. The wrapped one has no id. */
+/** `id`: the schema's own id, which references may begin with. The wrapped schema has none. */
 function withMovedReferences(part: unknown, id: string): unknown {
   if (Array.isArray(part)) return part.map((item) => withMovedReferences(item, id))
   if (!isJsonObject(part)) return part

@@ -13,28 +13,28 @@ export const answerEvents: ReadonlySet<EventName> = new Set<EventName>([
   Event.MODEL_RETRY,
 ])
 
-/** An answer with a schema as far as it has arrived, be it text or what is written for the tool that gives it. */
+/** An answer with a schema as it arrives, as text or as arguments of the tool that gives it. */
 export class PartialAnswer {
   readonly #wrapped: boolean
   #runId: string | undefined
   #tools: ReadonlySet<string> = new Set()
   #text = new AnswerText()
-  /** What the model has said since it was asked last, and the text that it continues. */
+  /** The text of the model since it was last asked, and the text that it continues. */
   #said = ''
   #earlier = ''
   #call: { index: number; json: PartialJson } | undefined
-  /** Whether it stands in the `value` of an object; undefined until that is known. */
+  /** Whether the answer is the `value` of an object. Undefined until that is known. */
   #isInValue: boolean | undefined
 
-  /** `wrapped`: what is asked for is the `value` of an object. */
+  /** `wrapped`: the model was asked for an object with the answer as its `value`. */
   constructor(wrapped: boolean) {
     this.#wrapped = wrapped
   }
 
-  /** The answer, where there is more of it now. The same object, as long as it grows. */
+  /** Returns the answer if there is more of it now. The same object as long as it grows. */
   take(event: RunEvent): Json | undefined {
     this.#runId ??= event.meta.runId
-    // What runs inside this one's calls answer is no part of its answer.
+    // The answers of nested runs are not part of this one's.
     if (event.meta.runId !== this.#runId) return undefined
     switch (event.type) {
       case Event.RUN_START:
@@ -74,7 +74,7 @@ export class PartialAnswer {
     if (this.#isInValue === undefined) {
       const [first] = Object.keys(value)
       if (first === undefined) return undefined
-      // Models asked for an object with the answer in it answer with either.
+      // A model that is asked for an object with the answer in it may give either.
       this.#isInValue = first === 'value'
     }
     return this.#isInValue ? value.value : value
@@ -84,7 +84,7 @@ export class PartialAnswer {
 /** JSON in a text, bare or in a code fence. */
 class AnswerText {
   readonly #json = new PartialJson()
-  /** What comes before the JSON, as long as that has not begun. */
+  /** The text before the JSON, as long as that has not begun. */
   #before: string | undefined = ''
 
   add(text: string): Json | undefined {

@@ -5,9 +5,9 @@ type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end' |
 type Container = Json[] | JsonObject
 
 /**
- * JSON that arrives in pieces, read as far as it is there: open texts, arrays and objects are shown as they are so far, numbers, `true`, `false`
- * and `null` when they are whole. Each character is read once, whatever the pieces; so `value` is one tree that grows. What follows on a
- * mistake is not read.
+ * Parses JSON that arrives in pieces. Open texts, arrays and objects are available as they are so far; numbers, `true`, `false` and `null`
+ * when they are complete. Reads each character once, whatever the pieces, so `value` is one growing tree. Ignores everything after a
+ * mistake.
  */
 export class PartialJson {
   value: Json | undefined
@@ -16,13 +16,13 @@ export class PartialJson {
   readonly #mostLevels: number
   readonly #open: Container[] = []
   #expected: Expected = 'value'
-  /** The key that the next value is to have. */
+  /** The key of the next value. */
   #key = ''
-  /** Of the text, number or word that has begun. */
+  /** The text, key, number or word that has begun. */
   #token: { kind: 'text' | 'key' | 'word'; text: string } | undefined
   /** An escape that has begun, with its backslash. */
   #escape = ''
-  /** Half a character: shown with its other half. */
+  /** The first half of a surrogate pair, shown with its other half. */
   #half = ''
 
   /** `mostLevels`: a value that is nested deeper is a mistake. */
@@ -30,7 +30,7 @@ export class PartialJson {
     this.#mostLevels = mostLevels
   }
 
-  /** Returns how many characters were read: not all of them once the value has ended, or at a mistake. */
+  /** Returns how many characters were read: fewer than given once the value has ended, or at a mistake. */
   add(piece: string): number {
     let at = 0
     while (at < piece.length && this.#expected !== 'nothing') {
@@ -131,7 +131,7 @@ export class PartialJson {
     else this.#replace(value)
   }
 
-  /** Puts a value in the place of the one that has begun last. */
+  /** Replaces the value that began last. */
   #replace(value: Json): void {
     const container = this.#open.at(-1)
     if (container === undefined) this.value = value

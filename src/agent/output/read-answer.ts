@@ -5,17 +5,17 @@ import { severalAnswersProblem, unfitAnswerProblem } from '../told.ts'
 import { jsonInText } from './json-in-text.ts'
 import { type FittingTerms, fitInTime, jsonOf, type OutputFormat } from './output.ts'
 
-/** What an answer's text came to. `note`: what had to be put right. */
+/** The result of reading an answer's text. `note`: what had to be repaired. */
 export type Answer = { ok: true; json: string; note?: string } | { ok: false; problem: string }
 
 interface ReadingTerms extends FittingTerms {
-  /** The text is cut: only all of it can be the answer. */
+  /** The text is cut off: only all of it can be the answer. */
   isCut: boolean
 }
 
 /**
- * Reads the answer out of a text that should be JSON of the schema, bare or in a code fence. Of a text that is not, the only JSON value in it
- * that fits the schema is taken. Never rejects.
+ * Reads the answer from a text that should be JSON of the schema, bare or in a code fence. Any other text may contain exactly one JSON
+ * value that fits the schema; that is the answer. Never rejects.
  */
 export async function readAnswer(format: OutputFormat, text: string, terms: ReadingTerms): Promise<Answer> {
   const parsed = parseArguments(format.wrapped ? asWrapped(unfenced(text)) : unfenced(text))
@@ -25,10 +25,10 @@ export async function readAnswer(format: OutputFormat, text: string, terms: Read
   return terms.isCut ? { ok: false, problem } : ((await findAnswer(format, text, terms)) ?? { ok: false, problem })
 }
 
-/** More are not tried: in so many, none is the answer. */
+/** No more values are tried: among so many, there is no answer. */
 const mostTried = 100
 
-/** The answer among the JSON values of a text. Undefined where there are none. */
+/** The answer among the JSON values of a text. Undefined if there are no such values. */
 async function findAnswer(format: OutputFormat, text: string, terms: FittingTerms): Promise<Answer | undefined> {
   const problems: string[] = []
   let found: Reading | undefined
@@ -50,14 +50,14 @@ function noteOf({ wrapper }: Reading): string {
     : `The answer was taken out of \`${wrapper}\`, in which it was wrapped`
 }
 
-/** What a JSON value may stand for, as the arguments of the tool that gives the answer. */
+/** A possible meaning of a JSON value, as the arguments of the tool that gives the answer. */
 interface Reading {
   args: JsonObject
   /** The name that the answer was wrapped in. */
   wrapper?: string
 }
 
-/** The first reading of a value that fits the schema; or what is wrong with the value as it is. */
+/** The first reading of a value that fits the schema, or the problems of the unchanged value. */
 async function fittingReading(format: OutputFormat, value: Json, terms: FittingTerms): Promise<Reading | { problems: string[] }> {
   let problems: string[] | undefined
   for (const reading of readingsOf(format, value)) {
@@ -68,7 +68,7 @@ async function fittingReading(format: OutputFormat, value: Json, terms: FittingT
   return { problems: problems ?? [] }
 }
 
-/** The value itself, and what is in its only field: models wrap an answer in the name of its schema. */
+/** The value itself, and the value of its only field: some models wrap an answer in the name of its schema. */
 export function readingsOf({ wrapped }: Pick<OutputFormat, 'wrapped'>, value: Json): Reading[] {
   const [field, ...others] = isJsonObject(value) ? Object.entries(value) : []
   const inner = field !== undefined && others.length === 0 ? [{ value: field[1], wrapper: field[0] }] : []
@@ -78,13 +78,13 @@ export function readingsOf({ wrapped }: Pick<OutputFormat, 'wrapped'>, value: Js
   })
 }
 
-/** Models given the wrapped schema answer with the object, or with what is in it. */
+/** A model that gets the wrapped schema may answer with the object, or with its value. */
 function asWrapped(json: string): string {
   try {
     const value: unknown = JSON.parse(json)
     return isJsonObject(value) && isWrapper(value) ? json : `{"value":${json}}`
   } catch {
-    return json // Not JSON: the problem is told by whoever reads it.
+    return json // Not JSON: the caller reports the problem.
   }
 }
 

@@ -9,20 +9,20 @@ import type { ResolvedLimits } from '../types/resolved-limits.ts'
 /** The agent that has the conversation. */
 export interface ActiveAgent {
   readonly model: ChatModel
-  /** The tools the model is told of. */
+  /** The tools that the model gets. */
   readonly offered: ToolSet
-  /** Where a call's tool is found: among those that are offered, and the one that gives the answer. */
+  /** The tools that a call can name: those that are offered, and the one that gives the answer. */
   readonly registry: ToolSet
-  /** How the answer is to be given, where it has a schema. */
+  /** How to give the answer, if it has a schema. */
   readonly output: OutputFormat | undefined
-  /** The hooks and entries of the run, and inside them those of an agent that has taken over. */
+  /** The hooks and entries of the run. Inside them, those of an agent that has taken over. */
   readonly callbacks: Callbacks
-  /** The run's, then those of an agent that has taken over. */
+  /** Those of the run, then those of an agent that has taken over. */
   readonly guardrails: readonly Guardrail<never>[]
-  /** The same in the order in which they see what leaves the agent: the run's have the last word. */
+  /** The guardrails in the order for output: the run's are last. */
   readonly guardrailsOutward: readonly Guardrail<never>[]
   readonly stopWhen: readonly NonNullable<RunSettings['stopWhen']>[]
-  /** What the agent brings along that has taken over; undefined for the one the run began with. */
+  /** The rules of an agent that has taken over. Undefined for the agent that the run began with. */
   readonly rules: AgentRules<never> | undefined
 }
 
@@ -34,7 +34,7 @@ interface AgentParts {
   rules?: AgentRules<never> | undefined
 }
 
-/** An agent that takes over: `limits` are its own, resolved. */
+/** An agent that takes over. `limits` are its own, resolved. */
 export interface NextAgent {
   model: ChatModel
   tools: ToolSet
@@ -45,7 +45,7 @@ export interface NextAgent {
 export function activeAgent({ model, tools, format, settings, rules }: AgentParts): ActiveAgent {
   const output = format && namedBeside(format, tools)
   const { guardrails = [], stopWhen } = settings
-  // An agent that the conversation comes back to has its rules once.
+  // Adds the rules of an agent once, even if the conversation comes back to it.
   const own = rules?.guardrails?.filter((one) => !guardrails.includes(one)) ?? []
   return {
     model,
@@ -69,7 +69,7 @@ function joined<One>(ofRun: readonly One[] = [], ofAgent: readonly One[] = []): 
   return ofAgent.length === 0 ? ofRun : [...new Set([...ofRun, ...ofAgent])]
 }
 
-/** The guardrails with a check of that place, in the order in which they are asked. */
+/** The guardrails with a check for that place, in order. */
 export function guardrailsAt({ guardrails, guardrailsOutward }: ActiveAgent, place: GuardrailPlace): Guardrail<never>[] {
   const inOrder = place === 'output' || place === 'result' ? guardrailsOutward : guardrails
   return inOrder.filter((guardrail) => guardrail[place] !== undefined)

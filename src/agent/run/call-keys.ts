@@ -3,32 +3,32 @@ import { approvalKey } from '../decisions/decisions.ts'
 import { callName } from '../step-keys.ts'
 import type { PlannedCall } from '../types/recorded.ts'
 
-/** A call's key, and whether it is that of an earlier call. */
+/** A call's key, and whether an earlier call had it. */
 export interface GivenKey {
   idempotencyKey: string
   isCarried: boolean
 }
 
-/** The key of a call of a round, with the arguments that it is run with. */
+/** Returns the key of a call of a round, with its final arguments. */
 export type KeyOf = (index: number, call: Pick<PlannedCall, 'name' | 'args'>) => GivenKey
 
-/** Names a tool with arguments. */
+/** Identifies a tool with arguments. */
 function digestOf(name: string, args: JsonObject): string {
   return approvalKey(name, args)
 }
 
 /**
- * Gives calls their idempotency keys. A call that may have taken effect leaves its key open: the next call of the same tool with the same arguments
- * carries it, until one has succeeded. Made of recorded values, so that a replay gives the same keys.
+ * Assigns idempotency keys to calls. A call that may have taken effect leaves its key open: the next call of the same tool with the same
+ * arguments carries it, until one has succeeded. Derived from recorded values, so a replay assigns the same keys.
  */
 export class CallKeys {
-  /** Whether calls have other keys than their places give them. */
+  /** Whether any call has a key that does not come from its place. */
   isUsed: boolean
   readonly #runId: string
   readonly #isNested: boolean
-  /** Open keys by what was called, the oldest first. */
+  /** Open keys by tool and arguments, the oldest first. */
   readonly #open = new Map<string, string[]>()
-  /** How many keys a nested run has given to the same call. */
+  /** The number of keys that a nested run has assigned to the same call. */
   readonly #counts = new Map<string, number>()
 
   /** `earlier`: the messages of its session. */
@@ -39,7 +39,7 @@ export class CallKeys {
     for (const message of earlier) if (message.role === 'tool' && message.callKey !== undefined) this.note(message.callKey)
   }
 
-  /** Opens a key, or settles it. */
+  /** Opens or settles a key. */
   note({ idempotencyKey, call, settled }: CallKey): void {
     const keys = this.#open.get(call) ?? []
     if (settled === true) {
@@ -50,7 +50,7 @@ export class CallKeys {
     this.isUsed = this.#isNested || this.#open.size > 0
   }
 
-  /** The keys of the calls of one round. Open ones go to the first calls that are the same. */
+  /** The keys of the calls of one round. Open keys go to the first calls that match. */
   ofRound(iteration: number, calls: readonly PlannedCall[]): KeyOf {
     const placeOf = (index: number) => callName(this.#runId, iteration, index)
     const own = (idempotencyKey: string): GivenKey => ({ idempotencyKey, isCarried: false })
@@ -69,15 +69,15 @@ export class CallKeys {
     return (index, { name, args }) => {
       const key = keys[index] ?? own(placeOf(index))
       if (args === undefined || args === calls[index]?.args) return key
-      // Somebody has decided that it runs with other arguments.
+      // A decision has changed its arguments.
       const digest = digestOf(name, args)
       return claim(digest) ?? own(this.#isNested ? `${placeOf(index)}.${digest.slice(0, 12)}` : placeOf(index))
     }
   }
 
   /**
-   * In a nested run, keys come from what is called, not from where: if the call that the run is inside is made in another run, the model may make its
-   * calls in another order, and no payment may have the key of another.
+   * In a nested run, keys come from tool and arguments, not from the place. If the outer call is made again in another run, the model may
+   * make its calls in another order, and no payment may get the key of another.
    */
   #next(digest: string): string {
     const count = (this.#counts.get(digest) ?? 0) + 1
@@ -87,7 +87,7 @@ export class CallKeys {
   }
 }
 
-/** What a call leaves for later ones; undefined if that is nothing. */
+/** The key that a call leaves for later ones. Undefined if it leaves none. */
 export function keyLeftBy(
   call: PlannedCall,
   { idempotencyKey, isCarried, outcome, hasStarted, effect: found }: EndedCall,
@@ -104,6 +104,6 @@ export function keyLeftBy(
 interface EndedCall extends GivenKey {
   outcome: string
   hasStarted: boolean
-  /** What is known of its effect, if it has not succeeded. */
+  /** What is known about its effect, if it has not succeeded. */
   effect: 'possible' | 'known' | undefined
 }

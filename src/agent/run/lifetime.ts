@@ -9,22 +9,22 @@ export type Interruption = Extract<StopReason, 'aborted' | 'deadline'>
 export class Lifetime {
   readonly #controller = new AbortController()
   readonly #release = new Set<() => void>()
-  /** Told of an interruption; a plain set, because listeners on a signal cost more than the rest of a turn's bookkeeping. */
+  /** Called on an interruption. A plain set, because listeners on a signal cost more than all other bookkeeping of a turn. */
   readonly #waiting = new Set<() => void>()
   #interruption: Interruption | undefined
   #abortError: ToolloopError | undefined
 
-  /** Aborted when the caller aborts, the consumer goes away, or the deadline passes. */
+  /** Aborted when the caller aborts, the consumer stops watching, or the deadline passes. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
 
-  /** Why the run has to end now, if it has to. */
+  /** Why the run has to end now. Undefined if it need not. */
   get interruption(): Interruption | undefined {
     return this.#interruption
   }
 
-  /** Why it was aborted, if it was in this process. */
+  /** Why it was aborted, if that happened in this process. */
   get abortError(): ToolloopError | undefined {
     return this.#abortError
   }
@@ -37,7 +37,7 @@ export class Lifetime {
     for (const stopWaiting of this.#waiting) stopWaiting()
   }
 
-  /** Ends the run when `signal` is aborted; returns the function that stops following it. */
+  /** Ends the run when `signal` is aborted. Returns the function that stops following it. */
   follow(signal: AbortSignal): () => void {
     const abort = () => this.interrupt('aborted', signal.reason)
     if (signal.aborted) abort()
@@ -50,13 +50,16 @@ export class Lifetime {
     return release
   }
 
-  /** Calls `listener` when the run is interrupted, until what it returns is called. */
+  /** Calls `listener` when the run is interrupted, until the returned function is called. */
   readonly whenInterrupted = (listener: () => void): (() => void) => {
     this.#waiting.add(listener)
     return () => this.#waiting.delete(listener)
   }
 
-  /** The outcome of `work`, or undefined as soon as the run is interrupted. Work left behind is not waited for; a later rejection is ignored. */
+  /**
+   * Resolves as `work` does, or with undefined as soon as the run is interrupted. Does not wait for abandoned work, and ignores its
+   * rejection.
+   */
   untilInterrupted<T>(work: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
       const stopWaiting = () => resolve(undefined)
@@ -79,12 +82,12 @@ export class Lifetime {
     for (const release of this.#release) release()
   }
 
-  /** Ends the run after so many milliseconds, if `isDue` then. */
+  /** Ends the run after this many milliseconds, if `isDue` returns true then. */
   protected endAfter(milliseconds: number, isDue: () => boolean = () => true): void {
     this.#release.add(startDeadline(milliseconds, () => isDue() && this.interrupt('deadline')))
   }
 
-  /** Ends this run with the one outside, also if the attempt at the call it was made in is over, and the signal of that one silent. */
+  /** Ends this run with the outer one, even if the attempt at the outer call has ended and its signal no longer fires. */
   protected endWith(outer: Lifetime): void {
     const abort = () => this.interrupt('aborted', outer.signal.reason)
     if (outer.interruption !== undefined) abort()

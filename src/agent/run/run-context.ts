@@ -37,25 +37,26 @@ export interface RunContextParts {
   logger: Logger
   tap?: EventTap
   output?: OutputFormat
-  /** Where it is inside another run. */
+  /** Its place inside another run. */
   parent?: RunParent
-  /** Asks its model for a tool. */
+  /** Asks its model on behalf of a tool. */
   askModel?: ToolCallEnvironment['askModel']
-  /** Whether it listens to a `RunControl`; known from its start on, so that a replay does the same. */
+  /** Whether it listens to a `RunControl`. Known from the start, so that a replay does the same. */
   steerable?: boolean
 }
 
-/** The call of another run that a run was made inside of. */
+/** The call of another run that a run is nested in. */
 export interface RunParent {
   run: RunContext
-  /** Undefined for one that a guardrail, a hook or a summary made. */
+  /** Undefined for a run made by a guardrail, a hook or a summary. */
   toolCallId: string | undefined
-  /** Whether those who watch the other run see this one's events too. */
+  /** Whether watchers of the outer run see this one's events, too. */
   forwards: boolean
 }
 
 /**
- * What of a run lives only in this process: its signal, the agent that has the conversation, where its events go. What the loop decides by is elsewhere, as plain data (`LoopState`). `dispose` releases every timer and listener.
+ * The state of a run that lives only in this process: its signal, the agent that has the conversation, the listeners of its events.
+ * Everything that the loop decides by is plain data in `LoopState`. `dispose` releases every timer and listener.
  */
 export class RunContext extends Lifetime implements RunScope {
   readonly runId: string
@@ -68,33 +69,33 @@ export class RunContext extends Lifetime implements RunScope {
   readonly logger: Logger
   readonly metadata: JsonObject | undefined
   readonly telemetry: RunTelemetry | undefined
-  /** Calls made ready by the plan, by id; a resumed run makes them again. */
+  /** Calls prepared by the plan, by id. A resumed run prepares them again. */
   readonly prepared: Map<string, PreparedCall> = new Map()
-  /** Values tools returned, by call id: too rich for the record, so kept only here. */
+  /** Values that tools returned, by call id. Kept only here, because they may not be JSON. */
   readonly values: Map<string, unknown> = new Map()
-  /** Errors as they were thrown, by step key: the record has only their plain form. */
+  /** Errors as they were thrown, by step key. The record has only their plain form. */
   readonly errors: Map<string, ToolloopError> = new Map()
-  /** Approvals that need not be asked for again; of the execution under way. */
+  /** The approvals that the current execution remembers. */
   remembered: Set<string> = new Set()
-  /** Why this run has to end, by the call that found out: a guardrail of this run has stopped the script in that call. */
+  /** Why this run has to end, by the call that found out: a guardrail of this run stopped the script in that call. */
   readonly stops: Map<string, string> = new Map()
-  /** Its long results, as far as they are kept aside. */
+  /** Its large results, if it keeps them. */
   readonly keptResults: KeptResults
-  /** The port of the execution under way: for runs inside its calls. */
+  /** The journal port of the current execution, for nested runs. */
   durable: Durable | undefined
-  /** The runs inside its calls, if there were any. */
+  /** The runs nested in its calls, if there were any. */
   nested: NestedRuns | undefined
-  /** Resumed expressly again: the calls of this iteration that wait may have run before. */
+  /** The iteration whose waiting calls may have run before, if the run is resumed with `again`. */
   mayHaveRunIn: number | undefined
-  /** A call was carried out as somebody decided. */
+  /** A decision led to a call that was carried out. */
   hasCarriedOut = false
-  /** Whether it goes on from a turn that was recorded before. */
+  /** Whether it continues after a turn that was recorded before. */
   resumed = false
-  /** Its hold on its session, while it has one. */
+  /** Its claim on its session, while it has one. */
   turn: SessionTurn | undefined
-  /** Where in its session it begins. */
+  /** Its position in its session. */
   place: SessionPlace | undefined
-  /** The whole conversation, when an execution of it in a session has ended here. */
+  /** The whole conversation, once an execution in a session has ended here. */
   conversation: readonly ChatMessage[] | undefined
   readonly #parent: RunParent | undefined
   readonly #first: ActiveAgent
@@ -105,14 +106,14 @@ export class RunContext extends Lifetime implements RunScope {
   constructor(parts: RunContextParts) {
     const { runId = `run_${crypto.randomUUID()}`, model, tools, limits, settings, output, parent, steerable = false } = parts
     super()
-    // What must not be in the log.
+    // The texts that the log must not show.
     const secrets = new SecretTexts()
     const logger = redacting(parts.logger, secrets)
     this.runId = runId
     this.depth = parent === undefined ? 0 : parent.run.depth + 1
     this.steerable = steerable
     this.askModel = parts.askModel
-    // Whoever plays a run again asks no hooks and no guardrails.
+    // A replay asks no hooks and no guardrails.
     const outer = parent?.toolCallId === undefined ? undefined : parent.run.recorder
     this.recorder = settings.recorder === undefined ? outer : failSafe(settings.recorder, runId, logger)
     this.limits = limits
@@ -145,7 +146,7 @@ export class RunContext extends Lifetime implements RunScope {
     this.endAfter(limits.deadlineMs)
   }
 
-  /** The run that this one is made inside of. */
+  /** The run that this one is nested in. */
   get outer(): RunContext | undefined {
     return this.#parent?.run
   }
@@ -155,7 +156,7 @@ export class RunContext extends Lifetime implements RunScope {
     return this.#parent && { runId: this.#parent.run.runId, toolCallId: this.#parent.toolCallId }
   }
 
-  /** How deep runs may be nested: as the outermost one says. */
+  /** How deep runs may be nested: the limit of the outermost one. */
   get depthLimit(): number {
     return this.#parent?.run.depthLimit ?? this.limits.depth
   }
@@ -165,15 +166,15 @@ export class RunContext extends Lifetime implements RunScope {
     return this.#agent
   }
 
-  /** What the execution under way has used up: it belongs to that one's state, and is here for the runs inside its calls. */
+  /** The usage of the current execution. It is part of that execution's state; nested runs read it here. */
   get budget(): RunUsage {
     return this.#budget
   }
 
-  /** An execution begins, the first or a later one: with the agent the run began with, and a budget of its own. */
+  /** Begins an execution, the first or a later one, with the agent that the run began with and a usage of its own. */
   begin(): RunUsage {
     this.#agent = this.#first
-    // Else calls that an execution before this one has made ready would start before others.
+    // Otherwise calls prepared by an earlier execution would start before others.
     this.prepared.clear()
     this.#budget = this.#openBudget()
     return this.#budget
@@ -183,11 +184,11 @@ export class RunContext extends Lifetime implements RunScope {
   handTo({ model, tools, rules, limits }: NextAgent): void {
     this.#agent = this.#agentOf(model, tools, this.#agent.output, rules)
     this.#budget = this.#budget.handOver(limits)
-    // It ends with the agent's turn at the conversation.
+    // The deadline applies only while the agent has the conversation.
     this.endAfter(limits.deadlineMs, () => this.#agent.rules === rules)
   }
 
-  /** Goes on with another model; with its own where that can't be. */
+  /** Continues with another model, or with its own if the other can't be used. */
   useModel(model: ChatModel): void {
     try {
       this.#agent = { ...this.#agent, model: this.usable(model) }
@@ -196,14 +197,14 @@ export class RunContext extends Lifetime implements RunScope {
     }
   }
 
-  /** The model, if the run can go on with it. Throws `invalid_option`. */
+  /** Returns the model if the run can continue with it. Throws `invalid_option`. */
   usable(model: ChatModel): ChatModel {
     checkModelCost(this, this.#agent.rules?.limits, model)
     chooseCallForm(this.settings, model)
     return model
   }
 
-  /** Logs a step, where the logger says that it writes such records: `fields` is asked only then. */
+  /** Logs a step. `fields` is called only if the logger writes such records. */
   logStep(fields: () => object, message: string): void {
     if (this.logger.isLevelEnabled?.('debug') !== true) return
     const outer = this.#parent === undefined ? {} : { parentRunId: this.#parent.run.runId }
@@ -229,7 +230,7 @@ export class RunContext extends Lifetime implements RunScope {
   }
 }
 
-/** What an event carries of the step it came from. */
+/** The fields of an event that name its step. */
 export function tagsOf({ survivesCrashes, attempt }: Durable, key: string): StepTags {
   return survivesCrashes ? { step: key, attempt } : {}
 }

@@ -4,12 +4,12 @@ import type { PlainError } from '../types/recorded.ts'
 import type { RunResult } from '../types/result.ts'
 
 /**
- * A run that ended with an error, thrown with `throwOnError` and when a model turns out not to be set up in the middle of a run. `code` and
+ * A run that ended with an error. Thrown with `throwOnError`, and if a model turns out not to be set up in the middle of a run. `code` and
  * `fault` are those of the error, which is the `cause`.
  */
 export class RunError extends ToolloopError {
   override readonly name = 'RunError'
-  /** What the run had come to: its messages, usage and calls. Not shown when the error is logged. */
+  /** The result of the run so far: its messages, usage and calls. Not shown when the error is logged. */
   declare readonly result: RunResult<unknown>
 
   constructor(result: RunResult<unknown>, cause: ToolloopError) {
@@ -18,32 +18,32 @@ export class RunError extends ToolloopError {
   }
 }
 
-/** The result, where it is to be returned. Throws a `RunError` else. */
+/** Returns the result, or throws it as a `RunError`, depending on `throwOnError`. */
 export function returned<Output>(result: RunResult<Output>, { throwOnError = false }: { throwOnError?: boolean }): RunResult<Output> {
   const { error } = result
   if (error !== undefined && (throwOnError || isSetupFault(error))) throw new RunError(result, error)
   return result
 }
 
-/** What `controller.abort()` gives for a reason of its own: it says nothing. */
+/** The default message of `controller.abort()`. It says nothing. */
 const defaultReason = 'This operation was aborted'
 
-/** Why a run was aborted, of the reason its signal was given. */
+/** Makes the error of an aborted run from its signal's reason. */
 export function abortErrorOf(reason: unknown): ToolloopError {
   if (isSetupFault(reason)) return reason
   const why = reason === undefined ? defaultReason : messageOf(reason)
   return new ToolloopError('aborted', `The run was aborted${why === defaultReason ? '' : `: ${why}`}`, { cause: reason })
 }
 
-/** What a run has to tell its errors. */
+/** The parts of a run that its errors need. */
 export interface Failed {
   readonly abortError: ToolloopError | undefined
-  /** As they were thrown, by step key. */
+  /** Errors as they were thrown, by step key. */
   readonly errors: ReadonlyMap<string, ToolloopError>
   readonly agent: { readonly model: Pick<ChatModel, 'provider' | 'model'> }
 }
 
-/** A run's error as it was thrown, with its stack and cause; after a crash, one made from the record. */
+/** A run's error as it was thrown, with its stack and cause. After a crash, one made from the record. */
 export function errorOf({ abortError, errors, agent }: Failed, { code, message }: PlainError): ToolloopError {
   if (code === 'aborted') return abortError ?? new ToolloopError(code, message)
   const thrown = [...errors.values()].findLast((error) => error.code === code && error.message === message)

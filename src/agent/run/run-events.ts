@@ -8,10 +8,10 @@ import type { EventTap } from '../types/event-tap.ts'
 
 export type DeltaName = 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_START' | 'TOOL_INPUT_DELTA'
 
-/** What is in the meta of every event of a run. */
+/** The fields in the meta of every event of a run. */
 export type EventOrigin = Pick<EventMeta, 'runId' | 'parentRunId' | 'parentToolCallId' | 'depth' | 'metadata'>
 
-/** A run, as its events tell of it. */
+/** The source of a run's events. */
 interface Teller extends Pick<EventOrigin, 'runId' | 'depth' | 'metadata'> {
   /** The call of another run that it is made in. */
   within: { runId: string; toolCallId: string | undefined } | undefined
@@ -28,7 +28,7 @@ export function originOf({ runId, depth, within, metadata }: Teller): EventOrigi
 export interface Audience {
   bus: EventBus
   taps: EventTap[]
-  /** The tap of whoever watches this run. */
+  /** Receives the events for the watcher of this run. */
   watcher: EventTap | undefined
   onText: ((text: string) => void) | undefined
   onCut: 'end' | 'restart' | undefined
@@ -42,7 +42,7 @@ export interface Audience {
   isOver(): boolean
 }
 
-/** Where a run's events go. */
+/** Emits a run's events. */
 export class RunEvents {
   readonly #audience: Audience
   #onTextFailed = false
@@ -59,7 +59,7 @@ export class RunEvents {
     return this.#audience.taps
   }
 
-  /** Until `unwatch`, `tap` receives the events, too. */
+  /** Sends the events to `tap`, too, until `unwatch`. */
   watch(tap: EventTap): void {
     const { taps } = this.#audience
     if (!taps.includes(tap)) taps.push(tap)
@@ -71,7 +71,7 @@ export class RunEvents {
     if (at !== -1) taps.splice(at, 1)
   }
 
-  /** Whether anybody listens to events of that name. */
+  /** Whether anything listens to events of that name. */
   hears(name: EventName): boolean {
     const { bus, taps, onText } = this.#audience
     const { listening } = bus
@@ -87,17 +87,17 @@ export class RunEvents {
   #publish<K extends EventName>(type: K, payload: EventPayloads[K], meta: EventPlace): void {
     const { bus, taps, origin } = this.#audience
     const whole = metaOf(meta, origin, Date.now())
-    // Each audience gets a copy of its own: a listener may do with it what it likes. Deltas are flat and made for the occasion, and there
-    // are thousands of them: spreading them is copy enough.
+    // Each audience gets a copy, because listeners may modify it. Deltas are flat and new, and there are thousands of them: a spread is
+    // copy enough.
     const isNested = nestedPayloads.has(type)
     const copy: EventPayloads[K] = isNested && taps.length > 0 ? copyForListener(payload) : payload
-    // The union is indexed by `type`, which the compiler can't follow through a spread.
+    // The compiler can't follow the union, indexed by `type`, through a spread.
     const event = taps.length === 0 ? undefined : ({ type, meta: { ...whole }, ...copy } as RunEvent)
     if (bus.hasListeners(type)) bus.emit(type, isNested ? copyForListener(payload) : payload, whole)
     if (event !== undefined) this.#tell(event)
   }
 
-  /** Whether those who watch can take back what they were shown of a response. `hasText`: text is a part of that. */
+  /** Whether all watchers can take back what they were shown of a response. `hasText`: text is part of that. */
   takesBack(hasText: boolean): boolean {
     const { watcher, onText, onCut } = this.#audience
     if (onCut !== undefined) return onCut === 'restart'
@@ -118,8 +118,8 @@ export class RunEvents {
   }
 
   /**
-   * A cheap `emit` for the thousands of deltas of one turn, or undefined if nobody listens. Silent once the run is interrupted. Deltas of one
-   * millisecond share a frozen meta.
+   * A cheap `emit` for the thousands of deltas of one turn. Undefined if nothing listens. Emits nothing once the run is interrupted. Deltas
+   * of the same millisecond share a frozen meta.
    */
   deltas<K extends DeltaName>(type: K, meta: EventPlace): ((payload: EventPayloads[K]) => void) | undefined {
     if (!this.hears(type)) return undefined
@@ -142,7 +142,7 @@ export class RunEvents {
     const { onText, logger, origin } = this.#audience
     if (onText === undefined) return undefined
     const report = (error: unknown) => {
-      if (!this.#onTextFailed) logger.error({ runId: origin.runId, error: messageOf(error) }, 'onText threw; the run goes on')
+      if (!this.#onTextFailed) logger.error({ runId: origin.runId, error: messageOf(error) }, 'onText threw; the run continues')
       this.#onTextFailed = true
     }
     return (text) => callUnawaited(() => onText(text), report)

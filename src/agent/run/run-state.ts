@@ -19,7 +19,7 @@ import type { Beside, Handoff, Objection, PlannedCall, ToolRound, Turn } from '.
 import type { RunStep, ToolCallRecord } from '../types/result.ts'
 import { CallKeys } from './call-keys.ts'
 
-/** What a run has come to: all that its recorded steps bring back when they are replayed, and nothing else. */
+/** The state of a run: everything that a replay of its recorded steps restores, and nothing else. */
 export interface LoopState {
   readonly history: History
   /** How many messages of the history are from before this run. */
@@ -27,27 +27,27 @@ export interface LoopState {
   readonly steps: RunStep[]
   readonly toolCalls: ToolCallRecord[]
   usage: Usage
-  /** What the model said last. */
+  /** The last text of the model. */
   text: string
-  /** How often the model has been asked to continue the text it said last; 0: the next turn does not continue it. */
+  /** How often the model has been asked to continue its last text. 0: the next turn does not continue it. */
   continuations: number
   iterations: number
-  /** How many answers given as text were not accepted. */
+  /** How many answers given as text were rejected. */
   objections: number
-  /** The agent that has the conversation, where it was handed off. */
+  /** The agent that has the conversation, if it was handed off. */
   agent: string | undefined
   budget: RunUsage
   readonly breaker: RepeatBreaker
-  /** By the limits of an agent that has taken over. */
+  /** Notices repeated calls by the limits of an agent that has taken over. */
   ownBreaker: RepeatBreaker | undefined
   readonly callKeys: CallKeys
-  /** Approvals that need not be asked for again: those handed in, and those given in this run. */
+  /** Approvals that are remembered: those passed in, and those given in this run. */
   readonly remembered: Set<string>
-  /** What was said to the run and is not taken up; undefined until it has looked for the last time. */
+  /** Messages that the run did not read. Undefined until it has looked for the last time. */
   unread: readonly ChatMessage[] | undefined
 }
 
-/** What a run is started with, and the process it is executed in. */
+/** The input of a run, and its context in this process. */
 interface Start {
   input: { instructions?: string; messages: readonly ChatMessage[]; given: number } & Beside
   run: {
@@ -84,7 +84,7 @@ export function openState({ input, run }: Start, earlier?: readonly ChatMessage[
   return state
 }
 
-/** Takes a turn over: its message joins the history, what it cost the budget. */
+/** Adds a turn: its message to the history, its usage to the budget. */
 export function addTurn(state: LoopState, turn: Turn, iteration: number): void {
   addBeside(state, turn)
   if (turn.kind === 'interrupted' && turn.unasked) return
@@ -97,7 +97,7 @@ export function addTurn(state: LoopState, turn: Turn, iteration: number): void {
   state.iterations = Math.max(state.iterations, iteration)
   if (step !== undefined) state.steps.push(step)
   if (turn.kind === 'reply' && turn.objection !== undefined) state.objections++
-  // What was shown before a turn broke off is part of the conversation: the user has read it.
+  // The text that was shown before a turn broke off is part of the conversation: the user has read it.
   const message: AssistantMessage = turn.kind === 'reply' ? turn.message : { role: 'assistant', content: turn.text }
   const text = `${earlierText(state)}${message.content}`
   state.text = (turn.kind === 'reply' ? turn.answer : undefined) ?? text
@@ -107,7 +107,7 @@ export function addTurn(state: LoopState, turn: Turn, iteration: number): void {
   } else if (isSaid || turn.kind === 'reply') state.history.append(message)
 }
 
-/** Takes over what runs of guardrails, hooks and summaries have used. */
+/** Adds the usage of guardrails, hooks and summaries. */
 export function addBeside(state: Pick<LoopState, 'budget' | 'usage'>, { beside }: Beside): void {
   state.usage = addUsage(state.usage, beside?.usage)
   state.budget.settle([{ id: '', nested: beside }])
@@ -118,7 +118,7 @@ export function earlierText({ continuations, text }: Pick<LoopState, 'continuati
   return continuations === 0 ? '' : text
 }
 
-/** Takes a round over: every call's result joins the history, in the order of the calls. */
+/** Adds a round: every call's result to the history, in the order of the calls. */
 export function addRound(state: LoopState, round: ToolRound, { tell }: Pick<Repeats, 'tell'>): void {
   state.budget.settle(round.records)
   for (const record of round.records) {
@@ -136,28 +136,28 @@ export function resultMessage({ id, tool, content, outcome, callKey }: ToolCallR
   return callKey === undefined ? message : { ...message, callKey }
 }
 
-/** Takes over what the model is told from outside: that its answer is not accepted, what the user says meanwhile. */
+/** Adds what the model is told besides results: that its answer was rejected, and the user's messages. */
 export function say(state: LoopState, objection: Objection | undefined, messages: readonly ChatMessage[] = []): void {
   if (objection !== undefined) state.history.append({ role: 'user', content: objection.text })
   if (messages.length > 0) state.history.extend(messages)
 }
 
-/** Another agent has the conversation, with limits of its own. */
+/** Hands the conversation to another agent with limits of its own. */
 export function handTo(state: LoopState, { agent, instructions }: Handoff, own: Pick<LoopState, 'budget' | 'ownBreaker'>): void {
   Object.assign(state, own)
   state.agent = agent
   state.history.instruct(instructions)
 }
 
-/** Answers that were not accepted, given as text or through the tool for it. */
+/** The answers that were rejected, given as text or through the tool for it. */
 export interface RejectedAnswers {
   count: number
-  /** What the model was told of the last one, and whether a guardrail withheld it. */
+  /** What the model was told about the last one, and whether a guardrail withheld it. */
   told: string
   isWithheld: boolean
 }
 
-/** `answering`: the name of the tool that gives the answer, where it has a schema. Undefined where none was given this time. */
+/** `answering`: the name of the tool that gives the answer, if it has a schema. Undefined if no answer was rejected this time. */
 export function rejectedAnswers(
   state: LoopState,
   objection: Objection | undefined,
@@ -174,8 +174,8 @@ export function rejectedAnswers(
 }
 
 /**
- * Notices a model that makes the same calls over several turns and is told the same each time. A call is repeated if it was made in one of the
- * turns before, with the same result, and nothing new has happened since: turns in between count if their own calls are repeated, too.
+ * Notices a model that makes the same calls over several turns and gets the same results. A call is repeated if an earlier turn made it,
+ * with the same result, and nothing new has happened since: turns in between count if their own calls are repeated, too.
  */
 export class RepeatBreaker {
   readonly #maxRepeats: number
@@ -191,8 +191,8 @@ export class RepeatBreaker {
   }
 
   /**
-   * Counts one turn's calls with their results. `tell`: ids of calls now repeated as often as is allowed, whose results should say so. `end`: a
-   * call was repeated although the model had been told. A call whose result changes is never a repeat: it may be polling.
+   * Counts one turn's calls with their results. `tell`: ids of calls that have reached the allowed number of repeats; their results should
+   * say so. `end`: a call was repeated although the model had been told. A call whose result changes is never a repeat: it may be polling.
    */
   countRound(planned: readonly PlannedCall[], records: readonly { id: string; content: Content }[]): Repeats {
     if (this.#maxRepeats === Number.POSITIVE_INFINITY) return noRepeats
@@ -201,7 +201,7 @@ export class RepeatBreaker {
     const now = ++this.#counted
     const { made } = this.#ids
     const calls = planned.map((call) => ({ id: call.id, same: this.#ids.of(call, results.get(call.id), now) }))
-    // Calls that were never made before repeat nothing.
+    // A turn with new calls alone repeats nothing.
     const before = calls.some(({ same }) => same <= made) ? this.#before(new Set(calls.map(({ same }) => same))) : []
     const turn = new Map<number, CountedCall>()
     const tell = new Set<string>()
@@ -220,7 +220,7 @@ export class RepeatBreaker {
     return { tell, end }
   }
 
-  /** The turns in the window, the latest first; `isNew`: with a call that no other turn has. */
+  /** The turns in the window, the latest first. `isNew`: the turn has a call that no other turn has. */
   #before(now: ReadonlySet<number>): Turns {
     const times = new Map<number, number>()
     for (const turn of [now, ...this.#turns]) for (const same of turn.keys()) times.set(same, (times.get(same) ?? 0) + 1)
@@ -246,15 +246,15 @@ function repeatOf(same: number, before: Turns): CountedCall {
     if (counted !== undefined) times++
     latest ??= counted
   }
-  // The window may be shorter than the repeats that are allowed.
+  // The window may be shorter than the number of allowed repeats.
   return { repeats: latest === undefined ? 0 : Math.max(times, latest.repeats + 1), isTold: latest?.isTold === true }
 }
 
-/** Gives the same call with the same result the same id. */
+/** Assigns the same id to the same call with the same result. */
 class CallIds {
-  /** By tool and result. */
+  /** Ids by tool and result. */
   readonly #places = new Map<string, Map<string, CallPlace>>()
-  /** How many ids have been given, which count from 1. */
+  /** The number of ids assigned so far, counted from 1. */
   made = 0
 
   of(call: PlannedCall, content: Content | undefined, turn: number): number {
@@ -275,7 +275,7 @@ class CallIds {
     return id
   }
 
-  /** Lets go of results, which may be long, that no turn from `oldest` on had. */
+  /** Forgets results, which may be long, that no turn since `oldest` has had. */
   forget(oldest: number): void {
     for (const [name, byResult] of this.#places) {
       for (const [result, { seen }] of byResult) if (seen < oldest) byResult.delete(result)
@@ -311,7 +311,7 @@ export interface Repeats {
 
 export const noRepeats: Repeats = { tell: new Set(), end: false }
 
-/** The plan of a turn that was not to call anything but `answering`, with its other calls refused. */
+/** The plan of a turn that may call only `answering`, with its other calls refused. */
 export function refuseAll(planned: readonly PlannedCall[], answering?: string): PlannedCall[] {
   return planned.map(({ approval: _, ...call }): PlannedCall => {
     if (call.action === 'reject' || call.name === answering) return call
@@ -319,10 +319,10 @@ export function refuseAll(planned: readonly PlannedCall[], answering?: string): 
   })
 }
 
-/** Beyond this many characters two texts are compared as they are: putting a megabyte in order to compare it costs too much. */
+/** Longer texts are compared as they are: sorting the keys of a megabyte of JSON costs too much. */
 const longestOrdered = 4_096
 
-/** What makes two calls of one tool the same call: white space and the order of keys don't count. */
+/** Identifies the arguments of a call: white space and the order of keys don't count. */
 function argumentsKey({ args, rawArguments }: PlannedCall): string {
   return args === undefined || rawArguments.length > longestOrdered ? rawArguments : JSON.stringify(sorted(args))
 }

@@ -12,13 +12,13 @@ export interface ActiveRun {
   metadata?: JsonObject
   /** The id of its session. */
   session?: string
-  /** The run in whose tool call this one was made. */
+  /** The run whose tool call this one was made in. */
   parentRunId?: string
 }
 
 /** How a runner is closed. */
 export interface CloseOptions {
-  /** How long what goes on may take to end, in milliseconds. Default 20 000. */
+  /** How long running work may take to end, in milliseconds. Default 20,000. */
   drainMs?: number
 }
 
@@ -30,28 +30,28 @@ interface Entry {
   shown: ActiveRun
 }
 
-/** The runs that go on in a runner, until it is closed. */
+/** The runs that are running in a runner, until it is closed. */
 export class ActiveRuns {
   readonly #entries = new Set<Entry>()
-  /** Called whenever one has ended. */
+  /** Called whenever a run has ended. */
   readonly #waiting = new Set<() => void>()
   #closing: Promise<void> | undefined
-  /** Who watches runs by their ids, also those that begin later. */
+  /** Watchers by run id, including those of runs that begin later. */
   readonly #watchers = new Set<{ runId: string; tap: EventTap }>()
 
-  /** Each run once, the longest first. */
+  /** Each run once, the oldest first. */
   get list(): ActiveRun[] {
     const shown = new Map<string, ActiveRun>()
     for (const entry of this.#entries) if (!shown.has(entry.shown.runId)) shown.set(entry.shown.runId, entry.shown)
     return [...shown.values()]
   }
 
-  /** The journal has the run from now on. */
+  /** Marks the run as recorded in the journal from now on. */
   record(run: RunContext): void {
     for (const entry of this.#entries) if (entry.run === run) entry.isRecorded = true
   }
 
-  /** The run goes on until the function returned is called. `isRecorded`: the journal has it. */
+  /** Adds a run until the returned function is called. `isRecorded`: the journal has it. */
   enter(run: RunContext, { isRecorded, session }: { isRecorded: boolean; session: string | undefined }): () => void {
     const { runId, metadata, within } = run
     const shown: ActiveRun = { runId, startedAt: Date.now() }
@@ -67,7 +67,7 @@ export class ActiveRuns {
     }
   }
 
-  /** From now on `tap` receives the events of the run. Returns the function that ends this. */
+  /** Sends the events of the run to `tap` from now on. Returns the function that stops this. */
   watch(runId: string, tap: EventTap): () => void {
     const watcher = { runId, tap }
     const own = () => [...this.#entries].filter(({ run }) => run.runId === runId)
@@ -79,12 +79,15 @@ export class ActiveRuns {
     }
   }
 
-  /** Throws `runner_closed`, except for what belongs to a call (`parent`) of a run that goes on. */
+  /** Throws `runner_closed`, unless the work belongs to a call (`parent`) of a running run. */
   checkOpen(parent?: object): void {
     if (this.#closing !== undefined && parent === undefined) throw closedProblem()
   }
 
-  /** See `AgentRunner.close`. `letGo` lets go of recorded runs when `drained` has resolved; false: it can't, and they go on. */
+  /**
+   * See `AgentRunner.close`. `letGo` releases recorded runs when `drained` has resolved. It resolves with false if it can't, and they
+   * continue.
+   */
   close(
     { drainMs = 20_000, ...others }: CloseOptions,
     letGo: (drained: Promise<void>, problem: ToolloopError) => Promise<boolean>,
@@ -95,7 +98,7 @@ export class ActiveRuns {
       const problem = closedProblem()
       let isLetGo = false
       try {
-        // Recorded runs first: what an abort does to them must not be recorded.
+        // Recorded runs first: the effects of an abort must not be recorded.
         isLetGo = await letGo(this.#settled(drainMs), problem)
       } finally {
         for (const { run, isRecorded } of this.#entries) if (!isRecorded) run.interrupt('aborted', problem)
@@ -106,7 +109,7 @@ export class ActiveRuns {
     return this.#closing
   }
 
-  /** Resolves when no such run goes on any more, or after so many milliseconds. */
+  /** Resolves when no such run is running, or after this many milliseconds. */
   #settled(withinMs: number, isMeant: (entry: Entry) => boolean = () => true): Promise<void> {
     return new Promise((resolve) => {
       const look = () => {

@@ -13,11 +13,11 @@ import { conclude, executeHere, prepareModel } from './start-run.ts'
 /** How a run is continued. */
 interface Continued extends Pick<ResumeOptions, 'claim' | 'again'> {
   decisions: readonly Decision[]
-  /** Where it is recorded, if it is inside a call. */
+  /** The place of its record, if it is nested in a call. */
   place?: RecordPlace
 }
 
-/** Continues a run from its state or, inside the call of another run, from the record of that call. */
+/** Continues a run from its state or, nested in a call, from the record of that call. */
 export type ContinueRun = (paused: RunState, given: GivenHere, how: Continued) => Promise<RunResult<never>>
 
 interface Runner {
@@ -47,7 +47,7 @@ export function continueRun({ opener, loop, sessions }: Runner): ContinueRun {
         if (input.session !== undefined) await sessions.enterAgain(run, input.session, { ...paused, again, isInCall: place !== undefined })
         return opener.executed(run, input, undefined, () => executeHere({ loop, run, input, sessions, place }, decided))
       }
-      // A run inside a call is continued by whoever makes the call.
+      // The outer run continues a nested one, and has its own claim.
       const isClaimed = place === undefined && continues(decided, timeoutMs)
       const terms = { claim, again: again || given.options.parent !== undefined }
       return await conclude(await (isClaimed ? withClaim(run, paused, terms, carryOn) : carryOn()), run)

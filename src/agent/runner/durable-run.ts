@@ -7,28 +7,28 @@ import { errorOf, type Failed } from '../run/run-error.ts'
 import type { RestoredName, RunResult, RunSettings } from '../types/options.ts'
 import type { Spent } from '../types/result.ts'
 
-/** All that another process needs to continue a run, except what its runner has: model, tools, callbacks. */
+/** Everything that another process needs to continue a run, except what its runner has: model, tools, callbacks. */
 export interface DurableInput {
   instructions?: string
-  /** The id of its session, which has the messages before it. */
+  /** The id of its session, which has the earlier messages. */
   session?: string
-  /** The message of the session that it replaces, with all behind it. */
+  /** The message of the session that it replaces, with all that follow. */
   replaces?: string
-  /** The conversation with the new input at its end. */
+  /** The conversation, ending with the new input. */
   messages: readonly ChatMessage[]
-  /** How many of them were there before this run. */
+  /** How many of the messages are from before this run. */
   given: number
   /** Whether it listens to a `RunControl`. */
   steerable?: boolean
-  /** The messages before it are of a history that its agent keeps itself. */
+  /** The earlier messages come from a history that its agent keeps itself. */
   ownHistory?: boolean
   /** Why a guardrail stopped it before it began. */
   refused?: string
-  /** What runs of its guardrails had used by then. */
+  /** The usage of its guardrails by then. */
   beside?: Spent
-  /** What it was given that is not stored: who continues it has to have that. */
+  /** The options that it was given and that are not stored. They are required to continue it. */
   needs?: readonly RestoredName[]
-  /** Digest of its input, session and metadata as they were handed in: the same only for the same. */
+  /** Digest of its input, session and metadata as they were passed in. */
   inputDigest?: string
   settings: RunSettings<never>
 }
@@ -37,7 +37,7 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
   const { toolCalling, limits = {}, compaction } = settings
   const plainSettings: RunSettings<never> = {
     ...settings,
-    // Functions are not stored: neither a dialect that was given to this run alone, nor those of `compaction`.
+    // Functions are not stored: neither a dialect that was passed to this run alone, nor those of `compaction`.
     toolCalling: typeof toolCalling === 'string' ? toolCalling : undefined,
     limits,
     compaction: compaction && { maxTokens: compaction.maxTokens },
@@ -46,7 +46,7 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
   return plain({ ...input, settings: stored })
 }
 
-/** The input as it was. Throws `invalid_option` for JSON that `inputToJson` did not write. */
+/** Restores the input. Throws `invalid_option` for JSON that `inputToJson` did not write. */
 export function inputFromJson(json: Json): DurableInput {
   const input = json as never as DurableInput
   const { messages, settings }: Partial<DurableInput> = input
@@ -64,7 +64,7 @@ function isSetting(name: string): name is keyof RunSettings {
   return Object.hasOwn(runSettings, name)
 }
 
-/** JSON has no infinity: this string stands for it. */
+/** Stands for infinity, which JSON does not have. */
 const infinity = 'Infinity'
 const writeInfinity = (value: unknown): unknown => (value === Number.POSITIVE_INFINITY ? infinity : value)
 const readInfinity = (value: unknown): unknown => (value === infinity ? Number.POSITIVE_INFINITY : value)
@@ -75,13 +75,13 @@ function mapNumbers(limits: object, map: (limit: unknown) => unknown): Record<st
   return Object.fromEntries(entries.map(([name, limit]) => [name, isJsonObject(limit) ? mapNumbers(limit, map) : map(limit)]))
 }
 
-/** The result without the values that tools returned; of an error, its code and message. */
+/** The result as JSON: without the values that tools returned, and with only the code and message of an error. */
 export function resultToJson({ toolCalls, error, ...result }: RunResult): Json {
   const calls = toolCalls.map(({ value: _, ...call }) => call)
   return plain({ ...result, toolCalls: calls, ...withoutUndefined({ error: error && { code: error.code, message: error.message } }) })
 }
 
-/** The result of a run that is given up: what it has come to since it began is in its record alone. */
+/** The result of a run that is given up. It has only the input: everything since is in the run's record alone. */
 export function givenUpToJson(runId: string, { messages, given, instructions }: DurableInput, why: string): Json {
   const system: ChatMessage[] = instructions === undefined ? [] : [{ role: 'system', content: instructions }]
   return resultToJson({
@@ -100,12 +100,12 @@ export function givenUpToJson(runId: string, { messages, given, instructions }: 
   })
 }
 
-/** What of a result is not recorded. */
+/** The parts of a result that are not recorded. */
 interface Process extends Failed {
   readonly values: ReadonlyMap<string, unknown>
 }
 
-/** The result as the loop returned it; values and the error itself are there if the run ended in this process. */
+/** The result as the loop returned it. It has values and the error itself if the run ended in this process. */
 export function resultFromJson(json: Json, run: Process): RunResult {
   const { error, ...result } = json as never as Omit<RunResult, 'error'> & { error?: Pick<ToolloopError, 'code' | 'message'> }
   const toolCalls = result.toolCalls.map((call) => (run.values.has(call.id) ? { ...call, value: run.values.get(call.id) } : call))

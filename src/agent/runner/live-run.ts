@@ -11,10 +11,10 @@ export interface RecordedStart {
   input: DurableInput
 }
 
-/** What a run is given in this process, by a caller or by `restore`, and who watches it. */
+/** The options of a run in this process, from a caller or from `restore`, and its watcher. */
 export interface GivenHere {
   options: RunOptions<never>
-  /** The same with what its agent adds; made of `options` if absent. */
+  /** The same options with those of its agent. Made from `options` if absent. */
   completed?: RunOptions<never>
   watch?: Watch | undefined
 }
@@ -24,18 +24,18 @@ export interface RunOpener {
   readonly logger: Logger
   readonly active: ActiveRuns
   open(recorded: RecordedStart, given: GivenHere): RunContext
-  /** What is given, with all that the run was started with; the same object if nothing lacks. Rejects with `not_restored`. */
+  /** Adds what is missing of the options the run was started with. Returns the same object if nothing is. Rejects with `not_restored`. */
   restored(recorded: RecordedStart, given: GivenHere): Promise<GivenHere>
-  /** One execution of a run, with what its agent does around it. `alone`: what one without a caller is given. */
+  /** One execution of a run, wrapped by its agent. `alone`: the options of a run without a caller. */
   executed(run: RunContext, input: DurableInput, alone: RunOptions<never> | undefined, next: () => Promise<RunResult>): Promise<RunResult>
 }
 
-/** A run for which a caller in this process waits. */
+/** A run that a caller in this process waits for. */
 export interface LiveRun {
   readonly run: RunContext
   readonly given: GivenHere
-  /** Of what the caller has started; undefined for one who only goes on with what there is. */
+  /** The digest of what the caller has started. Undefined for a caller that only continues a run. */
   readonly inputDigest?: string | undefined
-  /** Whether it was executed here, be it to its end. */
+  /** Whether it was executed here, even if it has ended. */
   isExecuted: boolean
 }

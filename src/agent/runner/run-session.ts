@@ -12,24 +12,24 @@ import { draftText, notClaimed, positionOf, reachOf, readCompaction, readMessage
 import { sessionStep } from '../step-keys.ts'
 import type { PendingItem, RunResult } from '../types/result.ts'
 
-/** The conversation that an execution begins with, and what is to be done when it is over. */
+/** The conversation that an execution begins with, and how to store its result. */
 export interface OpenedSession {
   messages: readonly ChatMessage[]
   compaction?: Compaction
-  /** Stores what the run has come to, in one step. Rejects with a `RunError` where that can't be done. */
+  /** Stores the result of the run, in one step. Rejects with a `RunError` if that can't be done. */
   close(result: RunResult, history: History): Promise<void>
 }
 
-/** A runner's side of its sessions, if it has any. */
+/** A runner's connection to its sessions, if it has any. */
 export class RunnerSessions {
   readonly #sessions: Sessions | undefined
   readonly #journal: RunsOfJournal
-  /** Runs that need their session no longer. */
+  /** Runs that no longer need their session. */
   readonly #left = new WeakSet<RunContext>()
 
   /** Throws `invalid_option`. */
   constructor(sessions: Sessions | undefined, journal: RunsOfJournal) {
-    // Not `instanceof`: they may be of another installed copy of this package.
+    // Not `instanceof`: they may come from another installed copy of this package.
     if (sessions !== undefined && typeof sessions?.store?.claim !== 'function')
       throw new InvalidOptionError('sessions', 'what `memorySessions`, `sqliteSessions` or `postgresSessions` gives', sessions)
     this.#sessions = sessions
@@ -37,7 +37,7 @@ export class RunnerSessions {
   }
 
   /**
-   * Waits until a new run has its session. A run that the journal has already needs none: its journal goes on with it. Rejects with
+   * Waits until a new run has its session. A run that the journal already has needs none: its journal continues it. Rejects with
    * `session_busy` and `session_waiting`, and with `invalid_option` for a run that is in the session already.
    */
   async enter(run: RunContext, { id, onBusy = 'wait', replaces }: SessionOptions): Promise<void> {
@@ -53,7 +53,7 @@ export class RunnerSessions {
     else if (turn !== undefined && (await this.#journal.takeUp(runId)) === undefined) throw notClaimed(id, turn)
   }
 
-  /** The same for one that is resumed from its state. Rejects with `already_resumed` and `session_lost`. */
+  /** Does the same for a run that is resumed from its state. Rejects with `already_resumed` and `session_lost`. */
   async enterAgain(
     run: RunContext,
     id: string,
@@ -67,14 +67,14 @@ export class RunnerSessions {
     if (turn instanceof SessionTurn) run.turn = turn
     else if (turn?.kind === 'gone' || turn?.kind === 'released') throw notClaimed(id, turn)
     else if (turn?.kind === 'waiting' && turn.resumedAt !== undefined) throw brokenOff(runId, id, turn.resumedAt)
-    // The call is made again to find out what the run has come to.
+    // The call is made again only to find the run's result.
     else if (turn?.kind === 'stored' && isInCall) return
     else if (turn !== undefined) {
       throw new ToolloopError('already_resumed', `Run \`${runId}\` of session \`${id}\` was resumed from this state, or from a later one`)
     }
   }
 
-  /** Lets go of the run's session, whatever has become of the run. */
+  /** Releases the run's session, however the run ended. */
   async leave(run: RunContext): Promise<void> {
     this.#left.add(run)
     const { turn } = run
@@ -82,13 +82,13 @@ export class RunnerSessions {
     try {
       await turn?.leave()
     } catch (error) {
-      // Of a run that has ended, everything is stored. Any other has its own error to tell.
-      run.logger.error({ runId: run.runId, session: turn?.id, error: messageOf(error) }, 'the session could not be let go of yet')
+      // If the run has ended, everything is stored. Otherwise it has its own error to report.
+      run.logger.error({ runId: run.runId, session: turn?.id, error: messageOf(error) }, 'the session could not be released yet')
       if (turn !== undefined) void leaveLater(turn)
     }
   }
 
-  /** Begins an execution in its session. Undefined where the run was interrupted before it was its turn. */
+  /** Begins an execution in its session. Undefined if the run was interrupted before its turn. */
   async open(
     durable: Durable,
     run: RunContext,
@@ -105,10 +105,10 @@ export class RunnerSessions {
       const asked: TurnRequest = { id, claim, onBusy: 'wait', replaces, journal: this.#journal }
       const turn = await takeTurn(sessions, asked, run, before)
       run.turn = turn instanceof SessionTurn ? turn : undefined
-      // Its journal has let go of the run meanwhile: nobody else would let go of the session.
+      // Its journal has released the run meanwhile, so only this can release the session.
       if (this.#left.has(run)) return this.leave(run)
       if (turn !== undefined && !(turn instanceof SessionTurn) && turn.kind === 'taken_over') throw notClaimed(id, turn)
-      // Of one whose messages are stored already, this execution only finds out what it had come to.
+      // If the run's messages are stored already, this execution only finds its result.
       if (turn !== undefined && !(turn instanceof SessionTurn) && turn.kind !== 'stored') run.interrupt('aborted', notClaimed(id, turn))
     }
     let isTaken = false
@@ -132,7 +132,7 @@ export class RunnerSessions {
     }
   }
 
-  /** A result as it is recorded: the session has the conversation before the run, and what a journal keeps must not grow with it. */
+  /** A result as it is recorded: without the session's earlier messages, so that a journal does not grow with the session. */
   recorded({ messages }: RunResult, result: Json, run: RunContext): Json {
     if (run.place === undefined || !isJsonObject(result)) return result
     run.conversation = messages
@@ -141,7 +141,7 @@ export class RunnerSessions {
     return { ...rest, earlier: { ...earlier } }
   }
 
-  /** The result that was recorded. Of a session that is gone, or was cut in front of the run, only the run's own messages are there. */
+  /** Restores a recorded result. If the session is gone, or was cut before the run, the result has only the run's own messages. */
   async complete(recorded: Json, run?: RunContext): Promise<Json> {
     if (!isJsonObject(recorded) || !isJsonObject(recorded.earlier)) return recorded
     const { earlier, ...result } = recorded
@@ -159,23 +159,23 @@ export class RunnerSessions {
   }
 }
 
-/** How soon a session that could not be let go of is tried again, at first and at last, in milliseconds. */
+/** The first and the longest delay before a session is released again, in milliseconds. */
 const firstRetryMs = 200
 const lastRetryMs = 60_000
 
-/** Others wait for the session as long as this process lives. */
+/** Retries: other runs wait for the session as long as this process lives. */
 async function leaveLater(turn: SessionTurn): Promise<void> {
   for (let pauseMs = firstRetryMs; ; pauseMs = Math.min(pauseMs * 2, lastRetryMs)) {
     await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())
     try {
       return await turn.leave()
     } catch {
-      // Told when it failed first.
+      // Logged when it failed first.
     }
   }
 }
 
-/** Why a state is not gone on from by itself: what was done since is not known. */
+/** Why a state is not resumed by default: what was done since is not known. */
 function brokenOff(runId: string, id: string, at: number): ToolloopError {
   const what = `Run \`${runId}\` of session \`${id}\` was resumed from this state at ${new Date(at).toISOString()}, and came to no end`
   const why = 'its process died, or its messages could not be stored, and calls that were decided may have run'
@@ -202,7 +202,7 @@ async function placeOf(
   }
 }
 
-/** The same for the same pending calls. */
+/** Identifies the pending calls: the same value for the same calls. */
 function waitsFor(pending: readonly PendingItem[]): string {
   return hashOf(pending.map(({ fingerprint }) => fingerprint).sort())
 }
@@ -213,7 +213,7 @@ async function store(run: RunContext, result: RunResult, history: History, isDur
   const { newMessages, pending } = result
   const at = run.place?.replaces ? { at: run.place.at } : {}
   try {
-    // Where the model has said nothing, the session stays as it was, and the run can be tried again.
+    // If the model has said nothing, the session stays as it was, and the run can be tried again.
     if (!newMessages.some(({ role }) => role === 'assistant')) return await turn.giveBack()
     const kept =
       result.stopReason === 'paused'
@@ -221,17 +221,17 @@ async function store(run: RunContext, result: RunResult, history: History, isDur
         : await turn.commit({ messages: textsOf(newMessages), ...compactionOf(history), ...at })
     if (kept !== 'lost') return
   } catch (error) {
-    // A run that goes on elsewhere has come to nothing here.
+    // A run that continues in another process has no result here.
     if (!ToolloopError.isInstance(error) || error.code === 'run_taken_over') throw error
     throw new RunError(result, error)
   }
   const words = 'the session was deleted, or taken from the run: its messages were not stored'
-  // Nobody can put that right, and the journal would try for ever.
+  // Retrying can't fix this, and the journal would retry forever.
   if (isDurable) logger.warn({ runId, session: turn.id }, words)
   else throw new RunError(result, new ToolloopError('session_lost', `Session \`${turn.id}\` was deleted, or taken from run \`${runId}\``))
 }
 
-/** Positions are kept without the instructions, which are another run's own. */
+/** Positions don't count the instructions, because another run has its own. */
 function compactionOf(history: History): { compaction?: string } {
   const { from, shortenBefore, ...rest } = history.compaction
   if (from === 0 && shortenBefore === 0) return {}
@@ -240,7 +240,7 @@ function compactionOf(history: History): { compaction?: string } {
   return { compaction: JSON.stringify(kept) }
 }
 
-/** Leaves out what the session's compaction does. */
+/** Leaves out the messages that the session's compaction leaves out. */
 export function compactAsBefore(history: History, { from, shortenBefore, ...rest }: Compaction): void {
   const prefix = history.whole.length - history.length
   history.compact({ ...rest, from: from + prefix, shortenBefore: shortenBefore + prefix })

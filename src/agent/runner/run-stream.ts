@@ -9,23 +9,24 @@ import type { EventTap } from '../types/event-tap.ts'
 import type { RunResult, ToolCallRecord } from '../types/result.ts'
 import { endedWith, failedWith, shownEvent } from './ended-run.ts'
 
-/** Who watches a run as it goes. */
+/** The watcher of a running run. */
 export interface Watch {
   tap: EventTap
   control: RunControl
-  /** Aborted when the watcher goes away. */
+  /** Aborted when the watcher leaves. */
   left: AbortSignal
 }
 
 /**
  * A run as a stream of events, text and partial output. Iterate it for events, `.text` for the visible text alone, or `.partialOutput` for
- * an answer with a schema; `.result` settles as `run()` does, whether or not anything is iterated. Leaving an iteration (`break`, `return`,
- * an exception) aborts the run. Only one of these can be iterated, once; a run that is sent in responses (`toResponse`) can't be iterated.
- * What came before it is iterated is there still; by then, neighbouring pieces of a text are one, and of a tool's reports there is the
- * latest.
+ * an answer with a schema. `.result` settles as `run()` does, with or without an iteration. Leaving an iteration (`break`, `return`, an
+ * exception) aborts the run.
  *
- * If the run ends with `model_error`, `refused` or `aborted`, the iteration throws a `RunError` after its last item. It does not throw if the
- * run was aborted by the caller's own `signal`.
+ * Only one of these can be iterated, once. A run that is sent in responses (`toResponse`) can't be iterated. Events from before the
+ * iteration are kept, but adjacent pieces of a text are joined, and only a tool's latest report remains.
+ *
+ * If the run ends with `model_error`, `refused` or `aborted`, the iteration throws a `RunError` after its last item. It does not throw if
+ * the run was aborted by the caller's own `signal`.
  */
 export class RunStream<Output = string, Call = ToolCallRecord, Part = never> implements AsyncIterable<RunEvent> {
   readonly result: Promise<RunResult<Output, Call>>
@@ -37,7 +38,7 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
 
   readonly #output: OutputSchema | undefined
 
-  /** `start` begins the run, which is watched until it is done; `output` is the schema of its answer, `signal` its caller's. */
+  /** `start` begins the run, which is watched until it is done. `output` is the schema of its answer, `signal` its caller's. */
   constructor(
     start: (watch: Watch) => Promise<RunResult<Output, Call>>,
     control: RunControl,
@@ -56,7 +57,7 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
     )
   }
 
-  /** Texts that were taken out of its events as secrets so far: for those who have to hide them in others too. */
+  /** The texts that were removed from its events as secrets so far. Other events may contain them. */
   get hidden(): ReadonlySet<string> {
     return this.#queue.hidden
   }
@@ -65,9 +66,9 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
     return this.#queue.iterate({ select: (event) => event })
   }
 
-  /** The visible text as it arrives; pieces that came while the consumer was busy come as one. Throws at its end if the run failed. */
+  /** The visible text as it arrives. Pieces that arrive while the consumer is busy are joined. Throws at its end if the run failed. */
   get text(): AsyncIterable<string> {
-    // What runs inside this one's calls say is no part of its text.
+    // The text of nested runs is not part of this one's.
     let runId: string | undefined
     const select = (event: RunEvent) => {
       runId ??= event.meta.runId
@@ -78,9 +79,9 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   }
 
   /**
-   * The answer with a schema (`output`) while it arrives, whenever there is more of it: the same object, which grows; copy it to keep it as it
-   * is. It is **not validated**: fields may be missing, of another type, or change when the model answers anew; what the schema makes of the
-   * whole is the result's `output`. Throws a `TypeError` for a run without `output`.
+   * The answer with a schema (`output`) as it arrives, whenever there is more of it. Yields the same growing object each time; copy it to
+   * keep a snapshot. It is **not validated**: fields may be missing, have another type, or change when the model answers again. The
+   * result's `output` is what the schema returns for the whole answer. Throws a `TypeError` for a run without `output`.
    */
   get partialOutput(): AsyncIterable<Part> {
     if (this.#output === undefined) throw new TypeError('`partialOutput` is there for runs with an `output`')
@@ -90,9 +91,9 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   }
 
   /**
-   * The run as a response for `fetch` handlers: server-sent events, ours unless another `format` is given. May be called again, also when the
-   * run has ended: for a client that has lost its connection, or for several. A slow client doesn't hold up the run: of what nobody has read,
-   * the latest 4 million characters are kept. Throws `invalid_option`, and a `TypeError` for a run that is iterated.
+   * The run as a response for `fetch` handlers, as server-sent events in this library's format, unless another `format` is given. Can be
+   * called again, also when the run has ended: for a client that has lost its connection, or for several clients. A slow client doesn't
+   * hold up the run: the latest 4 million characters are buffered. Throws `invalid_option`, and a `TypeError` for a run that is iterated.
    */
   toResponse(options?: ResponseOptions): Response {
     this.#responses ??= this.#record()
@@ -113,14 +114,14 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   }
 }
 
-/** What an iteration throws at its end: else a run that failed would look like one that has answered. */
+/** The error that an iteration throws at its end. Otherwise a failed run would look like one that has answered. */
 function failureOf(result: RunResult<unknown, unknown>, signal: AbortSignal | undefined): RunError | undefined {
   const { stopReason, error } = result
   if (error === undefined || (stopReason === 'aborted' && signal?.aborted === true)) return undefined
   return new RunError(result as RunResult<unknown>, error)
 }
 
-/** The events of a run, without the `RunError` at their end: for those who read how it ended from its result. */
+/** The events of a run without the `RunError` at their end, for readers that learn the ending from the result. */
 export async function* eventsOf(stream: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent, undefined> {
   try {
     yield* stream
@@ -130,23 +131,23 @@ export async function* eventsOf(stream: AsyncIterable<RunEvent>): AsyncGenerator
 }
 
 const joinTexts = (text: string, more: string): string => text + more
-/** The first event of a run says which it is. */
+/** The first event of a run tells its id. */
 const textEvents: ReadonlySet<EventName> = new Set<EventName>([Event.RUN_START, Event.TEXT_DELTA])
 
 /** How a queue is iterated. */
 interface Iteration<T> {
-  /** What is made of an event; undefined for one that is passed over. */
+  /** The value for an event. Undefined: the event is skipped. */
   select(event: RunEvent): T | undefined
-  /** Makes all that is there at once one. */
+  /** Joins all available values into one. */
   join?(earlier: T, later: T): T
-  /** What `select` does not pass over. Default: all. */
+  /** The events that `select` does not skip. Default: all. */
   wanted?: ReadonlySet<EventName>
   takesBack?: EventTap['takesBack']
 }
 
 /**
- * Events between a run that never waits and a consumer that may. Holds what the consumer has not taken yet. Its iterator is no generator:
- * one of those can't be left while it waits for an event.
+ * Buffers events between a run that never waits and a consumer that may. Its iterator is not a generator, because a generator can't be left
+ * while it waits for an event.
  */
 class EventQueue implements EventTap {
   wanted: ReadonlySet<EventName> | undefined
@@ -156,7 +157,7 @@ class EventQueue implements EventTap {
   readonly #backlog = new Backlog()
   #ended = false
   #failure: { error: unknown } | undefined
-  /** Takes events, once somebody iterates. */
+  /** Takes events, once the queue is iterated. */
   #consumer: Consumer | undefined
 
   constructor(onLeave: () => void) {
@@ -183,7 +184,7 @@ class EventQueue implements EventTap {
     this.end()
   }
 
-  /** Gives every event to `take` as it comes; returns the function that leaves the run. */
+  /** Passes every event to `take` as it arrives. Returns the function that leaves the run. */
   follow(take: (event: RunEvent) => void, takesBack: EventTap['takesBack']): () => void {
     this.#checkIsFree()
     this.takesBack = takesBack
@@ -200,7 +201,7 @@ class EventQueue implements EventTap {
     return iterator
   }
 
-  /** How a consumer with nothing left to take goes on; undefined while there may be more. A failure is told once. */
+  /** The ending for a consumer with nothing left to take. Undefined while there may be more. A failure is returned once. */
   takeEnding(): { error: unknown } | 'done' | undefined {
     if (!this.#ended) return undefined
     const failure = this.#failure
@@ -218,7 +219,7 @@ class EventQueue implements EventTap {
     for (const event of this.#backlog.drain()) consumer.take(event)
   }
 
-  /** Its consumer goes away, which ends a run that still goes on. */
+  /** Its consumer leaves, which ends the run if it is still running. */
   leave(): void {
     const wasRunning = !this.#ended
     this.#failure = undefined
@@ -227,7 +228,7 @@ class EventQueue implements EventTap {
   }
 }
 
-/** What a consumer iterates: values as they are made of a queue's events. */
+/** The iterator of a consumer: the values that its iteration makes from a queue's events. */
 class QueueIterator<T> implements AsyncIterableIterator<T, undefined>, Consumer {
   readonly #queue: EventQueue
   readonly #select: Iteration<T>['select']
@@ -278,11 +279,11 @@ class QueueIterator<T> implements AsyncIterableIterator<T, undefined>, Consumer 
 
 interface Consumer {
   take(event: RunEvent): void
-  /** Answers those who wait, as far as there is something to answer. */
+  /** Settles waiting calls of `next`, as far as there are values. */
   answer(): void
 }
 
-/** Values not taken yet, in order; with `join`, as one. */
+/** Values that were not taken yet, in order, or joined into one. */
 class Ready<T> {
   readonly #join: ((earlier: T, later: T) => T) | undefined
   #values: T[] = []
@@ -302,7 +303,7 @@ class Ready<T> {
     const value = this.#values[this.#next]
     if (value === undefined) return undefined
     this.#next++
-    // Dropping what was taken once it is half of the list keeps it small at a constant cost a value.
+    // Dropping the taken values once they are half of the list keeps it small at a constant cost for each value.
     if (this.#next === this.#values.length || (this.#next >= 1024 && this.#next * 2 >= this.#values.length)) {
       this.#values = this.#values.slice(this.#next)
       this.#next = 0

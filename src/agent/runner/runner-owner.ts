@@ -11,34 +11,34 @@ import type { DurableInput } from './durable-run.ts'
 
 /** A run that passes through an agent's `perform`. */
 export interface PerformedRun<Context = unknown> {
-  /** What it is started with; absent for one that continues. */
+  /** The input it is started with. Absent for a run that continues. */
   readonly input?: RunInput
-  /** Absent for a new run whose caller has chosen no id. */
+  /** Absent for a new run if its caller has not chosen an id. */
   readonly runId?: string
-  /** What its caller gives it, or `restore`. */
+  /** The options from its caller, or from `restore`. */
   readonly options: RunOptions<Context>
 }
 
-/** Runs it, with another input or other options if they are given. A run that a journal continues by itself has what it has. */
+/** Runs it, with another input or other options if they are given. A run that a journal continues keeps its input. */
 export type PerformRun<Context = unknown> = (changed?: Optional<Pick<PerformedRun<Context>, 'input' | 'options'>>) => Promise<RunResult>
 
-/** The agent that a runner is a part of. */
+/** The agent that a runner is part of. */
 export interface RunnerOwner<Context> {
-  /** Adds the owner's own to what a run is given, each time that the run is executed. */
+  /** Adds the owner's own options to those of a run, each time that the run is executed. */
   completeOptions?(given: RunOptions<Context>): RunOptions<Context>
-  /** Stands around each run: those that callers start and resume, and those that a journal continues by itself. */
+  /** Wraps each run: those that callers start and resume, and those that a journal continues. */
   perform?(run: PerformedRun<Context>, next: PerformRun<Context>): Promise<RunResult>
   history?(): AgentHistory<Context> | undefined
 }
 
 type CarryOut<Context> = (run: PerformedRun<Context>) => Promise<RunResult<never>>
 
-/** What the owner of a runner, if it has one, does around its runs. */
+/** Applies the owner's part to the runs of a runner, if there is an owner. */
 export class OwnedRuns<Context> {
   readonly #owner: RunnerOwner<Context>
   readonly #history: AgentHistory<Context> | undefined
 
-  /** `history`: for an owner that has none. Throws `invalid_option`. */
+  /** `history` is used if the owner has none. Throws `invalid_option`. */
   constructor(owner: RunnerOwner<Context>, history: AgentHistory<Context> | undefined) {
     if (history !== undefined && (typeof history?.load !== 'function' || typeof history.save !== 'function'))
       throw new InvalidOptionError('history', 'the functions `load` and `save`', history)
@@ -46,7 +46,7 @@ export class OwnedRuns<Context> {
     this.#history = history
   }
 
-  /** Asked for each time: what an owner has may change. */
+  /** Read each time, because an owner's history may change. */
   get #keeper(): AgentHistory<Context> | undefined {
     return syncAnswer('history', this.#owner.history?.()) ?? this.#history
   }
@@ -55,9 +55,9 @@ export class OwnedRuns<Context> {
     return this.#owner.completeOptions?.(given) ?? given
   }
 
-  /** A new run of a caller's. */
+  /** Starts a new run for a caller. */
   start(input: RunInput, options: RunOptions<Context>, carryOut: CarryOut<Context>): Promise<RunResult<never>> {
-    // Checked later: it may be no object at all.
+    // Checked later: `options` may not be an object at all.
     const runId = options?.runId
     return this.#perform({ input, options, runId }, carryOut)
   }
@@ -68,7 +68,7 @@ export class OwnedRuns<Context> {
     return (await perform(run, (changed) => carryOut({ ...run, ...changed }))) as RunResult<never>
   }
 
-  /** A run of a caller's that continues, by its state or its id. */
+  /** Continues a run for a caller, by its state or its id. */
   continue(
     state: RunState | string | undefined,
     options: ResumeOptions<Context>,
@@ -78,7 +78,7 @@ export class OwnedRuns<Context> {
     return this.#perform({ options, runId }, (run) => carryOut(run.options))
   }
 
-  /** An execution. `alone`: what one without a caller is given. Its conversation is kept before a journal records that it has ended. */
+  /** Wraps an execution. `alone`: the options of a run without a caller. The conversation is saved before a journal records the end. */
   executed(
     run: RunContext,
     input: DurableInput,

@@ -30,11 +30,11 @@ interface NewRun extends Omit<RunContextParts, 'tools' | 'runId' | 'output' | 'p
   tools: readonly AnyTool[] | ToolSet
 }
 
-/** A run that is about to begin, with its tools, its output and its place in another run. Throws `invalid_option` or `too_deep`. */
+/** Opens a run, with its tools, its output and its place in another run. Throws `invalid_option` or `too_deep`. */
 export function openRun(parts: NewRun): RunContext {
   const { settings, model, limits, bus, logger, askModel, steerable, tap, left } = parts
   const tools = activeTools(checkedTools(toToolSet(parts.tools)), settings, logger)
-  // Only callers who say so in the types have one.
+  // Only callers whose types say so have an `output`.
   const schema = (settings as Partial<OutputOptions>).output
   const output = schema === undefined ? undefined : openOutput(schema, tools)
   const parent = settings.parent === undefined ? undefined : parentOf(settings.parent, settings.forwardEvents === true)
@@ -64,8 +64,8 @@ export function openRun(parts: NewRun): RunContext {
 }
 
 /**
- * Makes the run's model ready. Rejects for one that can't be asked as it is set up: nothing has happened then. Where hooks or entries may choose
- * another for each request, the model they choose is asked without that.
+ * Prepares the run's model. Rejects if the model is not set up; nothing has happened then. If hooks or entries may choose another model for
+ * each request, that one is not prepared.
  */
 export async function prepareModel(run: RunContext): Promise<void> {
   const { control } = run.settings
@@ -75,12 +75,12 @@ export async function prepareModel(run: RunContext): Promise<void> {
   try {
     await run.untilInterrupted(model.prepare())
   } catch (error) {
-    // The request reports anything else, and may be made again.
+    // Any other error is reported by the request, which may be sent again.
     if (isSetupFault(error)) throw error
   }
 }
 
-/** What a nested run has from the call it is made in, where neither its caller nor its runner says otherwise. */
+/** Adds what a nested run takes from the outer call, if neither its caller nor its runner sets it. */
 export function withParent<Context>(options: RunOptions<Context>, runner: RunSettings<Context>): RunOptions<Context> {
   const { parent, context = parent?.context } = options
   if (parent === undefined) return options
@@ -110,14 +110,15 @@ export interface ExecutionParts {
   run: RunContext
   input: DurableInput
   sessions: RunnerSessions
-  /** Default: that of the run's beginning. */
+  /** Default: the state at the run's beginning. */
   state?: LoopState
-  /** Where it is recorded, if it is inside a call of another run. */
+  /** The place of its record, if it is nested in a call of another run. */
   place?: RecordPlace | undefined
 }
 
 /**
- * Carries the run out in this process. One that has to wait can be continued from its result's `state`; one inside a call, from the record of that call.
+ * Executes the run in this process. If it has to wait, it can be continued from its result's `state` or, nested in a call, from the record
+ * of that call.
  */
 export async function executeHere(parts: ExecutionParts, recorded?: RecordedSteps): Promise<RunResult> {
   const { run, input, place } = parts
@@ -128,7 +129,7 @@ export async function executeHere(parts: ExecutionParts, recorded?: RecordedStep
     run.resumed = Object.keys(recorded.steps).some(isTurn)
   }
   const result = await execute(steps, parts)
-  // Its session has the conversation as far as it came, and takes nothing more from this run.
+  // Its session has the conversation so far, and accepts nothing more from this run.
   if (place !== undefined && input.session !== undefined && run.interruption !== undefined) await place.record.spend()
   if (result.stopReason !== 'paused') return result
   const { pending } = result
@@ -141,7 +142,7 @@ export async function executeHere(parts: ExecutionParts, recorded?: RecordedStep
   return { ...result, state: { version: 1, runId: run.runId, input: inputToJson(input), pending, ...steps.recorded(), ...kept } }
 }
 
-/** One execution: from its start, or from where its record ends, to its result. */
+/** Executes a run, from its start or from where its record ends, to its result. */
 export function execute(durable: Durable, parts: ExecutionParts): Promise<RunResult> {
   const { run, input } = parts
   const { telemetry, agent, settings } = run
@@ -186,7 +187,7 @@ async function executeSteps(steps: Durable, { loop, run, input, sessions, state:
   })
   run.resumed ||= durable.resumed === true
   recorder?.begins(run, inputToJson(withEarlier(input, session?.messages)))
-  // Very many runs may begin at once.
+  // Thousands of runs may begin at once.
   await giveWay()
   const { refused } = input
   const compose = () => composeLayers(run, durable, input.session)
@@ -201,7 +202,7 @@ async function executeSteps(steps: Durable, { loop, run, input, sessions, state:
   await session?.close(result, state.history)
   await durable.step(endStep, async () => {
     const { stopReason, usage, iterations, error } = result
-    // A process that has taken the run up again does not know how long it took.
+    // A process that has resumed the run does not know how long it took.
     const duration = startedAt === undefined ? {} : { durationMs: performance.now() - startedAt }
     run.logStep(() => ({ stopReason, iterations, ...duration }), 'run ended')
     run.events.emit(
@@ -214,24 +215,24 @@ async function executeSteps(steps: Durable, { loop, run, input, sessions, state:
   return result
 }
 
-/** What was said to a run that ends without having looked for it. Recorded, as what is accepted later may be refused from now on. */
+/** The messages to a run that ends without having looked for them. Recorded, because later messages may be refused from now on. */
 async function lastLook(durable: Durable, run: RunContext): Promise<readonly ChatMessage[]> {
   const { control } = run.settings
   if (durable.survivesCrashes ? !run.steerable : control === undefined) return []
   return durable.step(unreadStep, async () => control?.end() ?? [])
 }
 
-/** With the messages of its session in front. */
+/** Puts the messages of its session first. */
 function withEarlier(input: DurableInput, earlier: readonly ChatMessage[] = []): DurableInput {
   return earlier.length === 0 ? input : { ...input, messages: [...earlier, ...input.messages], given: earlier.length }
 }
 
-/** What the run came to: its state, and what only this process has of it. */
+/** The result of the run, from its state and from what only this process has. */
 function resultOf(state: LoopState, { stopReason, error, pending = [], output }: Ending, run: RunContext): RunResult {
   const { history, earlier, usage, iterations, steps, agent } = state
   const text = output === undefined ? state.text : textOf(output)
   const remembered = [...state.remembered].filter((key) => !run.settings.remembered?.includes(key))
-  // Why it was aborted is not known where that was in a process that is gone.
+  // The reason is not known if it was aborted in another process.
   const aborted = () => run.abortError ?? new ToolloopError('aborted', 'The run was aborted')
   return {
     runId: run.runId,
@@ -252,7 +253,7 @@ function resultOf(state: LoopState, { stopReason, error, pending = [], output }:
   } as RunResult
 }
 
-/** The records, with what the tools returned. */
+/** The records with the values that the tools returned. */
 function withValues(records: readonly ToolCallRecord[], { values }: RunContext): ToolCallRecord[] {
   const calls: ToolCallRecord[] = []
   for (const record of records) calls.push(values.has(record.id) ? { ...record, value: values.get(record.id) } : record)
@@ -261,7 +262,10 @@ function withValues(records: readonly ToolCallRecord[], { values }: RunContext):
 
 const answeredAtLimit: ReadonlySet<StopReason> = new Set<StopReason>(['max_iterations', 'repeated_calls'])
 
-/** The result as it is returned, with what the schema of the output makes of the answer. Throws a `RunError` where that is to be thrown. */
+/**
+ * The result as it is returned, with the value that the output's schema returns for the answer. Throws a `RunError` if the caller asked for
+ * that.
+ */
 export async function conclude(result: RunResult, run: RunContext): Promise<RunResult<never>> {
   return returned(await withOutput(result, run), run.settings)
 }
@@ -272,7 +276,7 @@ async function withOutput(result: RunResult, run: RunContext): Promise<RunResult
   const answer = isAnswered ? await outputOf(run.agent.output, result.text, { timeoutMs: run.limits.toolTimeoutMs }) : undefined
   const ended = { ...result, output: answer?.value as never }
   if (ended.stopReason !== 'answered' || answer !== undefined) return ended
-  // The run has ended before, and is asked for with another schema.
+  // The run had ended before, and its caller passes another schema.
   const error = new ToolloopError(
     'invalid_output',
     'Expected the answer to fit the schema of `output`, got one that was accepted by another schema',

@@ -9,7 +9,7 @@ import { healed, notClaimed, positionOf, type Sessions, textsOf } from './sessio
 /** The run that waits for its turn. */
 export interface Waiter {
   readonly interruption: unknown
-  /** The run that it is made inside of. */
+  /** The outer run. */
   readonly outer?: Waiter | undefined
   untilInterrupted<T>(work: Promise<T>): Promise<T | undefined>
 }
@@ -20,22 +20,22 @@ export interface TurnRequest {
   claim: ClaimRequest
   onBusy: 'wait' | 'refuse'
   journal: RunsOfJournal
-  /** The id of the message that the run replaces, with all behind it. */
+  /** The id of the message that the run replaces, with all that follow. */
   replaces?: string | undefined
 }
 
-/** What can be done with the run that has a session, if it is in the runner's journal. */
+/** What sessions need from the runner's journal. */
 export interface RunsOfJournal {
   /**
-   * Takes it up, where no living process carries it out. Resolves with how it stands then, its recorded result, and why the attempt before
-   * broke off, if it did; undefined where it is not known.
+   * Resumes the run if no living process executes it. Resolves with its current status, its recorded result, and why the last attempt broke
+   * off, if it did. Undefined for an unknown run.
    */
   takeUp(runId: string): Promise<{ status: RunStatus; output?: Json; problem?: string } | undefined>
-  /** Ends one that waits. Resolves when it has ended. */
+  /** Ends a run that waits. Resolves when it has ended. */
   cancel(runId: string): Promise<void>
 }
 
-/** Where in its session a run begins. Recorded, so that it is the same for each execution. */
+/** The position in its session where a run begins. Recorded, so that it is the same for each execution. */
 export interface SessionPlace {
   id: string
   session: number
@@ -43,28 +43,28 @@ export interface SessionPlace {
   compaction?: Compaction
   /** The messages from `at` on are replaced. */
   replaces?: true
-  /** Digest of the messages in front of `at`. A recorded result has them only as long as the session does. */
+  /** Digest of the messages before `at`. A recorded result has them only as long as the session does. */
   digest?: string
 }
 
-/** How often other processes' sessions are looked at, in milliseconds: the longer it takes, the more seldom. */
+/** How often to look at sessions of other processes, in milliseconds. The longer it takes, the less often. */
 const firstPauseMs = 20
 const longestPauseMs = 250
-/** How often a run that breaks off again is taken up to make way. */
+/** How often a run that keeps breaking off is resumed to free its session. */
 const mostTakeUps = 5
 /** How often a run claims a session again that was claimed in its own name. */
 const mostClaims = 5
 
-/** A run's hold on its session. */
+/** A run's claim on its session. */
 export class SessionTurn {
   readonly id: string
   readonly claimed: Claimed
   readonly #store: SessionStore
   readonly #request: ClaimRequest
   #claim: Claim
-  /** Nothing of the run has been carried out since it was claimed, nor before. */
+  /** Nothing of the run has been carried out, since this claim or before. */
   #isUntouched: boolean
-  /** Lets the next in line have its turn. */
+  /** Lets the next run in line have its turn. */
   readonly done: () => void
   #isOver = false
 
@@ -82,7 +82,7 @@ export class SessionTurn {
     return this.#store === store && this.id === id
   }
 
-  /** From now on the run may do something. */
+  /** Called before the run does anything. */
   begin(): void {
     this.#isUntouched = false
   }
@@ -96,8 +96,8 @@ export class SessionTurn {
   }
 
   /**
-   * Claims again where a claim in the name of the same recorded run is in the way: an earlier execution made it, in a process that stood still. Rejects
-   * with `run_taken_over` if this is the earlier one.
+   * Claims again if a claim in the name of the same recorded run is in the way: an earlier execution made it, in a process that was
+   * suspended. Rejects with `run_taken_over` if this is the earlier one.
    */
   async #keep(work: (claim: Claim) => Promise<Kept>): Promise<Kept> {
     const { id } = this
@@ -116,13 +116,13 @@ export class SessionTurn {
     }
   }
 
-  /** The run adds nothing. */
+  /** Releases the session without adding anything. */
   async giveBack(): Promise<void> {
     await this.#store.unclaim(this.#claim, { keeps: false })
     this.#isOver = true
   }
 
-  /** The next may have it; but a run in a journal, if it has not ended here, will be taken up, and keeps it until then. */
+  /** Lets the next run have the session. A run in a journal that has not ended here will be resumed, and keeps the session until then. */
   async leave(): Promise<void> {
     try {
       if (!this.#isOver) await this.#store.unclaim(this.#claim, { keeps: this.#request.durable, untouched: this.#isUntouched })
@@ -133,9 +133,9 @@ export class SessionTurn {
 }
 
 /**
- * Claims a session when it is the run's turn: runs of one process in the order in which they came, those of several as they happen to look.
- * Resolves with why it can't be had where that is about this very run, and with undefined when the run is interrupted meanwhile. Rejects
- * with `session_busy` and `session_waiting`. `held`: what the run has already, and is to keep for as long as it is in its journal.
+ * Claims a session when it is the run's turn. Runs of one process are served in order of arrival; those of several processes as they happen
+ * to look. Resolves with the refusal if it concerns this very run, and with undefined if the run is interrupted first. Rejects with
+ * `session_busy` and `session_waiting`. `held`: the claim the run already has, and keeps for as long as it is in its journal.
  */
 export async function takeTurn(
   sessions: Sessions,
@@ -186,7 +186,7 @@ export async function takeTurn(
   return undefined
 }
 
-/** Undefined when the run is interrupted meanwhile; but one in a journal has to end in its session, also then. */
+/** Undefined if the run is interrupted first, unless it is in a journal: it has to end in its session, even then. */
 async function claim(store: SessionStore, { id, claim: asked }: TurnRequest, waiter: Waiter): Promise<Claimed | NotClaimed | undefined> {
   if (asked.durable) return store.claim(id, asked)
   if (waiter.interruption !== undefined) return undefined
@@ -196,7 +196,7 @@ async function claim(store: SessionStore, { id, claim: asked }: TurnRequest, wai
   return claimed
 }
 
-/** What was claimed for a run that has not waited for it. */
+/** Releases a claim that was made for a run that no longer waits for it. */
 async function giveBack(
   store: SessionStore,
   id: string,
@@ -208,7 +208,7 @@ async function giveBack(
 
 type InTheWay = Extract<NotClaimed, { kind: 'busy' | 'waiting' }>
 
-/** Another run is, and the same one where another caller has only just begun it. */
+/** Whether another run has the session, or the same run of another caller that has only just begun. */
 function isInTheWay(refused: NotClaimed, { claim: { runId } }: TurnRequest): refused is InTheWay {
   if (refused.kind !== 'busy' && refused.kind !== 'waiting') return false
   return refused.runId !== runId || (refused.kind === 'busy' && !refused.durable)
@@ -221,16 +221,16 @@ async function isReplaced({ store }: Sessions, { id, replaces }: TurnRequest): P
   return kept?.status === 'waiting' && (await positionOf(store, kept, replaces)) !== undefined
 }
 
-/** Its journal ended it, but its messages did not get here; or it has let go of the session just now. */
+/** Stores the messages of a run that its journal ended without storing them here. Or the run has just released the session. */
 async function releaseEnded(sessions: Sessions, id: string, runId: string, output: Json | undefined): Promise<void> {
   const { messages, ...place } = addedIn(output)
-  // Where the model has said nothing, there is only what the run may have paused with.
+  // If the model has said nothing, the run has no messages except those it may have paused with.
   if (messages.some(({ role }) => role === 'assistant'))
     await sessions.store.release(id, runId, { messages: textsOf(healed(messages)), ...place }, 'stored')
   else if ((await sessions.store.get(id))?.runId === runId) await sessions.release(id)
 }
 
-/** What a recorded result says that its run has added, and the position from which it replaces messages. */
+/** The messages that a run added, by its recorded result, and the position from which it replaces messages. */
 function addedIn(output: Json | undefined): { messages: readonly ChatMessage[]; at?: number } {
   if (!isJsonObject(output) || !Array.isArray(output.newMessages)) return { messages: [] }
   const { newMessages, earlier } = output
@@ -238,20 +238,20 @@ function addedIn(output: Json | undefined): { messages: readonly ChatMessage[]; 
   return { messages: toChatMessages(newMessages as never), ...at }
 }
 
-/** A run in line for a session, until it has been there. */
+/** A run in line for a session, until it has had it. */
 interface InLine {
   runId: string
   run: Waiter
-  /** Who is in front of it. */
+  /** The run before it in line. */
   before: InLine | undefined
-  /** When it is done, and all in front of it. */
+  /** When it is done, and all before it. */
   done: Promise<void>
   isDone: boolean
 }
 
-/** The last in line, of the runs of this process that have sessions of a store or wait for them. */
+/** The last in line, among the runs of this process that hold or wait for sessions of a store. */
 const lines = new WeakMap<SessionStore, Map<string, InLine>>()
-/** Nested runs that wait in line, and for whom. */
+/** Nested runs that wait in line, and the runs they wait for. */
 const nestedWaiting = new Map<Waiter, InLine>()
 
 function standInLine(
@@ -259,13 +259,13 @@ function standInLine(
   { id, claim: { runId, durable } }: TurnRequest,
   run: Waiter,
 ): { before: InLine | undefined; done(): void } {
-  // A recorded run that is taken up may have the session: those in line wait for it.
+  // A recorded run that is resumed may have the session: those in line wait for it.
   if (durable) return { before: undefined, done: () => {} }
   const line = lines.get(store) ?? new Map<string, InLine>()
   lines.set(store, line)
   const before = line.get(id)
   const { promise, resolve } = Promise.withResolvers<void>()
-  // Whoever gives up waiting lets nobody pass before those in front of it.
+  // A run that stops waiting must not let others pass the runs before it.
   const done = Promise.all([before?.done, promise]).then(() => {
     mine.isDone = true
     mine.before = undefined
@@ -276,9 +276,9 @@ function standInLine(
   return { before, done: resolve }
 }
 
-/** Rejects with `session_busy` where the run, and a run that it is made in, would wait for ever. */
+/** Rejects with `session_busy` if the run would deadlock with a run that it is nested in. */
 async function waitInLine({ id, claim: { runId } }: TurnRequest, run: Waiter, before: InLine): Promise<void> {
-  // Nobody waits for one that is not nested: it has nothing before it has this session.
+  // Nothing waits for a run that is not nested: it holds nothing before it has this session.
   if (run.outer === undefined) return void (await run.untilInterrupted(before.done))
   if (waitsFor(before, new Set(lineageOf(run)))) {
     const message = `Run \`${runId}\` would wait for session \`${id}\` for ever: the run that has it waits for a session of a run that this one is made in`
@@ -292,20 +292,20 @@ async function waitInLine({ id, claim: { runId } }: TurnRequest, run: Waiter, be
   }
 }
 
-/** Whether this run in line, or one in front of it, can't be done before one of `runs` is. */
+/** Whether this run in line, or one before it, can't be done before one of `runs` is. */
 function waitsFor(line: InLine | undefined, runs: ReadonlySet<Waiter>, seen: Set<InLine> = new Set()): boolean {
   for (let one = line; one !== undefined && !seen.has(one); one = one.before) {
     seen.add(one)
     const { run, isDone } = one
     if (isDone) continue
     if (runs.has(run)) return true
-    // It ends when the runs inside of it have.
+    // It ends when its nested runs have.
     for (const [nested, before] of nestedWaiting) if (lineageOf(nested).includes(run) && waitsFor(before, runs, seen)) return true
   }
   return false
 }
 
-/** The run, and those that it is made inside of. */
+/** The run, and those that it is nested in. */
 function lineageOf(run: Waiter): Waiter[] {
   return run.outer === undefined ? [run] : [run, ...lineageOf(run.outer)]
 }

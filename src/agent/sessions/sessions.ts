@@ -21,7 +21,7 @@ import {
 
 /** A stored session. */
 export interface Session extends SessionSummary {
-  /** The run that waits for a decision, where the status is `waiting`. */
+  /** The run that waits for a decision, if the status is `waiting`. */
   waiting?: WaitingRun
 }
 
@@ -31,27 +31,27 @@ export interface WaitingRun {
   /** In milliseconds since 1970. */
   since: number
   pending: PendingItem[]
-  /** What it has come to: its input and the messages since. They join the session when it ends. */
+  /** Its input and the messages since. They are added to the session when it ends. */
   messages: ChatMessage[]
   /** The position of the first message of the session that these replace; see `replaces` of a run's `session`. Absent: they are added. */
   at?: number
-  /** When it was resumed, in milliseconds since 1970, if that came to no end: see `again` of `resume`. */
+  /** When it was resumed, in milliseconds since 1970, if it has not ended or paused since: see `again` of `resume`. */
   resumedAt?: number
 }
 
 /** Which messages to read. */
 export interface ReadOptions {
-  /** The position of the first, from 0. Default 0. */
+  /** The position of the first message, from 0. Default 0. */
   from?: number
-  /** The position behind the last. Default: how many there are. */
+  /** The position after the last message. Default: the number of messages. */
   to?: number
 }
 
 /** Where to fork a session, and the id of the fork. */
 export interface ForkOptions {
-  /** The first message that the fork does not have: its position, or the `id` of a user's message. Default: the fork has all. */
+  /** The first message that the fork leaves out: its position, or the `id` of a user's message. Default: the fork has all messages. */
   at?: number | string
-  /** The id of the fork. Default: made at random. */
+  /** The id of the fork. Default: random. */
   to?: string
 }
 
@@ -69,21 +69,21 @@ const pruneNames: OptionNames<{ olderThanMs: number }> = { olderThanMs: true }
 const statuses: readonly unknown[] = ['idle', 'running', 'waiting']
 
 /**
- * Stored conversations: pass them to a runner as `sessions`, and continue one with `run(input, { session: id })`. `memorySessions`,
- * `sqliteSessions` and `postgresSessions` make one; `new Sessions(store)` makes one on a store of your own.
+ * Stored conversations. Pass them to a runner as `sessions`, and continue one with `run(input, { session: id })`. Use `memorySessions`,
+ * `sqliteSessions` or `postgresSessions`, or `new Sessions(store)` with a store of your own.
  *
- * An id is any text of 1 to 512 UTF-16 code units, without NUL and lone surrogates. Every method rejects with `invalid_option` for another,
- * and with `session_failed` where the store can't be read or written.
+ * An id is any text of 1 to 512 UTF-16 code units, without NUL and lone surrogates. Every method rejects with `invalid_option` for any
+ * other id, and with `session_failed` if the store can't be read or written.
  */
 export class Sessions {
-  /** Where they are kept. */
+  /** The store that keeps them. */
   readonly store: SessionStore
 
   constructor(store: SessionStore) {
     this.store = store
   }
 
-  /** The sessions, those that changed last first, a page at a time. */
+  /** Lists sessions, last changed first, one page at a time. */
   async list(query: SessionQuery = {}): Promise<SessionPage> {
     checkOptionNames(query, queryNames, '`sessions.list`')
     const { prefix, status, limit = 50 } = query
@@ -98,7 +98,7 @@ export class Sessions {
     return this.store.list({ ...query, limit: Math.min(limit, mostSessions) })
   }
 
-  /** Undefined for a session that is not there. */
+  /** Undefined for a session that does not exist. */
   async get(id: string): Promise<Session | undefined> {
     checkId(id)
     const kept = await this.store.get(id)
@@ -110,7 +110,7 @@ export class Sessions {
   }
 
   /**
-   * The messages, also those that a compaction leaves out of what is sent, without those of a run that has not ended. None where there is no
+   * The messages, including those that a compaction leaves out of requests, without those of a run that has not ended. Empty if there is no
    * such session.
    */
   async read(id: string, { from = 0, to, ...others }: ReadOptions = {}): Promise<ChatMessage[]> {
@@ -122,9 +122,9 @@ export class Sessions {
   }
 
   /**
-   * Appends messages outside of runs, such as those of a conversation that was kept elsewhere, or of a person who has taken over. The session
-   * is made if it is not there; calls without a result are given one. Rejects with `invalid_message`, and with `session_busy` or
-   * `session_waiting` where a run has the session.
+   * Appends messages outside a run, such as those of a conversation that was kept elsewhere, or of a person who has taken over. Creates the
+   * session if it does not exist, and gives calls without a result one. Rejects with `invalid_message`, and with `session_busy` or
+   * `session_waiting` if a run has the session.
    */
   async append(id: string, messages: readonly MessageInput[]): Promise<void> {
     checkId(id)
@@ -134,7 +134,7 @@ export class Sessions {
 
   /**
    * Copies a session, or its first messages, and resolves with the copy's id. A call whose result is beyond `at` is given one. Nothing of a
-   * run that has not ended is copied. Rejects with `unknown_session`, and with `invalid_option` for a position or an id that can't be.
+   * run that has not ended is copied. Rejects with `unknown_session`, and with `invalid_option` for an invalid position or id.
    */
   async fork(id: string, { at, to = `session_${crypto.randomUUID()}`, ...others }: ForkOptions = {}): Promise<string> {
     checkId(id)
@@ -159,29 +159,29 @@ export class Sessions {
   }
 
   /**
-   * Takes the session from the run that is going on in it, or waits, and resolves with whether there was one. What a waiting run had come to
-   * stays, its pending calls without a result; what the run adds later is not stored. For a run that nobody will end: one that waits and whose
-   * state is lost, say.
+   * Takes the session from the run that is running or waiting in it, and resolves with whether there was one. The messages of a waiting run
+   * stay, with its pending calls unanswered. What the run adds later is not stored. Use it for a run that will not end, such as one that
+   * waits and whose state is lost.
    */
   async release(id: string): Promise<boolean> {
     checkId(id)
     const kept = await this.store.get(id)
     if (kept?.runId === undefined) return false
     const { messages, pending, at }: DraftOfRun = kept.draft === undefined ? { messages: [], pending: [] } : readDraft(id, kept.draft)
-    // Of one that was resumed and came to no end nobody knows whether its calls were run.
+    // If the run was resumed and has not ended, it is not known whether its calls ran.
     const uncertain = pending.map(({ toolCallId, tool }) => toolMessage({ id: toolCallId, name: tool }, uncertainText(tool), false))
     const results = kept.resumedAt === undefined ? [] : uncertain
     const added = { messages: textsOf(healed([...messages, ...results])), at }
     return this.store.release(id, kept.runId, added, 'released')
   }
 
-  /** Deletes a session with all that is kept of it, and resolves with whether it was there. A run that is going on in it is not stored. */
+  /** Deletes a session with everything stored in it, and resolves with whether it existed. A run that is running in it is not stored. */
   async delete(id: string): Promise<boolean> {
     checkId(id)
     return this.store.delete(id)
   }
 
-  /** Deletes sessions that have not changed for so many milliseconds, but for those that a run has. Resolves with how many. */
+  /** Deletes sessions that have not changed for this many milliseconds, unless a run has them. Resolves with their number. */
   async prune(which: { olderThanMs: number }): Promise<number> {
     checkOptionNames(which, pruneNames, '`sessions.prune`')
     const { olderThanMs } = which
@@ -189,7 +189,7 @@ export class Sessions {
     return this.store.prune(olderThanMs)
   }
 
-  /** Lets go of the store. Sessions of runs that are going on are free for others, but for those of runs in a journal. */
+  /** Closes the store. Sessions of running runs become free for others, except those of runs in a journal. */
   async close(): Promise<void> {
     await this.store.close()
   }
@@ -207,12 +207,12 @@ export function textsOf(messages: readonly ChatMessage[]): string[] {
   return messages.map((message) => JSON.stringify(message))
 }
 
-/** Stored messages, the first of which is at `from`. Throws `session_failed`. */
+/** Parses stored messages, the first of which is at `from`. Throws `session_failed`. */
 export function readMessages(id: string, texts: readonly string[], from: number): ChatMessage[] {
   return texts.map((text, at) => readStored(id, `message ${from + at}`, () => toChatMessage(JSON.parse(text), 'it')))
 }
 
-/** The position up to which a compaction has changed what is sent. */
+/** The position up to which a compaction changes what is sent. */
 export function reachOf({ from, shortenBefore }: Compaction): number {
   return Math.max(from, shortenBefore)
 }
@@ -227,7 +227,7 @@ export function readCompaction(id: string, text: string): Compaction {
 
 type DraftOfRun = Pick<WaitingRun, 'messages' | 'pending' | 'at'>
 
-/** What `draftText` has written, with the run's id beside it. */
+/** Parses what `draftText` has written, and the run's id. */
 function readDraft(id: string, text: string): Omit<WaitingRun, 'runId' | 'resumedAt'> {
   return readStored(id, 'run that waits', () => {
     const value: unknown = JSON.parse(text)
@@ -243,12 +243,12 @@ export function draftText(draft: Omit<WaitingRun, 'runId'>): string {
   return storedText(draft)
 }
 
-/** How many messages are read at a time in the search for one: it is nearly always among the last. */
+/** How many messages are read at a time in a search. The message is nearly always among the last. */
 const searchedAtOnce = 100
 
 /**
- * The position of the user's message with an id: its own, or the one that `messageId` gives a message without. Of a message of the run that
- * waits, the position that the run begins at. Undefined: there is none.
+ * The position of the user's message with an id: its own, or the one that `messageId` gives a message without. For a message of the run
+ * that waits, the position that the run begins at. Undefined: there is no such message.
  */
 export async function positionOf(store: SessionStore, kept: StoredSession, messageId: string): Promise<number | undefined> {
   const { id, session, messageCount, draft } = kept
@@ -277,7 +277,7 @@ function unknownSession(id: string): ToolloopError {
   return new ToolloopError('unknown_session', `Expected the id of a session, got \`${id}\``)
 }
 
-/** Why a session is not to be had. */
+/** Why a session can't be claimed. */
 export function notClaimed(id: string, refused: NotClaimed, problem?: string): ToolloopError {
   const where = `session \`${id}\``
   switch (refused.kind) {

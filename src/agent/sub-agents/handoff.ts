@@ -32,7 +32,7 @@ export interface ConversationTaker<Context = unknown> {
 export interface HandoffOptions {
   /** The agent's name, in the result's `agent` and in the tool's name, `hand_off_to_NAME`. `a-z A-Z 0-9 _ -`, at most 52 characters. */
   name: string
-  /** What the agent is for: the model decides by it. */
+  /** What the agent is for. The model decides by it. */
   description: string
 }
 
@@ -44,11 +44,11 @@ interface HandoffTool extends Tool<never> {
 
 /**
  * Makes a tool with which the model hands the conversation over to another agent. From the next turn on, that agent's model, instructions
- * and tools are used. Its hooks, guardrails, limits, `activeTools` and `stopWhen` hold around its turns and calls; those of the run stay
- * around them. The result's `agent` names the agent that has the conversation at the end: start the next run with it.
+ * and tools are used. Its hooks, guardrails, limits, `activeTools` and `stopWhen` apply to its turns and calls, inside those of the run.
+ * The result's `agent` names the agent that has the conversation at the end: start the next run with it.
  *
- * The agent's `input` guardrails check what was said to the run so far; if they refuse it, or would replace it, the run ends `refused`. Its limits
- * count from the handoff. Throws `invalid_tool`.
+ * The agent's `input` guardrails check the conversation so far. If they refuse it, or would replace a message, the run ends `refused`. Its
+ * limits count from the handoff. Throws `invalid_tool`.
  */
 export function handoff<Context = unknown>(to: ConversationTaker<Context>, options: HandoffOptions): Tool<Context> {
   checkOptionNames(options, handoffOptionNames, '`handoff`')
@@ -98,12 +98,13 @@ export function withHandoffs(tools: ToolSet): ToolSet[] {
 }
 
 /**
- * Makes the run continue as the agent that a call has handed the conversation to. Gives why that agent's guardrails refuse it: the run then ends.
+ * Makes the run continue as the agent that a call has handed the conversation to. Returns why that agent's guardrails refuse it; the run
+ * then ends.
  */
 export async function handOff(execution: Execution, iteration: number, to: Handoff): Promise<string | undefined> {
   const { durable, run, state } = execution
   const tool = run.agent.registry.get(to.tool)
-  // Looked up by what is recorded: resumed by a runner without the tool, the run stays with the agent it has.
+  // Looked up by the recorded name. If it is resumed by a runner without the tool, the run stays with its agent.
   if (tool === undefined || !isHandoffTool(tool)) return undefined
   const { model, handoffRules: rules = {} } = tool.handsTo
   const { guardrails = [], limits, maxIterations } = rules

@@ -5,8 +5,8 @@ import { RunContext } from '../run/run-context.ts'
 import type { NestingPlace } from '../types/options.ts'
 
 /**
- * The run that is begun in a call: a new one, or the one that an earlier execution of the call has begun. Its id comes from the call's key, and so does
- * every key inside it. Undefined if the outer run keeps no records.
+ * The run that is begun in a call: a new one, or the one that an earlier execution of the call has begun. Its id, and every key inside it,
+ * derives from the call's key. Undefined if the outer run keeps no records.
  */
 export async function nestedRun(
   parent: NestingPlace<never>,
@@ -21,13 +21,13 @@ export async function nestedRun(
   return run.nested.open(run.durable, recordName(idempotencyKey, runId), runId)
 }
 
-/** The same of one that has begun. */
+/** Finds a nested run that has already begun. */
 export async function begunRun(parent: NestingPlace<never>, runId: string): Promise<NestedRun | undefined> {
   const found = await nestedRun(parent, { runId, input: [] })
   return found?.recorded === undefined ? undefined : found
 }
 
-/** Ids that callers choose may be the same in several calls. */
+/** Callers may choose the same id in several calls. */
 function recordName(call: string, runId: string): string {
   return runId === call || runId.startsWith(`${call}/`) ? runId : `${call}/${runId}`
 }

@@ -23,7 +23,7 @@ import type { AgentRules, PendingItem, ResumeOptions, RunInput, RunOptions, RunR
 
 /** An agent that can be run inside a tool call: an `AgentRunner` or a `CustomAgent`. */
 export interface RunnableAgent<Context = unknown> {
-  /** The hooks, guardrails and limits around its turns and calls. Their type tells the compiler which context they need. */
+  /** The hooks, guardrails and limits that wrap its turns and calls. Their type tells the compiler which context they need. */
   readonly handoffRules?: AgentRules<Context>
   run(input: RunInput, options?: RunOptions<NoInfer<Context>>): Promise<RunResult>
   resume(state: RunState | string | undefined, options?: ResumeOptions<NoInfer<Context>>): Promise<RunResult>
@@ -32,21 +32,29 @@ export interface RunnableAgent<Context = unknown> {
 /** Options of `asTool`. */
 export interface AsToolOptions<Context = unknown, S = TaskSchema> {
   name: string
-  /** What the agent is for: the model decides by it. */
+  /** What the agent is for. The model decides by it. */
   description: string
-  /** Its arguments. Default: one text, `task`. */
+  /** Its parameters. Default: one text, `task`. */
   parameters?: S
-  /** What the agent is given, made of the arguments. Default: `task`, or the arguments as JSON. */
+  /**
+   * Makes the agent's input from the arguments. Default: `task`, or the arguments as JSON.
+   *
+   * Contract: not awaited. Throwing fails the call.
+   */
   input?(args: TaskArgs<S>): RunInput
-  /** What the model is given of the agent's result. Default: its output. */
+  /**
+   * Makes the content for the model from the agent's result. Default: its output.
+   *
+   * Contract: throwing fails the call.
+   */
   result?(result: RunResult): unknown
-  /** Options of the agent's run, such as limits of its own. */
+  /** Options of the agent's run, such as its own limits. */
   options?: Omit<RunOptions<Context>, 'parent' | 'forwardEvents' | 'runId'>
-  /** Whether the stream of the run outside has the agent's events too. Default false. */
+  /** Whether the stream of the outer run includes the agent's events. Default false. */
   forwardEvents?: boolean
   /** Time limit of the agent's run in milliseconds. Default: none but the limits of the runs. */
   timeoutMs?: number
-  /** What the agent does to the world. Default `'unsafe'`. */
+  /** The effect of the agent's run. Default `'unsafe'`. */
   effect?: ToolEffect
   /** Whether a call needs an approval before the agent runs: true, or a predicate over the arguments. Default false. See `Tool.approval`. */
   approval?: boolean | ((args: TaskInput<S>, ctx: ApprovalContext<Context>) => boolean | Promise<boolean>)
@@ -66,11 +74,12 @@ const asToolOptionNames: OptionNames<AsToolOptions> = {
 }
 
 /**
- * Makes an agent a tool of another agent. Its run draws on the budget of the run it is called in, ends with it, asks the same `approve`
- * where it has none of its own, and its usage is added to the call and to that run's result. Hooks and guardrails are its own. One that
- * does not come to an answer is a failed call, and the model is told how it ended.
+ * Makes an agent a tool of another agent. Its run draws on the budget of the outer run, ends with it, asks the same `approve` unless it has
+ * its own, and adds its usage to the call and to the outer result. It has its own hooks and guardrails. If it ends without an answer, the
+ * call fails and the model is told how it ended.
  *
- * If the agent pauses, the run outside pauses with it: the agent's items are among its `pending`, each with a `path`, and are decided like any other.
+ * If the agent pauses, the outer run pauses with it. The agent's items are among its `pending`, each with a `path`, and are decided like
+ * any other.
  */
 // No default for `S`: see `defineTool`.
 export function asTool<const S extends ParametersSchema, Context = unknown>(
@@ -103,7 +112,7 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
       const paused = pausedIn(ctx.asked)
       if (paused === undefined) {
         try {
-          // One call, one run: whatever `input` makes of the arguments when the call is made again.
+          // The same call continues the same run, even if `input` returns something else when the call is made again.
           return conclude(
             await agent.run(syncAnswer('input', input(args as TaskArgs<S>)), { ...nested, runId: ctx.idempotencyKey }),
             options,
@@ -113,12 +122,12 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
         }
       }
       try {
-        // What it began with is recorded.
+        // The values that it began with are recorded.
         const { messages: _messages, session: _session, instructions: _instructions, ...again } = nested
         const from = paused.state ?? paused.runId
         return conclude(await agent.resume(from, { ...again, decisions: decisionsIn(ctx.answer) }), options)
       } catch (error) {
-        // Decisions that can't be carried out have changed nothing: they are asked for again, or the agent's run would be lost.
+        // Invalid decisions have changed nothing. They are asked for again, or the agent's run would be lost.
         if (!(error instanceof InvalidOptionError)) throw endedOutside(error, ctx)
         return questionOf({ ...paused, problem: error.message })
       }
@@ -135,13 +144,13 @@ export function endedOutside(error: unknown, { run }: Pick<ToolContext<never>, '
   return error
 }
 
-/** The arguments of a call: the task, where the agent says nothing of its own. */
+/** The arguments of a call: the task, unless the agent has its own parameters. */
 type TaskArgs<S> = IsAnySchema<S> extends true ? ArgsOf<TaskSchema> : ArgsOf<S>
 
-/** The same as the model gives them. */
+/** The arguments as the model writes them. */
 type TaskInput<S> = IsAnySchema<S> extends true ? InputOf<TaskSchema> : InputOf<S>
 
-/** The arguments of an agent that says nothing of its own. */
+/** The parameters of an agent that has none of its own. */
 type TaskSchema = typeof taskOnly
 
 const taskOnly = {
@@ -164,14 +173,14 @@ function conclude(result: RunResult, { name, result: show }: Pick<AsToolOptions<
   throw new Error(`The agent \`${name}\` ended without an answer (${stopReason})${error === undefined ? '.' : `: ${error.message}`}${said}`)
 }
 
-/** With `onLimit: 'answer'` a run ends by its limit and has an answer all the same: its last message is one. */
+/** With `onLimit: 'answer'` a run that ends by its limit has an answer all the same: its last message. */
 function answeredAtLimit({ stopReason, error, messages }: RunResult): boolean {
   const last = messages.at(-1)
   const isLimit = stopReason === 'max_iterations' || stopReason === 'repeated_calls'
   return isLimit && error === undefined && last?.role === 'assistant' && !hasToolCalls(last)
 }
 
-/** An agent inside a call that waits for decisions. */
+/** A nested agent that waits for decisions. */
 export interface PausedAgent {
   agent: string
   runId: string
@@ -182,7 +191,7 @@ export interface PausedAgent {
   problem?: string
 }
 
-/** What the call asks for then: decisions on its items. */
+/** The question of a call with a paused agent: it asks for decisions on the agent's items. */
 export function questionOf(about: PausedAgent): Question {
   return ask({ about: JSON.parse(JSON.stringify(about)), schema: decisionsSchema })
 }
@@ -193,13 +202,13 @@ const decisionsSchema: JsonSchema = {
   required: ['decisions'],
 }
 
-/** The agent that has asked with `questionOf`. What was asked comes from the run's record: nobody else has written it. */
+/** The agent that asked with `questionOf`. The question comes from the run's own record, so it needs no check. */
 export function pausedIn(asked: Json | undefined): PausedAgent | undefined {
   const isOne = isJsonObject(asked) && typeof asked.agent === 'string' && typeof asked.runId === 'string' && Array.isArray(asked.pending)
   return isOne ? (asked as never) : undefined
 }
 
-/** What was answered to `questionOf`. */
+/** The decisions that answer `questionOf`. */
 export function decisionsIn(answer: Json | undefined): readonly Decision[] {
   return isJsonObject(answer) && Array.isArray(answer.decisions) ? (answer.decisions as never) : []
 }

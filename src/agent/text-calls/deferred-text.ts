@@ -1,6 +1,6 @@
 import type { PlannedCall } from '../types/recorded.ts'
 
-/** Text that stood behind calls: it is let go in its order, each piece when its call, and all before it, have ended. */
+/** Text after calls. It is released in order, each piece when its call, and all calls before it, have ended. */
 export class DeferredText {
   readonly #calls: readonly PlannedCall[]
   readonly #ended = new Set<number>()
@@ -11,13 +11,13 @@ export class DeferredText {
     this.#calls = calls
   }
 
-  /** What may be shown now that this call has ended. */
+  /** The text that may be shown now that this call has ended. */
   release(index: number): string[] {
     this.#ended.add(index)
     return this.#take()
   }
 
-  /** A call whose end was recorded by an earlier execution is not waited for; what stood behind it was shown then. */
+  /** Does not wait for a call whose end was recorded by an earlier execution; the text after it was shown then. */
   after<T>(index: number, step: Promise<T>): Promise<T> {
     return step.then((end) => {
       if (!this.#ended.has(index)) this.#shown.add(index)

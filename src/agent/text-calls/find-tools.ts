@@ -37,7 +37,7 @@ export function openCalls(calls: readonly ReadCall[], registry: ToolSet): Opened
   })
 }
 
-/** A call with its tool; or the call it stands for, where its tools say so, with that one's. */
+/** A call with its tool, or the call it stands for, with that one's tool, if the tools say so. */
 function openCall(call: ReadCall, registry: ToolSet): OpenedCall {
   const { arguments: json } = call.function
   const { name, tool, repairs } = findTool(call.function.name, registry)
@@ -54,7 +54,7 @@ const wrapperName = /^(functions\.)?(multi_tool_use[._])?parallel$/
 function wrappedCalls({ function: { name, arguments: json } }: ToolCall): { name: string; json: string }[] | undefined {
   if (!wrapperName.test(name)) return undefined
   const parsed = parseArguments(innerArguments(json) ?? json)
-  // Not readable: it stays a call to an unknown tool, and the model is told so.
+  // Not readable: it stays a call of an unknown tool, and the model is told so.
   if (!parsed.ok) return undefined
   const body = parsed.args
   const entries = body.tool_uses ?? body.calls ?? body.tool_calls
@@ -70,7 +70,10 @@ function wrappedCalls({ function: { name, arguments: json } }: ToolCall): { name
   return inner
 }
 
-/** The tool that is meant by a name: models add markup, prefixes and numbers, or change case. `name` is its own, else the one without markup. */
+/**
+ * The tool that a name means: some models add markup, prefixes and numbers, or change case. `name` is the tool's own name, or the written
+ * one without markup if there is no such tool.
+ */
 export function findTool(written: string, registry: ToolSet): { name: string; tool: AnyTool | undefined; repairs: string[] } {
   const exact = registry.get(written)
   if (exact !== undefined) return { name: written, tool: exact, repairs: [] }

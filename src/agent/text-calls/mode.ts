@@ -4,13 +4,13 @@ import { dialectNames } from '../../dialects/names.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { RunSettings } from '../types/options.ts'
 
-/** What is listened for beside native calls: `<tool_action>` tags, or those and calls that slipped into the text. */
+/** What to look for beside native calls: `<tool_action>` tags, or also calls that slipped into the text. */
 type ListenFor = 'tags' | 'both'
 
-/** How a run's calls reach its model and come back: natively, listening for written ones beside them or not; or as text alone. */
+/** The form of a run's calls: native, with or without looking for text calls beside them, or text alone. */
 export type CallForm =
   | { native: true; listenFor?: ListenFor }
-  /** With `reads: false` the model is told of the dialect, but what it answers is text, whatever it looks like. */
+  /** With `reads: false` the model gets the dialect's prompt, but its answer is only text, whatever it looks like. */
   | { native: false; dialect: Dialect | string; reads: boolean }
 
 export type CallSettings = Pick<RunSettings<never>, 'toolCalling' | 'enableToolActionParsing' | 'fencedTags'>

@@ -7,19 +7,20 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import { isQuotedText } from '../told.ts'
 import type { ReadCall } from './read-call.ts'
 
-/** Characters of the conversation that are searched for the calls of one response. With more to do, all of its calls count as quoted. */
+/** The most characters that are searched for the calls of one response. If there are more, all of its calls count as quoted. */
 const mostSearched = 250_000_000
 
 export interface QuoteTerms {
-  /** What the model was sent: it can quote nothing else. */
+  /** The messages that the model was sent: it can quote nothing else. */
   messages: readonly ChatMessage[]
   tools: readonly ToolDefinition[]
   dialect: Dialect
 }
 
 /**
- * The calls that stand in a text the model was given: in a result, a user's message, or an answer of its own. A model that writes such a call may
- * only quote it. Calls that it has made since, and what those returned, don't count: it may make them again. `system` messages are the program's.
+ * Finds the calls that also occur in a text the model was given: in a result, a user's message, or an answer of its own. A model that
+ * writes such a call may only be quoting it. Calls that it has made since, and their results, don't count: it may make them again. `system`
+ * messages come from the program, and don't count either.
  */
 export function findQuoted(calls: readonly ReadCall[], terms: QuoteTerms): Set<ReadCall> {
   const read = calls.filter(({ written, unreadable }) => written !== undefined && unreadable === undefined)
@@ -34,14 +35,14 @@ interface OwnCalls {
   ids: Set<string>
 }
 
-/** What of a response's calls stands in the conversation. Everything is looked for once, however many calls there are. */
+/** Searches the conversation for the calls of a response. Each text is searched once, however many calls there are. */
 class Quotes {
   readonly #messages: readonly ChatMessage[]
   readonly #sources: readonly string[]
   readonly #names: ToolNames
-  /** Where the model last made each call itself. */
+  /** The last position where the model made each call itself. */
   readonly #own: ReadonlyMap<string, OwnCalls>
-  /** In which messages a dialect's reader finds each call. */
+  /** The messages in which a dialect's parser finds each call. */
   readonly #found: ReadonlyMap<string, readonly number[]>
   readonly #known = new Map<string, boolean>()
   #left = mostSearched
@@ -88,7 +89,7 @@ class Quotes {
     return written !== '' && this.#messages.some((_, at) => counts(at) && this.#holds(at, written))
   }
 
-  /** True as well if there was too much to search. */
+  /** Also true if there was too much to search. */
   #holds(at: number, text: string): boolean {
     const source = this.#sources[at] ?? ''
     this.#left -= source.length
@@ -114,7 +115,7 @@ class Quotes {
     return own
   }
 
-  /** The same for calls that differ in spelling alone. */
+  /** The same key for calls that differ only in spelling. */
   #keyOfCall(call: ToolCall): string {
     const { name, arguments: json } = call.function
     return this.#keyOf(
@@ -134,7 +135,9 @@ class Quotes {
 
 const argumentTexts = new WeakMap<object, string>()
 
-/** A call's arguments as they are compared. Calls don't change, and those of a conversation are looked at again with each response. */
+/**
+ * A call's arguments in a form for comparison. Cached, because calls don't change and a conversation is searched again with each response.
+ */
 function plainArguments(call: object, read: () => unknown): string {
   const known = argumentTexts.get(call)
   if (known !== undefined) return known
@@ -151,7 +154,10 @@ interface FoundCalls {
 
 const foundCalls = new WeakMap<ChatMessage, FoundCalls>()
 
-/** The calls in its text, as the dialect reads them. Messages don't change, and a conversation is looked at again with each call. */
+/**
+ * The calls in its text, as the dialect reads them. Cached, because messages don't change and a conversation is searched again with each
+ * call.
+ */
 function callsOf(message: ChatMessage, dialect: Dialect, tools: readonly ToolDefinition[]): FoundCalls['calls'] {
   const known = foundCalls.get(message)
   if (known?.dialect === dialect && known.tools === tools) return known.calls
@@ -159,7 +165,7 @@ function callsOf(message: ChatMessage, dialect: Dialect, tools: readonly ToolDef
   const nothing = () => {}
   const sink = { text: nothing, reject: nothing, call: (call: (typeof calls)[number]) => void calls.push(call) }
   const parser = new DialectParser(dialect, sink, { tools, fencedTags: 'run' })
-  // Code fences and quotes only say how it is quoted.
+  // Without code fences and backticks, which only quote it.
   parser.push(decoded(wordsOf(message)).replaceAll('`', ''))
   parser.end('stop')
   foundCalls.set(message, { dialect, tools, calls })
@@ -176,7 +182,7 @@ function plainOf(message: ChatMessage): string {
   return text
 }
 
-/** Its text, and that of the files in it. */
+/** The text of the message, and that of its files. */
 function wordsOf({ content }: ChatMessage): string {
   if (typeof content === 'string') return content
   return content
@@ -188,7 +194,7 @@ function wordsOf({ content }: ChatMessage): string {
     .join('\n')
 }
 
-/** Text without what differs between a call and its quotation: letter case, blanks, quotes, and how characters are escaped. */
+/** Text without what may differ between a call and its quotation: letter case, blanks, quotes and escapes. */
 function plain(text: string): string {
   return withoutComments(decoded(text))
     .replace(/["'`]([\s+]+)["'`]/g, (found, between: string) => (between.includes('+') ? '' : found))
@@ -210,7 +216,7 @@ function withoutComments(text: string): string {
 
 const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'", lbrace: '{', rbrace: '}' }
 
-/** Text with the escapes of HTML, JSON and URLs read, also doubly. */
+/** Text with the escapes of HTML, JSON and URLs decoded, including double ones. */
 function decoded(text: string): string {
   let read = text
   for (let times = 0; times < 2 && /[&\\%]/.test(read); times++) {

@@ -9,11 +9,11 @@ import { findQuoted } from './quoted-calls.ts'
 import type { ReadCall, ReadResponse } from './read-call.ts'
 import { TextReading } from './text-reading.ts'
 
-/** What a refused text was meant to be. */
+/** The meaning of a refused text. */
 type Meant = Pick<ReadResponse, 'text' | 'toolCalls'>
 
 /**
- * The calls in a text that a provider refused as malformed. Undefined if there is any doubt: unless exactly one reading makes calls of it, all
+ * Reads the calls in a text that a provider refused as malformed. Undefined if there is any doubt: exactly one reading must find calls, all
  * of them of tools that the request offers and allows, with arguments that fit.
  */
 export async function readRefusedCalls(call: Pick<ModelCall, 'request' | 'tools'>, refused: string): Promise<Meant | undefined> {

@@ -9,23 +9,26 @@ import type { ReadResponse } from './read-call.ts'
 import { TextHistory } from './text-history.ts'
 import { TextReading } from './text-reading.ts'
 
-/** One request, as the model takes it, and how the response to it is read. */
+/** One request as it is sent, and how its response is read. */
 export interface TextExchange {
   readonly request: ModelRequest
   readonly sink: ModelSink | undefined
   finish(response: ModelResponse): ReadResponse
-  /** What counts as said of a response that broke off after `text`. */
+  /** The part of `text` that counts if the response breaks off after it. */
   partOf(text: string): string
 }
 
 export interface TextCallOptions extends Pick<CallSettings, 'fencedTags'> {
-  /** What becomes of what was meant as a call and can't be read. Default `'call'`: one that is refused, so that the model is told. */
+  /** What happens to a call that can't be read. Default `'call'`: it is refused, so that the model is told. */
   unreadable?: 'call' | 'text'
 }
 
-/** Lets a dialect speak in the loop, which sees ordinary calls. One for a run, or for an agent: it remembers what it has written. */
+/**
+ * Translates between a dialect and the loop, which sees ordinary calls. Made for one run or one agent, because it remembers the calls it
+ * has written.
+ */
 export class TextCalls {
-  /** The request has tools of its own beside what is written. */
+  /** The request has native tools beside the text calls. */
   readonly #native: boolean
   readonly #reads: boolean
   readonly #dialect: Dialect | undefined
@@ -33,7 +36,7 @@ export class TextCalls {
   readonly #history: TextHistory | undefined
   #prompt: { tools: readonly ToolDefinition[]; text: string } | undefined
 
-  /** `dialect`: what is listened for, or what the model writes. */
+  /** `dialect`: the form to look for, or the form that the model writes. */
   constructor(form: CallForm, dialect: Dialect | undefined, { fencedTags = 'text', unreadable = 'call' }: TextCallOptions) {
     this.#native = form.native
     this.#reads = form.native || form.reads
@@ -42,7 +45,7 @@ export class TextCalls {
     this.#history = form.native || this.#dialect === undefined ? undefined : new TextHistory(this.#dialect)
   }
 
-  /** Undefined for a request that goes out as it is, and whose response is not read. */
+  /** Undefined for a request that is sent unchanged and whose response is not parsed. */
   open(request: ModelRequest, live: ModelSink | undefined): TextExchange | undefined {
     const { tools = [] } = request
     const dialect = this.#dialect
@@ -59,7 +62,7 @@ export class TextCalls {
     }
   }
 
-  /** Marks what is only quoted; it is text where what can't be run is text. */
+  /** Marks calls that are only quoted. They become text if unreadable calls do. */
   #withQuoted(response: ModelResponse, read: ReadResponse, terms: QuoteTerms): ReadResponse {
     if (read === response || read.toolCalls.length === 0) return read
     const quoted = findQuoted(read.toolCalls, terms)
@@ -70,7 +73,7 @@ export class TextCalls {
     return toolCalls.length === 0 ? { ...read, text: response.text, toolCalls } : { ...read, toolCalls }
   }
 
-  /** The request in text alone: no tools, but a prompt that tells of them; no calls and results, but what they are in the dialect. */
+  /** The request as text alone: a prompt instead of tools, and calls and results in the dialect. */
   #write(request: ModelRequest, tools: readonly ToolDefinition[], dialect: Dialect): ModelRequest {
     const { tools: _t, searchable: _s, toolChoice = 'auto', parallelToolCalls, messages, ...rest } = request
     const parts = tools.length === 0 ? [] : this.#promptFor(tools, dialect, toolChoice, parallelToolCalls)

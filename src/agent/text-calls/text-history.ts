@@ -15,7 +15,7 @@ import {
 } from '../../core/messages.ts'
 import type { Dialect, PastCall, PastResult } from '../../dialects/index.ts'
 
-/** The name under which a call is kept whose text could not be read; its arguments are that text. */
+/** The name of a call whose text could not be read. Its arguments are that text. */
 export const unreadableCall = 'unreadable_call'
 
 /** A message with calls and its results as text: an assistant message and a user message. */
@@ -27,8 +27,8 @@ interface WrittenRound {
 type UserMessage = Extract<StandardChatMessage, { role: 'user' }>
 
 /**
- * Writes conversations for a model without native calls: calls and results of the past in its dialect, `prompt` at the end of the system
- * message. Messages are written once and used again: a long conversation costs no more each round than going through it.
+ * Writes conversations for a model without native calls: earlier calls and results in its dialect, and `prompt` at the end of the system
+ * message. Each message is written once and reused, so a long conversation costs no more each round than iterating over it.
  */
 export class TextHistory {
   readonly #dialect: Dialect
@@ -74,7 +74,7 @@ export class TextHistory {
     return message
   }
 
-  /** Many models of one's own take user and assistant by turns alone: what the user says after results joins them. */
+  /** Many custom models accept only alternating user and assistant messages, so a user's message after results is joined to them. */
   #join(answers: UserMessage, next: UserMessage): ChatMessage {
     const known = this.#joined.get(next)
     if (known?.answers === answers) return known.message
@@ -116,7 +116,7 @@ function writeCalls(calls: readonly ToolCall[], dialect: Dialect): string {
   for (const { function: call } of calls) {
     if (call.name === unreadableCall) {
       endRow()
-      // What the model wrote, so that it sees what is spoken of.
+      // The original text, so that the model sees what the result refers to.
       texts.push(call.arguments)
     } else row.push({ name: call.name, arguments: readArguments(call.arguments) })
   }
@@ -124,13 +124,13 @@ function writeCalls(calls: readonly ToolCall[], dialect: Dialect): string {
   return texts.join('\n')
 }
 
-/** What is no JSON object can't be written in every dialect; the call's result says what was wrong with it. */
+/** Not every dialect can write arguments that are not a JSON object. The call's result says what was wrong. */
 function readArguments(json: string): PastCall['arguments'] {
   const value = jsonIn(json)
   return isJsonObject(value) ? value : {}
 }
 
-/** All results of a turn are one message; pictures and files stand behind the text, which is all a dialect can hold. */
+/** All results of a turn are one message. Images and files follow the text, because a dialect holds only text. */
 function writeResults({ toolCalls }: AssistantToolCallMessage, results: readonly ToolResultMessage[], dialect: Dialect): Content {
   const called = new Map(toolCalls.map((call) => [call.id, call.function.name]))
   const past = results.map(({ name, content, toolCallId, isError }): PastResult => {

@@ -7,7 +7,7 @@ import { type ModelResponse, type ModelSink, withoutDeclinedCalls } from '../../
 import type { ReadCall, ReadResponse } from './read-call.ts'
 import { unreadableCall } from './text-history.ts'
 
-/** A stretch of the response that is no text: a call, or markup without meaning. */
+/** A part of the response that is not text: a call, or markup without meaning. */
 interface Markup {
   from: number
   to: number
@@ -16,26 +16,26 @@ interface Markup {
 
 export interface ReadingOptions extends ParserOptions {
   dialect: Dialect
-  /** Native calls were offered too: what is found counts only if none of those came, and is held back until that is known. */
+  /** Native calls were offered too: text calls count only if there are no native ones, and are held back until that is known. */
   besideNative: boolean
-  /** What becomes of what was meant as a call and can't be read. */
+  /** What happens to a call that can't be read. */
   unreadable: 'call' | 'text'
 }
 
 /**
- * Finds the calls in the text of one response. Text goes to `live` as it arrives, up to the first call; from there on it is kept with the
- * call it stands behind. A response nobody watches is read when it is whole, by the same parser.
+ * Finds the calls in the text of one response. Text goes to `live` as it arrives, up to the first call. From there on, each call keeps the
+ * text after it. A response without watchers is parsed when it is complete, by the same parser.
  */
 export class TextReading {
   readonly #options: ReadingOptions
   readonly #live: ModelSink | undefined
   #markup: Markup[] = []
   readonly #hints: Hints | undefined
-  /** What went by before there was anything to parse. */
+  /** The text before there was anything to parse. */
   #passed = new TextBuffer()
-  /** Opened with the first character that a call could begin with: most responses have none. */
+  /** Opened at the first character that a call could begin with: most responses have none. */
   #parser: DialectParser | undefined
-  /** How much of the response was given to the parser, and how much of that has come out again. */
+  /** How much of the response was passed to the parser, and how much of that has come out. */
   #fed = 0
   #read = 0
   /** How much of the response, and of its text, was shown. */
@@ -49,7 +49,7 @@ export class TextReading {
     this.#hints = hintsOf(options.dialect)
   }
 
-  /** What the model is to be given: undefined where nobody watches. */
+  /** The sink for the model. Undefined if nothing watches. */
   get sink(): ModelSink | undefined {
     const live = this.#live
     if (live?.text === undefined) return live
@@ -57,7 +57,7 @@ export class TextReading {
     return { ...live, text: (delta) => this.#feed(delta), ...(live.restart === undefined ? {} : { restart }) }
   }
 
-  /** Forgets what it was fed: the response is given again from its beginning. */
+  /** Forgets what it has read: the response is sent again from its beginning. */
   #restart(): true {
     this.#markup = []
     this.#passed = new TextBuffer()
@@ -70,14 +70,14 @@ export class TextReading {
     return true
   }
 
-  /** Some of what was fed is no text of the response: it was thinking, which can't be taken back. The rest is read again. */
+  /** Reads the rest again if part of the text was thinking, which the parser can't take back. */
   #again(text: string): TextReading | undefined {
     if (this.#fed <= text.length) return undefined
     const { text: _, ...calls } = this.#live ?? {}
     return new TextReading(this.#options, calls)
   }
 
-  /** The response with the calls that were written in its text, and their markup taken out. */
+  /** The response with the calls found in its text, and without their markup. */
   finish(response: ModelResponse): ReadResponse {
     const { text, finishReason, toolCalls } = response
     const again = this.#again(text)
@@ -87,25 +87,25 @@ export class TextReading {
     const isCut = finishReason === 'length' || finishReason === 'content_filter' || finishReason === 'refusal'
     this.#parser?.end(isCut ? 'length' : 'stop')
     if (toolCalls.length > 0) {
-      // Native calls go first: then what looked like calls is text, in its place.
+      // Native calls win: the text that looked like calls is shown as text.
       if (this.#shownTo < text.length) this.#live?.text?.(text.slice(this.#shownTo))
       return response
     }
     const { before, whole, calls: found } = this.#divide(text)
     const read = withoutDeclinedCalls({ ...response, text: whole, toolCalls: found })
     const calls = read.toolCalls
-    // Text behind a call waits for the call, unless that is not run.
+    // Text after a call waits for the call, unless nothing is run.
     const shown = calls.length === 0 ? whole : before
     if (shown.length > this.#shown) this.#live?.text?.(shown.slice(this.#shown))
     calls.forEach(({ function: { name, arguments: json } }, index) => {
       this.#live?.toolCallStart?.(index, '', name)
       this.#live?.toolCallDelta?.(index, json)
     })
-    // Blanks between text and a call only keep them apart.
+    // Blanks between text and a call only separate them.
     return calls.length === 0 ? read : { ...read, text: whole.trimEnd() }
   }
 
-  /** What counts as said of a response that broke off after `text`: all that stands before the first call, or what may become one. */
+  /** The part of `text` that counts if a response breaks off after it: everything before the first call, or before what may become one. */
   partOf(text: string): string {
     const again = this.#again(text)
     if (again !== undefined) return again.partOf(text)
@@ -124,7 +124,7 @@ export class TextReading {
         return
       }
       this.#parser = this.#open()
-      // It has to know what came before: a call in a code fence is none.
+      // It needs the text before, because a call in a code fence does not count.
       this.#parser.push(this.#passed.toString())
     }
     this.#parser.push(delta)
@@ -144,7 +144,7 @@ export class TextReading {
         else this.#addCall(raw, { ...writtenCall(unreadableCall, raw), unreadable: reason })
       },
       skipped: (raw) => {
-        // Should native calls come, it is text after all.
+        // If there are native calls, it is text after all.
         if (besideNative) this.#holds = true
         this.#add(raw)
       },
@@ -173,12 +173,12 @@ export class TextReading {
   #add(raw: string, call?: ReadCall): void {
     const from = this.#read
     this.#read += raw.length
-    // Several calls in one envelope: all of its text comes with the first.
+    // Several calls in one envelope: the first has all of its text.
     const written = raw === '' ? (this.#markup.at(-1)?.call?.written ?? '') : raw
     this.#markup.push({ from, to: this.#read, ...withoutUndefined({ call: call && { ...call, written } }) })
   }
 
-  /** The text before the first call, all the text there is, and the calls, each with the text behind it. */
+  /** The text before the first call, all the text, and the calls, each with the text after it. */
   #divide(text: string): { before: string; whole: string; calls: ReadCall[] } {
     const calls: ReadCall[] = []
     let before = ''
@@ -187,11 +187,11 @@ export class TextReading {
     let after = ''
     const endCall = () => {
       const call = calls.at(-1)
-      // Blanks alone only keep calls apart.
+      // Blanks alone only separate calls.
       if (call !== undefined && after.trim() !== '') call.textAfter = after
       after = ''
     }
-    // A call in the midst of thinking is none, also if the prompt opened that: then only its end shows what it was.
+    // A call in the middle of thinking does not count, even if the prompt opened the thinking: then only its end tag shows what it was.
     const thought = this.#markup.some(({ call }) => call !== undefined) ? divideThinking(text, false, true).prefix.length : 0
     const found = this.#markup.filter(({ from }) => from >= thought)
     for (const { from, to, call } of [...found, { from: text.length, to: text.length, call: undefined }]) {
@@ -209,7 +209,7 @@ export class TextReading {
   }
 }
 
-/** What tells at a glance that a text holds no call: the characters calls can begin with, and all that they begin with. */
+/** Quick checks that a text holds no call: the characters and markers that calls can begin with. */
 interface Hints {
   start: RegExp
   opener: RegExp

@@ -51,8 +51,8 @@ import type { ReviewedReply } from '../types/review.ts'
 import { TurnSink } from './turn-sink.ts'
 
 /**
- * Asks the model once, as one step, and plans the calls it made. Never rejects for a fault of the model. `suffix`
- * tells the turns of one iteration apart.
+ * Asks the model once, as one step, and plans the calls it made. Never rejects for a fault of the model. `suffix` tells the turns of one
+ * iteration apart.
  */
 export function takeTurn(execution: Execution, place: Place, suffix = ''): Promise<Turn> {
   const { durable, run } = execution
@@ -156,7 +156,7 @@ class ModelTurn {
     if (stop !== undefined) return this.#refused(stop, streamed?.shown ?? '', { step })
     const message: AssistantMessage =
       calls.length === 0 ? { role: 'assistant', content: text } : { role: 'assistant', content: text, toolCalls: calls }
-    // A copy: the history freezes what it holds, and this is the model's own. What was withheld must not go out by another way.
+    // A copy: the history freezes its messages, and this object belongs to the model. Withheld text must not get out through it.
     if (providerData !== undefined && !isWithheld) message.providerData = copyJson(providerData)
     const reply: Reply = { kind: 'reply', message, planned, step }
     if (answer !== undefined) reply.answer = answer
@@ -173,7 +173,7 @@ class ModelTurn {
     this.#execution.run.events.emit(Event.MODEL_RETRY, shown === undefined ? retry : { ...retry, discards: true }, this.#meta)
   }
 
-  /** Tells how the request ended. */
+  /** Emits the end of the request. */
   #end(end: Omit<EventPayloads['MODEL_END'], 'provider' | 'model'>, durationMs: number = performance.now() - this.#startedAt): void {
     const { run } = this.#execution
     const { provider, model } = this.#asked.model
@@ -243,7 +243,7 @@ class ModelTurn {
     }
   }
 
-  /** What a turn without a response has used: requests that came to nothing are paid for all the same. */
+  /** The usage of a turn without a response: failed requests are paid for, too. */
   #spent(...parts: (Usage | undefined)[]): { usage?: Usage } {
     const known = parts.filter((usage) => usage !== undefined)
     if (known.length === 0) return {}
@@ -251,7 +251,7 @@ class ModelTurn {
   }
 }
 
-/** Before it is recorded, and before its calls run. */
+/** Replaces lone surrogates, before the response is recorded and before its calls run. */
 function withWholeCharacters(response: ReadResponse): ReadResponse {
   const whole = wellFormed(response)
   return whole.toolCalls.length === 0 ? whole : { ...whole, toolCalls: whole.toolCalls.map(withWholeArguments) }
@@ -265,10 +265,10 @@ function partialOf(error: ToolloopError): ModelError['partial'] {
   return error instanceof ModelError ? error.partial : undefined
 }
 
-/** What the turn asks, once hooks have changed it. */
+/** The request of the turn, after hooks and entries have changed it. */
 export async function buildTurn({ run, state, layers }: Execution, { iteration, lastTurn }: Place): Promise<TurnRequest> {
   const { settings } = run
-  // In a last turn nothing can be called, whoever says what.
+  // In a last turn nothing can be called, no matter what hooks ask for.
   const forced: ToolChoice | undefined = lastTurn === undefined ? undefined : 'none'
   const chosen = settings.control?.takeModel()
   if (chosen !== undefined) run.useModel(chosen)
@@ -283,7 +283,7 @@ export async function buildTurn({ run, state, layers }: Execution, { iteration, 
   const request: ModelRequest = { ...layers.request, messages: asked.messages }
   if (layers.formatAnswer !== undefined) {
     const turn = layers.formatAnswer(asked, request, forced !== undefined || state.objections > 0)
-    // Held to the schema, the model would have to begin again.
+    // With the schema, the model would begin the answer again.
     if (continues) delete turn.request.responseSchema
     return turn
   }
@@ -291,16 +291,16 @@ export async function buildTurn({ run, state, layers }: Execution, { iteration, 
   return { model: asked.model, tools: asked.tools, request }
 }
 
-/** How long a request waits for tools that are just changing. */
+/** How long a request waits for tools that are changing. */
 const longestSettleMs = 5_000
 
-/** Waits for changes of the tools that have been announced. A set that takes too long is used as it is. */
+/** Waits for announced changes of the tools. If that takes too long, continues with the tools as they are. */
 async function settle(settling: Promise<void>, run: RunContext): Promise<void> {
-  const fallback = () => run.logger.warn({ runId: run.runId }, 'the tools are still changing; the request is sent with those there are')
+  const fallback = () => run.logger.warn({ runId: run.runId }, 'the tools are still changing; the request is sent with the current ones')
   await pTimeout(run.untilInterrupted(settling), { milliseconds: longestSettleMs, fallback })
 }
 
-/** The model to ask throughout the turn. One that can't say so fails the request. */
+/** The model for the whole turn. If `forTurn` fails, the request fails. */
 function modelOfTurn(model: ChatModel): ChatModel {
   if (model.forTurn === undefined) return model
   try {
@@ -313,10 +313,10 @@ function modelOfTurn(model: ChatModel): ChatModel {
   }
 }
 
-/** Sent behind a text that was cut, and not kept. */
+/** Sent after a text that was cut off, and not kept. */
 const continueMessage: ChatMessage = Object.freeze({ role: 'user', content: continueText })
 
-/** Makes the request offer tools, where there are any. */
+/** Makes the request offer tools, if there are any. */
 export function setTools(
   request: ModelRequest,
   { parallelToolCalls }: Pick<RunSettings, 'parallelToolCalls'>,
@@ -328,21 +328,21 @@ export function setTools(
   request.tools = specs
   const searchable = tools.searchable?.()
   if (searchable !== undefined) request.searchable = searchable
-  // A tool that a hook or a handoff has taken away can't be asked for.
+  // A tool that a hook or a handoff has removed can't be forced.
   const isThere = typeof choice !== 'object' || tools.get(choice.function.name) !== undefined
   if (choice !== undefined && isThere) request.toolChoice = choice
   if (parallelToolCalls !== undefined) request.parallelToolCalls = parallelToolCalls
 }
 
-/** What of a run's settings a request says. */
+/** The settings that go into a request. */
 type RequestSettings = Sampling &
   Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'streamStallTimeoutMs' | 'cacheKey' | 'providerOptions'>
 
-/** What every request says, as the settings want it. What nobody chose is left to the driver. `session`: the id of the run's session. */
+/** The fields that every request shares, from the settings. Unset fields are left to the driver. `session`: the id of the run's session. */
 export function requestOf(settings: RequestSettings, signal: AbortSignal | undefined, session?: string): Omit<ModelRequest, 'messages'> {
   const request: Omit<ModelRequest, 'messages'> = { signal }
   for (const name of requestSettings) if (settings[name] !== undefined) Object.assign(request, { [name]: settings[name] })
-  // Ids of sessions may say who somebody is: a provider is given their digest.
+  // Ids of sessions may identify a person, so a provider gets their digest.
   const cacheKey = settings.cacheKey ?? (session === undefined ? undefined : digestOf(session))
   if (cacheKey !== undefined && cacheKey !== false) request.cacheKey = cacheKey
   if (settings.stream === false) request.stream = false
@@ -356,7 +356,7 @@ const requestSettings = [
   'providerOptions',
 ] as const
 
-/** An empty response is nearly always a hiccup, and there is nothing in it to go on with: it is asked for once more. */
+/** Asks once more after an empty response: it is nearly always a hiccup, and leaves nothing to continue with. */
 export function askOnceMore(run: RunContext): AroundModel {
   return (next) => async (call) => {
     const { turn, model: asked } = call
@@ -370,7 +370,7 @@ export function askOnceMore(run: RunContext): AroundModel {
     const usage = sumOfUsage(first.usage, again.usage)
     const whole = { ...again, ...withoutUndefined({ usage }), retries: (again.retries ?? 0) + 1 }
     const second = havingWaited(whole, first)
-    // Of a text that was cut, there may be nothing more to say.
+    // After a text that was cut off, there may be nothing more to say.
     if (!isEmpty(second) || call.continues) return second
     turn.usedBefore = second.usage
     const reason = second.rawFinishReason ?? second.finishReason
@@ -380,8 +380,8 @@ export function askOnceMore(run: RunContext): AroundModel {
 }
 
 /**
- * Lets a model write its calls as text; the loop sees ordinary ones. One that has native calls is read only where it made none of them: text
- * that nobody watches is not looked at before that is known.
+ * Reads the calls that a model writes as text; the loop sees ordinary ones. For a model with native calls, text counts only if the response
+ * has no native call. Text without watchers is not read before that is known.
  */
 export function readWrittenCalls(run: RunContext, written: WrittenCalls): AroundModel {
   const isAuto = (run.settings.toolCalling ?? 'auto') === 'auto'
@@ -404,18 +404,18 @@ export function readWrittenCalls(run: RunContext, written: WrittenCalls): Around
   }
 }
 
-/** Sends a request to its model, and checks the response. A model that ignores its signal is left behind when the run is interrupted. */
+/** Sends a request to its model, and checks the response. If the run is interrupted, does not wait for a model that ignores its signal. */
 export function sendRequest(run: RunContext): AskModel {
   return async ({ model, request, sink, turn }) => {
     try {
       const asking = Promise.resolve(model.generate(request, turn.sink(sink)))
       const response = await run.untilInterrupted(asking)
       if (!run.signal.aborted) {
-        // The responses of very many runs may come at once.
+        // Thousands of runs may get their responses at once.
         await giveWay()
         return takeResponse(response, model, request)
       }
-      // One that heeds its signal rejects at once, and tells what has come and what was used.
+      // A model that heeds its signal rejects at once, and reports the text and the usage so far.
       await Promise.race([asking, new Promise(setImmediate)])
       throw abortedError(model.provider)
     } catch (error) {
@@ -426,7 +426,7 @@ export function sendRequest(run: RunContext): AskModel {
 
 const finishReasons: readonly FinishReason[] = ['stop', 'length', 'tool_calls', 'content_filter', 'refusal', 'error']
 
-/** The response of a model as the loop relies on it: checked, and with what the request has used. Throws `bad_response` or `provider_error`. */
+/** Checks a model's response and adds the usage of the request. Throws `bad_response` or `provider_error`. */
 export function takeResponse(
   response: unknown,
   model: Pick<ChatModel, 'provider' | 'model'>,
@@ -435,7 +435,7 @@ export function takeResponse(
   return withWholeUsage(request, checkResponse(response, model))
 }
 
-/** A model written by others may return anything: what the loop reads is checked once, here. */
+/** A model from outside may return anything, so everything that the loop reads is checked here, once. */
 function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, 'provider' | 'model'>): ModelResponse {
   const fail = (what: string): never => {
     throw new ModelError('bad_response', `Expected the model's response to have ${what}`, { provider, model, retryable: false })
@@ -463,7 +463,7 @@ function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, '
   return finishReason === 'content_filter' || finishReason === 'refusal' ? withoutDeclinedCalls(checked) : checked
 }
 
-/** Whether there is nothing in it to go on with. */
+/** Whether a response has nothing to continue with. */
 export function isEmpty({ text, toolCalls, finishReason }: ModelResponse): boolean {
   return toolCalls.length === 0 && text.trim() === '' && finishReason !== 'refusal' && finishReason !== 'content_filter'
 }

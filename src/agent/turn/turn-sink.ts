@@ -13,8 +13,8 @@ import type { CheckedText, TextReader, TurnPieces, TurnRequest } from '../types/
 import type { Failed } from '../types/recorded.ts'
 
 /**
- * Where the pieces of one turn's responses go: to those who listen, and their text into a buffer. So what a response that breaks off came to
- * does not depend on who listens; and it can be asked for again as long as nobody has seen any of it.
+ * Passes the pieces of one turn's responses to listeners, and collects their text. So the partial text of a response that breaks off does
+ * not depend on the listeners, and the response can be requested again as long as none of it was shown.
  */
 export class TurnSink implements TurnPieces {
   readonly #run: RunContext
@@ -22,25 +22,25 @@ export class TurnSink implements TurnPieces {
   readonly #tools: ToolSet
   readonly #meta: EventPlace
   readonly #history: Pick<History, 'uniqueIds'>
-  /** The request under way; a model may go on talking when it is over. */
+  /** The current request. A model may keep sending after it has ended. */
   #request = { isOpen: false }
   #said: TextBuffer | undefined
   #reader: TextReader | undefined
   #isHeld = false
-  /** The text of the request under way, if it is checked while it arrives. */
+  /** The text of the current request, if it is checked as it arrives. */
   streamed: CheckedText | undefined
   #hasReceived = false
-  /** Whether somebody was shown a piece of the response under way, and of its text. */
+  /** Whether a piece of the current response was shown, and whether its text was. */
   #isShown = false
   #isTextShown = false
   #times: PieceTimes | undefined
-  /** Tells of arguments of tools with secrets, which are not told piece by piece. */
+  /** Emits the arguments of tools with secrets, which are not emitted piece by piece. */
   #tellHidden: (() => void) | undefined
-  /** When the first piece came, by `performance.now()`. */
+  /** When the first piece arrived, by `performance.now()`. */
   firstPieceAt: number | undefined
   usedBefore: Usage | undefined
 
-  /** `tools`: those that its calls name. `history`: gives a call the id that it has in the conversation. */
+  /** `tools`: the tools that its calls name. `history`: gives a call its id in the conversation. */
   constructor(run: RunContext, { model, tools }: TurnRequest, meta: EventPlace, history: Pick<History, 'uniqueIds'>) {
     this.#run = run
     this.#model = model
@@ -49,7 +49,7 @@ export class TurnSink implements TurnPieces {
     this.#history = history
   }
 
-  /** Whether text is given out only when it has been checked. */
+  /** Whether text is held back until it has been checked. */
   get isHeld(): boolean {
     return this.#isHeld
   }
@@ -58,7 +58,7 @@ export class TurnSink implements TurnPieces {
     return this.#hasReceived ? (this.#said?.toString() ?? '') : undefined
   }
 
-  /** Whether a piece of the response under way was shown, and to whom. */
+  /** Whether a piece of the current response was shown, and whether all watchers can take it back. */
   get shown(): Failed['shown'] {
     if (!this.#isShown) return undefined
     return this.#run.events.takesBack(this.#isTextShown) ? 'revocably' : 'for good'
@@ -87,7 +87,7 @@ export class TurnSink implements TurnPieces {
 
   partialText(told = ''): string {
     if (this.#isHeld) return this.streamed?.shown ?? ''
-    // An error may tell of usage alone: that it has no text does not say that there was none.
+    // An error may report usage alone. Without text it does not mean that there was none.
     const text = told === '' ? (this.#said?.toString() ?? '') : told
     return this.#reader?.partOf(text) ?? text
   }
@@ -106,7 +106,7 @@ export class TurnSink implements TurnPieces {
     const inputDelta = run.events.deltas(Event.TOOL_INPUT_DELTA, this.#meta)
     if (text === undefined && reasoning === undefined && inputStart === undefined && inputDelta === undefined) return undefined
     let uniqueId: ReturnType<History['uniqueIds']> | undefined
-    /** Arguments of tools with secrets: no secret can be told from a piece. */
+    /** Arguments of tools with secrets, whole: secrets can't be recognized in a piece. */
     const hidden = new Map<number, { names: ReadonlySet<string>; json: string }>()
     const heard: ModelSink = {
       restart: () => {
@@ -146,7 +146,7 @@ export class TurnSink implements TurnPieces {
     return heard
   }
 
-  /** Ends the request under way: what its model says from now on is not heard. */
+  /** Ends the current request: anything its model still sends is ignored. */
   close(): void {
     this.#request.isOpen = false
     this.#tellHidden?.()
@@ -197,7 +197,7 @@ export class TurnSink implements TurnPieces {
       retry: (retry) => {
         if (request.isOpen) this.retry(retry)
       },
-      // It would be shown behind what is there.
+      // The text would be shown after what is already there.
       readRefused: async (text) => (this.#isShown ? undefined : heard.readRefused?.(text)),
     }
     if (toolCallDelta !== undefined)

@@ -2,15 +2,15 @@ import type { EventName, RunEvent } from '../../core/events.ts'
 
 /** Receives the events of one run. */
 export interface EventTap {
-  /** The events it wants; undefined for all. May change while the run goes on. */
+  /** The events it receives. Undefined: all. May change during the run. */
   readonly wanted: ReadonlySet<EventName> | undefined
-  /** Called synchronously. Must not throw. */
+  /** Contract: called synchronously. Must not throw. */
   take(event: RunEvent): void
   /**
-   * Whether what was taken of a response that breaks off can be taken back: `MODEL_RETRY` with `discards` follows. `hasText`: text is a part of
-   * it. Default: it can.
+   * Whether the watcher can discard the part it has seen of a response that breaks off: `MODEL_RETRY` with `discards` follows. `hasText`:
+   * text is part of it. Default: it can.
    */
   takesBack?(hasText: boolean): boolean
-  /** Called with texts that are taken out of an event as secrets, before that. Must not throw. */
+  /** Called before an event with the texts that are removed from it as secrets. Contract: called synchronously. Must not throw. */
   hide?(texts: readonly string[]): void
 }

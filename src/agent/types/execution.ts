@@ -11,47 +11,47 @@ import type { AroundTool, RunCall } from './running-call.ts'
 /** One execution of a run, from its start or from where its record ends. */
 export interface Execution {
   readonly durable: Durable
-  /** What lives only in this process. */
+  /** State that lives only in this process. */
   readonly run: RunContext
-  /** What a replay brings back. */
+  /** State that a replay restores. */
   readonly state: LoopState
-  /** What stands around its requests and calls. */
+  /** The functions that wrap its requests and calls. */
   layers: Layers
-  /** Composes that for the agent that has the conversation. */
+  /** Composes the layers for the agent that has the conversation. */
   compose(): Layers
 }
 
 /** Where the loop is. */
 export interface Place {
   iteration: number
-  /** How the run ends after this turn, in which nothing can be called: the model is asked only so that there is an answer. */
+  /** Set if the model is only asked for an answer and can call nothing: how the run ends after this turn. */
   lastTurn?: Ending
-  /** The turn takes the place of this one. */
+  /** The failed turn that this one replaces. */
   after?: Failed
 }
 
 /** Takes one turn. */
 export type TakeTurn = (execution: Execution, place: Place) => Promise<Turn>
 
-/** What a run has of the following, composed when it begins; a run pays only for what it has. */
+/** The layers of a run, composed when it begins. An absent layer costs nothing. */
 export interface Layers {
-  /** What every request says. */
+  /** The fields that every request shares. */
   readonly request: Omit<ModelRequest, 'messages'>
-  /** A turn in the context window, as steps of the journal. */
+  /** Takes a turn within the context window, as steps of the journal. */
   readonly takeTurn: TakeTurn
-  /** A request, inside of such a step. */
+  /** Sends a request, inside such a step. */
   readonly askModel: AskModel
-  /** A call, inside of such a step. */
+  /** Runs a call, inside such a step. */
   readonly runCall: RunCall
-  /** Wraps what the caller gives as the result of a call. */
+  /** Wraps the result that the caller supplies for a call. */
   readonly takeResult: AroundTool
-  /** What is asked, before it is sent. */
+  /** Changes a request before it is sent. */
   readonly changeTurn?: ChangeTurn
-  /** A call, before any call of its round runs. */
+  /** Decides on a call before any call of its round runs. */
   readonly planCall?: PlanCall
-  /** A request for an answer with a schema. */
+  /** Makes a request ask for an answer with a schema. */
   readonly formatAnswer?: FormatAnswer
-  /** A reply, before it is recorded. */
+  /** Reviews a reply before it is recorded. */
   readonly review?: Review
 }
 

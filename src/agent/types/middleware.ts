@@ -20,18 +20,18 @@ export type CallPlan =
   /** The tool is not run: this counts as what it returned. Kept as JSON. */
   | { result: unknown }
   /**
-   * The call waits for an approval, as that of a tool with `approval` does. Whoever decides is shown this. An approved call continues with the
-   * entries that follow; if its arguments were changed, all entries are asked again.
+   * The call waits for an approval, like that of a tool with `approval`. The person who decides sees this value. An approved call continues
+   * with the entries that follow; if its arguments were changed, all entries are asked again.
    */
   | { ask: Json }
 
 /**
- * Decides what a run does, before any of it is done. What it decides is recorded, so that a run that continues in another process does the
- * same. Entries are asked in their order, after the hooks and before the guardrails. Each sees what those before it made of the request or
- * the arguments, until one refuses, answers or asks.
+ * Decides what a run does, before any of it is done. The decision is recorded, so a run that continues in another process does the same.
+ * Entries are asked in order, after the hooks and before the guardrails. Each sees the request or arguments as earlier ones changed them,
+ * until one refuses, answers or asks.
  */
 export interface PlanEntry<Context = unknown> {
-  /** In the log and in messages. */
+  /** The name in logs and messages. */
   readonly name: string
   /**
    * What happens when the entry fails: it throws, rejects, takes longer than `toolTimeoutMs`, or returns what can't be used. A failure is logged.
@@ -55,31 +55,31 @@ export interface PlanEntry<Context = unknown> {
 }
 
 /**
- * Wraps model requests and tool functions while they run. It never waits for people: that is what `plan` is for. The first entry is the
- * outermost; hooks stand outside of all entries.
+ * Wraps model requests and tool functions while they run. It never waits for people: use `plan` for that. The first entry is the outermost;
+ * hooks wrap all entries.
  */
 export interface AroundEntry<Context = unknown> {
-  /** In the log and in messages. */
+  /** The name in logs and messages. */
   readonly name: string
   /**
-   * What happens when the entry fails: it throws, rejects or takes longer than `toolTimeoutMs`, the time in `next` not counted. A failure is
-   * logged. `'refuse'`: the call fails, and the model is told whether its tool ran; for a request, the run ends `refused` with the error code
-   * `hook_failed`. `'skip'`: as if it had passed on what it wraps. Default: `'skip'`.
+   * What happens when the entry fails: it throws, rejects, or takes longer than `toolTimeoutMs`, not counting the time in `next`. A failure
+   * is logged. `'refuse'`: the call fails, and the model is told whether its tool ran; for a request, the run ends `refused` with the error
+   * code `hook_failed`. `'skip'`: as if the entry had returned what it wraps. Default: `'skip'`.
    */
   readonly onFailure?: 'refuse' | 'skip'
   /**
-   * Wraps a model request, with its retries: `next()` sends it, at most once, and resolves with the response; deltas go out meanwhile.
+   * Wraps a model request, with its retries. `next()` sends it, at most once, and resolves with the response; deltas are emitted meanwhile.
    *
-   * Contract: awaited. May throw; see `onFailure`. What it returns is the response; returning nothing leaves the response as it is. Without
-   * `next` nothing is sent, and something has to be returned.
+   * Contract: awaited. May throw; see `onFailure`. The return value replaces the response; returning nothing keeps it. If `next` is not
+   * called, nothing is sent and a response must be returned.
    */
   request?(request: SentRequest<Context>, next: () => Promise<ModelResponse>): Awaitable<ModelResponse | undefined>
   /**
-   * Wraps a tool's function, with its time limits and retries: `next()` runs it, at most once, and resolves with what it returned. It rejects
-   * with a `ToolloopError` if the call fails.
+   * Wraps a tool's function, with its time limits and retries. `next()` runs it, at most once, and resolves with what it returned. It
+   * rejects with a `ToolloopError` if the call fails.
    *
-   * Contract: awaited. May throw; see `onFailure`. What it returns counts as what the function returned; returning nothing leaves that as it
-   * is. Without `next` the function does not run.
+   * Contract: awaited. May throw; see `onFailure`. The return value replaces what the function returned; returning nothing keeps that. If
+   * `next` is not called, the function does not run.
    */
   call?(call: RunningToolCall<Context>, next: () => Promise<unknown>): unknown
 }

@@ -4,10 +4,10 @@ import type { ToolSet } from '../../tools/registry.ts'
 import type { PieceTimes } from '../observe/telemetry.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
 
-/** What one turn asks, of whom, and with which tools. */
+/** What one turn asks, of which model, with which tools. */
 export interface TurnRequest {
   model: ChatModel
-  /** The tools that are sent; no others can be called. */
+  /** The tools that are sent. No others can be called. */
   tools: ToolSet
   request: ModelRequest
 }
@@ -15,68 +15,71 @@ export interface TurnRequest {
 /** A request on its way to the model. */
 export interface ModelCall extends TurnRequest {
   readonly iteration: number
-  /** Whether the model is asked to continue a text that was cut. */
+  /** Whether the model is asked to continue a text that was cut off. */
   readonly continues: boolean
-  /** Where the pieces of the response go; undefined where nobody listens. */
+  /** Receives the pieces of the response. Undefined if nothing listens. */
   sink: ModelSink | undefined
-  /** All that has come of this turn's requests so far. */
+  /** The pieces of this turn's requests so far. */
   turn: TurnPieces
 }
 
-/** Sends a request. Rejects with what the model rejects with, and when the run is interrupted. */
+/** Sends a request. Rejects with the model's error, or if the run is interrupted. */
 export type AskModel = (call: ModelCall) => Promise<ReadResponse>
 
-/** Stands around a model request: may change it, ask more than once, and change the response. */
+/** Wraps a model request: may change it, ask more than once, and change the response. */
 export type AroundModel = (next: AskModel) => AskModel
 
-/** All that comes of one turn's requests, as it comes. */
+/** Collects the pieces of one turn's requests as they arrive. */
 export interface TurnPieces {
-  /** What earlier requests of the turn have used, where there was more than one. */
+  /** The usage of the turn's earlier requests. Undefined if there were none. */
   usedBefore: Usage | undefined
-  /** Begins a request, and ends the one before. Gives what somebody listens to; undefined for nothing. */
+  /** Begins a request and ends the one before. Returns the sink to pass pieces to, or undefined if nothing listens. */
   open(): ModelSink | undefined
-  /** What the model is given: tells `heard`, which is what `open` gave, or that wrapped, and notes what comes for the turn itself. */
+  /**
+   * Returns the sink for the model. It forwards to `heard`, which is the sink that `open` returned or a wrapper of it, and keeps what the
+   * turn itself needs.
+   */
   sink(heard: ModelSink | undefined): ModelSink
-  /** A request has failed, and is followed by another. */
+  /** Reports that a request failed and is sent again. */
   retry(retry: ModelRetry): void
-  /** Has it told when the pieces come. */
+  /** Records in `times` when pieces arrive. */
   timePieces(times: PieceTimes): void
-  /** Text is given out only when it has been checked: by `streamed`, piece by piece, or whole. */
+  /** Holds text back until it has been checked: piece by piece by `streamed`, or whole. */
   hold(streamed?: CheckedText): void
-  /** What was said before a response broke off; not what may have become a call. `told`: what its error tells of it. */
+  /** The text that arrived before a response broke off, without what may be part of a call. `told`: the text from the error. */
   partialText(told: string | undefined): string
-  /** The text that has come of the request under way, as it came; undefined where no piece of it has come. */
+  /** The raw text of the current request. Undefined if no piece of it has arrived. */
   readonly received: string | undefined
-  /** By what the text of the request under way is read, should it break off. */
+  /** Sets the reader for the current request's text in case the response breaks off. */
   readBy(reader: TextReader): void
 }
 
-/** The text of a response that is checked while it arrives. */
+/** The text of a response that is checked as it arrives. */
 export interface CheckedText {
-  /** What has passed, and was shown. */
+  /** The text that has passed and was shown. */
   readonly shown: string
-  /** Checks what is left of the whole text. */
+  /** Checks the rest of the whole text. */
   finish(whole: string): Promise<{ passed: true; subject: string } | { passed: false; how: 'refuse' | 'stop'; reason: string }>
 }
 
-/** Tells what counts as said of a response that broke off after `text`. */
+/** Says which part of `text` counts if a response breaks off after it. */
 export interface TextReader {
   partOf(text: string): string
 }
 
 /** Finds calls that a model writes as text. */
 export interface WrittenCalls {
-  /** While the response arrives: what is watched shows nothing of a call. */
+  /** Reads a response as it arrives. Watchers see nothing of a call. */
   readonly readLive: AroundModel
-  /** In a whole response, to whose text nobody has listened. */
+  /** Reads a whole response whose text nothing has listened to. */
   readWhole(call: ModelCall, response: ReadResponse): Promise<ReadResponse>
-  /** In the text that a response has come to that broke off: tells the turn how that is read. */
+  /** Reads the text of a response that broke off, and sets the turn's reader for it. */
   readBroken(call: ModelCall, text: string): Promise<void>
-  /** In a text that the provider refused as a malformed call. Undefined if there is any doubt. */
+  /** Reads a text that the provider refused as a malformed call. Undefined if there is any doubt. */
   readRefused(call: ModelCall, text: string): Promise<Pick<ReadResponse, 'text' | 'toolCalls'> | undefined>
 }
 
-/** What a turn asks, before it is a request. */
+/** What a turn asks, before it becomes a request. */
 export interface Asked {
   model: ChatModel
   tools: ToolSet
@@ -84,8 +87,8 @@ export interface Asked {
   toolChoice: ToolChoice | undefined
 }
 
-/** What hooks make of it. */
+/** Lets hooks and entries change what a turn asks. */
 export type ChangeTurn = (asked: Asked, iteration: number) => Promise<Asked>
 
-/** Makes the request ask for an answer with a schema. `mustAnswer`: the model is to do nothing but answer. */
+/** Makes the request ask for an answer with a schema. `mustAnswer`: the model may do nothing but answer. */
 export type FormatAnswer = (asked: Asked, request: ModelRequest, mustAnswer: boolean) => TurnRequest

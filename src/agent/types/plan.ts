@@ -4,10 +4,10 @@ import type { CallChange, PlannedCall } from './recorded.ts'
 /** A call on its way through the plan. */
 export interface CallInPlan {
   readonly iteration: number
-  /** With the arguments that it has by now. */
+  /** The call with its current arguments. */
   readonly call: PlannedCall
   readonly prepared: PreparedCall
-  /** What was decided, if it does not simply run. */
+  /** The decision, unless the call simply runs. */
   readonly end?: Pick<CallChange, 'refusal' | 'stop' | 'result' | 'ask'>
 }
 

@@ -4,60 +4,60 @@ import type { AssistantMessage, ChatMessage, Content, Json, JsonObject, ToolCall
 import type { ToolEffect } from '../../tools/tool.ts'
 import type { PendingItem, RunStep, Spent, ToolCallRecord } from './result.ts'
 
-/** An error as it is recorded: the error itself, with its stack and cause, stays in the process that threw it. */
+/** An error as it is recorded. Its stack and cause stay in the process that threw it. */
 export interface PlainError {
   code: ToolloopError['code']
   message: string
 }
 
-/** What is to be done with one call. Recorded with the model's reply, so that a resumed run does the same without looking anything up. */
+/** What to do with one call. Recorded with the model's reply, so a resumed run does the same without looking anything up. */
 export interface PlannedCall {
   id: string
-  /** The tool's name as it is registered, or what the model wrote when there is none. */
+  /** The tool's registered name, or the name the model wrote if there is no such tool. */
   name: string
   rawArguments: string
   args?: JsonObject
-  /** `client`: the tool has no `execute`, the caller runs it. */
+  /** `client`: the tool has no `execute`, so the caller runs it. */
   action: 'run' | 'client' | 'reject'
   /** It needs an approval first. */
   approval?: true
   decision?: MadeDecision
   /** How often an approval has changed its arguments. */
   edits?: number
-  /** Why it is not run, in words for the model. Only with `reject`. */
+  /** Why it does not run, in words for the model. Only with `reject`. */
   refusal?: Refusal
   effect: ToolEffect
   repairs?: string[]
-  /** It was written as text: values of its arguments are read by the tool's schema. */
+  /** It was written as text: the tool's schema decides how its arguments are read. */
   asText?: true
-  /** Text that stood behind it, shown when it has ended. */
+  /** The text after the call, shown when the call has ended. */
   textAfter?: string
-  /** What the model is told beside the result. */
+  /** Tells the model something in addition to the result. */
   note?: string
-  /** What the plan made of it before it ran. */
+  /** What the plan decided before it ran. */
   plan?: CallChange
   script?: ScriptLine
 }
 
-/** What the entries of the plan made of a call, and used (`nested`). Recorded as a step before the call runs. */
+/** What the entries of the plan changed, and what they used (`nested`). Recorded as a step before the call runs. */
 export interface CallChange {
-  /** It is run with these arguments, which replace the model's. */
+  /** The arguments it runs with, which replace the model's. */
   args?: JsonObject
   repairs?: string[]
-  /** It is not run: why, in words for the model. */
+  /** Why it does not run, in words for the model. */
   refusal?: Refusal
   /** Why the run ends. */
   stop?: string
-  /** It is not run: this counts as what its tool returned. */
+  /** The result that replaces running it. */
   result?: { value: Json }
-  /** It waits for an approval: what whoever decides is shown, and how many entries were asked. */
+  /** It waits for an approval: what the person who decides is shown, and how many entries were asked. */
   ask?: { about: Json; asked: number }
   nested?: Spent
 }
 
-/** What is to be done with the calls of a response. */
+/** What to do with the calls of a response. */
 export interface Plan {
-  /** The calls as they go into the history: wrappers opened, ids unique, names legal. */
+  /** The calls as they are added to the history: wrappers opened, ids unique, names legal. */
   calls: ToolCall[]
   planned: PlannedCall[]
 }
@@ -67,16 +67,16 @@ export interface Refusal {
   text: string
 }
 
-/** What runs of guardrails, hooks and summaries have used, by the step in which they were made. */
+/** The usage of guardrails, hooks and summaries, by the step that ran them. */
 export interface Beside {
   beside?: Spent
 }
 
-/** One model turn: what was said and what is to be done about it. */
+/** One model turn: what the model said and what to do about it. */
 export type Turn = TurnEnd & Beside
 type TurnEnd =
   | Reply
-  /** Without `step` a hook has failed: before the model was asked, unless there is a `usage`. */
+  /** Without `step`, a hook failed: before the model was asked, unless there is a `usage`. */
   | { kind: 'refused'; text: string; step?: RunStep; usage?: Usage; error: PlainError }
   | Failed
   /** `unasked`: the run was over before the model was asked. */
@@ -89,7 +89,7 @@ export interface Failed {
   text: string
   usage?: Usage
   error: PlainError
-  /** A part of the response was shown: to somebody who can't take it back, or to those alone who can. */
+  /** Part of the response was shown: `revocably` if every watcher can take it back. */
   shown?: 'for good' | 'revocably'
 }
 
@@ -97,22 +97,22 @@ export interface Failed {
 export interface Unpaid {
   kind: 'unpaid'
   text: ''
-  /** What its earlier requests have used, where there were any. */
+  /** The usage of its earlier requests, if there were any. */
   usage?: Usage
-  /** What is left, and what was needed. */
+  /** What is left in the budget, and what was needed. */
   about: JsonObject
-  /** It is the `limits` of a run that do not allow it: nobody can raise those. */
+  /** The `limits` of a run don't allow it; nobody can raise those. */
   isLimit?: true
   /** The run waits until the budget is raised. */
   pending?: PendingItem[]
 }
 
-/** A turn to go on with. */
+/** A turn that the run continues with. */
 export interface Reply {
   kind: 'reply'
-  /** Of a turn that continues a text, the part that was said now. */
+  /** For a turn that continues a text, only the new part. */
   message: AssistantMessage
-  /** The answer, if it is not the message's text: its JSON if it has a schema, or the text without the model's commentary. */
+  /** The answer, if it differs from the message's text: JSON if it has a schema, or the text without the model's commentary. */
   answer?: string
   planned: PlannedCall[]
   step: RunStep
@@ -127,14 +127,14 @@ export interface Objection {
   text: string
 }
 
-/** To whom a call has handed the conversation. */
+/** The agent that a call hands the conversation to. */
 export interface Handoff {
   tool: string
   agent: string
   instructions?: string
 }
 
-/** A call that is over. */
+/** A call that has ended. */
 export interface FinishedCall {
   record: ToolCallRecord
   /** A guardrail ends the run: its name and why. */
@@ -143,31 +143,31 @@ export interface FinishedCall {
   handoff?: Handoff
   /** Its tool's result is the run's output. */
   final?: boolean
-  /** Its tool asks something, and is called again with the answer. */
+  /** Its tool asks a question, and is called again with the answer. */
   question?: Pick<PendingItem, 'about' | 'schema'>
   interrupted?: 'aborted' | 'deadline'
 }
 
-/** What the calls of one turn came to, in their order. */
+/** The results of the calls of one turn, in order. */
 export interface ToolRound {
   records: ToolCallRecord[]
   pending: PendingItem[]
   /** The result of a tool whose result is the run's output. */
   final?: ToolCallRecord
-  /** The conversation is another agent's from now on; of several, the last counts. */
+  /** The agent that has the conversation from now on. If several calls hand over, the last counts. */
   handoff?: Handoff
   /** Why a guardrail ends the run. */
   stop?: string
   interrupted?: 'aborted' | 'deadline'
 }
 
-/** What was said to the run from outside since it was asked last. */
+/** The messages sent to the run since it was last asked. */
 export interface Steering extends Beside {
   messages: readonly ChatMessage[]
   stops: boolean
-  /** That was the last look: what it left. */
+  /** Set if the run takes no more messages: those it has not read. */
   unread?: readonly ChatMessage[]
-  /** Why a guardrail ends the run: its messages were not to be sent. */
+  /** Why a guardrail ends the run: it refused the messages. */
   refused?: string
 }
 
@@ -176,6 +176,6 @@ export interface Ending {
   stopReason: StopReason
   error?: PlainError
   pending?: PendingItem[]
-  /** In place of the model's last text. */
+  /** Replaces the model's last text. */
   output?: Content
 }

@@ -10,9 +10,9 @@ export type LimitName =
   | 'streamIdleTimeoutMs'
   | 'streamStallTimeoutMs'
 
-/** A run's limits, every one decided. */
+/** A run's limits with all defaults filled in. */
 export interface ResolvedLimits extends Required<Pick<LimitSettings, LimitName>>, Required<RunLimits> {
-  /** Most bytes of text taken over from a tool: all of it, if long results are kept aside. */
+  /** Most bytes of text taken from a tool: all of it if long results are kept. */
   takenResultBytes: number
   largeResults: Required<LargeResultOptions> | undefined
 }

@@ -3,7 +3,7 @@ import type { FinishReason, MadeDecision, PathStep, ScriptLine, StopReason, Tool
 import type { CallKey, ChatMessage, Content, Json, JsonObject, Usage } from '../../core/messages.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 
-/** What runs made inside a call have used up. */
+/** What the runs made inside a call have used. */
 export interface Spent {
   usage: Usage
   toolCalls: number
@@ -21,20 +21,22 @@ export interface ToolCallRecord {
   rawArguments: string
   iteration: number
   outcome: ToolCallOutcome
-  /** What the model was given. */
+  /** The content that the model was given. */
   content: Content
-  /** What `execute` returned; kept in memory only, and only where the model was given all of it. */
+  /** The return value of `execute`. Kept in memory only, and only if the model was given all of it. */
   value?: unknown
   errorCode?: ErrorCode
   durationMs: number
   attempts: number
-  /** What had to be put right before the call could be understood, such as values of another type than their schema's. */
+  /** What was repaired so that the call could be understood, such as values that don't have their schema's type. */
   repairs?: string[]
-  /** What somebody decided on it; of several decisions, the last, with the others as `earlier`. */
+  /** The decision on it. The last of several, with the others as `earlier`. */
   decision?: MadeDecision
-  /** What runs made inside the call have used up. */
+  /** What the runs made inside the call have used. */
   nested?: Spent
-  /** The call may have taken effect: the key that the same call carries from now on. Also if it carried such a key, and has succeeded. */
+  /**
+   * Set if the call may have taken effect: the key of the same call from now on. Also set if the call carried such a key and has succeeded.
+   */
   callKey?: CallKey
 }
 
@@ -43,35 +45,35 @@ export interface RunStep {
   iteration: number
   provider: string
   model: string
-  /** The API that was asked: `'chat-completions'`, `'responses'`, `'messages'` or `'generate-content'`. Absent for models of one's own. */
+  /** The API that was asked: `'chat-completions'`, `'responses'`, `'messages'` or `'generate-content'`. Absent for your own models. */
   api?: string
   usage?: Usage
   finishReason: FinishReason
   durationMs: number
-  /** How long the request waited for `rateLimits` and a `Budget` before it was sent; absent where it did not. */
+  /** How long the request waited for `rateLimits` and a `Budget` before it was sent. Absent if it did not wait. */
   waitedMs?: number
-  /** From the request to the first piece of the response. Undefined for a response that came whole. */
+  /** From the request to the first piece of the response. Undefined for a response that arrived whole. */
   timeToFirstTokenMs?: number
   retries: number
   warnings: string[]
-  /** The calls it made, by the names of their tools; `toolCalls` of the result has the rest. */
+  /** Its calls by tool name. See `toolCalls` of the result for the rest. */
   toolCalls: { id: string; tool: string }[]
 }
 
 /** A call that waits for your application before the run can continue. */
 export interface PendingItem {
-  /** `budget`: no call, but a request that the run's `budget` does not allow; to be approved when that has been raised. */
+  /** `budget` is a request that the run's `budget` does not allow, not a call. Raise the budget, then approve it. */
   kind: 'approval' | 'client_tool' | 'question' | 'budget'
   toolCallId: string
   tool: string
   args: JsonObject
   about?: Json
   schema?: JsonSchema
-  /** Of run, call and arguments; a decision has to bear it. */
+  /** The fingerprint of run, call and arguments. A decision must have it. */
   fingerprint: string
-  /** Where in the run it is waited for. */
+  /** The place in the run that waits for the decision. */
   place: string
-  /** Names of arguments that are for whoever decides alone: pages and events don't show them. */
+  /** Names of arguments for the decider alone: pages and events don't show them. */
   secrets?: string[]
   /** For an item of an agent inside a call: the agents on the way to it, outermost first, each with the call that it runs in. */
   path?: PathStep[]
@@ -79,20 +81,20 @@ export interface PendingItem {
   script?: ScriptLine
 }
 
-/** A paused run as plain JSON: store it, and pass it to `resume` in any process. What it holds is for no one's eyes but the program's. */
+/** A paused run as plain JSON. Store it, and pass it to `resume` in any process. Don't show it to anyone: it is for your program alone. */
 export interface RunState {
   version: 1
   runId: string
-  /** What it was started with. */
+  /** The input it was started with. */
   input: Json
-  /** What its steps have come to, by key. */
+  /** The results of its steps, by key. */
   steps: { [key: string]: Json }
-  /** What was decided so far, by the place in the run that waits for it. */
+  /** The decisions so far, by the place in the run that waits for them. */
   decisions: { [place: string]: Json }
-  /** Since when the run waits at a place, in milliseconds since 1970. */
+  /** When the run began to wait at each place, in milliseconds since 1970. */
   waitingSince: { [place: string]: number }
   pending: PendingItem[]
-  /** Long results that are kept aside, by their ids. */
+  /** Large results that the run keeps, by id. */
   kept?: { [id: string]: string }
   /** What calls that have not ended have recorded, such as the runs inside them. */
   records?: { [record: string]: { position: number; fingerprint: string; value: Json }[] }
@@ -101,32 +103,35 @@ export interface RunState {
 /** The fields of every result, however the run ended. */
 interface RunOutcome<Call> {
   runId: string
-  /** The answer as text: of an answer with a schema, its JSON. */
+  /** The answer as text: its JSON if it has a schema. */
   text: string
-  /** The whole conversation, without the instructions, ready to be passed back as `messages`. */
+  /** The whole conversation without the instructions. Pass it back as `messages`. */
   messages: ChatMessage[]
-  /** What this run added, its input included. */
+  /** The messages this run added, including its input. */
   newMessages: ChatMessage[]
   usage: Usage
   iterations: number
   steps: RunStep[]
-  /** Where the agent's tools are known to the compiler, narrowed by `tool` and `outcome` to arguments and value. */
+  /** If the agent's tools are known to the compiler, `tool` and `outcome` narrow the arguments and the value. */
   toolCalls: Call[]
   /** Calls that wait for the caller; only with `paused`. */
   pending: PendingItem[]
-  /** What `resume` needs to go on with a run that is `paused`; plain JSON. Absent if a journal keeps the run, or another run in whose call it was made. */
+  /**
+   * What `resume` needs to continue a `paused` run, as plain JSON. Absent if the run is kept in a journal, or in the outer run whose call
+   * it was made in.
+   */
   state?: RunState
-  /** Approvals that were to be remembered: for `remembered` of other runs. */
+  /** Approvals to remember. Pass them as `remembered` to other runs. */
   remembered?: string[]
-  /** What was sent to the run (`control.send`) and came too late for it: no part of the conversation. */
+  /** Messages sent to the run (`control.send`) that arrived too late. They are not part of the conversation. */
   unread?: ChatMessage[]
-  /** The agent that has the conversation now, where it was handed off. */
+  /** The agent that has the conversation now, if it was handed off. */
   agent?: string
 }
 
 interface AnsweredRun<Output, Call> extends RunOutcome<Call> {
   stopReason: 'answered'
-  /** The final answer. With `output: schema`, what the schema makes of it. */
+  /** The final answer. With `output: schema`, the value that the schema returns for it. */
   output: Exclude<Output, undefined>
   error?: undefined
 }
@@ -141,14 +146,17 @@ interface FailedRun<Output, Call> extends RunOutcome<Call> {
 
 interface UnansweredRun<Output, Call> extends RunOutcome<Call> {
   stopReason: Exclude<StopReason, (AnsweredRun<Output, Call> | FailedRun<Output, Call>)['stopReason']>
-  /** Partial text, `''` if there was none. With `output: schema`, what the schema makes of an answer at a limit (`onLimit`), else undefined. */
+  /**
+   * Partial text, `''` if there was none. With `output: schema`, the schema's value for an answer at a limit (`onLimit`), else undefined.
+   */
   output: Output
   /** Why the last answer at a limit failed. */
   error?: ToolloopError
 }
 
 /**
- * The result of a run, however it ended. `stopReason` narrows `output` and `error`. `Call`: its calls, where the compiler knows its tools.
+ * The result of a run, however it ended. `stopReason` narrows `output` and `error`. `Call` is the type of its calls, if the compiler knows
+ * its tools.
  *
  * ```ts
  * const result = await runner.run('…', { output: schema })

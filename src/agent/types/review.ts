@@ -7,38 +7,38 @@ import type { CheckedText } from './model-call.ts'
 import type { Objection, Plan, PlannedCall } from './recorded.ts'
 import type { RunStep } from './result.ts'
 
-/** A response that is about to become a reply. */
+/** A response before it becomes a reply. */
 export interface ReviewedTurn {
   response: ReadResponse
   plan: Plan
   step: RunStep
   request: ModelRequest
   meta: { iteration: number } & StepTags
-  /** Whether its text is given out only when guardrails have checked it. */
+  /** Whether its text is shown only after guardrails have checked it. */
   isHeld: boolean
-  /** It was checked while it arrived, and what has passed was shown. */
+  /** Set if it was checked as it arrived, and what passed was shown. */
   streamed: CheckedText | undefined
   /** The text that it continues. */
   earlier: string
-  /** It reached a token limit, and calls nothing: the answer is cut, unless it is whole by its schema. */
+  /** It reached a token limit and calls nothing: the answer is cut off, unless it is complete by its schema. */
   mayBeCut: boolean
 }
 
-/** What is kept of it. */
+/** What remains of the response after the review. */
 export interface ReviewedReply {
   text: string
   calls: ToolCall[]
   planned: PlannedCall[]
-  /** The answer's JSON, where it has a schema. */
+  /** The answer's JSON, if it has a schema. */
   answer?: string
   objection?: Objection
   /** The text is only a part of an answer: the response reached a token limit. */
   isCut?: boolean
   /** Why a guardrail or a hook ends the run. */
   stop?: ToolloopError
-  /** Something the model wrote must not be kept in any form. */
+  /** Nothing of the model's text may be kept. */
   isWithheld?: boolean
-  /** It can't be given out should the run have been interrupted meanwhile: what had to be checked may not be. */
+  /** It must not be shown if the run was interrupted meanwhile: a required check may not have run. */
   isUnchecked?: boolean
 }
 

@@ -7,37 +7,37 @@ import type { StepTags } from '../journal/journal.ts'
 import type { KeyOf } from '../run/call-keys.ts'
 import type { FinishedCall, PlannedCall } from './recorded.ts'
 
-/** A call that is to be carried out as the step `key`. */
+/** A call to carry out as the step `key`. */
 export interface CallWork {
   call: PlannedCall
   /** Its position in the turn. */
   index: number
   key: string
-  /** What was answered to its tool's question, and what that was. */
+  /** The answer to its tool's question, and the question. */
   answered?: { answer: Json; asked: Json | undefined }
-  /** What its caller says came of it: it is not run here. */
+  /** The result that the caller supplied. The call does not run here. */
   result?: { value: Json; isError: boolean }
 }
 
-/** Carries calls out, all of them started in one tick; resolves with what came of them, in the order of the work. */
+/** Carries out calls, all started in the same tick. Resolves with their results in the order of `work`. */
 export type CarryOut = (work: readonly CallWork[]) => Promise<FinishedCall[]>
 
-/** How the calls of a round are carried out together. */
+/** How the calls of a round run together. */
 export interface CallTerms {
-  /** Undefined where all may run at once. */
+  /** Undefined if all may run at once. */
   lanes: Lanes | undefined
-  /** Their idempotency keys; undefined: those of their places. */
+  /** Makes their idempotency keys. Undefined: from their places. */
   keyOf: KeyOf | undefined
-  /** An earlier execution got as far as starting this batch of calls and did not record how this one ended. */
+  /** An earlier execution may have started this batch of calls without recording how this one ended. */
   mayHaveRun: boolean
   /** Called when the call has ended, before the next one may start. */
   ended?(): void
 }
 
-/** A call in its place: of which iteration, under which step of the journal. */
+/** A call's place: its iteration and its step in the journal. */
 export interface CallPlace {
   readonly iteration: number
-  /** As it will be in the record: with the arguments that it is run with, and what was put right in them. */
+  /** The call as it is recorded: with its final arguments and their repairs. */
   readonly call: PlannedCall
   /** In the meta of its events. */
   readonly tags: StepTags
@@ -45,14 +45,14 @@ export interface CallPlace {
 
 /** A call on its way to its tool's function. */
 export interface RunningCall extends CallPlace, Omit<CallTerms, 'keyOf'> {
-  /** Of its step. */
+  /** The key of its step. */
   readonly key: string
   readonly idempotencyKey: string
   readonly prepared: PreparedCall
   readonly answered: CallWork['answered']
-  /** What it saves, where that outlives the process. */
+  /** The value it saves, if that outlives the process. */
   readonly saved?: SavedValue
-  /** Its place in the run's trace, where that is measured. */
+  /** Its place in the run's trace, if there is one. */
   readonly trace?: CallTrace
 }
 
@@ -62,18 +62,18 @@ export interface SavedValue {
   write(value: Json): Promise<void>
 }
 
-/** What came of it, before it is recorded. */
+/** The outcome of a call before it is recorded. */
 export interface CallOutcome {
-  /** As it was run in the end. */
+  /** The call as it finally ran. */
   call: RunningCall
   /** `uncertain`: an earlier execution may have run it. */
   end: ToolCallEnd | { outcome: 'uncertain' }
-  /** When its function was started, by `performance.now()`; undefined where it was not. */
+  /** When its function was started, by `performance.now()`. Undefined if it was not. */
   startedAt?: number
   durationMs?: number
-  /** What the function returned, where guardrails changed what is shown of it. */
+  /** What the function returned, if guardrails changed what is shown. */
   returned?: unknown
-  /** What its function came to, as it is; there in a run with hooks or telemetry. */
+  /** The unchanged end of its function. Set in a run with hooks or telemetry. */
   raw?: RawEnd
   /** A guardrail ends the run: its name and why. */
   stop?: string
@@ -82,5 +82,5 @@ export interface CallOutcome {
 /** Runs a call. Never rejects for a fault of its tool. */
 export type RunCall = (call: RunningCall) => Promise<CallOutcome>
 
-/** Stands around a call: may change it, answer or refuse it in the function's place, and change the outcome. */
+/** Wraps a call: may change it, answer or refuse it instead of the function, and change the outcome. */
 export type AroundTool = (next: RunCall) => RunCall

@@ -4,43 +4,43 @@ import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool, Question, Tool, ToolContext } from '../../tools/tool.ts'
 import type { ToolCallOutcome, ToolCallRecord } from './result.ts'
 
-/** The tools of an agent: a list, whose tools the compiler knows, or a set of any. */
+/** The tools of an agent: a list whose tools the compiler knows, or any set. */
 export type AgentTools = readonly AnyTool[] | ToolSet
 
-/** Tools that need no other context than this. */
+/** Tools that need only this context. */
 export type ToolsFor<Context> = ToolSet | readonly Tool<Context>[]
 
-/** The context that all of these tools need together: each may need a part of it. */
+/** The context that all of these tools need together. Each may need a part of it. */
 type ContextOf<Tools extends AgentTools> = Tools extends readonly Tool<infer Context>[] ? Context : unknown
 
-/** The context that an agent needs, by its own type and by its tools. */
+/** The context that an agent needs by its own type and its tools. */
 export type Needed<Context, Tools extends AgentTools> = Context & ContextOf<Tools>
 
-/** Options whose tools need no other context than this. */
+/** Options whose tools need only this context. */
 export interface FittingTools<Context> {
   tools?: ToolsFor<Context>
 }
 
-/** The context of a run, or the tool call that the run is made in, whose context it has then. */
+/** The context of a run, or the tool call that the run is made in and takes its context from. */
 type WithContext<Context> = { context: Context } | { parent: ToolContext<Context> }
 
-/** Whether a run can go without a context: its type is not known, or `undefined` is one. */
+/** Whether a run needs no context: its type is not known, or includes `undefined`. */
 type IsOptional<Context> = undefined extends Context ? true : [Context] extends [never] ? true : false
 
-/** What has a context, if there has to be one. */
+/** Requires `context`, unless it is optional. */
 export type RequiredContext<Context> = IsOptional<Context> extends true ? unknown : { context: Context }
 
-/** Options of a runner, of which `restore` can't be left out if its runs are recorded and need a context. */
+/** Options of a runner. `restore` is required if its runs are recorded and need a context. */
 export type WithRestore<Context> = IsOptional<Context> extends true ? unknown : { journal?: undefined } | { restore: object }
 
-/** The options of a run, which can't be left out where it needs a context. */
+/** The options of a run, required if it needs a context. */
 export type RunArguments<Context, Options> =
   IsOptional<Context> extends true ? [options?: Options] : [options: WithContext<Context> & Options]
 
 /** A call of one of these tools. */
 export type ToolCallOf<Tools extends AgentTools> = Tools extends readonly AnyTool[] ? CallOf<Tools[number]> : ToolCallRecord
 
-/** Narrowed by `tool` and `outcome`, where the names of the tools are known to the compiler. */
+/** Narrowed by `tool` and `outcome`, if the compiler knows the names of the tools. */
 type CallOf<T extends AnyTool> = string extends T['name'] ? ToolCallRecord : SucceededCallOf<T> | BuiltInCall | UnsuccessfulCall
 
 type SucceededCallOf<T extends AnyTool> = T extends AnyTool
@@ -53,12 +53,9 @@ type SucceededCallOf<T extends AnyTool> = T extends AnyTool
 export interface SucceededCall<Name extends string, Args, Value> extends Omit<ToolCallRecord, 'tool' | 'args' | 'outcome' | 'value'> {
   tool: Name
   outcome: 'ok'
-  /** As the model wrote them, valid by the tool's schema. */
+  /** The arguments as the model wrote them, valid by the tool's schema. */
   args: Args
-  /**
-   * What `execute` returned, unless a hook has put something else in its place; kept in memory only, and only where the model was given all of
-   * it.
-   */
+  /** The return value of `execute`, or what a hook replaced it with. Kept in memory only, and only if the model was given all of it. */
   value?: Value
 }
 
@@ -75,7 +72,7 @@ export interface BuiltInCall extends ToolCallRecord {
 
 type Parameters<T> = T extends { readonly execute?: (args: infer Args, ...rest: never) => unknown } ? Args : JsonObject
 
-/** Arguments before a Standard Schema has made something of them. */
+/** Arguments before a Standard Schema has transformed them. */
 type WrittenArguments<T extends AnyTool> =
   T['parameters'] extends StandardSchemaV1<infer Input, unknown>
     ? Input

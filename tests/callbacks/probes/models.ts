@@ -11,7 +11,7 @@ import { endsWell, look, type Probe, quiet, settled, settles, turns, within } fr
 
 const answering = (members: object): ChatModel => ({ ...scriptedModel(turns()), ...members })
 
-/** Runs that are rejected for a model that is not set up, too. */
+/** Runs also reject if a model is not set up. */
 const prepared = (bad: Bad): Promise<unknown> => endsWell(settles({ model: answering({ prepare: bad }) }))
 
 const asked = (settings: object): Promise<unknown> =>
@@ -21,7 +21,7 @@ const asked = (settings: object): Promise<unknown> =>
 const answer = () =>
   Promise.resolve(Response.json({ choices: [{ index: 0, message: { role: 'assistant', content: 'Yes.' }, finish_reason: 'stop' }] }))
 
-/** A direct call of a model, whose caller hears what its sink throws. */
+/** A direct call of a model. Its caller gets what the sink throws. */
 const heard = (sink: ModelSink): Promise<unknown> =>
   settled(
     scriptedModel([{ reasoning: 'Hm.', text: 'Yes.', toolCalls: [{ name: 'look', args: { a: 1 } }] }]).generate({ messages: [] }, sink),
@@ -41,7 +41,7 @@ const bareCall = (bad: Bad): Promise<unknown> =>
     toolCalling: { ...hermes, envelopes: [], bare: [{ starts: ['l'], read: bad }] } as never,
   })
 
-/** A sink of the caller's own: what it throws is the caller's to hear. */
+/** A sink of the caller's own: the caller gets what it throws. */
 const parsed = (members: object): Promise<unknown> =>
   settled(
     (async () => {

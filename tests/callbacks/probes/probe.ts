@@ -8,7 +8,7 @@ import { scriptedModel } from '../../../src/testing/scripted-model.ts'
 import { type AnyTool, defineTool } from '../../../src/tools/tool.ts'
 import type { Bad } from '../misbehave.ts'
 
-/** Puts a callback into its place, and resolves when what is done with it has settled as it must. */
+/** Installs a callback, and resolves when the operation that uses it has settled as it must. */
 export type Probe = (bad: Bad) => Promise<unknown>
 
 export const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {} }
@@ -30,7 +30,7 @@ export async function settles(options: Partial<RunnerOptions>, given: RunOptions
   return runner.run('go', { signal: AbortSignal.timeout(120), ...given })
 }
 
-/** Whatever is thrown. */
+/** Resolves, no matter what is thrown. */
 export async function settled(work: PromiseLike<unknown>): Promise<void> {
   await Promise.resolve(work).then(
     () => {},
@@ -38,7 +38,7 @@ export async function settled(work: PromiseLike<unknown>): Promise<void> {
   )
 }
 
-/** Resolves, or rejects with an error of ours. */
+/** Resolves, or rejects with one of this library's errors. */
 export async function endsWell(work: Promise<unknown>): Promise<void> {
   try {
     await work
@@ -47,7 +47,7 @@ export async function endsWell(work: Promise<unknown>): Promise<void> {
   }
 }
 
-/** What a promise resolves with, if it does within some milliseconds: for callbacks that a caller waits for as long as they take. */
+/** What a promise resolves with within this time, for callbacks that a caller awaits without a limit. */
 export async function within(ms: number, work: PromiseLike<unknown>): Promise<void> {
   await Promise.race([settled(work), new Promise((resolve) => setTimeout(resolve, ms).unref())])
 }

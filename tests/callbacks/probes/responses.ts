@@ -12,7 +12,7 @@ process.on('warning', () => {})
 const started = (script: Parameters<typeof scriptedModel>[0] = turns()): RunStream =>
   new AgentRunner({ model: scriptedModel(script), tools: [look], logger: quiet }).stream('go')
 
-/** A response: it comes to its end, whatever the callback does. */
+/** A response. It ends, no matter what the callback does. */
 const sent = async (options: ResponseOptions, script?: Parameters<typeof scriptedModel>[0]): Promise<string> =>
   started(script).toResponse(options).text()
 
@@ -33,10 +33,10 @@ function nodeResponse(members: object): Parameters<typeof pipeToNode>[1] {
     ...members,
   } as never
 }
-/** What the server's own response throws may reject: the caller's error is the caller's to hear. */
+/** Rejects with what the server's own response throws: that is the caller's error. */
 const piped = (members: object): Promise<unknown> => settled(pipeToNode(started(), nodeResponse(members)))
 
-/** A run that has ended, with more in its events than is kept of them: made once, whatever is tried on it. */
+/** A run that has ended, with more events than are kept. Made once for all attempts. */
 let tooLong: ReturnType<typeof started> | undefined
 
 /** Callbacks of responses. */

@@ -11,7 +11,7 @@ import { BaseTool, defineTool } from '../../../src/tools/tool.ts'
 import type { Bad } from '../misbehave.ts'
 import { endsWell, look, type Probe, quiet, settled, settles, turns, within } from './probe.ts'
 
-/** A call of a tool with something bad in it. */
+/** A call of a tool with a bad member. */
 const tool = (fields: object): Promise<unknown> =>
   settles({ tools: [defineTool({ name: 'look', description: 'Looks.', execute: () => 'seen', ...fields })] })
 
@@ -43,7 +43,7 @@ async function reconciled(bad: Bad): Promise<unknown> {
   return second.journal.close?.()
 }
 
-/** An agent inside a call that has paused, and is resumed. */
+/** A nested agent that has paused, and is resumed. */
 async function resumed(bad: Bad): Promise<unknown> {
   const pausing = new AgentRunner({ model: scriptedModel(turns()), tools: [{ ...look, approval: true }], logger: quiet })
   const agent = { run: (input: string, options: object) => pausing.run(input, options), resume: bad }

@@ -12,7 +12,7 @@ import { look, type Probe, quiet, turns, within } from './probe.ts'
 const token = 'test-token-operator'
 const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
 
-/** A run over HTTP is answered, whatever the program's function does. */
+/** A run over HTTP is answered, no matter what the program's function does. */
 async function answers(options: ServiceOptions): Promise<void> {
   const service = createService({ model: scriptedModel(turns()), tools: [look], token, env: {}, logger: quiet, ...options })
   const body = JSON.stringify({ input: 'go' })
@@ -63,12 +63,12 @@ async function served(ofClient: object, ofService: object = {}): Promise<void> {
 }
 
 let oauth: ReturnType<typeof startOAuthServer> | undefined
-/** The browser of somebody who agrees to everything. */
+/** The browser of a user who agrees to everything. */
 async function agree({ url }: McpAuthorization): Promise<string> {
   const { headers: sent } = await fetch(url, { redirect: 'manual' })
   return sent.get('location') ?? ''
 }
-/** Signs in to a server, and again with what was kept, once that is void. */
+/** Signs in to a server, and again with the stored tokens once they are invalid. */
 async function signing(members: object, ofStore: object = {}): Promise<void> {
   oauth ??= startOAuthServer()
   const { url } = await oauth

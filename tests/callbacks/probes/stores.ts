@@ -11,7 +11,7 @@ import { withMember } from './tools.ts'
 
 const options = () => ({ model: scriptedModel(turns()), tools: [look], logger: quiet, toolTimeoutMs: 40 })
 
-/** Runs in a session, and what else is done with it. A store that never answers is waited for by those who ask it. */
+/** Uses a session in runs and otherwise. A store that never answers is awaited by its callers. */
 async function session(name: string, bad: Bad): Promise<void> {
   const { store } = memorySessions()
   const sessions = new Sessions(withMember(store, name, bad))
@@ -38,7 +38,7 @@ async function session(name: string, bad: Bad): Promise<void> {
   await within(60, work())
 }
 
-/** A journal's engine with one method replaced, and all that a runner does with it. */
+/** A journal's engine with one method replaced, and everything that a runner does with it. */
 async function engine(name: keyof Engine, bad: Bad): Promise<void> {
   const inner = memoryJournal()
   const journal: Journal = { connect: (body) => withMember(inner.connect(body), name, bad), close: () => inner.close() }
@@ -88,7 +88,7 @@ async function restored(bad: Bad): Promise<void> {
   await endsWell(new AgentRunner({ ...options(), tools, restore: bad }).resume(state, { decisions }))
 }
 
-/** A pool that has no rows, with something bad in it. */
+/** A pool without rows, with a bad member. */
 function pool(members: object, ofClient: object = {}): never {
   const client = { query: async () => ({ rows: [] }), release() {}, on: () => client, off: () => client, ...ofClient }
   return {

@@ -6,7 +6,7 @@ import { look, type Probe, quiet, settles } from './probe.ts'
 
 const spanMembers = ['addEvent', 'end', 'setAttribute', 'setAttributes', 'setStatus'] as const
 
-/** A tracer and a meter that keep nothing, with one member replaced. */
+/** A tracer and a meter that record nothing, with one member replaced. */
 function measured(where: 'tracer' | 'span' | 'state' | 'meter' | 'instrument', name: string, bad: Bad): Promise<unknown> {
   const own = (place: string) => (place === where ? { [name]: bad } : {})
   const state = { get: () => undefined, set: () => state, unset: () => state, serialize: () => 'a=b', ...own('state') }

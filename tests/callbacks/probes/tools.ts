@@ -29,7 +29,7 @@ export function withMember<T extends object>(object: T, name: string, member: un
 const calling = (tools: readonly AnyTool[] | ToolSet, name: string, args: object = {}): Promise<unknown> =>
   settles({ tools: tools as never, model: scriptedModel([{ toolCalls: [{ name, args: args as never }] }, 'Done.']) })
 
-/** A set of tools of the program's own: what it throws may reject the run, with an error that says so. */
+/** A custom set of tools. What it throws may reject the run, with an error that says so. */
 const set = (
   name: string,
   bad: Bad,
@@ -47,7 +47,7 @@ const set = (
   return endsWell(settles({ tools: around({ ...own, [name]: bad }), ...options }))
 }
 
-/** Every level of the log is written. */
+/** Every log level is written. */
 const logged = (members: Partial<Logger>, options: object = {}): Promise<unknown> => {
   const failing = defineTool({ name: 'look', description: 'x', execute: () => Promise.reject(new Error('no')) })
   return settles({ logger: { ...quiet, isLevelEnabled: () => true, ...members }, tools: [failing], ...options })

@@ -16,16 +16,16 @@ import { tellDecision } from './ask-decision.ts'
 import { applyVerdicts, itemOf, remember, verdictIn } from './verdict.ts'
 
 /**
- * Whether the run has an `approve`. Recorded: a run that is resumed with one it did not have before must not decide again what was decided
- * without it.
+ * Whether the run has an `approve`. Recorded: a run that is resumed with a new `approve` must not decide again about calls that were
+ * decided without it.
  */
 export function hasApprover({ durable, run }: Execution, iteration: number): Promise<boolean> {
   return durable.step(iterationStep(iteration, 'approver'), async () => run.settings.approve !== undefined)
 }
 
 /**
- * Asks `approve` about each call that needs an approval, one after another, and applies what it decides. `times`: how often calls of this round
- * have been put to it, this time included.
+ * Asks `approve` about each call that needs an approval, one after another, and applies the decisions. `times`: how often calls of this
+ * round have been decided, this time included.
  */
 export async function decideApprovals(
   execution: Execution,
@@ -42,7 +42,7 @@ export async function decideApprovals(
   return calls
 }
 
-/** Gives the call as it goes on: free to run, refused, or waiting as before. */
+/** Returns the decided call: free to run, refused, or still waiting. */
 async function decideApproval({ durable, run, state }: Execution, call: PlannedCall, place: string): Promise<PlannedCall> {
   const item = itemOf(run, call, 'approval', place)
   const answer = await durable.step(
@@ -65,8 +65,8 @@ async function decideApproval({ durable, run, state }: Execution, call: PlannedC
 }
 
 /**
- * Asks `approve` once. Fails closed: one that throws, or decides what can't be carried out, has refused. `cancelled`: the run ended before
- * anything was decided. `waits`: the run had an `approve` when this was recorded, and this process has none.
+ * Asks `approve` once. Fails closed: if it throws or returns an invalid decision, the call is refused. `cancelled`: the run ended before a
+ * decision. `waits`: the run had an `approve` when this was recorded, and this process has none.
  */
 async function askApprove(run: RunContext, item: PendingItem): Promise<Verdict | 'cancelled' | 'waits'> {
   const { approve, context } = run.settings
@@ -86,7 +86,7 @@ async function askApprove(run: RunContext, item: PendingItem): Promise<Verdict |
     })
   } catch (error) {
     const tool = run.agent.registry.get(name)
-    // It may be about the arguments that were given, and quote them.
+    // The error may be about the arguments, and quote them.
     const failure = tool === undefined ? {} : loggedFailure({ tool, args: { asked: args, answer: toJson(answer) } }, error)
     run.logger.error({ runId: run.runId, tool: name, ...failure }, 'approve threw; the call is refused')
     return { approved: false, reason: approvalFailed }
@@ -102,7 +102,7 @@ const approvalNames: OptionNames<Exclude<ApprovalDecision, boolean>> = {
   note: true,
 }
 
-/** Throws `invalid_option` for an answer with anything else in it. */
+/** Throws `invalid_option` for an answer with unknown fields. */
 function decisionOf(answer: ApprovalDecision | undefined): Exclude<ApprovalDecision, boolean> {
   if (typeof answer !== 'object' || answer === null) return { approved: answer === true }
   checkOptionNames(answer, approvalNames, 'an approval', 'approve')
@@ -126,7 +126,7 @@ export async function needsApproval(run: RunContext, remembered: ReadonlySet<str
   }
 }
 
-/** Hashing arguments takes long where they are large: done only where something is remembered. */
+/** Hashing large arguments takes long, so nothing is hashed unless something is remembered. */
 function isRemembered(tool: string, args: JsonObject, remembered: ReadonlySet<string>): boolean {
   return remembered.size > 0 && remembered.has(approvalKey(tool, args))
 }

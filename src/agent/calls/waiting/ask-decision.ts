@@ -20,7 +20,7 @@ export async function publishItem({ durable, run }: Execution, item: PendingItem
   })
 }
 
-/** Waits for a decision. Undefined if nobody has decided, and this process can't wait. */
+/** Waits for a decision. Undefined if there is none, and this process can't wait. */
 export async function askDecision({ durable, run }: Execution, item: PendingItem): Promise<Verdict | undefined> {
   const { decisionTimeoutMs: timeoutMs } = run.settings
   const about = (durable.survivesCrashes ? copyAsJson(item) : item) as never as Json
@@ -36,13 +36,13 @@ export async function publishDecision({ durable, run }: Execution, decided: Deci
   })
 }
 
-/** Tells listeners what was decided, by whomever. Called inside a step. */
+/** Emits a decision, no matter who made it. Called inside a step. */
 export function tellDecision(run: RunContext, { item, verdict }: DecidedItem, tags: StepTags): void {
   const { place, toolCallId, tool } = item
   run.events.emit(Event.DECISION_MADE, { ...madeDecision(item, verdict), toolCallId, tool, place }, metaOf(item, tags))
 }
 
-/** The call is the run's own; that of an agent inside it is in the payload. */
+/** The meta names the run's own call. The payload has the call of a nested agent. */
 function metaOf({ place, path, toolCallId }: PendingItem, tags: StepTags): EventPlace {
   return { iteration: iterationOf(place), toolCallId: path?.[0]?.toolCallId ?? toolCallId, ...tags }
 }

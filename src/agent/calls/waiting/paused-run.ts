@@ -10,7 +10,7 @@ import { verdictIn } from './verdict.ts'
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 
-/** What each part of a state has to be. */
+/** The check of each part of a state. */
 const stateParts: Readonly<Record<keyof RunState, readonly [isValid: (part: unknown) => boolean, expected: string]>> = {
   version: [(version) => version === 1, '1'],
   runId: [isText, 'a string'],
@@ -23,7 +23,7 @@ const stateParts: Readonly<Record<keyof RunState, readonly [isValid: (part: unkn
   records: [(records = {}) => areLists(records), 'an object of arrays'],
 }
 
-/** A copy of the state. Throws `invalid_option`, which names the first part that is missing or wrong, for anything else. */
+/** Copies the state. Throws `invalid_option` if it is invalid, naming the first part that is missing or wrong. */
 export function readState(state: unknown): RunState {
   const expected = "the `state` of a paused run's result"
   if (!isJsonObject(state)) throw new InvalidOptionError('state', expected, state)
@@ -32,7 +32,7 @@ export function readState(state: unknown): RunState {
   }
   for (const [name, [isValid, words]] of Object.entries(stateParts)) {
     const part = state[name]
-    // Its value stays out of the message, as a conversation is in it.
+    // The message leaves out the value, because it may hold a conversation.
     if (!isValid(part))
       throw new InvalidOptionError(
         `state.${name}`,
@@ -58,7 +58,7 @@ function areLists(records: unknown): boolean {
   return isJsonObject(records) && Object.values(records).every(Array.isArray)
 }
 
-/** A state that is about to be gone on from. Whether something has waited too long is judged once, by the time of the decisions. */
+/** A state that is about to be resumed. Whether something has waited too long is judged once, when the decisions are made. */
 export interface DecidedState extends RunState {
   asOf: number
 }
@@ -66,14 +66,14 @@ export interface DecidedState extends RunState {
 export interface DecisionTerms {
   registry: ToolSet
   logger: Logger
-  /** How long a decision is waited for, in milliseconds. Default: for ever. */
+  /** How long to wait for a decision, in milliseconds. Default: forever. */
   timeoutMs?: number | undefined
 }
 
 /**
- * The state with the decisions that are for it. One on a call that doesn't wait, was made for other arguments or another run, or comes
- * after an earlier one or too late, is passed over and logged. Rejects with `invalid_option` for one that can't be carried out; nothing has
- * happened then.
+ * Adds the decisions that apply to the state. A decision is skipped and logged if its call doesn't wait, if it was made for other arguments
+ * or another run, or if it comes too late or after an earlier one. Rejects with `invalid_option` for one that can't be carried out; nothing
+ * has happened then.
  */
 export async function decide(
   state: RunState,
@@ -98,7 +98,7 @@ export async function decide(
   return { ...state, decisions: { ...state.decisions, ...taken }, asOf: now }
 }
 
-/** Finds the item that a decision is made for. Ids of calls are unique within a run, but not among the runs inside its calls: fingerprints are. */
+/** Finds the item that a decision is made for. Ids of calls are unique within a run, but not among its nested runs: fingerprints are. */
 export function itemFinder<Item>(pending: readonly Item[]): (decision: Named) => Item | undefined {
   const items = new Map<string, Item>()
   const keyOf = ({ toolCallId, fingerprint }: Named): string => JSON.stringify([toolCallId, fingerprint])
@@ -106,18 +106,18 @@ export function itemFinder<Item>(pending: readonly Item[]): (decision: Named) =>
   return (decision) => items.get(keyOf(decision))
 }
 
-/** What names an item: those that come from outside may have anything there. */
+/** The fields that name an item. From outside they may hold anything. */
 interface Named {
   toolCallId?: unknown
   fingerprint?: unknown
 }
 
-/** Whether the fingerprint is that of the item as it stands: a stored state may have been changed. An agent inside a call checks its own. */
+/** Whether the fingerprint matches the item: a stored state may have been modified. A nested agent checks its own. */
 export function isWhole(runId: string, item: PendingItem): boolean {
   return item.path !== undefined || item.fingerprint === fingerprintOf(runId, item)
 }
 
-/** Whether resuming carries anything out: something was decided, or has waited for longer than it may. */
+/** Whether resuming carries anything out: there is a decision, or something has waited longer than it may. */
 export function continues({ pending, decisions, waitingSince, asOf }: DecidedState, timeoutMs: number = Number.POSITIVE_INFINITY): boolean {
   return pending.some(({ place }) => Object.hasOwn(decisions, place) || asOf - (waitingSince[place] ?? asOf) >= timeoutMs)
 }

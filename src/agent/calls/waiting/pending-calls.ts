@@ -12,12 +12,12 @@ import { recordCall, refuseCall } from '../tool-call.ts'
 import { askDecision, publishDecision, publishItem } from './ask-decision.ts'
 import { applyVerdicts, type DecidedItem, itemOf, remember } from './verdict.ts'
 
-/** A round that has calls which wait for somebody: an approval, the caller's own tool, a question. */
+/** A round with calls that wait: for an approval, for the caller's own tool, or for an answer. */
 export interface WaitingRound {
   execution: Execution
   iteration: number
   calls: readonly PlannedCall[]
-  /** Those that were carried out, as far as their questions. */
+  /** The calls that were carried out. If they ask questions, up to those. */
   finished: readonly FinishedCall[]
   carryOut: CarryOut
 }
@@ -26,12 +26,12 @@ interface WaitingCall {
   call: PlannedCall
   /** Its position in the turn. */
   index: number
-  /** Where it waits. Its items have places of their own if they are those of an agent inside the call. */
+  /** The place in the run where it waits. The items of a nested agent have their own places. */
   place: string
   items: PendingItem[]
   /** Its tool's question. */
   question?: FinishedCall['question']
-  /** How often an agent inside the call could not carry out what was decided. */
+  /** How often a nested agent could not carry out a decision. */
   problems: number
 }
 
@@ -39,13 +39,13 @@ interface DecidedCall extends WaitingCall {
   decided: DecidedItem[]
 }
 
-/** Finishes the calls that wait, as far as somebody decides on them. When the run has to end, they end with it. */
+/** Finishes the calls that wait, as far as there are decisions. If the run has to end, they end with it. */
 export async function finishWaiting(round: WaitingRound): Promise<{ finished: FinishedCall[]; pending: PendingItem[] }> {
   const { durable, run } = round.execution
   const { iteration } = round
   const free = round.finished.filter(({ question }) => question === undefined)
   const waiting = waitingCalls(run, round)
-  // Whoever aborts a run does not want it to wait, and what is left must be a whole conversation. In memory nothing waits for long.
+  // An aborted run must not wait, and its conversation must be complete. In memory nothing waits for long.
   const isOver =
     durable.survivesCrashes && (await durable.step(iterationStep(iteration, 'wait'), async () => run.interruption !== undefined))
   if (isOver) return { finished: [...free, ...(await cancel(round, waiting))], pending: [] }
@@ -70,7 +70,7 @@ function waits({ call, result }: Pick<CallWork, 'call' | 'result'>): boolean {
   return call.approval !== undefined || (call.action === 'client' && result === undefined)
 }
 
-/** Waits for decisions, and carries them out; a tool that asks again is waited for again. Where nobody can wait, what is undecided is left. */
+/** Waits for decisions, and carries them out. If a tool asks again, waits again. If this process can't wait, undecided calls are left. */
 async function waitForDecisions(
   { execution, iteration, carryOut }: WaitingRound,
   first: readonly WaitingCall[],
@@ -82,7 +82,7 @@ async function waitForDecisions(
   let waiting = first
   for (let times = 2; waiting.length > 0; times++) {
     const decided: DecidedCall[] = []
-    // Whoever decides should know of all of them before the run waits for the first.
+    // The deciders should know of all items before the run waits for the first.
     for (const item of waiting.flatMap(({ items }) => items)) await desk.open(item)
     for (const one of waiting) {
       const verdicts = await desk.decided(one.items)
@@ -98,13 +98,13 @@ async function waitForDecisions(
     if (ready.length > 0 && run.interruption === undefined) run.hasCarriedOut = true
     const ended = await carryOut(ready)
     finished.push(...ended.filter(({ question }) => question === undefined))
-    // A call that asks again has the arguments that were approved, not those that the model wrote.
+    // A call that asks again has the approved arguments, not those that the model wrote.
     waiting = works.flatMap((work) => {
       const { call, index, problems } = work
       if (waits(work)) return [waitingCall(run, iteration, { call, index, times })]
       const { question, record } = ended[ready.indexOf(work)] ?? {}
       if (question === undefined) return []
-      // What was decided by the time it ran: more may have been since, for a run that is executed again.
+      // Only the decision at that time: there may be further ones by now if the run is executed again.
       const asking = record?.decision === undefined ? call : { ...call, decision: record.decision }
       return [waitingCall(run, iteration, { call: asking, index, question, problems, times })]
     })
@@ -112,7 +112,7 @@ async function waitForDecisions(
   return { finished, left }
 }
 
-/** `times`: how often it has been waited for, this time included. */
+/** `times`: how often it has waited, this time included. */
 function waitingCall(
   run: RunContext,
   iteration: number,
@@ -127,14 +127,14 @@ function waitingCall(
   const place = decisionPlace(iteration, index, times)
   const problems = before + (isJsonObject(question?.about) && question.about.problem !== undefined ? 1 : 0)
   const one = { call, index, place, problems, question }
-  // What is decided on one of an agent's items is carried out while the others wait on, each at the same place as before.
+  // A decision on one of an agent's items is carried out while the others keep waiting at the same places.
   const within = itemsWithin(question?.about, call.id, decisionPlace(iteration, index, problems + 1))
   if (within !== undefined) return { ...one, items: within }
   const kind = question !== undefined ? 'question' : call.approval === true ? 'approval' : 'client_tool'
   return { ...one, items: [{ ...itemOf(run, call, kind, place), ...question }] }
 }
 
-/** Where the items of a round are put up, and what is decided on them is told: each once, however often an agent inside a call asks for it. */
+/** Shows the items of a round and emits the decisions on them, each once, no matter how often a nested agent asks. */
 class Desk {
   readonly #execution: Execution
   readonly #opened = new Set<string>()
@@ -170,7 +170,7 @@ class Desk {
   }
 }
 
-/** Ends calls that wait for somebody when the run has to end; of a question, its tool has run as far as that. */
+/** Ends the calls that wait when the run has to end. The tool of a question has already run up to it. */
 function cancel({ execution, iteration }: WaitingRound, waiting: readonly WaitingCall[]): Promise<FinishedCall[]> {
   const { durable } = execution
   return durable.all(

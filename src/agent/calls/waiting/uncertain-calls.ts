@@ -8,7 +8,7 @@ import type { FinishedCall } from '../../types/recorded.ts'
 import type { AroundTool, CallWork, CarryOut } from '../../types/running-call.ts'
 import { CallEnvironment, publishRejection } from '../tool-call.ts'
 
-/** A call that an earlier execution may have run is not run again before it is known whether it took effect. */
+/** If an earlier execution may have run a call, does not run it again until it is known whether it took effect. */
 export function notTwice(run: RunContext): AroundTool {
   return (next) => async (call) => {
     // A call that the plan has answered has not run in any execution.
@@ -21,8 +21,8 @@ export function notTwice(run: RunContext): AroundTool {
 }
 
 /**
- * A call that may have taken effect and can't find out is put to whoever can decide, one after another: run it again, or go on without.
- * Where nobody can be asked, or nobody answered, the model is told that it is not known.
+ * Asks for a decision on each call that may have taken effect and can't find out: run it again, or continue without. If there is no way to
+ * ask, or no answer, the model is told that the outcome is not known.
  */
 export async function settleUncertain(
   { durable, run }: Execution,
@@ -46,7 +46,7 @@ export async function settleUncertain(
   const positions = [...again.keys()]
   return finished.map((one, at) => rerun[positions.indexOf(at)] ?? one)
 
-  /** The model is told as of a refused call; the record says that the outcome is not known. */
+  /** The model is told as if the call was refused. The record says that the outcome is not known. */
   async function leave(key: string, call: CallWork['call']): Promise<void> {
     await durable.step(key, async () => {
       const place = { iteration, call, tags: tagsOf(durable, key) }

@@ -21,7 +21,7 @@ import type { FinishedCall, PlannedCall } from '../../types/recorded.ts'
 import type { PendingItem } from '../../types/result.ts'
 import type { CallWork } from '../../types/running-call.ts'
 
-/** An item, and what was decided on it: by `approve`, or by whoever resumed the run. */
+/** An item and the decision on it, by `approve` or by the caller of `resume`. */
 export interface DecidedItem {
   item: PendingItem
   verdict: Verdict
@@ -29,13 +29,13 @@ export interface DecidedItem {
 
 interface VerdictTerms {
   registry: ToolSet
-  /** The option that holds the decision, for messages. */
+  /** The option with the decision, for messages. */
   where: string
-  /** For checking changed arguments. */
+  /** Used to check changed arguments. */
   arguments?: ArgumentTerms
 }
 
-/** Reads what a decision says of the item it was made for. Rejects with `invalid_option` if it can't be carried out. */
+/** Reads the decision on an item. Rejects with `invalid_option` if it can't be carried out. */
 export async function verdictIn(decision: Decision, item: PendingItem, terms: VerdictTerms): Promise<Verdict> {
   const { registry, where } = terms
   checkDecision(decision, item, where)
@@ -47,14 +47,14 @@ export async function verdictIn(decision: Decision, item: PendingItem, terms: Ve
   return copyAsJson({ ...readByKind(decision, item, args), ...signatureOf(decision, where) })
 }
 
-/** The arguments that replace those of the call. Undefined if nobody changed them. */
+/** The arguments that replace those of the call. Undefined if they were not changed. */
 function changedArguments(decision: Decision, item: PendingItem): JsonObject | undefined {
   const given = 'args' in decision ? decision.args : undefined
   const meant = given === undefined ? undefined : withHidden(given, item)
   return meant === undefined || isDeepEqual(meant, item.args) ? undefined : meant
 }
 
-/** Leaves out what was only copied from the pending item. */
+/** Leaves out the fields that were only copied from the pending item. */
 function readByKind(decision: Decision, { kind }: PendingItem, args: JsonObject | undefined): Verdict {
   if ('approved' in decision && !decision.approved) return { approved: false, reason: decision.reason }
   if (kind === 'client_tool' && 'result' in decision)
@@ -78,13 +78,13 @@ export function itemOf(
   return { kind, ...named, ...about, fingerprint: fingerprintOf(run.runId, named), place, ...hides, ...withoutUndefined({ script }) }
 }
 
-/** Takes note of an approval that is good for later calls. An agent inside a call remembers its own. */
+/** Remembers an approval for later calls. A nested agent remembers its own. */
 export function remember({ remembered }: Pick<LoopState, 'remembered'>, { item, verdict }: DecidedItem): void {
   const isRemembered = 'approved' in verdict && verdict.approved && verdict.remember === true
   if (isRemembered && item.path === undefined) remembered.add(approvalKey(item.tool, item.args))
 }
 
-/** A call on whose items somebody has decided. */
+/** A call and the decisions on its items. */
 interface DecidedCall {
   call: PlannedCall
   decided: readonly DecidedItem[]
@@ -92,7 +92,7 @@ interface DecidedCall {
   question?: FinishedCall['question']
 }
 
-/** Applies what was decided: the call runs, runs with other arguments, is answered, or is refused. */
+/** Applies the decisions: the call runs, runs with other arguments, is answered, or is refused. */
 export function applyVerdicts(run: RunContext, { call, decided, question }: DecidedCall): Pick<CallWork, 'call' | 'answered' | 'result'> {
   const { approval: _, ...rest } = call
   const free: PlannedCall = rest
@@ -112,14 +112,14 @@ export function applyVerdicts(run: RunContext, { call, decided, question }: Deci
   return { call: { ...free, action: 'reject', refusal: { code: 'tool_denied', text } } }
 }
 
-/** Tells an agent inside a call what was decided on one of its items. */
+/** The decision on an item of a nested agent, for that agent. */
 function decisionWithin({ item: { toolCallId, fingerprint }, verdict }: DecidedItem): JsonObject {
   return { toolCallId, fingerprint, ...(verdict as JsonObject) }
 }
 
 function withArguments(run: RunContext, call: PlannedCall, args: JsonObject): PlannedCall {
   run.prepared.delete(call.id)
-  // The plan has seen other arguments.
+  // The plan was asked about other arguments.
   const { asText: _, plan: __, ...edited } = call
   const repairs = [...(call.repairs ?? []), 'arguments changed by whoever approved the call']
   const edits = (call.edits ?? 0) + 1

@@ -4,12 +4,12 @@ import type { EventTap } from '../../types/event-tap.ts'
 import type { RecordEvents } from './record-events.ts'
 import { turnsOfSteps } from './recorded-turns.ts'
 
-/** How often the record is looked at for what another process has added, in milliseconds. */
+/** How often to read what another process has recorded, in milliseconds. */
 const lookEveryMs = 250
 
 /**
- * Tells a run from its beginning: first what is recorded, then what happens in this process as it happens, and what another process has recorded. A turn or a
- * call whose beginning was missed is told as a whole, once it is recorded.
+ * Follows a run from its beginning: first emits what is recorded, then what happens in this process as it happens, and what another process
+ * records. If the beginning of a turn or a call was missed, it is emitted whole once it is recorded.
  */
 export class FollowedRun {
   readonly #runId: string
@@ -17,7 +17,7 @@ export class FollowedRun {
   readonly #events: RecordEvents
   readonly #tap: EventTap
   readonly #known = new Set<string>()
-  /** Steps under way of which the beginning was missed. */
+  /** Current steps whose beginning was missed. */
   readonly #missed = new Set<string>()
   readonly #queue: RunEvent[] = []
   #wake = Promise.withResolvers<void>()
@@ -31,7 +31,7 @@ export class FollowedRun {
     this.#tap = tap
   }
 
-  /** Tells what is recorded by now. */
+  /** Emits what is recorded so far. */
   async begin(): Promise<void> {
     this.#events.start()
     await this.#look()
@@ -51,7 +51,7 @@ export class FollowedRun {
     }
   }
 
-  /** Tells what happens until `over` settles or, without it, until the run waits or has ended. */
+  /** Emits events until `over` settles or, without it, until the run waits or has ended. */
   async follow(over: Promise<unknown> | undefined, left: AbortSignal): Promise<void> {
     let isOver = false
     const end = (): void => {
@@ -71,7 +71,7 @@ export class FollowedRun {
 
   async #pass(event: RunEvent): Promise<void> {
     const { type, meta } = event
-    // What another execution has done comes before what this one does.
+    // The steps of other executions come before those of this one.
     if (type === 'RUN_START' && meta.runId === this.#runId) this.#isStale = true
     if ((this.#isStale || this.#missed.size > 0) && this.#events.begins(event)) {
       await this.#look()
@@ -83,7 +83,7 @@ export class FollowedRun {
 
   async #look(): Promise<void> {
     const news = await this.#engine.news?.(this.#runId, [...this.#known])
-    // Deleted meanwhile: nothing more comes.
+    // If the run was deleted meanwhile, no more events follow.
     this.#isWaiting = news?.status !== 'running'
     if (news === undefined) return
     for (const [key] of news.steps) {
@@ -93,13 +93,13 @@ export class FollowedRun {
     await this.#events.add(turnsOfSteps(news.steps))
   }
 
-  /** Resolves with true for news of this process, and with false when it is time to look at the record. */
+  /** Resolves with true for news of this process, and with false when it is time to read the record. */
   async #woken(): Promise<boolean> {
     const timer = Promise.withResolvers<false>()
     const timeout = setTimeout(() => timer.resolve(false), lookEveryMs)
     const woken = await Promise.race([this.#wake.promise.then(() => true), timer.promise])
     clearTimeout(timeout)
-    // Also if nothing came: a promise that stays would keep every wait for it.
+    // Done even without news: a lasting promise would keep the reactions of every wait for it.
     this.#wake = Promise.withResolvers()
     return woken
   }

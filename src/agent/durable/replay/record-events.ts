@@ -21,15 +21,15 @@ export interface ToldRun {
   provider: string
   model: string
   tools: ToolSet
-  /** Names of the arguments of a tool that are secret; undefined if this process doesn't know the tool. */
+  /** Names of a tool's arguments that are secret. Undefined if this process doesn't know the tool. */
   secretsOf(tool: string): readonly string[] | undefined
 }
 
-/** Makes events of what is recorded of a run: each turn, call and decision once, also if some were told as they happened. */
+/** Makes events from the record of a run: each turn, call and decision once, even if some were emitted as they happened. */
 export class RecordEvents {
   readonly #run: ToldRun
   readonly #tap: Pick<EventTap, 'take' | 'hide'>
-  /** How many turns of each iteration were told, and the keys of those whose keys are known. */
+  /** How many turns of each iteration were emitted, and the keys of those whose keys are known. */
   readonly #turns = new Map<number, number>()
   readonly #keys = new Set<string>()
   readonly #calls = new Set<string>()
@@ -37,11 +37,11 @@ export class RecordEvents {
   readonly #positions = new Map<string, number>()
   readonly #needed = new Set<string>()
   readonly #decided = new Set<string>()
-  /** Turns by their keys, calls and nested runs that are told as they happen. */
+  /** The keys of turns, and the calls and nested runs, that are emitted as they happen. */
   readonly #live = new Set<string>()
-  /** The turn before was cut: the next continues its text. */
+  /** The turn before was cut off: the next continues its text. */
   #isCut = false
-  /** What is recorded from now on happens now. */
+  /** Events from now on are not marked as recorded. */
   hasCaughtUp = false
 
   constructor(run: ToldRun, tap: Pick<EventTap, 'take' | 'hide'>) {
@@ -54,7 +54,7 @@ export class RecordEvents {
     this.#emit(Event.RUN_START, { provider, model, tools: tools.list().map(({ name }) => name) }, { iteration: 0 })
   }
 
-  /** Whether an event begins what was not told before. */
+  /** Whether an event begins a turn or a call that was not emitted before. */
   begins({ type, meta: { runId, step = '', toolCallId = '' } }: RunEvent): boolean {
     if (runId !== this.#run.runId) return false
     if (type === Event.MODEL_START) return !this.#keys.has(step)
@@ -62,8 +62,8 @@ export class RecordEvents {
   }
 
   /**
-   * Whether an event is told as it happens: not if it belongs to a turn or a call that was told from the record, or whose beginning was missed, which is told
-   * from the record later.
+   * Whether an event is emitted as it happens. Not if its turn or call was emitted from the record, or will be because its beginning was
+   * missed.
    */
   claim(event: RunEvent): boolean {
     const { type, meta } = event
@@ -93,14 +93,14 @@ export class RecordEvents {
         this.#decided.add(toolCallId)
         return isNew(this.#decided, event.place)
       case Event.RUN_END:
-        // `end` tells it, behind what the run waits for.
+        // `end` emits it, after the items that the run waits for.
         return false
       default:
         return !isTurn(step) || this.#live.has(step)
     }
   }
 
-  /** Tells what was not told yet. A record may be long, and many may be read at once. */
+  /** Emits what was not emitted yet. Yields to the event loop, because records may be long and many may be read at once. */
   async add({ turns, calls }: RecordedTurns): Promise<void> {
     const open = [...turns]
     for (const { step } of turns) for (const [at, { id }] of step.toolCalls.entries()) this.#positions.set(id, at)
@@ -116,7 +116,7 @@ export class RecordEvents {
     }
   }
 
-  /** The run waits, or has ended. */
+  /** Emits that the run waits or has ended. */
   end({ stopReason, usage, iterations, error, pending }: RunResult<never>): void {
     for (const item of pending) if (isNew(this.#needed, item.place)) this.#need(shownItem(item))
     this.#emit(Event.RUN_END, { stopReason, usage, iterations, ...(error && { errorCode: error.code }) }, { iteration: iterations })
@@ -147,7 +147,7 @@ export class RecordEvents {
     const decided = untold.filter(({ id, decision }) => decision !== undefined && !this.#decided.has(id))
     const items = decided.flatMap((call) => this.#itemOf(call))
     for (const item of items) if (isNew(this.#needed, item.place)) this.#need(item)
-    // As in the run itself: once it goes on, what it waited for is decided.
+    // As in the run itself: when it continues, the items that it waited for are decided.
     if (items.length > 0) this.start()
     for (const call of untold) {
       const { id: toolCallId, tool, iteration, decision } = call
@@ -159,7 +159,7 @@ export class RecordEvents {
     }
   }
 
-  /** What a call has waited for. The question of a tool is not recorded with the call. */
+  /** The items that a call has waited for. The question of a tool is not recorded with the call. */
   #itemOf(call: ToolCallRecord): PendingItem[] {
     const { id: toolCallId, tool, args = {}, decision } = call
     if (decision === undefined || decision.path !== undefined || decision.kind === 'question') return []

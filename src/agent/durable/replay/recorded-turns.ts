@@ -6,20 +6,20 @@ import type { RunResult, RunStep, ToolCallRecord } from '../../types/result.ts'
 /** A response of the model, as it is recorded. */
 export interface RecordedTurn {
   step: RunStep
-  /** Absent if its text is a part of the next turn's message, or nothing of it was kept. */
+  /** Absent if its text is part of the next turn's message, or nothing of it was kept. */
   message?: AssistantMessage
   /** The key of its step, if that is known. */
   key?: string
 }
 
-/** What a run has done so far, for whoever is told of it later. */
+/** The turns and calls of a run so far, for a reader that joins later. */
 export interface RecordedTurns {
   turns: RecordedTurn[]
   /** Calls that have ended. */
   calls: ToolCallRecord[]
 }
 
-/** Of recorded steps, in any order. */
+/** Reads the turns from recorded steps, in any order. */
 export function turnsOfSteps(steps: readonly (readonly [key: string, value: Json])[]): RecordedTurns {
   const turns: (RecordedTurn & { key: string })[] = []
   const calls = new Map<string, ToolCallRecord>()
@@ -39,13 +39,13 @@ export function turnsOfSteps(steps: readonly (readonly [key: string, value: Json
   return { turns, calls: [...calls.values()] }
 }
 
-/** Of a run that has ended or waits: the result has all that its steps had. */
+/** Reads the turns from the result of a run that has ended or waits: it has everything that the steps had. */
 export function turnsOfResult({ steps, newMessages, toolCalls }: Pick<RunResult, 'steps' | 'newMessages' | 'toolCalls'>): RecordedTurns {
   const messages = newMessages.filter((message) => message.role === 'assistant')
   const turns = steps.map((step, at): RecordedTurn => {
     const [id] = step.toolCalls.map((call) => call.id)
     const found = messages.findIndex((message) => (hasToolCalls(message) ? message.toolCalls[0]?.id : undefined) === id)
-    // A text that was cut, and then continued, is one message: the last of its turns has it.
+    // A text that was cut off and continued is one message. The last of its turns has it.
     const isContinued = id === undefined && step.finishReason === 'length' && messages.length < steps.length - at
     if (found === -1 || isContinued) return { step }
     const message = messages[found]

@@ -1,14 +1,14 @@
 import { isTakenOver, type Store } from '../store.ts'
 
-/** How a run that broke off is let go of. */
+/** How to release a run that broke off. */
 export interface Release {
   args: Parameters<Store['release']>
-  /** Each records something of the run that could not be recorded, before. */
+  /** Each function records something that could not be recorded before. */
   unrecorded: (() => Promise<void>)[]
 }
 
 /**
- * Runs that broke off, and that the store can't let go of yet. Until it can, no other process continues them: it would make calls again that have
+ * Runs that broke off, and that the store can't release yet. Until then no other process continues them: it would repeat calls that have
  * ended.
  */
 export class Releases {
@@ -28,7 +28,7 @@ export class Releases {
     return this.#left.has(runId)
   }
 
-  /** Lets go of the run, now or in one of the next `retry`s. */
+  /** Releases the run, now or in a later `retry`. */
   async add(release: Release): Promise<void> {
     const [runId] = release.args
     this.#left.set(runId, release)
@@ -39,7 +39,7 @@ export class Releases {
     for (const runId of this.#left.keys()) await this.settle(runId).catch(() => {})
   }
 
-  /** Resolves when nothing is left of the run; rejects as the store does. */
+  /** Resolves when the run has been released. Rejects as the store does. */
   async settle(runId: string): Promise<void> {
     const release = this.#left.get(runId)
     if (release === undefined) return

@@ -1,10 +1,10 @@
 import { InvalidOptionError } from '../../../core/errors.ts'
 
-/** How a process resumes, by itself, runs that no living process executes. */
+/** How a process resumes runs that no living process executes. */
 export interface TakeOverOptions {
-  /** How long after one look the next comes, in milliseconds. */
+  /** Time between two looks, in milliseconds. */
   everyMs: number
-  /** How many runs that were resumed this way are executed at once, at most. */
+  /** Maximum number of resumed runs that are executed at once. */
   concurrency: number
 }
 
@@ -23,18 +23,18 @@ export function checkedTakeOver({
   return takeOverEveryMs < Number.POSITIVE_INFINITY ? { everyMs: takeOverEveryMs, concurrency: takeOverConcurrency } : undefined
 }
 
-/** What is asked of the journal. */
+/** The parts of a journal that this needs. */
 interface TakenOver {
-  /** Runs that could go on and that nobody carries out. */
+  /** Runs that could continue and that no process executes. */
   pending(): Promise<string[]>
-  /** Takes a run up; settles when it has ended, waits, or broke off, and at once where another process was faster. */
+  /** Resumes a run. Settles when it has ended, waits, or broke off, and at once if another process was faster. */
   execute(runId: string): Promise<unknown>
 }
 
-/** A run that breaks off again and again is tried ever more rarely, but at least this often, in milliseconds. */
+/** A run that breaks off repeatedly is tried less and less often, but at least this often, in milliseconds. */
 const longestPauseMs = 300_000
 
-/** Looks for runs that nobody carries out, again and again, and takes them up. */
+/** Periodically looks for runs that no process executes, and resumes them. */
 export class TakeOver {
   readonly #options: TakeOverOptions
   readonly #runs: TakenOver
@@ -49,7 +49,7 @@ export class TakeOver {
   }
 
   begin(): void {
-    // Nobody waits for this: it must not keep the process from ending.
+    // The timer must not keep the process from ending.
     if (!this.#hasEnded) this.#timer ??= setTimeout(() => void this.#look(), this.#options.everyMs).unref()
   }
 
@@ -68,7 +68,7 @@ export class TakeOver {
         if (notBefore <= performance.now()) void this.#takeUp(runId)
       }
     } catch {
-      // The store fails. Whoever uses it is told so; here it is looked at again soon.
+      // The store fails. Its users get the error; this looks again soon.
     }
     this.#timer = undefined
     this.begin()

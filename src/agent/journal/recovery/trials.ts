@@ -3,16 +3,16 @@ import { Lanes } from '../../../tools/concurrency.ts'
 import type { RunTries, Store, Taken } from '../store.ts'
 
 /**
- * How long a run is alone on trial, in milliseconds. After the first deaths hardly at all: most runs are innocent, and must not wait for one another.
- * The more processes died with it, the longer: the one to blame shall take no others with it.
+ * How long a run is alone on trial, in milliseconds. Almost no time after the first deaths: most runs are innocent and must not wait for
+ * one another. The more processes died with a run, the longer, so that it takes no other runs with it.
  */
 const aloneMs = (tries: number) => Math.min(10 * 3 ** (tries - 1), 60_000)
 
-/** The runs of a process that were taken over from one that has died: perhaps of them. */
+/** The runs that were taken over from a process that has died, perhaps because of one of them. */
 export class Trials {
   readonly #store: Pick<Store, 'noteTries'>
   readonly #maxTakeOvers: number
-  /** Those that have been tried before start one after the other: the others would die with the one that is to blame. */
+  /** Runs that were tried before start one after another, so that the one to blame takes no others with it. */
   readonly #lane = new Lanes(1)
   readonly #open = new Set<Trial>()
 
@@ -21,14 +21,17 @@ export class Trials {
     this.#maxTakeOvers = maxTakeOvers
   }
 
-  /** Resolves when it is the run's turn, or if `signal` is aborted: a run that only ends waits for no other. Undefined for a run that needs no trial. */
+  /**
+   * Resolves when it is the run's turn, or if `signal` is aborted, because a run that only ends waits for no other. Undefined for a run
+   * that needs no trial.
+   */
   async open(runId: string, { epoch, tries, hasDied }: Taken, signal: AbortSignal): Promise<Trial | undefined> {
     if (tries === 0 && !hasDied) return undefined
     const leave = tries > 0 ? await this.#takeTurn(aloneMs(tries), signal) : () => {}
     const trial = new Trial(this.#store, { runId, epoch, tries }, leave)
     this.#open.add(trial)
     try {
-      // Before anything else: to read what is recorded may be what kills.
+      // Noted before anything else: reading the record may be what kills the process.
       await this.#store.noteTries(runId, epoch, tries + 1)
     } catch (error) {
       this.end(trial)
@@ -37,7 +40,7 @@ export class Trials {
     return trial
   }
 
-  /** Resolves with what ends the turn, which ends by itself after that time. */
+  /** Resolves with the function that ends the turn. The turn also ends after that time. */
   async #takeTurn(longestMs: number, signal: AbortSignal): Promise<() => void> {
     const turn = this.#lane.enter(false)
     const aborted = Promise.withResolvers<void>()
@@ -63,7 +66,7 @@ export class Trials {
     this.#open.delete(trial)
   }
 
-  /** What is to be noted of the runs under trial by a process that lets go of them and lives. */
+  /** The tries to note if the process releases its runs under trial and lives. */
   counts(): RunTries[] {
     return [...this.#open].map(({ untried }) => untried)
   }
@@ -74,16 +77,16 @@ export class Trials {
     return `${tries} processes in a row that took it over have died before anything more was recorded (\`maxTakeOvers\`)`
   }
 
-  /** Whether a process has died of that refusal too, which tells listeners of the run's end and leads there over what is recorded. */
+  /** Whether a process has died of that refusal, too. The refusal replays the record to emit the run's end. */
   isGivenUp({ tries }: Taken): boolean {
     return tries > this.#maxTakeOvers
   }
 }
 
-/** One execution of such a run. It counts until a step was recorded, or it has come to wait. */
+/** One execution of such a run. Its try counts until a step was recorded, or the run waits. */
 export class Trial {
   readonly #store: Pick<Store, 'noteTries'>
-  /** Lets the next have its turn; more than once does no harm. */
+  /** Lets the next run have its turn. May be called more than once. */
   readonly leave: () => void
   #untried: RunTries
   #hasPassed = false
@@ -94,7 +97,7 @@ export class Trial {
     this.leave = leave
   }
 
-  /** What is noted if it breaks off, or its journal is closed: its process lives, so it does not count. */
+  /** The tries to note if it breaks off, or its journal is closed. The process lives, so this try does not count. */
   get untried(): RunTries {
     return this.#untried
   }

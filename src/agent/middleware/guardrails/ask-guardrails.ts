@@ -13,7 +13,7 @@ import type { RunContext } from '../../run/run-context.ts'
 import { checkFailed, endedBeforeCheck, shownAlready, withheldText } from '../../told.ts'
 import type { Beside } from '../../types/recorded.ts'
 
-/** What came of all checks: what is left of the subject, or which of them ended it. */
+/** The result of all checks: the subject after replacements, or why it did not pass. */
 export type Checked<T> = { passed: true; subject: T } | { passed: false; how: 'refuse' | 'stop'; reason: string }
 
 function checkInput(
@@ -29,8 +29,8 @@ function checkInput(
 }
 
 /**
- * Puts what was said to a run to the guardrails of an agent that is about to take it over. Gives why it does not: also if one of them would
- * replace a message, as the conversation is there already.
+ * Asks the guardrails of an agent about the conversation that it is about to take over. Returns why it does not take over. A replaced
+ * message counts as a refusal, because the conversation can't be changed any more.
  */
 export async function checkHandoff(
   run: RunContext,
@@ -44,7 +44,7 @@ export async function checkHandoff(
     iteration,
     guardrails.filter(({ input }) => input !== undefined),
   )
-  // One that was interrupted meanwhile ends as that.
+  // An interrupted run ends with its interruption.
   if (run.interruption !== undefined) return undefined
   if (!checked.passed) return checked.reason
   return isDeepStrictEqual(checked.subject, messages) ? undefined : shownAlready
@@ -55,7 +55,7 @@ export function checkOutput(run: RunContext, iteration: number, text: string): P
   return askAll(run, place, 'output', text, (guardrail, asked) => guardrail.output?.({ ...place, text: asked }))
 }
 
-/** One guardrail's check of a piece of a text. */
+/** Asks one guardrail about a piece of a text. */
 export function checkPiece(run: RunContext, iteration: number, guardrail: Guardrail<never>, text: string): Promise<Checked<string>> {
   const place = placeOf(run, iteration)
   return askAll(run, place, 'output', text, (one, asked) => one.output?.({ ...place, text: asked }), [guardrail])
@@ -98,22 +98,22 @@ async function askAll<T>(
   return { passed: true, subject }
 }
 
-/** The verdict with its messages as they are kept. Throws `invalid_message`. */
+/** The verdict with normalized messages. Throws `invalid_message`. */
 function asMessages(verdict: GuardrailVerdict<readonly MessageInput[]>): GuardrailVerdict<readonly ChatMessage[]> {
   if (typeof verdict !== 'object' || verdict === null || !('replace' in verdict)) return verdict
   return { replace: toChatMessages(verdict.replace, 'replace') }
 }
 
-/** Throws for what can't be in the subject's place. */
+/** Throws for an invalid replacement of the subject. */
 function checkReplacement(place: GuardrailPlace, value: unknown): void {
   if (place === 'output' && typeof value !== 'string') throw new TypeError('Expected `replace` to be a string')
   else if (place === 'call' && !isJsonObject(value)) throw new TypeError('Expected `replace` to be the arguments, an object')
   else if (place === 'result' && !isContent(value)) throw new TypeError('Expected `replace` to be a string or an array of parts')
-  // What is no JSON, such as an object that holds itself, throws here.
+  // Throws for a value that is not JSON, such as an object that contains itself.
   else JSON.stringify(value)
 }
 
-/** One that fails has not passed. */
+/** Asks one guardrail. If it fails, the subject has not passed. */
 async function ask<T>(
   run: RunContext,
   { name }: Guardrail<never>,
@@ -135,7 +135,7 @@ async function ask<T>(
   }
 }
 
-/** What a run is started with, or is told meanwhile, as the guardrails leave it; `refused`: why it does not go on. */
+/** The input of a run, or messages sent to it, after the guardrails. `refused`: why it does not continue. */
 export async function checkedInput(
   run: RunContext,
   messages: readonly ChatMessage[],
@@ -146,6 +146,6 @@ export async function checkedInput(
   const beside = run.budget.beside
   if (checked.passed) return { messages: checked.subject, ...beside }
   const noted: ChatMessage[] = [{ role: 'user', content: withheldText(checked.reason) }]
-  // One that was interrupted meanwhile ends as that.
+  // An interrupted run ends with its interruption.
   return run.interruption === undefined ? { messages: noted, refused: checked.reason, ...beside } : { messages: noted, ...beside }
 }

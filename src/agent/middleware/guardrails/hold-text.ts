@@ -3,7 +3,10 @@ import type { RunContext } from '../../run/run-context.ts'
 import type { AroundModel } from '../../types/model-call.ts'
 import { isStreamed, StreamedText } from './streamed-text.ts'
 
-/** Holds a response's text back until guardrails have checked it, whole or piece by piece; also an answer with a schema, which may come as a call's arguments. */
+/**
+ * Holds a response's text back until guardrails have checked it, whole or piece by piece. Includes an answer with a schema, which may
+ * arrive as a call's arguments.
+ */
 export function holdText(run: RunContext): AroundModel {
   return (next) => (call) => {
     const { text: hear, ...rest } = call.sink ?? {}

@@ -3,12 +3,12 @@ import type { RunContext } from '../../run/run-context.ts'
 import { shownAlready } from '../../told.ts'
 import { type Checked, checkPiece } from './ask-guardrails.ts'
 
-/** A sentence that does not end is checked in parts of so many characters. */
+/** A longer sentence is checked in parts of this many characters. */
 const longestSentence = 1_000
 
 /**
- * The text of one response, checked by guardrails with `stream` while it arrives: a piece is shown when it has passed all of them. Each guardrail
- * is asked about one piece after the other, about what the guardrail before it left.
+ * The text of one response, checked as it arrives by guardrails with `stream`. A piece is shown once it has passed all of them. Each
+ * guardrail gets one piece after another, as the guardrail before it left them.
  */
 export class StreamedText {
   readonly #run: RunContext
@@ -20,10 +20,10 @@ export class StreamedText {
   #shown = ''
   #failure: Extract<Checked<string>, { passed: false }> | undefined
   #work: Promise<void> = Promise.resolve()
-  /** Which attempt at the request it is: what is left of an earlier one is dropped. */
+  /** The attempt at the request. Pieces of an earlier attempt are dropped. */
   #attempt = 0
 
-  /** `show`: called with what has passed. */
+  /** `show` is called with text that has passed. */
   constructor(run: RunContext, iteration: number, show: (text: string) => void) {
     this.#run = run
     this.#iteration = iteration
@@ -31,7 +31,7 @@ export class StreamedText {
     this.#stages = stagesOf(run)
   }
 
-  /** What has passed, and was shown. */
+  /** The text that has passed and was shown. */
   get shown(): string {
     return this.#shown
   }
@@ -41,7 +41,7 @@ export class StreamedText {
     this.#pass(text, false)
   }
 
-  /** The request is made again: what comes next is the beginning. */
+  /** The request is sent again: the next piece is the beginning. */
   restart(): void {
     this.#attempt++
     this.#stages = stagesOf(this.#run)
@@ -50,12 +50,12 @@ export class StreamedText {
     this.#failure = undefined
   }
 
-  /** The request has failed: what has not passed by now is not shown. */
+  /** The request has failed: text that has not passed by now is not shown. */
   leave(): void {
     this.#attempt++
   }
 
-  /** Checks what is left of the whole text. One that is not what has arrived is checked anew, and not shown again. */
+  /** Checks the rest of the whole text. If `whole` is not the text that has arrived, checks it from the start, without showing it again. */
   async finish(whole: string): Promise<Checked<string>> {
     if (!whole.startsWith(this.#arrived)) {
       await this.#work
@@ -72,7 +72,7 @@ export class StreamedText {
     this.#work = this.#work.then(() => this.#through(0, text, isEnd, attempt))
   }
 
-  /** Puts a text through the guardrails from `at` on, piece by piece. */
+  /** Passes a text through the guardrails from `at` on, piece by piece. */
   async #through(at: number, text: string, isEnd: boolean, attempt: number): Promise<void> {
     const stage = this.#stages[at]
     if (stage === undefined) {
@@ -112,7 +112,7 @@ class Stage {
   readonly guardrail: Guardrail<never>
   readonly #window: number | undefined
   #rest = ''
-  /** What is put before a piece, as far as the window goes. */
+  /** The text before a piece that the window includes. */
   before = ''
 
   constructor(guardrail: Guardrail<never>) {
@@ -120,7 +120,7 @@ class Stage {
     this.#window = typeof guardrail.stream === 'object' ? guardrail.stream.window : undefined
   }
 
-  /** The pieces that are whole; at the end, all that is left. */
+  /** The complete pieces. At the end, also the rest. */
   split(text: string, isEnd: boolean): string[] {
     this.#rest += text
     const whole = this.#window === undefined ? sentencesIn(this.#rest) : partsOf(this.#rest, this.#window)
@@ -144,7 +144,7 @@ function stagesOf(run: RunContext): Stage[] {
 const ending = /[\p{Sentence_Terminal}\n]/u
 let segmenter: Intl.Segmenter | undefined
 
-/** The sentences that are followed by something: more may belong to the last one. */
+/** The sentences that are followed by something. The last one may not be complete. */
 function sentencesIn(text: string): string[] {
   const found: string[] = []
   if (ending.test(text)) {
@@ -156,7 +156,7 @@ function sentencesIn(text: string): string[] {
   return [...found, ...partsOf(rest, longestSentence)]
 }
 
-/** Parts of so many characters, as far as they are whole. Characters of two units stay together. */
+/** The complete parts of this many characters. Keeps surrogate pairs together. */
 function partsOf(text: string, size: number): string[] {
   const parts: string[] = []
   for (let at = 0; at + size < text.length; ) {
@@ -168,7 +168,7 @@ function partsOf(text: string, size: number): string[] {
   return parts
 }
 
-/** Whether a response's text can be shown before it is whole: each guardrail of its text says how, and the answer has no schema. */
+/** Whether a response's text can be shown before it is complete: every output guardrail has `stream`, and the answer has no schema. */
 export function isStreamed({ agent }: RunContext): boolean {
   return agent.output === undefined && agent.guardrails.every(({ output, stream }) => output === undefined || stream !== undefined)
 }

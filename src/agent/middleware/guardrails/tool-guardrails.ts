@@ -5,7 +5,7 @@ import type { PlanCall } from '../../types/plan.ts'
 import type { AroundTool } from '../../types/running-call.ts'
 import { checkCall, checkResult } from './ask-guardrails.ts'
 
-/** Puts a call to the guardrails, with the arguments that hooks have left. */
+/** Asks the guardrails about a call, with the arguments after the hooks. */
 export function checkCalls(run: RunContext): PlanCall {
   return async (planned) => {
     const turn = describeCall(run, planned)
@@ -17,7 +17,7 @@ export function checkCalls(run: RunContext): PlanCall {
   }
 }
 
-/** Shows of a result only what the guardrails let pass. */
+/** Shows only what the guardrails let pass of a result. */
 export function checkResults(run: RunContext): AroundTool {
   return (next) => async (call) => {
     const outcome = await next(call)
@@ -26,7 +26,7 @@ export function checkResults(run: RunContext): AroundTool {
     const checked = await checkResult(run, { ...describeCall(run, outcome.call), outcome: end.outcome, content: end.content })
     if (checked.passed && checked.subject === end.content) return outcome
     const shown = withContent(end, checked.passed ? checked.subject : withheldResultText(checked.reason))
-    // What is not to be seen is not kept either: the value would be in the result.
+    // Leaves out the value too, because the run's result would have it.
     const kept = shown.outcome === 'ok' ? { ...shown, value: undefined } : shown
     const returned = checked.passed && end.outcome === 'ok' ? { returned: end.value } : {}
     return { ...outcome, end: kept, ...returned, ...(!checked.passed && checked.how === 'stop' ? { stop: checked.reason } : {}) }

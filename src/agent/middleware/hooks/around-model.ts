@@ -12,12 +12,12 @@ import type { AroundModel, AskModel, ModelCall } from '../../types/model-call.ts
 import { askAround } from './ask-around.ts'
 import { failsClosed } from './ask-hook.ts'
 
-/** Lets hooks stand around a request, the first outermost. */
+/** Wraps a request with hooks, the first outermost. */
 export function standAroundRequest(run: RunContext): AroundModel {
   return (next) => run.agent.callbacks.around.requests.reduceRight((inner, callback) => surround(run, callback, inner), next)
 }
 
-/** What a request came to. */
+/** The result of a request. */
 type Outcome = { response: ModelResponse; error?: never } | { response?: never; error: unknown }
 
 function surround(run: RunContext, callback: Callbacks['around']['requests'][number], next: AskModel): AskModel {
@@ -50,14 +50,14 @@ function surround(run: RunContext, callback: Callbacks['around']['requests'][num
   }
 }
 
-/** The hook's own: what it does to it must not reach what counts if it is skipped. */
+/** A copy for the hook, so that its changes have no effect if it is skipped. */
 function copyOf(response: ModelResponse): ModelResponse {
   return { ...response, toolCalls: response.toolCalls.map((call) => ({ ...call, function: { ...call.function } })) }
 }
 
 function describeRequest(run: RunContext, { model, request, iteration }: ModelCall): SentRequest<never> {
   const { messages, tools } = request
-  // Lists of its own: the run's messages become more, and tools are the registry's.
+  // Copies of the lists: the run's messages grow, and the tools belong to the registry.
   const lists = { messages: Object.freeze([...messages]), tools: tools && Object.freeze([...tools]) }
   return Object.freeze({ ...request, ...lists, model, ...placeOf(run, iteration) })
 }
@@ -69,7 +69,7 @@ function outcomeOf(response: Promise<ModelResponse>): Promise<Outcome> {
   )
 }
 
-/** What a hook has returned, as a response. Throws for what is none, and for one in which there is nothing, unless that is what was sent. */
+/** Checks the response a hook returned. Throws if it is not a response, or if it is empty and the model's own was not. */
 function responseOf(given: ModelResponse, { model, request }: ModelCall, sent: Outcome | undefined): ModelResponse {
   const response = isJsonObject(given) ? takeResponse(withUsageOf(given, sent), model, request) : undefined
   const isPassedOn = sent?.response !== undefined && isEmpty(sent.response)
@@ -78,7 +78,7 @@ function responseOf(given: ModelResponse, { model, request }: ModelCall, sent: O
   return response
 }
 
-/** With what was used for it, where it does not say that itself: what was sent in its place, or nothing. */
+/** Adds the usage if the response has none: that of the request that was sent, or nothing. */
 function withUsageOf(given: ModelResponse, sent: Outcome | undefined): ModelResponse {
   if (given.usage !== undefined) return given
   return { ...given, usage: usageOf(sent) ?? noUsage }
@@ -89,7 +89,10 @@ function usageOf(sent: Outcome | undefined): Usage | undefined {
   return sent?.error instanceof HookFailure ? sent.error.usage : usageOfFailure(sent?.error)
 }
 
-/** The same sink for a model that is asked here: who hears its pieces finds the hook's context, whatever the connection they come by. */
+/**
+ * The same sink for a model that is asked here. Its listeners run in the hook's asynchronous context, no matter which connection delivers
+ * the pieces.
+ */
 function inThisContext(sink: ModelSink, watched: { isShown: boolean }): ModelSink {
   const { AsyncLocalStorage } = process.getBuiltinModule('node:async_hooks')
   const inContext = AsyncLocalStorage.snapshot()
@@ -116,7 +119,7 @@ function inThisContext(sink: ModelSink, watched: { isShown: boolean }): ModelSin
   }
 }
 
-/** A response that no model has streamed, as pieces. */
+/** Emits a response that was not streamed as pieces. */
 function tellPieces({ turn, sink }: ModelCall, { text, reasoning = '', toolCalls }: ModelResponse): void {
   const heard = turn.sink(sink)
   heard.reasoning?.(reasoning)

@@ -13,7 +13,7 @@ import type { AroundTool, CallOutcome, RunCall, RunningCall } from '../../types/
 import { askAround } from './ask-around.ts'
 import { failsClosed } from './ask-hook.ts'
 
-/** Lets hooks stand around the function of a call, the first outermost. */
+/** Wraps the function of a call with hooks, the first outermost. */
 export function standAroundFunction(run: RunContext): AroundTool {
   return (next) => run.agent.callbacks.around.calls.reduceRight((inner, callback) => surround(run, callback, inner), next)
 }
@@ -51,7 +51,7 @@ function describeRunning(run: RunContext, call: RunningCall): RunningToolCall<ne
   return Object.freeze({ ...turn, args: deepFreeze(turn.args), effect: planned.effect, idempotencyKey })
 }
 
-/** What the function returned, or asked. Throws what a failed call came to. */
+/** The function's return value, or its question. Throws the error of a failed call. */
 function valueShown({ call, end, raw }: CallOutcome): unknown {
   if (end.outcome === 'ok') return raw?.value
   if (end.outcome === 'question') return end.question
@@ -59,7 +59,7 @@ function valueShown({ call, end, raw }: CallOutcome): unknown {
   throw new ToolloopError(end.code, textOf(end.content), raw?.thrown === undefined ? {} : { cause: raw.thrown })
 }
 
-/** Another end, after as many attempts. */
+/** The outcome with another end, after the same number of attempts. */
 function withEnd(outcome: CallOutcome, end: ToolCallEnd, raw: CallOutcome['raw'] = outcome.raw): CallOutcome {
   const counted = 'attempts' in end && 'attempts' in outcome.end ? { ...end, attempts: outcome.end.attempts } : end
   return { ...outcome, end: counted, ...withoutUndefined({ raw }) }

@@ -1,30 +1,30 @@
 import type { RunContext } from '../../run/run-context.ts'
 
-/** A hook that stands around something, and what that is. */
+/** A hook, and what it wraps. */
 interface Surrounding<Inner, Shown, Returned> {
-  /** Asks the hook. */
+  /** Calls the hook. */
   ask(next: () => Promise<Shown>): Promise<Returned | undefined>
-  /** What it stands around: begun in the hook's own asynchronous context, at most once. Must not reject. */
+  /** Starts what the hook wraps, in the hook's own asynchronous context, at most once. Must not reject. */
   proceed(): Promise<Inner>
-  /** What the hook is given of that. Throws where it has failed. */
+  /** Converts the result for the hook. Throws if it is a failure. */
   show(inner: Inner): Shown
 }
 
-/** What both have come to. */
+/** The results of the hook and of what it wraps. */
 interface Surrounded<Inner, Returned> {
   /** Undefined: the hook did not call `next`. */
   inner?: Inner
   /** Undefined: the hook returned nothing, or failed. */
   returned?: Returned
-  /** The hook itself failed: it threw what is not `inner`'s, took too long, or did nothing at all. */
+  /** The hook itself failed: it threw an error of its own, took too long, or did nothing at all. */
   failure?: { error: unknown }
-  /** The run was interrupted before the hook had come to its end. */
+  /** The run was interrupted before the hook ended. */
   isLeft: boolean
 }
 
 /**
- * Asks a hook that stands around something, for as long as an attempt at a tool may take, what it stands around not counted. What that has
- * begun is always waited for; a hook that is left behind can't begin it any more. Never rejects.
+ * Asks a hook that wraps something, for as long as an attempt at a tool may take, not counting the time in `next`. Once started, the
+ * wrapped work is always awaited. A hook that has timed out can't start it any more. Never rejects.
  */
 export async function askAround<Inner, Shown, Returned>(
   run: RunContext,
@@ -50,7 +50,7 @@ export async function askAround<Inner, Shown, Returned>(
   }
   const next = (): Promise<Shown> => {
     const shown = proceedOnce()
-    // A hook that does not wait for it need not hear of its failure either.
+    // A hook that does not await it need not handle its failure either.
     shown.catch(() => {})
     return shown
   }
@@ -72,7 +72,7 @@ export async function askAround<Inner, Shown, Returned>(
   return surrounded
 }
 
-/** A time limit that can be stopped meanwhile, and begins anew then. */
+/** A time limit that can be stopped, and starts again from zero. */
 function ownTime(milliseconds: number): { over: Promise<never>; start(): void; stop(): void } {
   const { promise: over, reject } = Promise.withResolvers<never>()
   const end = () => reject(new DOMException(`It took longer than ${milliseconds} ms`, 'TimeoutError'))

@@ -31,7 +31,7 @@ export function beforeModel(run: RunContext): ChangeTurn {
 function described(run: RunContext, { model, tools, messages, toolChoice }: Asked, iteration: number): ModelTurn<never> {
   return {
     ...placeOf(run, iteration),
-    // A list of its own: the run's grows with the run.
+    // A copy of the list: the run's own grows.
     messages: Object.freeze([...messages]),
     tools: tools.names(),
     model,
@@ -41,7 +41,7 @@ function described(run: RunContext, { model, tools, messages, toolChoice }: Aske
 
 const changeNames: OptionNames<ModelTurnChange> = { messages: true, tools: true, model: true, toolChoice: true }
 
-/** Throws for a change that can't be made. */
+/** Throws for an invalid change. */
 function changedBy(run: RunContext, asked: Asked, change: ModelTurnChange): Asked {
   checkOptionNames(change, changeNames, '`beforeModel`')
   const { messages, tools, model, toolChoice } = change
@@ -60,7 +60,7 @@ function known(tools: ToolSet, names: readonly string[]): readonly string[] {
   return names
 }
 
-/** The response's text after the hooks have seen it. Rejects with a `HookFailure`. */
+/** The response's text after the hooks. Rejects with a `HookFailure`. */
 export async function afterModel(run: RunContext, ending: ModelEnding<never>): Promise<string> {
   let { text } = ending
   for (const callback of run.agent.callbacks.plan.replies) {

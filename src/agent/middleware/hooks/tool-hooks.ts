@@ -44,13 +44,13 @@ function refusalIn(tool: string, entry: string | undefined, decided: { stop: str
   return { refusal: { code: 'tool_denied', text: refusedByText(tool, stop) }, stop }
 }
 
-/** A hook that fails has refused the call. */
+/** A hook that fails refuses the call. */
 function refusalOf(error: unknown): { refuse: string } {
   if (error instanceof HookFailure) return { refuse: checkFailed }
   throw error
 }
 
-/** Throws for what means nothing: a mistyped refusal must not let the call run. */
+/** Throws for an invalid decision: a mistyped refusal must not let the call run. */
 function checkDecision(decision: unknown): void {
   if (decision === undefined || decision === null) return
   const names = ['refuse', 'args', 'result', 'ask', 'stop']
@@ -60,11 +60,11 @@ function checkDecision(decision: unknown): void {
     )
   if (!('args' in decision)) return
   if (!isJsonObject(decision.args)) throw new TypeError('Expected `args` to be an object')
-  // Throws for what is no JSON, such as an object that holds itself.
+  // Throws for a value that is not JSON, such as an object that contains itself.
   JSON.stringify(decision.args)
 }
 
-/** Asks `afterTool` hooks what the model is to be given of a result. */
+/** Asks `afterTool` hooks for the content that the model gets as a result. */
 export function askAfterCall(run: RunContext): AroundTool {
   return (next) => async (call) => {
     const outcome = await next(call)

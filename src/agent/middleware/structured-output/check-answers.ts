@@ -5,12 +5,12 @@ import { withheldAnswerText } from '../../told.ts'
 import type { Plan, PlannedCall } from '../../types/recorded.ts'
 import { checkOutput } from '../guardrails/ask-guardrails.ts'
 
-/** What became of the answers in a turn's calls; or why the run ends. */
+/** The answers in a turn's calls after the check, or why the run ends. */
 export type CheckedAnswers = { plan: Plan; changed: boolean } | { stop: string }
 
 /**
- * Puts answers that are given through the tool to the guardrails of the output, as their JSON. What is withheld is in neither the plan nor
- * the history; the call gets the reason as its result.
+ * Asks the output guardrails about answers that are given through the tool, as their JSON. Neither the plan nor the history has an answer
+ * that is withheld; the call gets the reason as its result.
  */
 export async function checkAnswers(run: RunContext, iteration: number, plan: Plan): Promise<CheckedAnswers> {
   const { output } = run.agent

@@ -22,7 +22,7 @@ export function formatAnswer(run: RunContext): FormatAnswer {
   }
 }
 
-/** Text that has to be JSON of a schema has no place for calls written as text. */
+/** Text that must be JSON of a schema leaves no room for text calls. */
 function isHeldToSchema({ settings }: RunContext, { model, tools }: Asked): boolean {
   const hasTools = tools.size > 0
   return takesSchema(model.capabilities, hasTools) && (!hasTools || chooseCallForm(settings, model).native)

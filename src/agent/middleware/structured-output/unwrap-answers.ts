@@ -4,7 +4,7 @@ import { readingsOf } from '../../output/read-answer.ts'
 import type { RunContext } from '../../run/run-context.ts'
 import type { Plan, PlannedCall } from '../../types/recorded.ts'
 
-/** Takes answers that are given through the tool out of the name of their schema, in which some models wrap them. */
+/** Unwraps answers that are given through the tool: some models wrap them in the name of their schema. */
 export async function unwrapAnswers(run: RunContext, plan: Plan): Promise<Plan> {
   const { output } = run.agent
   if (output === undefined) return plan
