@@ -27,6 +27,7 @@ const edited = `
   src/README.md
   src/recording
   src/sessions
+  src/service
   src/sql
   src/sqlite
   src/telemetry
@@ -42,9 +43,12 @@ const edited = `
   tests/faults
   tests/field
   tests/hazards
+  tests/journals
   tests/models
   tests/page
   tests/pipeline
+  tests/recording
+  tests/service
   tests/sessions
   tests/sqlite
   tests/telemetry

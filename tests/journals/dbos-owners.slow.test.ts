@@ -53,7 +53,7 @@ describe.skipIf(!hasPostgres)('several workers on one database', () => {
       const host = options(folder, { runs: 30, turns: 3, concurrency: 5, toolMs: [0, 60], executorID: 'local', untilAllEnd: true })
       const first = startWorker(host)
       await seen(folder, isStart('put'))
-      // DBOS takes up at its launch what `local` has left, as it thinks.
+      // At its launch, DBOS resumes what it believes `local` has left.
       const second = startWorker(host)
       await Promise.all([ended(first), ended(second)])
       const pays = worldOf(folder)

@@ -21,7 +21,7 @@ export interface WorkerOptions {
   takeOverEveryMs: number
   /** Launches DBOS itself, under this name. */
   executorID?: string
-  /** Goes on until all runs have ended, whoever executes them. */
+  /** Runs until all runs have ended, in any process. */
   untilAllEnd?: boolean
   /** Goes on until it is killed. */
   stay?: boolean

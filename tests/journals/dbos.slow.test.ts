@@ -105,7 +105,7 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
     expect(starts).toHaveLength(1)
   })
 
-  it('goes on when its own connection is cut: it gets its lock again before anybody takes its runs', async () => {
+  it('survives a lost connection: it gets its lock again before anybody takes its runs', async () => {
     const agent = newAgent()
     const { tool, starts, begun, open } = gate()
     const run = openRunner(agent, tool).runner.run('go', { runId: 'run' })
@@ -193,7 +193,7 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
     expect(paid).toBe(1)
   })
 
-  it('mixes no runs of two schemas, or of tables that were dropped and made anew', async () => {
+  it('mixes no runs of two schemas, or of tables that were dropped and created again', async () => {
     const agent = newAgent()
     const told: unknown[] = []
     for (const [schema, after] of [
@@ -212,7 +212,7 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
     expect(told).toEqual(Array(3).fill(['answered', ['run/1.tool.0']]))
   })
 
-  it('runs inside of workflows and steps of the application, and lets tools use DBOS', async () => {
+  it('runs inside workflows and steps of the application, and lets tools use DBOS', async () => {
     const agent = newAgent()
     const { open } = gate()
     open()

@@ -70,7 +70,7 @@ it('a run that kills its process again and again is ended, and one that dies wit
   expect(processes).toBe(12)
   const startsOf = (name: string) => started.filter((one) => one === name).length
   expect(startsOf('poison')).toBe(11)
-  // Whether it gets as far as its tool before the other run kills the process is chance; it is not taken up again and again.
+  // Whether it gets as far as its tool before the other run kills the process is chance; it is not resumed again and again.
   expect(startsOf('work')).toBeGreaterThan(0)
   expect(startsOf('work')).toBeLessThanOrEqual(6)
 })
@@ -102,22 +102,25 @@ async function livesOf(
   throw new Error('Expected the run to end')
 }
 
-it.each([Event.RUN_START, Event.RUN_END])('a run that kills whoever tells of its %s is ended, untold', async (event) => {
-  const { lives, runner } = await livesOf((die) => {
-    const bus = new EventBus(() => {})
-    bus.on(event, die)
-    return { bus }
-  })
-  expect(lives).toBe(13)
-  const { stopReason, error, messages, newMessages } = await runner.resume('run')
-  expect([stopReason, error?.message]).toEqual([
-    'aborted',
-    'The run was aborted: 11 processes in a row that took it over have died before anything more was recorded (`maxTakeOvers`)',
-  ])
-  expect([messages, newMessages].map((list) => list.map(({ role }) => role))).toEqual([['system', 'user'], ['user']])
-})
+it.each([Event.RUN_START, Event.RUN_END])(
+  'a run that kills each process that announces its %s is ended without being announced',
+  async (event) => {
+    const { lives, runner } = await livesOf((die) => {
+      const bus = new EventBus(() => {})
+      bus.on(event, die)
+      return { bus }
+    })
+    expect(lives).toBe(13)
+    const { stopReason, error, messages, newMessages } = await runner.resume('run')
+    expect([stopReason, error?.message]).toEqual([
+      'aborted',
+      'The run was aborted: 11 processes in a row that took it over have died before anything more was recorded (`maxTakeOvers`)',
+    ])
+    expect([messages, newMessages].map((list) => list.map(({ role }) => role))).toEqual([['system', 'user'], ['user']])
+  },
+)
 
-it('a run that kills whoever takes it up, before it does anything, is ended', async () => {
+it('a run that kills each process that resumes it, before any progress, is ended', async () => {
   const { lives, runner } = await livesOf((die, life, journal) => ({
     journal: {
       connect: (body) =>
@@ -181,7 +184,7 @@ it('one that was taken over and waits is not suspected any more', async () => {
   expect(kept.runs.get('run')).toMatchObject({ status: 'waiting', tries: 0 })
 })
 
-it('a run that gets on with each process is taken up as often as it takes', async () => {
+it('a run that makes progress in each process is resumed without a limit', async () => {
   const kept = new MemoryRuns()
   let requests = 0
   for (let life = 1; life <= 12; life++) {

@@ -36,7 +36,7 @@ function execute(file: string, sql: string): void {
 }
 
 describe('the runs of an SQLite journal', () => {
-  it('are all taken up again, also behind a thousand that can’t be', () =>
+  it('are all resumed, even after a thousand that can’t be', () =>
     inJournal(async (journal, file) => {
       execute(file, copies(1000, "'default', 'running', NULL, 1, 99, 1, 1"))
       execute(
@@ -140,7 +140,7 @@ describe('runs.stream', () => {
     await expect(Array.fromAsync(events)).rejects.toMatchObject({ code: 'unknown_run' })
   })
 
-  it('tells what still waits before the end, also to whoever has decided on another call', async () => {
+  it('announces what still waits before the end, even to a caller who decided another call', async () => {
     const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
     const runner = new AgentRunner({
       model: scriptedModel([{ toolCalls: [{ name: 'pay' }, { name: 'pay' }] }, 'done']),

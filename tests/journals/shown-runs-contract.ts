@@ -117,7 +117,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(await shown.append('a', 'late', news([1]))).toBe(true)
     })
 
-    it('one that waits goes on; of one that is done there is only what is shown, and it never begins again', async () => {
+    it('a waiting run resumes; an ended one is only shown, and never starts again', async () => {
       const { shown } = await open()
       await shown.begin(run('a'), { attempt: 'first' })
       await shown.append('a', 'first', news([1], { secrets: ['4711'] }))
@@ -147,7 +147,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
         await shown.settle(`run${at}`, running('a'), outcome(at < 4 ? 'waiting' : 'ended', { words: `word${at % 3}`, costUsd: at }))
       }
       await shown.begin(run('none'), { attempt: 'a' })
-      // One that goes on keeps its tags, once each.
+      // A resumed run keeps its tags, once each.
       await shown.begin(run('run1', { tags: acme }), { attempt: 'b' })
       expect((await shown.get('run1'))?.tags.toSorted()).toEqual(acme.toSorted())
       expect((await shown.get('run5'))?.tags.toSorted()).toEqual(acme.toSorted())

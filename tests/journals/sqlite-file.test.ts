@@ -159,7 +159,7 @@ describe('the file of an SQLite journal', () => {
       await journal.close()
     }))
 
-  it('that is full fails the run, and what is recorded goes on where there is room again', () =>
+  it('that is full fails the run, and recorded runs continue once there is room again', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'runs.sqlite')
       const small = open({ file, maxBytes: 1_048_576 })
@@ -179,7 +179,7 @@ describe('the file of an SQLite journal', () => {
       await large.journal.close()
     }))
 
-  it('keeps agents apart: none sees, lists or takes up the runs of another', () =>
+  it('separates agents: none sees, lists or resumes the runs of another', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'runs.sqlite')
       const [one, two] = [open({ file, agent: 'one' }), open({ file, agent: 'two' })]

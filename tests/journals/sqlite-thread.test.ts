@@ -8,7 +8,7 @@ import { journalThread } from '../../src/journals/sqlite/sqlite-store.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { inFolder } from './temp-folder.ts'
 
-it('what can’t be sent to the thread fails its calls, and the journal goes on', () =>
+it('what can’t be sent to the thread fails its calls, and the journal continues to work', () =>
   inFolder(async (folder) => {
     const journal = sqliteJournal({ file: join(folder, 'runs.sqlite') })
     const engine = journal.connect(async () => ({}))
@@ -35,7 +35,7 @@ it('a query or a bound that is not known is refused', () =>
 
 const quiet = { answered() {}, ended() {} }
 const databaseOf = (file: string) => ({ file, synchronous: 'full' as const, busyTimeoutMs: 1, maxBytes: undefined })
-it('when the thread dies, what is carried out is aborted, and can be taken up by the journal’s next owner', () =>
+it('when the thread dies, running runs are aborted, and the journal’s next owner can resume them', () =>
   inFolder(async (folder) => {
     const journal = sqliteJournal({ file: join(folder, 'runs.sqlite') })
     const started: Durable[] = []

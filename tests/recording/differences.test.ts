@@ -47,7 +47,7 @@ describe('the first difference', () => {
     )
   })
 
-  it('is none where a live model and live tools do the same, whatever ids and usage they have', async () => {
+  it('is undefined if a live model and live tools do the same, whatever ids and usage they have', async () => {
     const turn = {
       toolCalls: [{ id: 'another', name: 'weather', arguments: '{ "city": "Oslo" }' }],
       usage: { inputTokens: 1, outputTokens: 1 },
@@ -56,7 +56,7 @@ describe('the first difference', () => {
     expect(await differenceWith({ model, tools: [weather('clear')] })).toBe('none')
   })
 
-  it('is shown of a run that goes on, and of one that ends early', async () => {
+  it('is shown for a run that continues, and for one that ends early', async () => {
     const { recording } = await recordedRun()
     const { '1.model': first = [], '2.model': _, ...rest } = recording.steps
     const more = await replayRun({ ...recording, steps: { '1.model': first, ...rest } })
@@ -65,7 +65,7 @@ describe('the first difference', () => {
     expect((await replayRun(longer)).difference).toMatchObject({ where: '3.model', got: undefined })
   })
 
-  it('is shown inside of the agent that differs, with the part of a long text that does', async () => {
+  it('is shown inside the agent that differs, with the part of a long text that does', async () => {
     const inner = new AgentRunner({ model: scriptedModel([ask('Oslo'), 'Clear.']), tools: [weather('clear')] })
     const turns = [{ toolCalls: [{ name: 'meteorologist', arguments: { task: 'Oslo' } }] }, 'Clear.']
     const { recording } = await recordedRun(turns, { tools: [asTool(inner, { name: 'meteorologist', description: 'Knows.' })] })

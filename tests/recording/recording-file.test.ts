@@ -33,7 +33,7 @@ function withValueAt(value: Record<string, unknown>, place: Place, put: unknown)
 }
 
 describe('the file of a recorded run', () => {
-  it('is played by its name as well; what is no recording is refused in words', async () => {
+  it('is replayed by its name too; anything but a recording is refused with a reason', async () => {
     const file = await newFile()
     await recordRun((record) => hello().run('Hi', record), file)
     expect((await replayRun(file)).difference).toBe(undefined)
@@ -404,7 +404,7 @@ describe('a file that is no recording, or a damaged one, is refused in words', (
     expect(recordingToText(recordingFromText(`\uFEFF${text}`))).toBe(text)
   })
 
-  it('and what is no file and no list of secrets is refused before anything begins', async () => {
+  it('and refuses an invalid file or list of secrets before anything starts', async () => {
     for (const file of [undefined, 5, {}, new URL('https://example.com/run.json')]) {
       const start = () => expect.fail('it began')
       await expect(recordRun(start, file as never)).rejects.toThrow('Expected `file` to be a path or a file: URL')

@@ -25,7 +25,7 @@ const usage = { inputTokens: 10, outputTokens: 2 }
 const decisionsIn = ({ steps }: RecordedRun) =>
   Object.entries(steps).flatMap(([place, step]) => (isDecision(step) ? [{ place, ...step }] : []))
 
-it('whoever watches a run that is recorded is told the same: that a request waits, and that it is made again', async () => {
+it('observers of a recorded run receive the same events: that a request waits, and that it is made again', async () => {
   const said = scriptedModel(['Done.', 'Done.'])
   const model: ChatModel = {
     provider: said.provider,
@@ -51,7 +51,7 @@ it('whoever watches a run that is recorded is told the same: that a request wait
 })
 
 describe('a recorded run, played again and recorded again, gives the same bytes', () => {
-  it('F21 with a response that broke off, of which there is the whole one alone', async () => {
+  it('F21 with an interrupted response, of which only the whole one is recorded', async () => {
     const script = [
       { text: 'It is lo', fault: { cutAfterBytes: 'content' as const } },
       { text: 'It is long.', usage },
@@ -353,7 +353,7 @@ describe('decisions are played as they were made', () => {
     ])
   })
 
-  it('a run that is paused, and goes on in the same file when it is resumed: other arguments, a client’s result, one decided later', async () => {
+  it('a paused run, which continues in the same file when it is resumed: other arguments, a client’s result, one decided later', async () => {
     const client = defineTool({ name: 'client', description: 'Runs elsewhere.' })
     const toolCalls = [call({ a: 2, b: 1 }, 'risky'), call({}, 'client'), call({ a: 1, b: 1 }, 'risky')]
     const runner = () => new AgentRunner({ model: scriptedModel([{ toolCalls }, 'done']), tools: [risky, client] })
@@ -393,7 +393,7 @@ describe('decisions are played as they were made', () => {
     ])
   })
 
-  it('a run in a journal goes on in its file, in another process too; in a new file it says that its beginning is missing', async () => {
+  it('a run in a journal continues in its file, even in another process; in a new file it says that its beginning is missing', async () => {
     let kept = new MemoryRuns()
     const go = (at: number) => async (record: object) => {
       const journal = memoryJournal(kept)

@@ -296,7 +296,7 @@ describe('tokens', () => {
     expect((await ask('guess-30', '192.0.2.30')).status).toBe(429)
   })
 
-  it('proxies that are none are refused, by their place in the file', async () => {
+  it('refuses invalid proxies, with their path in the file', async () => {
     const { file } = await configFile('service: { trustedProxies: [10.0.0.1, 10.0.0.0/99] }\n')
     const service = createService({ configFile: file, env: {} })
     await expect(service.ready).rejects.toThrow('/service/trustedProxies/1 must be an IP address, or a range such as `10.0.0.0/8`')

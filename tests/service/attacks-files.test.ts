@@ -126,7 +126,7 @@ describe('the service’s own files', () => {
     ['that others can change it', 0o664, '', 'other users can change the configuration file'],
     ['that others can read hashes of tokens', 0o640, tokens, 'other users can read the configuration file, and the hashes'],
     ['nothing for one of the owner’s own', 0o600, tokens, ''],
-  ])('what is said of a configuration at the start: %s', async (_, mode, text, warning) => {
+  ])('the log about a configuration at the start: %s', async (_, mode, text, warning) => {
     const { folder, file } = await configFile(`model: demo\n${text}`)
     await chmod(file, mode)
     const { log } = await startService({ configFile: file, cwd: folder })

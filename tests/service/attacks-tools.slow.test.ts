@@ -9,7 +9,7 @@ import { configFile, json } from './start-service.ts'
 
 const call = (tool: string, args: object = {}) => ({ input: `call ${tool} ${JSON.stringify(args)}` })
 
-/** How long each of the calls held the service up, where that is too long; and what the calls came to. */
+/** Returns how long each call blocked the service, if that is too long, and the results of the calls. */
 async function attack(service: MeasuredService, calls: readonly (readonly [tool: string, args?: object, what?: string])[]) {
   const tooLong: [string, number][] = []
   const outcomes: Record<string, unknown> = {}

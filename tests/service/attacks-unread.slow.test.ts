@@ -43,7 +43,7 @@ describe('answers nobody reads', () => {
     expect(stallMs).toBeLessThanOrEqual(maxStallMs)
   })
 
-  it('none is refused for want of room once something has been done for it: that is looked at before', async () => {
+  it('checks the room before it does any work: no request is refused after that', async () => {
     const { tool, paid } = payTool()
     const filler = 'x'.repeat(200_000)
     const pause = { chunks: [filler], toolCalls: [{ name: 'pay', arguments: { euros: 5 } }] }
@@ -81,7 +81,7 @@ describe('answers nobody reads', () => {
       await answer.body?.cancel()
     }
     expect(paid).toEqual([{ euros: 5 }])
-    // Where there is no room at all nothing is begun.
+    // Without any room, nothing is started.
     await fill()
     unread.push(await send('/v1/runs', { input: 'say' }))
     const asked = model.requests.length

@@ -545,7 +545,7 @@ describe('how much', () => {
       429,
       expect.toSatisfy((seconds: number) => seconds > 0 && seconds <= 10),
     ])
-    // Whoever has no token takes nobody's share.
+    // A client without a token uses nobody's allowance.
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
   })
 

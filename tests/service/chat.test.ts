@@ -262,7 +262,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
     expect(choices[0]?.message.tool_calls).toMatchObject([{ function: { name: 'weather', arguments: '{"city":"Oslo"}' } }])
   })
 
-  it('what a run inside of a call says is not said to the client', async () => {
+  it('doesn’t send the text of a nested run to the client', async () => {
     const inner = new AgentRunner({ model: scriptedModel(['Inside.']) })
     const think = defineTool({
       name: 'think',

@@ -499,7 +499,7 @@ describe('what a file may say', () => {
     )
   })
 
-  it('is an object too, where there is no file: checked as one, shown, and not to be changed', async () => {
+  it('may be an object instead of a file: validated, shown and read-only', async () => {
     const config = { models: { fast: 'demo' }, limits: { maxIterations: 3 }, service: { maxBodyBytes: 2_000 } } as const
     const { ask, post, service } = await startService({ config })
     expect(service.limits.maxBodyBytes).toBe(2_000)

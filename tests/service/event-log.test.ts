@@ -17,7 +17,7 @@ function idsIn(log: EventLog, after = 0): number[] {
   return [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))
 }
 
-describe('the log of a run that goes on elsewhere', () => {
+describe('the log of a run that continues elsewhere', () => {
   it('has every event, though they are more than one answer of the journal has', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'toolloop-events-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))

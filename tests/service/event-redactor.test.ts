@@ -232,7 +232,7 @@ describe('a result', () => {
     expect(redactor.redactText('null and true, not "swordfish"')).toBe('null and true, not [redacted]')
   })
 
-  it('H16 for a dump has no secrets, also not inside of JSON texts', async () => {
+  it('H16 for a dump has no secrets, not even inside JSON texts', async () => {
     const text = JSON.stringify(await new EventRedactor([login]).redactResult(result))
     expect(text).not.toMatch(/swordfish|hunter22/)
     const shown = JSON.parse(text)

@@ -93,7 +93,7 @@ describe('an approval over the API', () => {
     expect(paid).toEqual([{ euros: 1, pin: 'mine' }])
   })
 
-  it('and a refusal go through as ever, where nothing is hidden or nothing is run', async () => {
+  it('and a refusal are accepted if nothing is hidden, or nothing is executed', async () => {
     const open = await pausedRun({ toolCalls: [{ name: 'pay', args: { euros: 5 } }] })
     expect(open.item.hidden).toBeUndefined()
     expect(await open.decide({ approved: true })).toMatchObject({ status: 200 })

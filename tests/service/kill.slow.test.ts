@@ -42,7 +42,7 @@ it('kills at any moment lose no run, carry none out twice, and leave none runnin
   }
   const services = [await startWork()]
   for (let killed = 0; killed < kills; killed++) {
-    // From here on there are two: what one leaves, the other goes on with.
+    // From here on there are two: each resumes the other’s abandoned runs.
     if (killed === kills / 2) services.push(await startWork())
     await new Promise((resolve) => setTimeout(resolve, random() * 1_500))
     const [{ service, working }] = services.splice(Math.floor(random() * services.length), 1) as [(typeof services)[0]]

@@ -59,7 +59,7 @@ it('clients that vanish, send half a body, or read nothing hold nothing for long
     }
     return opened
   })
-  // The service goes on answering.
+  // The service still answers.
   expect((await ask('/mcp', { method: 'DELETE' })).status).toBe(400)
   expect((await measure()).memoryMB - before.memoryMB).toBeLessThan(250)
   for (const { socket } of sockets) socket.destroy()

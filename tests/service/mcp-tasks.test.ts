@@ -56,7 +56,7 @@ describe('an agent called as a task, by a client of 2026-07-28', () => {
     for (const gone of ['tasks/result', 'tasks/list']) expect(await peer(gone, { taskId: 'x' })).toMatchObject({ error: { code: -32_601 } })
   })
 
-  it('is none for a client that does not know tasks, nor for a tool that is no agent', async () => {
+  it('is not created for a client without tasks, nor for a tool that is not an agent', async () => {
     const add = defineTool({ name: 'add', description: 'Adds.', execute: () => 5 })
     const { post } = await startService({ tools: [add], model: scriptedModel(['done']), mcp: true })
     const simple = modernPeer(post, {})
@@ -113,7 +113,7 @@ describe('an agent called as a task, by a client of 2026-07-28', () => {
     const peer = modernPeer(post)
     const { taskId } = await peer('tools/call', call)
     await until(peer, taskId, 'input_required')
-    // Nobody can be asked by one that shows no forms: it waits for whoever else decides.
+    // Nobody can be asked by one that shows no forms: it waits for a decision over the API.
     expect(await state(modernPeer(post, { extensions: { 'io.modelcontextprotocol/tasks': {} } }), taskId)).toMatchObject({
       status: 'working',
       statusMessage: 'Somebody has to decide',
@@ -186,7 +186,7 @@ describe('an agent called as a task, by a client of 2026-07-28', () => {
     expect(await state(as(ann), taskId)).toMatchObject({ status: 'working' })
   })
 
-  it('goes on in the next process of a service that keeps its runs', async () => {
+  it('continues in the next process of a service that stores its runs', async () => {
     const { folder, file } = await configFile('service: { mcp: true, keepRuns: { folder: kept } }\n')
     const { tool, paid } = payTool()
     const start = (replies: unknown[]) =>

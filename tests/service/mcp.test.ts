@@ -205,7 +205,7 @@ describe('MCP over HTTP', () => {
     expect(preflight.headers.get('access-control-allow-methods')).toMatch(/DELETE/)
   })
 
-  it('tells where tokens are issued, where that is elsewhere, and asks the program whether one is right', async () => {
+  it('names an external token issuer, and lets the program check tokens', async () => {
     const resource = 'https://tools.example/mcp'
     const authorization = { resource, servers: ['https://login.example'], scopes: ['tools'] }
     const authenticate = ({ headers }: Request) => {

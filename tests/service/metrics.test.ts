@@ -15,7 +15,7 @@ async function metricsOf(ask: (path: string, init?: RequestInit) => Promise<Resp
 }
 
 describe('metrics of the service', () => {
-  it('a run that pauses and goes on is counted once for what it used, and twice as an execution', async () => {
+  it('count the usage of a run that pauses and resumes once, and its executions twice', async () => {
     const { tool } = payTool()
     const model = scriptedModel([
       { toolCalls: [{ name: 'pay', arguments: { euros: 5 } }], usage },
@@ -38,7 +38,7 @@ describe('metrics of the service', () => {
     ])
   })
 
-  it('requests that came to nothing are counted by their error', async () => {
+  it('count failed requests by their error', async () => {
     const model = scriptedModel([
       () => {
         throw new ModelError('rate_limited', 'slow down', { provider: 'p', model: 'm', retryable: false })

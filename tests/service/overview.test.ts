@@ -25,7 +25,7 @@ const overview = async (asked: Promise<Response>) => (await (await asked).json()
 it('adds up the runs of the store and those that end here, each once, whatever the store has forgotten', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'toolloop-overview-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  // Minutes of a window end with the one that goes on: a minute is left at both ends.
+  // The last minute of a window is the current one, so a minute is left at both ends.
   await seedRuns(folder, [
     { id: 'old', title: 'x', minutesAgo: 23 * 60, costUsd: 0.5, tools: ['pay'] },
     { id: 'failed', title: 'x', minutesAgo: 30, stopReason: 'model_error' },

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 
 const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
-/** What is out of view is laid out as well: otherwise the browser would do that anew for each of axe's questions. */
+/** What is out of view is laid out as well: otherwise the browser would do that again for each of axe's questions. */
 const layOutAll = `document.styleSheets[0].insertRule('* { content-visibility: visible !important }')`
 
 /** What keeps somebody from using the page as it is: what axe calls serious, and headings that leave out a level. */

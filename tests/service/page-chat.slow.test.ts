@@ -7,7 +7,7 @@ import { payTool, startService } from './start-service.ts'
 describe.skipIf(!hasBrowser)('the chat on the admin page, in a browser', () => {
   const open = useBrowser()
 
-  it('is found again after a reload, with its draft; goes on with what was said; each answer links to its run; sign-out forgets it', async () => {
+  it('is found again after a reload, with its draft; continues the conversation; each answer links to its run; sign-out forgets it', async () => {
     const model = scriptedModel(['Hello Ann', 'Your name is Ann', 'fresh'])
     const asked = () => model.requests.at(-1)?.messages.flatMap(({ role, content }) => (role === 'user' ? [content] : []))
     const { url } = await startService({ model })
@@ -132,7 +132,7 @@ describe.skipIf(!hasBrowser)('the chat on the admin page, in a browser', () => {
     await log.getByText('The end of it.').waitFor({ timeout: 60_000 })
     expect(await work.long()).toEqual([])
     expect(await page.evaluate('window.drawn')).toBe(0)
-    // Whoever has not scrolled away sees the end.
+    // A user who has not scrolled away sees the end.
     const left = () => log.evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight)
     await expect.poll(left).toBeLessThan(80)
   })

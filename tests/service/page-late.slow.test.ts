@@ -35,7 +35,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     expect(await focused(page)).toBe('Delivered before the next model request')
   })
 
-  it('a tool that somebody came for is shown once: filtering goes on, whatever comes and goes', async () => {
+  it('shows a linked tool once: filtering continues to work afterwards', async () => {
     const tools = ['alpha', 'beta'].map((name) =>
       defineTool({ name, description: name, effect: 'read', parameters: { type: 'object' }, execute: () => name }),
     )
@@ -253,7 +253,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     await page.getByRole('dialog', { name: 'Run again' }).getByRole('button', { name: 'Cancel' }).click()
   })
 
-  it('whoever writes while a call is decided on goes on writing, and approves nothing by what is written', async () => {
+  it('keeps the focus while a call is decided: typing approves nothing', async () => {
     const { tool, paid } = payTool()
     const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'user' ? pays : 'done'))
     const { url, post, ask } = await startService({ model, tools: [tool] })

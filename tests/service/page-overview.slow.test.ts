@@ -49,7 +49,7 @@ describe.skipIf(!hasBrowser)('the overview of the admin page, in a browser', () 
     expect(await page.locator('.overview-table').getAttribute('open')).toBe('')
   })
 
-  it('where nothing has run yet, says how to start a run, and starts one on the demo model alone', async () => {
+  it('without any runs, explains how to start one, and starts one on the demo model alone', async () => {
     const demo = await startService({ model: 'demo', builtinTools: ['calculate'] })
     const page = await open(demo.url, { path: '#/overview' })
     await page.getByText('No run has ended in the last hour.').waitFor()

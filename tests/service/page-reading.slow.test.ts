@@ -384,7 +384,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     await panel.getByText('Second: the first question').waitFor()
   })
 
-  it('the recording of a run is exported; where there is none, it is said why', async () => {
+  it('exports the recording of a run, or says why there is none', async () => {
     const { tool } = payTool()
     const model = scriptedModel(['one', { toolCalls: [{ name: 'pay', arguments: { euros: 1 } }] }, 'two'])
     const kept = await startService({ model, tools: [tool], config: { service: { keepRuns: { recordingMegabytes: 8 } } } })
@@ -405,7 +405,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     await page.getByText('This run has no recording. Runs are recorded if service.keepRuns.recordingMegabytes is set').waitFor()
   })
 
-  it('for how long a call has waited goes on with the time, wherever it is said', async () => {
+  it('updates the waiting time of a call wherever it is shown', async () => {
     const { tool } = payTool()
     const model = scriptedModel([{ toolCalls: [{ name: 'pay', arguments: { euros: 1 } }] }])
     const { url, post } = await startService({ model, tools: [tool] })

@@ -416,7 +416,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     ])
     expect(await line.locator('.bar-row[data-state="waiting"] .bar-name').allTextContents()).toEqual(['pay'])
     expect(await line.locator('.bar-row[data-state="failed"] .bar-name').allTextContents()).toEqual(['fails'])
-    // Its arguments are said once: where they are decided on.
+    // Its arguments are shown once, beside the decision.
     expect(await page.locator('.run-panel').getByText('"euros": 3').count()).toBe(1)
     await page.locator('.decision').getByRole('button', { name: 'Approve' }).click()
     await line.getByText('Turn 3').waitFor()
@@ -450,7 +450,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     await expect.poll(names, { timeout: 30_000 }).toEqual(['Turn 1', 'fails'])
   })
 
-  it('a run that goes on is followed with the time it has taken, and one that is over is not', async () => {
+  it('shows the elapsed time of a running run, and follows no ended one', async () => {
     const held = Promise.withResolvers<void>()
     const { options } = await storedRuns()
     const { url, post, ask } = await startService({ ...options, model: scriptedModel([{ chunks: ['one ', held.promise, 'two'] }]) })

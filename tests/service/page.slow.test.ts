@@ -279,7 +279,7 @@ models:
     await see(page, /AWAY_KEY to hold a key/)
   })
 
-  it('shows a run while it goes on: its text, its call with arguments, result and duration; takes a message; is cancelled', async () => {
+  it('shows a running run: its text, its call with arguments, result and duration; takes a message; is cancelled', async () => {
     const calling = Promise.withResolvers<void>()
     const speaking = Promise.withResolvers<void>()
     const tool = defineTool({
@@ -324,7 +324,7 @@ models:
     await run.getByText('Cancelled after 1 tool call').waitFor()
   })
 
-  it('takes up its events where they broke off; goes on with a service that takes the place of one that is gone; asks for a token that one knows', async () => {
+  it('resumes its events where they stopped; continues with a service that replaces a stopped one; asks for a token that one knows', async () => {
     const held = Promise.withResolvers<void>()
     const model = scriptedModel([{ chunks: ['one ', held.promise, 'two'] }, { chunks: '.'.repeat(60).split('') }])
     const first = await startService({ model })
@@ -477,7 +477,7 @@ models:
     expect(ran.at(-1)).toEqual({ to: 'a', password: 'mine' })
   })
 
-  it('questions are answered, results of clients given; agents inside calls are decided for, and their calls are shown inside of theirs', async () => {
+  it('questions are answered, results of clients given; agents inside calls are decided for, and their calls are shown inside their parents’', async () => {
     const { tool: pay, paid } = payTool()
     const payer = new AgentRunner({
       model: scriptedModel([{ toolCalls: [{ name: 'pay', arguments: { euros: 3 } }] }, 'all paid']),
@@ -655,7 +655,7 @@ models:
       await page.locator(ready).first().waitFor({ state: 'attached' })
       const openAll = () => page.evaluate(`for (const details of document.querySelectorAll('details')) details.open = true`)
       await openAll()
-      // What is inside of a tool or a skill is made when it is opened.
+      // The content of a tool or a Skill is created when it is opened.
       if (path === 'tools') {
         for (const inside of ['.parameters, .try-form', '.long-text']) await page.locator(`.tool-list :is(${inside})`).first().waitFor()
         await openAll()
@@ -678,7 +678,7 @@ models:
     await page.getByRole('button', { name: 'Edit arguments' }).click()
     await check('editing arguments')
     expect(faults).toEqual([])
-    // And what would be found: the check sees what has no name.
+    // Proves that the check finds an element without a name.
     await page.evaluate(`document.querySelector('#main').innerHTML = '<button></button><input><a href="#/runs">x</a>'`)
     await check('broken')
     expect(faults).toEqual([
@@ -743,7 +743,7 @@ models:
     await see(page, 'is not valid YAML')
   })
 
-  it('chats: streams, shows calls, goes on with the conversation, stops', async () => {
+  it('chats: streams, shows calls, continues the conversation, stops', async () => {
     const model = scriptedModel([
       { text: 'Let me see.', toolCalls: [{ name: 'calculate', arguments: { expression: '6*7' } }] },
       'It is 42.',

@@ -84,7 +84,7 @@ describe.skipIf(!hasBrowser)('a React page with useChat at /ui/chat', () => {
     expect(JSON.stringify(chat.provider.requests[1]?.body).includes('were paid back')).toBe(button === 'Approve')
   })
 
-  it('a page that is loaded anew in the middle of an answer goes on with it, and can stop it', async () => {
+  it('a page reloaded during an answer continues it, and can stop it', async () => {
     await using chat = await open([{ text: 'It is', hang: true }])
     await chat.send('Where is it?')
     await chat.page.getByText('It is', { exact: true }).waitFor()
@@ -95,7 +95,7 @@ describe.skipIf(!hasBrowser)('a React page with useChat at /ui/chat', () => {
     expect(await chat.provider.waitForEnd(1)).toMatchObject({ ended: true })
   })
 
-  it('a page that is loaded anew behind an approval shows the whole answer, once', async () => {
+  it('a page reloaded after an approval shows the whole answer, once', async () => {
     const rest = Promise.withResolvers<void>()
     await using chat = await open([refund, { chunks: ['It is ', rest.promise, 'on its way.'] }])
     await chat.send('Give me my money back.')

@@ -61,7 +61,7 @@ describe('the recording of a run of the service', () => {
     })
   })
 
-  it.each(['in memory', 'in a journal'])('goes on when the run has waited for a decision: %s', async (place) => {
+  it.each(['in memory', 'in a journal'])('continues when the run has waited for a decision: %s', async (place) => {
     const folder = mkdtempSync(join(tmpdir(), 'recordings-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const { tool } = payTool()
@@ -89,7 +89,7 @@ describe('the recording of a run of the service', () => {
     expect((await ask(`/v1/runs/${id}/recording`, { headers: { authorization: 'Bearer root' } })).status).toBe(200)
   })
 
-  it('is refused while the run goes on, and of one that there is none of', async () => {
+  it('is refused while the run is running, and for a run without one', async () => {
     const answer = Promise.withResolvers<string>()
     const begun = Promise.withResolvers<void>()
     const model = scriptedModel([

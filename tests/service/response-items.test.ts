@@ -134,7 +134,7 @@ describe('responses.inputItems.list', () => {
     await expect(bob.responses.inputItems.list(first.id)).rejects.toMatchObject({ status: 404, code: 'response_not_found' })
   })
 
-  it('E1.3 inputItems.list refuses what is no page', async () => {
+  it('E1.3 inputItems.list refuses an invalid page', async () => {
     const { ann, url } = await start(['One.'])
     const { id } = await ann.responses.create({ model, input: 'Hello.' })
     for (const [query, param] of [

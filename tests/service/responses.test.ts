@@ -363,7 +363,7 @@ describe('POST /v1/responses, by the official client', () => {
     })
   })
 
-  it('what a run inside of a call says is not said to the client', async () => {
+  it('doesn’t send the text of a nested run to the client', async () => {
     const inner = new AgentRunner({ model: scriptedModel(['Inside.']) })
     const think = defineTool({
       name: 'think',
@@ -560,7 +560,7 @@ describe('responses that are kept', () => {
     expect((await third.responses.retrieve(large[1] ?? '')).output_text).toBe('c')
   })
 
-  it('outlive the process where runs do, for whoever is asked then', async () => {
+  it('outlive the process if runs do, and are found by the next', async () => {
     const { folder, file } = await configFile('service: { keepRuns: { folder: kept } }\n')
     const options = { cwd: folder, configFile: file }
     const { client, listening } = await startWithClient({ ...options, model: scriptedModel([{ toolCalls: [callWeather('Oslo')] }]) })

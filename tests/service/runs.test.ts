@@ -36,7 +36,7 @@ describe.each([
     expect(data[0].result).toBeUndefined()
   })
 
-  it('goes on from the messages of an earlier run', async () => {
+  it('continues from the messages of an earlier run', async () => {
     const model = scriptedModel(['one', 'two'])
     const { post } = await startService({ model })
     const first = await json(post('/v1/runs', { input: 'a' }))
@@ -44,7 +44,7 @@ describe.each([
     expect(model.requests[1]?.messages.map(({ content }) => content)).toEqual(['a', 'one', 'b'])
   })
 
-  it('streams every event with its number, and a stream that broke is taken up again', async () => {
+  it('streams every event with its number, and resumes an interrupted stream', async () => {
     const held = Promise.withResolvers<void>()
     const model = scriptedModel([{ chunks: ['a', 'b', held.promise, 'c'] }])
     const { post, ask } = await startService({ model })
@@ -81,7 +81,7 @@ describe.each([
     expect(await json(post(`/v1/runs/${id}/cancel`, {}))).toMatchObject({ status: 'ended', stopReason: 'aborted' })
   })
 
-  it('goes on when its client has gone', async () => {
+  it('continues when its client has disconnected', async () => {
     const held = Promise.withResolvers<void>()
     const { ask, post, service } = await startService({ model: scriptedModel([{ before: held.promise, text: 'late' }]) })
     const begun = new Promise((resolve) => service.bus.on('MODEL_START', resolve))
@@ -104,7 +104,7 @@ describe.each([
     expect((await post('/v1/runs/none/cancel', {})).status).toBe(404)
   })
 
-  it('takes what is said while it goes on', async () => {
+  it('receives messages while it runs', async () => {
     const held = Promise.withResolvers<void>()
     const model = scriptedModel([{ before: held.promise, text: 'one' }, 'two'])
     const { post, ask } = await startService({ model })

@@ -13,7 +13,7 @@ import { ServiceRun } from '../../src/service/runs/service-run.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { allFrames, configFile, json, startService } from './start-service.ts'
 
-/** A run that has its answer, where it is shown, and the steps of its execution. */
+/** A run with an answer, the store that shows it, and the steps of its execution. */
 async function answeredRun(): Promise<{ run: ServiceRun; shown: ShownRuns; steps: Durable }> {
   const folder = await mkdtemp(join(tmpdir(), 'toolloop-said-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
@@ -39,7 +39,7 @@ async function answeredRun(): Promise<{ run: ServiceRun; shown: ShownRuns; steps
 const message = JSON.stringify({ role: 'user', content: 'one more thing' })
 
 describe('what is said to a run that has its answer', () => {
-  it('is taken up if it is accepted while the run looks for the last time, in whichever process it is said; later it is refused', async () => {
+  it('is read if it is accepted during the run’s last read, in whichever process it is said; later it is refused', async () => {
     const { run, shown, steps } = await answeredRun()
     const accepted: boolean[] = []
     const steering = await steps.step('1.steer', async () => {
@@ -82,7 +82,7 @@ describe('what is said to a run that has its answer', () => {
     expect((await post(`/v1/runs/${id}/messages`, { input: 'still there?' })).status).toBe(409)
   })
 
-  it('in memory: its control says when it listens no more, and listens again for the run that goes on', async () => {
+  it('in memory: its control says when it no longer listens, and listens again for the resumed run', async () => {
     const control = new RunControl()
     const listened: boolean[] = []
     const runner = new AgentRunner({ model: scriptedModel(['one', 'two', 'three']) })

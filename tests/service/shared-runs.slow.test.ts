@@ -13,7 +13,7 @@ import { approvals, type SharedFolder, sharedFolder, untilRun } from './killed-s
 import { allFrames, configFile, framesOf, json } from './start-service.ts'
 
 const ann = { authorization: 'Bearer test-token-of-ann' }
-/** How long it may take until another process goes on with the runs of one that was killed, in milliseconds. */
+/** How long it may take another process to resume the runs of a killed one, in milliseconds. */
 const takenOverWithinMs = 10_000
 
 describe('in a file', () => describeRuns(() => sharedFolder('keepRuns: { folder: kept, recordingMegabytes: 50 }')))

@@ -136,7 +136,7 @@ describe('the recording of a run in a journal', () => {
   })
 
   it.each(['idempotent', 'unsafe', 'reconciled'] as const)(
-    'goes on with what another process had recorded when it broke off in a call: %s',
+    'continues the recording of a process that died during a call: %s',
     async (kind) => {
       const { options } = await folderOfRuns()
       const turns = [
@@ -171,7 +171,7 @@ describe('the recording of a run in a journal', () => {
     },
   )
 
-  it('has nothing that turns out to be secret when it goes on, not in parts that another process has written either', {
+  it('has no secrets found after it was resumed, not even in parts that another process has written', {
     timeout: 60_000,
   }, async () => {
     const { folder, options } = await folderOfRuns()
@@ -256,7 +256,9 @@ describe('the recording of a run in a journal', () => {
     await expect(replayRun(recording)).rejects.toThrow('what was before it was resumed is not recorded')
   })
 
-  it('begins anew where its beginning had to make room: what was written after that is no part of it', { timeout: 60_000 }, async () => {
+  it('starts again if its beginning was deleted to make room: what was written after that is no part of it', {
+    timeout: 60_000,
+  }, async () => {
     const { folder, options } = await folderOfRuns()
     const turns = [
       { toolCalls: [call('pay')], usage },

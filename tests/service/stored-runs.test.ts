@@ -47,7 +47,7 @@ const decide = ({ post }: StartedService, { id, pending: [{ toolCallId, fingerpr
   post(`/v1/runs/${id}/decisions`, { decisions: [{ toolCallId, fingerprint, approved: true, acknowledgeHidden: true, ...decision }] })
 
 describe('runs in a folder', () => {
-  it('a paused run waits over a restart, and goes on once', async () => {
+  it('a paused run waits across a restart, and resumes once', async () => {
     const { options } = await folderOfRuns()
     const { tool, done } = transfer()
     const first = await startService({ ...options, model: scriptedModel([asks()]), tools: [tool] })
@@ -66,7 +66,7 @@ describe('runs in a folder', () => {
     const ended = await json(decide(second, kept))
     expect(ended).toMatchObject({ status: 'ended', stopReason: 'answered', output: 'paid, from [redacted]', input: 'pay the bill' })
     expect(done).toEqual([5])
-    // What was said while it was paused has been taken up, what was secret still is.
+    // It has read the message sent during the pause, and its secrets are still hidden.
     expect(model.requests[0]?.messages.at(-1)).toMatchObject({ role: 'user', content: 'and tell me' })
     expect(JSON.stringify(ended)).not.toContain('DE-12345678')
     const later = await allFrames(await second.ask(`/v1/runs/${run.id}/events`, { headers: { 'last-event-id': String(run.events.last) } }))
@@ -324,7 +324,7 @@ describe('runs in a folder', () => {
     const first = await startService({ ...options, model: scriptedModel(['one', 'two']) })
     const [a, b] = [await json(first.post('/v1/runs', { input: 'a' })), await json(first.post('/v1/runs', { input: 'b' }))]
     await first.listening.close()
-    // Their process died before it had written down what they came to.
+    // Their process died before it had stored their outcomes.
     sql("UPDATE shown_runs SET status = 'running', head = ? WHERE id = ?", '{', a.id)
     sql("UPDATE shown_runs SET status = 'running' WHERE id = ?", b.id)
     const second = await startService({ ...options, model: scriptedModel([]) })

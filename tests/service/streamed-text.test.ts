@@ -207,7 +207,7 @@ describe('a result in JSON', () => {
     expect(hidden('{"pass\\u0077ord": "x"}')).toBe('{"pass\\u0077ord": "[redacted]"}')
   })
 
-  it('has none where it is cut off, or stands inside of other text', () => {
+  it('shows no secret that is cut off, or is inside other text', () => {
     const text = `HTTP 200\n${JSON.stringify(secret)}`
     for (let length = 0; length < text.length; length++) expect(hidden(text.slice(0, length))).not.toMatch(/hun|12345|"x"|\]\}"/)
   })

@@ -476,7 +476,7 @@ describe('P3.7 a program that knows its users', () => {
   })
 
   it.each([[{}], [null], [[]], ['acme'], [{ org: 7 }], [{ org: '' }], [{ org: null }], [[['org', 'acme']]]])(
-    'identifies nobody with the tenant %j, which is none',
+    'refuses the invalid tenant %j',
     async (tenant) => {
       const service = await startService(scoped())
       expect((await from(service, tenant).ask('/v1/runs')).status).toBe(401)

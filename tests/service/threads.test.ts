@@ -110,7 +110,7 @@ describe('/ui/chat', () => {
     expect((await fetch(`${closed}/agui`, { method: 'POST' })).status).toBe(401)
   })
 
-  it('what is no UI message is refused with its place, before anything has begun', async () => {
+  it('refuses an invalid UI message, with its path, before anything is started', async () => {
     const { post, ask } = await startService({ model: scriptedModel([]) })
     for (const messages of [[], [{ role: 'user', parts: [{ type: 'text' }] }], [{ role: 'system', parts: [] }]])
       expect((await post('/ui/chat', { id: 'c1', messages })).status).toBe(400)
@@ -219,7 +219,7 @@ describe('/ui/chat', () => {
     expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Paid.', state: 'done' })
   })
 
-  it('who says something else while a run goes on, or waits, ends that run', async () => {
+  it('a new message while a run is running or waiting ends that run', async () => {
     const { paid, tool } = refunds()
     const model = scriptedModel([{ text: 'one ', hang: true }, { toolCalls: [{ name: 'refund', args: { euros: 1 } }] }, 'Three.'])
     const { url, ask } = await startService({ model, tools: [tool] })
@@ -303,7 +303,7 @@ describe('/agui', () => {
   })
 })
 
-describe('answers that come a second time while the call they allowed goes on end nothing', () => {
+describe('repeated answers don’t end the call they allowed', () => {
   async function startHeld() {
     const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const paid: unknown[] = []

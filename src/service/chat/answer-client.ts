@@ -9,11 +9,11 @@ import type { RunOrder } from '../runs/run-order.ts'
 import type { RunStore } from '../runs/run-store.ts'
 import type { ReplyFrames } from './reply-frames.ts'
 
-/** What a client is told of the run that answers it. */
+/** The reply to a client, made of a run. */
 export interface ClientReply extends RunWatcher {
-  /** Of a reply that is streamed. */
+  /** The frames of a streamed reply. */
   readonly frames: ReplyFrames | undefined
-  /** The whole reply as JSON, when the run has ended. Rejects with an `HttpProblem` for a run without an answer. */
+  /** Returns the whole reply as JSON, once the run has ended. Rejects with an `HttpProblem` if the run has no answer. */
   whole(): Promise<string>
 }
 
@@ -23,7 +23,10 @@ interface ReplyParts {
   limiter: RateLimiter
 }
 
-/** Starts a run and answers with its reply. Nobody else waits for it: it is aborted when the client leaves. Rejects with an `HttpProblem`. */
+/**
+ * Starts a run and responds with its reply. The run is aborted if the client disconnects, because nothing else waits for it. Rejects with
+ * an `HttpProblem`.
+ */
 export async function answerClient(
   order: RunOrder,
   reply: ClientReply,
@@ -58,7 +61,7 @@ export async function answerClient(
   }
 }
 
-/** Rejects with an `HttpProblem` 400 if the tool that has to be called is unknown. `param`: where it is named. */
+/** Rejects with an `HttpProblem` 400 if the request requires an unknown tool. `param`: the field that names it. */
 export async function checkChoice({ clientTools, options }: RunOrder, host: AgentHost, param: string): Promise<void> {
   const { toolChoice } = options
   if (typeof toolChoice !== 'object') return

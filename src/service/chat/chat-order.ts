@@ -13,7 +13,7 @@ import type { RunOrder } from '../runs/run-order.ts'
 export type Maybe<T> = T | null | undefined
 export type Effort = NonNullable<Sampling['reasoningEffort']> | 'max'
 
-/** A request of OpenAI's Chat Completions API; its schema has been checked. https://platform.openai.com/docs/api-reference/chat/create */
+/** A request of OpenAI's Chat Completions API, already validated. https://platform.openai.com/docs/api-reference/chat/create */
 export interface ChatRequest {
   model: string
   messages: object[]
@@ -35,7 +35,7 @@ export interface ChatRequest {
   metadata?: Maybe<JsonObject>
 }
 
-/** The run such a request asks for. Rejects with an `HttpProblem` 400. */
+/** Converts a request to a run. Rejects with an `HttpProblem` 400. */
 export async function orderOfChat(request: ChatRequest, caller: Caller, context: unknown): Promise<RunOrder> {
   request.messages.forEach(checkParts)
   return {
@@ -67,20 +67,20 @@ function isPart(part: Json): boolean {
   return type === 'text' && typeof text === 'string'
 }
 
-/** Whether the answer is to be JSON: then nothing but the answer may be in the reply's content. */
+/** Whether the answer must be JSON. The reply's content then contains nothing but the answer. */
 export function wantsJson({ response_format: format }: ChatRequest): boolean {
   return (format ?? undefined) !== undefined && format?.type !== 'text'
 }
 
 const anyAnswer: JsonSchema = { type: 'object' }
 
-/** The schema of an answer in JSON, ready to be used; `given` undefined: any object. Rejects with an `HttpProblem` 400. */
+/** Compiles the schema of a JSON answer; if `given` is undefined, any object is valid. Rejects with an `HttpProblem` 400. */
 export async function answerSchema(given: JsonObject | undefined, param: string): Promise<JsonSchema> {
   if (given === undefined) return anyAnswer
   return openAnswerSchema(given, param)
 }
 
-/** What every request for an answer may set, named as runs name it. Null means absent. */
+/** The settings every request may have, by the names of our run options. Null means absent. */
 export interface ClientSettings {
   temperature?: Maybe<number>
   topP?: Maybe<number>

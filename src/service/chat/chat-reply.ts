@@ -11,16 +11,14 @@ type ChatFinish = Shortfall | 'stop' | 'tool_calls'
 
 export interface ChatReplyOptions {
   id: string
-  /** As the client asked for it. */
+  /** As in the client's request. */
   model: string
-  /** Nothing but the answer itself is content: no remarks beside calls. */
+  /** Whether the content is only the answer, without remarks beside calls. */
   answerOnly: boolean
   includeUsage: boolean
 }
 
-/**
- * A run as a chat completion: in chunks while it goes on, or whole when it has ended. Both say the same.
- */
+/** A run as a chat completion: in chunks while it runs, or whole when it has ended. Both have the same content. */
 export class ChatReply implements ClientReply {
   readonly #options: ChatReplyOptions
   readonly #created = Math.floor(Date.now() / 1000)
@@ -35,13 +33,13 @@ export class ChatReply implements ClientReply {
     this.#chunk({ role: 'assistant', content: '' })
   }
 
-  /** Chunks can't be taken back. */
+  /** A chunk can't be taken back. */
   get takesBack(): boolean {
     return this.frames === undefined
   }
 
   event(event: RunEvent): void {
-    // What a run inside of a call says is for the model of this one.
+    // The text of a nested run is for the model of this run.
     if (event.meta.parentRunId !== undefined) return
     const iteration = this.#said.follow(event)
     if (event.type === Event.TEXT_DELTA && !this.#options.answerOnly) this.#say(event.text, iteration)
@@ -89,7 +87,7 @@ export class ChatReply implements ClientReply {
   }
 
   #chunk(delta: object, finish: ChatFinish | null = null): void {
-    // A usage of null is in every chunk but the last where it was asked for.
+    // If usage was requested, every chunk but the last has a null usage.
     const usage = this.#options.includeUsage ? { usage: null } : {}
     this.#frame({ ...this.#head('chat.completion.chunk'), choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], ...usage })
   }
@@ -99,7 +97,7 @@ export class ChatReply implements ClientReply {
   }
 }
 
-/** As an error: clients of this API know no other frame for it. */
+/** Clients of this API know no other frame for errors. */
 function failureFrame(problem: HttpProblem): string {
   return `data: ${JSON.stringify(errorBody(problem))}\n\n`
 }

@@ -1,12 +1,12 @@
 import type { SseSource } from '../../ui/web/sse-stream.ts'
 import { HttpProblem } from '../http/problem.ts'
 
-/** Characters that may wait for a reader. A run can't be slowed down, so a reader with more than that waiting is dropped. */
+/** The number of characters that may wait for a reader. A run can't be slowed down, so a slower reader is dropped. */
 const maxWaiting = 4_000_000
 
-/** Frames of a reply that wait for its reader. */
+/** The frames of a reply that wait for its reader. */
 export class ReplyFrames implements SseSource {
-  /** The last frame of a stream that breaks off. */
+  /** Returns the last frame of a stream that breaks off. */
   readonly #failure: (problem: HttpProblem) => string
   #wake: () => void = () => {}
   #frames: (string | (() => string))[] = []
@@ -48,7 +48,7 @@ export class ReplyFrames implements SseSource {
     return this.#failure(new HttpProblem(503, 'shutting_down', reason))
   }
 
-  /** `frame`: as a function, it is written when it is taken, of what is kept anyway. */
+  /** Adds a frame. A function is called when the frame is read, for data that is kept in memory anyway. */
   push(frame: string | (() => string)): void {
     if (this.#closed) return
     if (this.#waiting > maxWaiting) {
@@ -62,7 +62,7 @@ export class ReplyFrames implements SseSource {
     this.#wake()
   }
 
-  /** Nothing follows. */
+  /** Ends the stream after the frames added so far. */
   close(): void {
     this.#closed = true
     this.#wake()

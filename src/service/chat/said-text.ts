@@ -1,21 +1,21 @@
 import { Event, type RunEvent } from '../../core/events.ts'
 
-/** The text that a client is given of a run: what the model says in each of its turns, a blank line between them. */
+/** The text of a run for a client: the text of each turn, separated by blank lines. */
 export class SaidText {
   #all = ''
   #iteration = 0
-  /** What the model has said since it was asked last, and the text that it continues. */
+  /** The text since the last model request, and the text it continues. */
   #last = ''
   #earlier = ''
   #turn = 0
-  /** What there was when the model was asked last. */
+  /** The state at the last model request. */
   #before: { all: string; iteration: number } = { all: '', iteration: 0 }
 
   get all(): string {
     return this.#all
   }
 
-  /** Notes where the model is asked, for the first time or once more. Returns in which iteration the text of this event began. */
+  /** Tracks model requests, including repeated ones. Returns the iteration in which the text of this event began. */
   follow(event: RunEvent): number {
     const { type, meta } = event
     const continues = type === Event.MODEL_START && event.continues === true
@@ -32,7 +32,7 @@ export class SaidText {
     return this.#turn
   }
 
-  /** Takes over what is said in a turn, and gives it as it is written behind what came before. */
+  /** Adds text of a turn, and returns it with the separator from the text before. */
   add(text: string, iteration: number): string {
     const piece = this.#all !== '' && iteration !== this.#iteration ? `\n\n${text}` : text
     this.#iteration = iteration
@@ -41,7 +41,7 @@ export class SaidText {
     return piece
   }
 
-  /** Whether the answer is still to be said: a tool's result, or one that had to fit a schema, does not come piece by piece. */
+  /** Whether the answer has not been streamed yet. A tool result, or an answer that had to match a schema, doesn't arrive in pieces. */
   lacks(answer: string): boolean {
     return answer !== '' && answer.trim() !== this.#last.trim()
   }

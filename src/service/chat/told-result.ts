@@ -3,23 +3,23 @@ import type { StopReason } from '../../core/events.ts'
 import type { ToolCall } from '../../core/messages.ts'
 import { HttpProblem, problemOfRun } from '../http/problem.ts'
 
-/** How an answer is cut short, as OpenAI's clients know it. */
+/** The reasons for an incomplete answer, as OpenAI's clients know them. */
 export type Shortfall = 'length' | 'content_filter'
 
-/** Calls the client has to run, with the arguments as the model wrote them, unless they had to be put right. */
+/** Returns the calls the client must run, with the arguments as the model wrote them, unless they were repaired. */
 export function clientCalls({ pending, toolCalls }: RunResult): ToolCall[] {
   const made = new Map(toolCalls.map((call) => [call.id, call]))
   return pending
     .filter(({ kind }) => kind === 'client_tool')
     .map(({ toolCallId, tool, args }) => {
       const call = made.get(toolCallId)
-      // What was put right in a call is not in what the model wrote.
+      // The model's text doesn't contain the repairs.
       const written = call?.repairs === undefined ? call?.rawArguments : undefined
       return { id: toolCallId, type: 'function', function: { name: tool, arguments: written || JSON.stringify(args) } }
     })
 }
 
-/** Why there is no answer to tell. */
+/** Returns the reason why there is no answer. */
 export function problemIn({ stopReason, error }: RunResult): HttpProblem | undefined {
   if (stopReason === 'aborted') return new HttpProblem(499, 'aborted', 'The run was aborted', { headers: { 'x-should-retry': 'false' } })
   if (stopReason === 'model_error' || (stopReason === 'stopped' && error !== undefined)) return problemOfRun(error)
@@ -35,7 +35,7 @@ const shortfalls: Partial<Record<StopReason, Shortfall>> = {
   refused: 'content_filter',
 }
 
-/** Undefined for an answer that is whole, and for calls of the client's tools. */
+/** Returns undefined for a complete answer, and for calls of the client's tools. */
 export function shortfallIn(result: RunResult): Shortfall | undefined {
   if (clientCalls(result).length > 0) return undefined
   return shortfalls[result.stopReason]

@@ -3,14 +3,14 @@ import { redactText } from '../../core/redaction/redact.ts'
 import { describeProblems } from '../http/check-schema.ts'
 import type { Problem } from '../http/problem.ts'
 
-/** More than anyone fixes at once. */
+/** More than anybody fixes at once. */
 const mostProblems = 100
 
-/** An invalid configuration; `problems` lists what is wrong with it, at most 100 items and a last one with the number of the others. */
+/** An invalid configuration. `problems` lists at most 100 problems, and a last item with the number of the others. */
 export class ConfigError extends ToolloopError {
   readonly problems: readonly Problem[]
 
-  /** `place`: where in the file, if it is not valid YAML. */
+  /** `place`: the position in the file, if it is not valid YAML. */
   constructor(file: string, found: readonly Problem[], cause?: unknown, place?: Place) {
     // An error about a model's settings may quote them, and a URL may contain a password.
     const problems = found.slice(0, mostProblems).map(({ path, message }) => ({ path, message: redactText(message) }))
@@ -24,11 +24,11 @@ export class ConfigError extends ToolloopError {
   }
 }
 
-/** Where in a file. */
+/** A position in a file. */
 export interface Place {
-  /** From 1, as editors count. */
+  /** Counted from 1, as in editors. */
   line: number
   column: number
-  /** The lines around it, without secrets; may be empty. */
+  /** The lines around it, redacted; may be empty. */
   excerpt: string
 }

@@ -7,15 +7,18 @@ import { parseConfig } from './parse-config.ts'
 
 const places = ['toolloop.yaml', join('config', 'toolloop.yaml')]
 
-/** The first of `toolloop.yaml` and `config/toolloop.yaml` there is in `folder`, by its path from there; undefined without one. */
+/**
+ * Returns the path of the configuration file, relative to `folder`: `toolloop.yaml`, or else `config/toolloop.yaml`. Undefined if there is
+ * neither.
+ */
 export async function findConfigFile(folder: string): Promise<string | undefined> {
   for (const place of places) if ((await readConfigText(join(folder, place), place)) !== undefined) return place
   return undefined
 }
 
 /**
- * What the configuration file of a folder says, and which file it was; undefined without one. Rejects with a `ConfigError`, or with
- * `invalid_option` for a file that can't be read.
+ * Reads the configuration file of a folder, and returns its content and path; undefined if there is none. Rejects with a `ConfigError`, or
+ * with `invalid_option` if the file can't be read.
  */
 export async function readConfig(
   folder: string,
@@ -27,7 +30,7 @@ export async function readConfig(
   return { ...config, file }
 }
 
-/** The text of a file; undefined when there is none. Rejects with `invalid_option` for one that can't be read. */
+/** Reads a file; undefined if it doesn't exist. Rejects with `invalid_option` if it can't be read. */
 export async function readConfigText(path: string, shown: string = path): Promise<string | undefined> {
   return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
@@ -35,7 +38,7 @@ export async function readConfigText(path: string, shown: string = path): Promis
   })
 }
 
-/** Names a file's content; two contents have two. */
+/** Returns the ETag of a file's content. */
 export function etagOf(text: string | undefined): string {
   return text === undefined ? '"none"' : `"${createHash('sha256').update(text).digest('base64url')}"`
 }

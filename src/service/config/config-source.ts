@@ -25,63 +25,69 @@ import { FileWatch, type WatchTimes } from './watch-file.ts'
 
 /** The state of the configuration. */
 export interface ConfigState {
-  /** The file's path; null: the service was given none. */
+  /** The file's path; null: the service has no file. */
   file: string | null
-  /** When what holds now was taken over. */
+  /** When the current configuration was loaded. */
   loadedAt: string
-  /** How often the configuration was changed since the start. */
+  /** The number of changes since the start. */
   reloads: number
-  /** What is wrong with the file as it is now, where it does not hold because of that. */
+  /** The problems of the current file, if it was rejected. */
   lastError: { at: string; problems: readonly Problem[] } | null
-  /** Fields, as JSON Pointers, that are read at the start only, and say something else now than they did then. */
+  /** The fields, as JSON Pointers, whose new values take effect after a restart. */
   needsRestart: readonly string[]
 }
 
-/** A configuration as it is shown: without secrets. */
+/** A configuration as it is shown, without secrets. */
 export interface ShownConfig {
   etag: string
   text: string
-  /** What the text says, where it can be read. */
+  /** The parsed text, if it can be parsed. */
   config: Json
-  /** What can be changed in the file alone, by JSON Pointers in which `*` stands for any key. */
+  /** The fields that only the file can change, as JSON Pointers in which `*` stands for any key. */
   fileOnly: readonly string[]
 }
 
-/** Someone's change: the whole configuration, or the whole text of the file. */
+/** A requested change: the whole configuration, or the whole text of the file. */
 export type ConfigChange = { config: JsonObject } | { text: string }
 
-/** Of a configuration that comes as JSON: as many as are written as YAML in a good time. */
+/** The limit for a configuration sent as JSON: a number of values that is quick to write as YAML. */
 const maxValues = 5_000
 
 interface ConfigSourceParts {
   file: string | undefined
-  /** What holds where there is no file, as the text of one. */
+  /** The configuration to use if there is no file, as the text of one. */
   text?: string
   env: Readonly<Record<string, string | undefined>>
   times: WatchTimes
   logger: Logger
-  /** Makes ready what a configuration asks for. Rejects with a `ConfigError` when it can't be, or on abort, and nothing has changed then. */
+  /**
+   * Prepares a configuration.
+   * Contract: awaited. Rejects with a `ConfigError` if it can't be used, or on abort, and has changed nothing then.
+   */
   prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig>
-  /** Told when a change of the file was taken over or refused; `config` is what holds now. What it throws is logged. */
+  /**
+   * Called when a change of the file was accepted or rejected. `config` is the one in effect.
+   * Contract: not awaited; an error it throws is logged.
+   */
   onReload?(state: ConfigState, config: Config): void
 }
 
 /**
- * The configuration, from its file: read once, then whenever the file changes. A file that is not usable changes nothing: what was read last
- * holds, and the state says why. Changes come one after the other, from whichever side.
+ * The configuration from its file: read at the start, and whenever the file changes. An invalid file changes nothing: the last valid
+ * configuration stays in effect, and the state contains the problems. Changes from the file and the API are applied one at a time.
  */
 export class ConfigSource {
   readonly #parts: ConfigSourceParts
   readonly #watch: FileWatch | undefined
   #state: ConfigState
-  /** Content of the file when it was last looked at; null: it was not yet. */
+  /** The content of the file at the last look; null: before the first look. */
   #seen: string | undefined | null = null
-  /** Why it could not be read when it was last looked at. */
+  /** Why the file could not be read at the last look. */
   #unreadable: string | undefined
   readonly #closed = new AbortController()
   #turn: Promise<unknown> = Promise.resolve()
   #config: Config = {}
-  /** The same as it is written. */
+  /** The configuration as written, without variables filled in. */
   #raw: JsonObject = {}
   #atStart: Config = {}
 
@@ -95,23 +101,23 @@ export class ConfigSource {
     return this.#state
   }
 
-  /** What holds now. Not to be shown: variables of the environment are in it. */
+  /** The current configuration. Not to be shown, because it contains values of environment variables. */
   get config(): Config {
     return this.#config
   }
 
-  /** Someone's model and providers, read as those of the file are: what variables stand for, and what is wrong with them. Not to be shown. */
+  /** Resolves the variables in a requested model and its providers, and checks them like those of the file. Not to be shown. */
   resolve(given: { model: Json; providers: JsonObject }): { value: { model: Json; providers: JsonObject }; problems: Problem[] } {
     const { value, problems } = interpolate(given, this.#parts.env)
     const unlisted = this.#unlisted(overlaid(given, this.#raw))
     return { value: value as typeof given, problems: [...findInlineSecrets(given), ...unlisted, ...problems] }
   }
 
-  /** Reads the file for the first time. Rejects with a `ConfigError`: without a last good one there is nothing to go on with. */
+  /** Reads the file for the first time. Rejects with a `ConfigError`, because there is no earlier valid configuration. */
   async start(): Promise<void> {
     try {
       await this.#inTurn(async () => {
-        // Watched before it is read: what changes from here on is seen.
+        // Watches before reading, so that no change is missed.
         await this.#watch?.follow()
         const text = await this.#read()
         await this.#takeOver(text)
@@ -124,7 +130,10 @@ export class ConfigSource {
     }
   }
 
-  /** Whoever can change it decides what the service does; hashes of tokens can be guessed at. Keys are never in it. */
+  /**
+   * Warns about unsafe permissions: a user who can write the file controls the service, and one who can read it can try to guess tokens
+   * from their hashes. Keys are never in it.
+   */
   async #checkMode(): Promise<void> {
     const { file, logger } = this.#parts
     if (file === undefined || process.platform === 'win32') return
@@ -135,7 +144,7 @@ export class ConfigSource {
       logger.warn({ file }, 'other users can read the configuration file, and the hashes of tokens in it: `chmod 600` it')
   }
 
-  /** Looks at the file, and takes over what has changed in it. Never rejects. */
+  /** Looks at the file, and applies its changes. Never rejects. */
   async reload(): Promise<void> {
     await this.#inTurn(async () => {
       if (this.#closed.signal.aborted) return
@@ -144,7 +153,7 @@ export class ConfigSource {
     })
   }
 
-  /** Rejects with an `HttpProblem` 409 when the file can't be read. */
+  /** Rejects with an `HttpProblem` 409 if the file can't be read. */
   async show(): Promise<ShownConfig> {
     const text = await this.#readForCaller()
     const config = await parseConfig(text ?? '', this.#shownName, this.#parts.env).then(
@@ -155,9 +164,9 @@ export class ConfigSource {
   }
 
   /**
-   * Writes a change into the file and takes it over; `etag` names the content it was made from. Rejects with an `HttpProblem`: 412 when the
-   * file is another one by now, 422 with all problems when the change is not usable, 409 when the file can't be read or written, 507 when
-   * there is no room for it. The file is untouched then.
+   * Writes a change to the file and applies it. `etag`: the content the change was based on. Rejects with an `HttpProblem`: 412 if the file
+   * has changed since, 422 with all problems if the change is invalid, 409 if the file can't be read or written, 507 if the disk is full.
+   * The file is then unchanged.
    */
   async change(change: ConfigChange, etag: string, by: Sender): Promise<ShownConfig> {
     const before = this.#raw
@@ -183,7 +192,7 @@ export class ConfigSource {
     return this.show()
   }
 
-  /** Changes nothing from now on. Resolves when a change that was under way has been given up, or is done. */
+  /** Stops accepting changes. Resolves when a change in progress has been cancelled or is done. */
   async close(): Promise<void> {
     this.#watch?.close()
     this.#closed.abort(new HttpProblem(503, 'shutting_down', 'The service is shutting down'))
@@ -221,12 +230,12 @@ export class ConfigSource {
     this.#tellOfReload()
   }
 
-  /** Whether the file is another one than when it was last looked at. Rejects when it can't be read, and that was not known. */
+  /** Returns whether the file has changed since the last look. Rejects if it can't be read, and that is new. */
   async #look(): Promise<boolean> {
     const wasUnreadable = this.#unreadable
     try {
       let text = await this.#read()
-      // Who writes a file in place empties it first: what is empty now may be about to be written.
+      // An editor that writes a file in place truncates it first, so an empty file may be about to be written.
       if (text === '' && this.#seen) {
         await setTimeout(this.#parts.times.debounceMs, undefined, { ref: false })
         text = await this.#read()
@@ -252,7 +261,7 @@ export class ConfigSource {
 
   async #takeOver(text: string | undefined, write?: () => Promise<void>): Promise<void> {
     const { config, raw } = await parseConfig(text ?? '', this.#shownName, this.#parts.env)
-    // A write comes over the network.
+    // The change comes over the network.
     if (write !== undefined) this.#checkChange(config, raw)
     const { signal } = this.#closed
     signal.throwIfAborted()
@@ -282,7 +291,7 @@ export class ConfigSource {
       this.#parts.logger.warn({ file: this.#parts.file, needsRestart }, 'these fields take effect after a restart')
   }
 
-  /** Throws a `ConfigError` for what a change that comes over the network must not contain. */
+  /** Throws a `ConfigError` for content that a change over the network must not contain. */
   #checkChange(config: Config, raw: Json): void {
     const wanted = { config, raw: isJsonObject(raw) ? raw : {} }
     const problems = [...fileOnlyProblems(wanted, { config: this.#config, raw: this.#raw }), ...this.#unlisted(wanted.raw)]
@@ -293,7 +302,7 @@ export class ConfigSource {
     return unlistedVariables(wanted, this.#raw, this.#config.service?.variables ?? [])
   }
 
-  /** The file's text, saying `config`. Where it can't be read as it is, a text of its own. */
+  /** Returns the file's text, edited to contain `config`. If the old text can't be parsed, returns a new one. */
   async #edited(old: string, config: JsonObject): Promise<string> {
     if (hasMoreValues(maxValues, config))
       throw new ConfigError(this.#shownName, [{ path: '', message: `must have at most ${maxValues} values` }])
@@ -308,7 +317,7 @@ export class ConfigSource {
   }
 }
 
-/** Fields of the first two levels that are not the same, as JSON Pointers. */
+/** Returns the fields of the first two levels that differ, as JSON Pointers. */
 function changedFields(before: JsonObject, after: JsonObject): string[] {
   const differing = (one: JsonObject, other: JsonObject) =>
     [...new Set([...Object.keys(one), ...Object.keys(other)])].filter((key) => !isDeepStrictEqual(one[key], other[key]))
@@ -319,7 +328,7 @@ function changedFields(before: JsonObject, after: JsonObject): string[] {
   })
 }
 
-/** Rejects for what is no mapping, or no YAML. */
+/** Rejects unless the text is a YAML mapping. */
 async function readMapping(text: string): Promise<Document> {
   const document = await readDocument(text)
   if (document.contents !== null && !isJsonObject(document.toJS({ maxAliasCount: mostAliases }))) throw new TypeError('not a mapping')
@@ -339,7 +348,7 @@ function asProblem(error: unknown): unknown {
   if (code === '') return error
   if (['ENOSPC', 'EDQUOT'].includes(code))
     return new HttpProblem(507, 'config_no_space', 'The disk has no space for the configuration file', { cause: error })
-  // A file that is mounted by itself, as containers do, is busy: it can be written into, but not replaced as a whole.
+  // A file that is itself a mount point, as in containers, can't be replaced atomically, only written to.
   const why = code === 'EBUSY' ? ': the file itself is a mount point; mount its folder instead' : ''
   return new HttpProblem(409, 'config_read_only', `The configuration file can't be written (${code})${why}`, { cause: error })
 }

@@ -5,15 +5,15 @@ import type { ModelSettings } from '../../models/settings.ts'
 import type { McpServer } from '../../tools/mcp/server-config.ts'
 import type { TokenEntry } from '../http/auth.ts'
 
-/** The content of a `toolloop.yaml`. `config/toolloop.yaml` explains every field, `config/toolloop.schema.json` is its schema. */
+/** The content of a `toolloop.yaml`. `config/toolloop.yaml` explains every field, and `config/toolloop.schema.json` is its schema. */
 export interface Config {
-  /** A name of `models`, `provider/model`, or settings. */
+  /** A name from `models`, `provider/model`, or settings. */
   model?: string | ModelSettings
-  /** Further models by name. */
+  /** Additional models, by name. */
   models?: Readonly<Record<string, string | ModelSettings>>
   providers?: Providers
   instructions?: string
-  /** Which loop drives the runs of the command line; those of the service are always on the native one. */
+  /** Which loop executes the runs of the command line. The service always uses the native one. */
   backend?: 'native' | 'langchain'
   tools?: ToolsConfig
   skills?: SkillsConfig
@@ -24,36 +24,36 @@ export interface Config {
   logging?: { level?: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
 }
 
-/** `tools` of the configuration. */
+/** `tools` in the configuration. */
 export interface ToolsConfig {
-  /** Names of built-in tools; true: all of them. */
+  /** Names of built-in tools; true: all. */
   builtin?: boolean | readonly string[]
-  /** The folder the file tools may read, from where the service was started. */
+  /** The folder that the file tools may read, relative to where the service was started. */
   workspace?: string
   /** Names of tools whose calls need an approval. */
   approval?: readonly string[]
-  /** Models write scripts that call the tools. Default false. */
+  /** Lets models write scripts that call the tools. Default false. */
   codeMode?: boolean | CodeModeConfig
 }
 
-/** `tools.codeMode` of the configuration. */
+/** `tools.codeMode` in the configuration. */
 interface CodeModeConfig {
-  /** Names of the tools that models call themselves. */
+  /** Names of tools that models call directly. */
   keep?: readonly string[]
 }
 
-/** Agent Skills. What else `loadSkills` takes as plain data may stand beside it, and is checked there. */
+/** Agent Skills. Other plain-data options of `loadSkills` are also accepted, and checked by it. */
 export interface SkillsConfig {
-  /** Skill folders, or folders of them, from where the service was started. */
+  /** Skill folders, or folders of Skill folders, relative to where the service was started. */
   paths?: readonly string[]
 }
 
-/** MCP servers. What else `connectMcpServers` takes as plain data may stand beside it, and is checked there. */
+/** MCP servers. Other plain-data options of `connectMcpServers` are also accepted, and checked by it. */
 export interface McpConfig {
   servers?: Readonly<Record<string, McpServer>>
 }
 
-/** `limits` of the configuration: the limits of every run. */
+/** `limits` in the configuration: the limits of every run. */
 export interface LimitsConfig extends Omit<RunLimits, 'depth'> {
   maxIterations?: number
   toolTimeoutMs?: number
@@ -64,16 +64,16 @@ export interface LimitsConfig extends Omit<RunLimits, 'depth'> {
   streamStallTimeoutMs?: number
 }
 
-/** `service` of the configuration: its address, tokens and limits. */
+/** `service` in the configuration: its address, tokens and limits. */
 export interface ServiceConfig {
   host?: string
   port?: number
   hosts?: readonly string[]
   origins?: readonly string[]
   auth?: { tokens?: readonly TokenEntry[] }
-  /** Variables of the environment that may be named over the API. */
+  /** The environment variables that a change over the API may name. */
   variables?: readonly string[]
-  /** Addresses and ranges whose `x-forwarded-for` is believed. */
+  /** Addresses and ranges of proxies whose `x-forwarded-for` is trusted. */
   trustedProxies?: readonly string[]
   requestsPerMinute?: number
   concurrentRuns?: number
@@ -81,7 +81,7 @@ export interface ServiceConfig {
   waitingRuns?: number
   waitingMegabytes?: number
   maxBodyBytes?: number
-  /** What becomes of tools in a Responses request that only their provider could run. Default `leaveOut`, with a warning. */
+  /** How to treat tools in a Responses request that only their provider can run. Default `leaveOut`, with a warning. */
   hostedTools?: 'leaveOut' | 'refuse'
   keepRuns?: {
     folder?: string
@@ -95,7 +95,7 @@ export interface ServiceConfig {
   /** Where runs are recorded. Default: `sqlite`, if `keepRuns` names a folder. */
   journal?: JournalConfig
   drainSeconds?: number
-  /** The tools and agents over MCP, at `/mcp`. Default false. */
+  /** Serves the tools and agents over MCP, at `/mcp`. Default false. */
   mcp?: boolean | McpRouteConfig
 }
 
@@ -103,13 +103,13 @@ export interface ServiceConfig {
 export interface McpRouteConfig {
   /** Names of tools. Default: all that need no approval. */
   tools?: readonly string[]
-  /** Names of agents, each offered as a tool `ask_NAME`; true: all. Default true, but where nothing else than `/mcp` is served. */
+  /** Names of agents, each offered as a tool `ask_NAME`; true: all. Default: true, or false if only `/mcp` is served. */
   agents?: boolean | readonly string[]
-  /** What a client may tell its model of them. */
+  /** Instructions that a client may pass to its model. */
   instructions?: string
 }
 
-/** `telemetry` of the configuration: where traces and metrics go. Empty: where the standard variables (`OTEL_…`) say. */
+/** `telemetry` in the configuration: where traces and metrics are sent. If empty, the standard variables (`OTEL_…`) apply. */
 interface TelemetryConfig {
   endpoint?: string
   headers?: Readonly<Record<string, string>>
@@ -119,23 +119,23 @@ interface TelemetryConfig {
   metadata?: readonly string[]
 }
 
-/** `service.journal` of the configuration: in `keepRuns.folder`, or in a database that several machines share. */
+/** `service.journal` in the configuration: in `keepRuns.folder`, or in a database that several machines share. */
 type JournalConfig = { kind: 'sqlite' } | { kind: 'dbos'; url: string; schema?: string; connections?: number }
 
-/** A model's settings in the configuration, wherever they come from; a name of `models` stands for what is there. */
+/** Returns the settings of the configured model. A name is looked up in `models`. */
 export function findModel({ model, models = {} }: Config): string | ModelSettings | undefined {
   return typeof model === 'string' && Object.hasOwn(models, model) ? models[model] : model
 }
 
-/** A configuration made ready, which changes nothing before it is committed. */
+/** A prepared configuration, which changes nothing until it is committed. */
 export interface PreparedConfig {
-  /** Must not throw. */
+  /** Applies the configuration. Must not throw. */
   commit(): void
-  /** Gives up what was opened for it. */
+  /** Closes everything that was opened for it. */
   discard(): Promise<void>
 }
 
-/** A configuration as the text of a file. Throws `invalid_option` for a value that can't be written to a file. */
+/** Writes a configuration as the text of a file. Throws `invalid_option` for a value that can't be written to a file. */
 export function asText(config: Config): string {
   const plain = (key: string, value: unknown): unknown => {
     if (typeof value === 'function' || typeof value === 'bigint' || typeof value === 'symbol')

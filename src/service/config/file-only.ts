@@ -3,13 +3,13 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { type Problem, pointerTo } from '../http/problem.ts'
 import type { Config } from './config.ts'
 
-/** What was parsed of a configuration, and how it is written. */
+/** A parsed configuration, and its text form. */
 interface ReadConfig {
   config: Config
   raw: JsonObject
 }
 
-/** What can be changed in the file alone, by JSON Pointers in which `*` stands for any key. */
+/** The fields that only the file can change, as JSON Pointers in which `*` stands for any key. */
 export const fileOnlyPaths: readonly string[] = [
   '/skills',
   '/mcp',
@@ -38,15 +38,15 @@ const fileTools = ['list_files', 'read_file', 'search_files']
 const inFile = 'can only be changed in the file'
 
 /**
- * What is wrong with a change that comes over the network. Whoever has an admin's token decides about models and bounds, not about what runs on
- * the machine, what is read there, whose tools are called, who is asked, who is let in, and what is logged. Of that it can only be made less.
+ * Returns the problems of a change over the network. An admin may choose models and limits, but not what runs or is read on the machine,
+ * whose tools are called, which approvals are needed, who has access, or what is logged. Of these, a change may only remove or restrict.
  */
 export function fileOnlyProblems(wanted: ReadConfig, known: ReadConfig): Problem[] {
   const [newLists, oldLists] = [openedBy(wanted.config), openedBy(known.config)]
   const added = Object.keys(newLists).filter((path) => !isPartOf(newLists[path], oldLists[path]))
   const [newFields, oldFields] = [fixedIn(wanted.config), fixedIn(known.config)]
   const changed = Object.keys(newFields).filter((path) => !isDeepStrictEqual(newFields[path], oldFields[path]))
-  // What needs an approval goes on needing it.
+  // Tools that need an approval must keep needing it.
   const fewer = isPartOf(known.config.tools?.approval, wanted.config.tools?.approval) ? [] : ['/tools/approval']
   return [
     ...[...added, ...changed, ...fewer].map((path) => ({ path, message: inFile })),
@@ -54,7 +54,7 @@ export function fileOnlyProblems(wanted: ReadConfig, known: ReadConfig): Problem
   ]
 }
 
-/** Each entry lets somebody in, or something be opened; entries may be taken away over the network. */
+/** Lists everything that grants access. A change over the network may only remove entries. */
 function openedBy({ skills, tools = {}, service = {}, providers = {} }: Config): Readonly<Record<string, readonly unknown[]>> {
   const { builtin = [] } = tools
   return {
@@ -64,7 +64,7 @@ function openedBy({ skills, tools = {}, service = {}, providers = {} }: Config):
     '/service/origins': service.origins ?? [],
     '/service/auth/tokens': service.auth?.tokens ?? [],
     '/service/variables': service.variables ?? [],
-    // An SDK that looks around finds credentials in variables and files.
+    // An SDK that searches for credentials finds them in variables and files.
     '/providers/*/sdkEnvironment': Object.entries(providers).flatMap(([name, { sdkEnvironment }]) => (sdkEnvironment ? [name] : [])),
   }
 }
@@ -81,7 +81,7 @@ function fixedIn({ model, models = {}, tools, service, telemetry, logging, provi
     '/service/mcp': service?.mcp ?? false,
     '/telemetry': telemetry,
     '/logging/level': logging?.level ?? 'info',
-    // Held against what a model writes.
+    // Matched against text from models.
     '/model/quirks/toolCallId': callIdRules([['', model]]),
     '/models/*/quirks/toolCallId': callIdRules(Object.entries(models)),
     '/providers/*/quirks/toolCallId': callIdRules(sections),
@@ -89,7 +89,7 @@ function fixedIn({ model, models = {}, tools, service, telemetry, logging, provi
   }
 }
 
-/** A server may be left out, lose tools, or ask for an approval of all calls. Compared as it is written: its variables stay in their place. */
+/** A change may remove a server or its tools, or require approval for all its calls. Compares the raw text, so that variables stay where they are. */
 function mcpProblems(wanted: JsonObject, known: JsonObject): Problem[] {
   const knownServers = objectAt(known, 'servers')
   const servers = Object.entries(objectAt(wanted, 'servers')).filter(([name, server]) => !isNarrowed(server, knownServers[name]))
@@ -126,7 +126,7 @@ function objectAt(value: JsonObject, key: string): JsonObject {
   return isJsonObject(found) ? found : {}
 }
 
-/** Of things that may have quirks, by name, the rules for call ids: regular expressions. */
+/** Returns the rules for call ids, which are regular expressions, in the quirks of providers or models, by name. */
 function callIdRules(named: readonly (readonly [string, string | { quirks?: JsonObject } | undefined])[]): Json {
   return named.flatMap(([name, one]) => {
     const rule = typeof one === 'object' ? one.quirks?.toolCallId : undefined

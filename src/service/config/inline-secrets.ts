@@ -7,7 +7,7 @@ import { type Problem, pointerTo } from '../http/problem.ts'
 
 const reference = /^([A-Za-z]+ )?\$\{[A-Za-z_]\w*\}$/
 
-/** Secrets that are in the file itself. They belong into the environment: a file is copied, committed, and shown. */
+/** Finds secrets in the file itself. They must be in the environment, because a file is copied, committed and shown. */
 export function findInlineSecrets(value: Json): Problem[] {
   const problems: Problem[] = []
   const visit = (item: Json, key: string, path: string): void => {
@@ -19,7 +19,7 @@ export function findInlineSecrets(value: Json): Problem[] {
       }
     } else if (Array.isArray(item)) item.forEach((entry, at) => void visit(entry, key, pointerTo(path, at)))
     else if (isJsonObject(item)) for (const [name, entry] of Object.entries(item)) visit(entry, name, pointerTo(path, name))
-    // A number may be a password too.
+    // A number may also be a password.
     else if (typeof item === 'number' && isSecretKey(key)) problems.push({ path, message: 'must not be in the file' })
   }
   visit(value, '', '')
@@ -27,8 +27,8 @@ export function findInlineSecrets(value: Json): Problem[] {
 }
 
 /**
- * The text of a file as it may be shown, also of one that is refused because of what is in it, or can't be read at all: from a secret on,
- * nothing more of its line is shown, nor of lines that go on with it. Never throws.
+ * Redacts the text of a file, even if the file is rejected or can't be parsed. The rest of a line after a secret is hidden, and so are the
+ * lines that continue it. Never throws.
  */
 export function redactFile(text: string): string {
   const shown = redactLines(text).filter((line) => line !== undefined)
@@ -38,7 +38,7 @@ export function redactFile(text: string): string {
 const linesBefore = 2
 
 /**
- * A line of a file and the two before it, numbered, with a mark below the column; without secrets, and empty where they take up whole lines.
+ * Returns a line of a file and the two before it, redacted and numbered, with a mark below the column; empty if a secret spans whole lines.
  * Lines and columns count from 1.
  */
 export function excerptOf(text: string, line: number, column: number): string {
@@ -46,7 +46,7 @@ export function excerptOf(text: string, line: number, column: number): string {
   const lines = redactLines(text).slice(first - 1, line)
   if (lines.includes(undefined)) return ''
   const clean = redactText(lines.join('\n')).split('\n')
-  // A secret that goes on over the end of its line: the numbers of the lines would be wrong.
+  // A secret spans several lines, so the line numbers would be wrong.
   if (clean.length !== lines.length) return ''
   const width = String(line).length
   const shown = clean.map((one, at) => `${String(first + at).padStart(width)} | ${clip(one)}`)
@@ -56,7 +56,7 @@ export function excerptOf(text: string, line: number, column: number): string {
   return shown.join('\n')
 }
 
-/** Each line as it may be shown; undefined: not at all. */
+/** Redacts each line; undefined: the whole line is hidden. */
 function redactLines(text: string): (string | undefined)[] {
   let hiddenBelow: number | undefined
   return text.split('\n').map((line) => {
@@ -68,7 +68,7 @@ function redactLines(text: string): (string | undefined)[] {
   })
 }
 
-/** Where in a line the value of a secret's key begins. */
+/** Returns the position at which the value of a secret's key starts. */
 function secretIn(line: string): number | undefined {
   for (const { 0: whole, 1: key = '', 2: value = '', index } of line.matchAll(
     /(?<![\w.-])([\w.-]+)["']?[ \t]*:[ \t]*("[^"]*"|'[^']*'|\$\{[^{}]*\}|(?:[^,{}[\]\s][^,}\s]*)?)/g,

@@ -4,12 +4,12 @@ import { type Problem, pointerTo } from '../http/problem.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Fields whose values may hold secrets whatever their own names are: what is sent to a server, what a child process is given. */
+/** Fields whose values may be secret whatever their names are: sent to a server, or passed to a child process. */
 const secretFields: ReadonlySet<string> = new Set(['headers', 'env'])
 
 /**
- * The value with `${NAME}` and `${NAME:-otherwise}` in its texts replaced from the environment; `$${` is a `${` that stays. A variable that
- * is not there, or by its name holds a secret where everybody could read it, is a problem.
+ * Replaces `${NAME}` and `${NAME:-fallback}` in texts from the environment; `$${` is an escaped `${`. Reports a problem for a missing
+ * variable, and for one with a secret-looking name in a field that isn't secret.
  */
 export function interpolate(value: Json, env: Env): { value: Json; problems: Problem[] } {
   const problems: Problem[] = []

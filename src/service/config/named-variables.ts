@@ -7,9 +7,9 @@ import { type Problem, pointerTo } from '../http/problem.ts'
 const addressFields = ['driver', 'baseURL', 'baseURLEnv', 'baseURLPath', 'apiKeyHeader', 'apis']
 
 /**
- * What is wrong with a change that comes over the network: it names a variable of the environment that the file doesn't list, or would send a
- * provider's key to another address. Whoever may change the configuration could send any variable anywhere. What the file says already, in
- * one piece with where it is sent, may stay.
+ * Returns the problems of a change over the network that names an unlisted environment variable, or would send a provider's key to another
+ * address. Otherwise, an admin could send any variable anywhere. A variable that the file already uses may stay if its destination is
+ * unchanged.
  */
 export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed: readonly string[]): Problem[] {
   const problems: Problem[] = []
@@ -19,11 +19,11 @@ export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed:
       problems.push({ path, message: `must not use the variable ${name}: \`service.variables\` in the file does not list it` })
     }
   }
-  // Servers of tools are changed in the file alone.
+  // Only the file can change MCP servers.
   const { providers: _, model, models = {}, mcp: __, ...others } = wanted
   const [providers, knownProviders] = [objectAt(wanted, 'providers'), objectAt(known, 'providers')]
   const knownModels = [known.model, ...Object.values(objectAt(known, 'models'))]
-  /** The same model at the same provider: what it sends goes where it went. */
+  /** Whether the same model at the same provider is known, so that its requests go to the same place. */
   const isKnown = (settings: Json) => {
     const provider = isJsonObject(settings) ? String(settings.provider) : ''
     return knownModels.some((one) => isDeepStrictEqual(one, settings)) && isDeepStrictEqual(providers[provider], knownProviders[provider])
@@ -37,7 +37,7 @@ export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed:
   ]) {
     if (settings === undefined || isKnown(settings)) continue
     check(path, ofModel(settings, providers))
-    // Which provider it is has to be known here, for its key.
+    // The provider must be known here, to determine its key.
     if (isJsonObject(settings) && named(settings.provider ?? '').length > 0)
       problems.push({ path: `${path}/provider`, message: 'must name a provider without variables' })
   }
@@ -49,7 +49,7 @@ export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed:
   return problems
 }
 
-/** A model and sections of providers as they would be used beside the configuration: its models' names hold, and the sections go over its own. */
+/** Returns a model and sections of providers merged into the configuration: names refer to its models, and the sections override its own. */
 export function overlaid({ model, providers }: { model: Json; providers: JsonObject }, known: JsonObject): JsonObject {
   const models = objectAt(known, 'models')
   const meant = typeof model === 'string' && Object.hasOwn(models, model) ? models[model] : undefined
@@ -72,14 +72,14 @@ function ofModel(settings: Json, providers: JsonObject): string[] {
   return [...named(settings), ...(settings.apiKey ? [] : [preset?.apiKeyEnv ?? []].flat()), ...ofSdk(preset)]
 }
 
-/** What SDKs send besides the key, by driver. */
+/** The variables SDKs send besides the key, by driver. */
 const sdkVariables: Readonly<Record<string, readonly string[]>> = {
   openai: ['OPENAI_CUSTOM_HEADERS', 'OPENAI_ORG_ID', 'OPENAI_PROJECT_ID'],
   'openai-responses': ['OPENAI_CUSTOM_HEADERS', 'OPENAI_ORG_ID', 'OPENAI_PROJECT_ID'],
   anthropic: ['ANTHROPIC_CUSTOM_HEADERS'],
 }
 
-/** Those of them that are set, where the SDK may look for them. It reads the environment of the process. */
+/** Returns those that are set, if the SDK may read the environment. It reads that of the process. */
 function ofSdk(preset: ProviderPreset | undefined): string[] {
   if (preset?.sdkEnvironment !== true) return []
   const drivers = [preset.driver, ...Object.values(preset.apis ?? {}).map(({ as }) => presetOf(as, {})?.driver ?? '')]
@@ -87,7 +87,7 @@ function ofSdk(preset: ProviderPreset | undefined): string[] {
   return [...variables].filter((name) => process.env[name])
 }
 
-/** Every variable a value names: in braces, or in a field that holds the name of one. */
+/** Returns every variable a value names: in braces, or in a field for a variable's name. */
 function named(value: Json, key = ''): string[] {
   if (typeof value === 'string') {
     const inBraces = [...value.matchAll(/(\$?)\$\{([A-Za-z_]\w*)/g)].flatMap(([, dollar, name]) =>
@@ -103,7 +103,7 @@ function presetOf(name: string, providers: JsonObject): ProviderPreset | undefin
   try {
     return findPreset(name, providers as never)
   } catch {
-    // Not one there is, which is said elsewhere.
+    // An unknown provider is reported elsewhere.
     return undefined
   }
 }

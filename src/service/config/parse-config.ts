@@ -11,9 +11,9 @@ import { excerptOf, findInlineSecrets } from './inline-secrets.ts'
 import { interpolate } from './interpolate.ts'
 
 export interface ParsedConfig {
-  /** With the variables of the environment in it: not to be shown. */
+  /** With environment variables filled in. Not to be shown. */
   config: Config
-  /** As it is written. */
+  /** As written in the file. */
   raw: Json
   document: Document
 }
@@ -21,32 +21,32 @@ export interface ParsedConfig {
 /** More than anybody writes by hand. */
 const mostCharacters = 200_000
 const mostVariables = 1_000
-/** Of aliases that are resolved, each counted with what it stands for: a few lines of them can stand for gigabytes. */
+/** The limit on resolved aliases, each counted with its content: a few lines of aliases can expand to gigabytes. */
 export const mostAliases = 200
 
 let check: SchemaCheck | undefined
 
-/** Reads a configuration as a whole; rejects with a `ConfigError` that lists everything that is wrong with it. `file`: for its message. */
+/** Parses and validates a configuration. Rejects with a `ConfigError` that lists all problems. `file`: names the file in the message. */
 export async function parseConfig(text: string, file: string, env: Readonly<Record<string, string | undefined>>): Promise<ParsedConfig> {
   const { document, raw } = await readYaml(text, file)
   const { value, problems } = interpolate(raw, env)
   check ??= compileCheck(configSchema)
   let misfits = check(value, { all: true })
   if (misfits.filter(({ path }) => readAsWritten(value, raw, path)).length > 0) misfits = check(value, { all: true })
-  // What a variable that is not there would have been is not known: whether it fits can't be said.
+  // A value with a missing variable can't be validated.
   const unknown = new Set(problems.flatMap(({ path }) => withParents(path)))
   const all = [...findInlineSecrets(raw), ...problems, ...misfits.filter(({ path }) => !unknown.has(path))]
   if (all.length > 0) throw new ConfigError(file, all)
   return { config: value as Config, raw, document }
 }
 
-/** A JSON Pointer, and those of everything it is in. */
+/** Returns a JSON Pointer and those of all its parents. */
 function withParents(path: string): string[] {
   const keys = path.split('/')
   return keys.map((_, at) => keys.slice(0, at + 1).join('/'))
 }
 
-/** Variables are texts: where one stands alone for a number, or for true or false, and a text does not fit, it is read as that. */
+/** Converts variables, which are texts: if one stands alone where the schema expects a number or a boolean, it is parsed as that. */
 function readAsWritten(value: Json, raw: Json, path: string): boolean {
   const keys = path
     .slice(1)
@@ -77,7 +77,7 @@ async function readYaml(text: string, file: string): Promise<{ document: Documen
     document = await readDocument(text)
     raw = document.toJS({ maxAliasCount: mostAliases }) ?? {}
   } catch (error) {
-    // The reader's own words may quote the line, and with it a key.
+    // The parser's message may quote the line, and with it a key.
     const [words = ''] = messageOf(error).split('\n')
     const [start] = (error instanceof YAMLError && error.linePos) || []
     const place = start && { line: start.line, column: start.col, excerpt: excerptOf(text, start.line, start.col) }

@@ -12,15 +12,15 @@ export interface ServiceLimits extends RateLimits, OriginRules {
   keepRuns: RunBounds
   runs: RunPlace
   drainMs: number
-  /** Whether the configuration has tokens of its own. */
+  /** Whether the configuration has tokens. */
   hasTokens: boolean
 }
 
-/** Where bodies may be as large as they are by default. */
+/** The default limit of a body. */
 const bodyBytes = 1_048_576
 const stateCharacters = 8_000_000
 
-/** The limits of a configuration, with defaults for those it leaves out. */
+/** Returns the limits of a configuration, with defaults filled in. */
 export function readLimits({ service = {} }: Config): ServiceLimits {
   const { keepRuns = {} } = service
   const runs = placeOf(service)
@@ -42,7 +42,7 @@ export function readLimits({ service = {} }: Config): ServiceLimits {
       waitingOfCaller: service.waitingRuns ?? 1_000,
       waitingCharacters: (keepRuns.waitingMegabytes ?? (inMemory ? 64 : 256)) * 1_000_000,
       waitingCharactersOfCaller: (service.waitingMegabytes ?? (inMemory ? 32 : 64)) * 1_000_000,
-      // What is taken in by large bodies, and what is decided on, has to fit as well.
+      // Must also fit what large bodies contain, and decisions.
       stateCharacters: stateCharacters * Math.max(1, (service.maxBodyBytes ?? 0) / bodyBytes),
       eventsOfRun: 5_000,
       charactersOfRun: 2_000_000,
@@ -60,7 +60,7 @@ function placeOf({ journal, keepRuns = {} }: ServiceConfig): RunPlace {
   return keepRuns.folder === undefined ? { kind: 'memory' } : { kind: 'sqlite', folder: keepRuns.folder }
 }
 
-/** What of the settings doesn't go together. */
+/** Returns the problems of settings that conflict. */
 export function limitProblems({ service = {} }: Config): Problem[] {
   const { journal, keepRuns = {} } = service
   const path = '/service/keepRuns/folder'
@@ -71,7 +71,7 @@ export function limitProblems({ service = {} }: Config): Problem[] {
   return []
 }
 
-/** Settings that are read at the start only, by their JSON Pointers. */
+/** Returns the settings that take effect at the start only, by their JSON Pointers. */
 export function readAtStart(config: Config): Readonly<Record<string, unknown>> {
   const { host, port } = readLimits(config)
   const { keepRuns, journal } = config.service ?? {}

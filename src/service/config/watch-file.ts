@@ -3,15 +3,15 @@ import { realpath } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 export interface WatchTimes {
-  /** Changes that come closer together than this, in milliseconds, are one: an editor makes several of one save. */
+  /** Changes within this interval, in milliseconds, count as one, because an editor makes several for one save. */
   debounceMs: number
-  /** How often it is looked at in any case: network and container file systems don't always tell of changes. */
+  /** The polling interval, because network and container file systems don't always report changes. */
   pollMs: number
 }
 
 /**
- * Calls back when a file may have changed; it may be there or not. Its folder is watched, and the folder of the file it leads to: what
- * replaces a file as a whole (a rename, an exchanged symbolic link) is unseen by whoever watches the file itself.
+ * Calls a callback when a file may have changed. The file need not exist. Watches its folder, and the folder of the file it links to,
+ * because a watch on the file itself misses an atomic replacement (a rename, a changed symbolic link).
  */
 export class FileWatch {
   readonly #path: string
@@ -30,7 +30,7 @@ export class FileWatch {
     this.#poll = setInterval(onChange, times.pollMs).unref()
   }
 
-  /** Watches the folders as they are now. To be called again before each look at the file: it may lead elsewhere by now. Never rejects. */
+  /** Watches the current folders. Called before each look at the file, because a link may point elsewhere by now. Never rejects. */
   async follow(): Promise<void> {
     const target = await realpath(this.#path).catch(() => this.#path)
     const folders = [...new Set([dirname(this.#path), dirname(target)])]
@@ -40,11 +40,11 @@ export class FileWatch {
     for (const folder of folders) {
       try {
         const watcher = watch(folder, { persistent: false }, () => this.#changed())
-        // A folder that goes away: the poll finds out what has become of the file.
+        // If the folder was removed, polling finds out what happened to the file.
         watcher.on('error', () => this.#stopWatching())
         this.#watchers.push(watcher)
       } catch {
-        // No such folder, or no watches left: then the poll alone has to do.
+        // If the folder doesn't exist, or no watches are left, polling must suffice.
         this.#watched = ''
       }
     }

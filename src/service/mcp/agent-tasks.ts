@@ -17,9 +17,9 @@ import { noAnswerText } from './agent-tools.ts'
 interface Parts {
   caller: Caller
   runs: RunStore
-  /** The agent that a tool is; undefined: it is none. */
+  /** Returns the agent behind a tool; undefined if it is not an agent. */
   agentOf(tool: string): string | undefined
-  /** Of a run that begins or goes on. */
+  /** The context of a run that starts or resumes. */
   context: unknown
 }
 
@@ -30,8 +30,8 @@ const approval: JsonSchema = {
 }
 
 /**
- * Agents' calls as tasks: each is a run of its own, kept and bounded as the others of its caller are, and a task is called as its run. What it
- * waits for, the client's user may decide, as the caller may by the API.
+ * The calls of agents as tasks. Each is a run, stored and limited like the caller's other runs, and its task has the run's id. The client's
+ * user may decide pending items, just as the caller can over the API.
  */
 export class AgentTasks implements McpTasks {
   readonly #parts: Parts
@@ -93,7 +93,7 @@ export class AgentTasks implements McpTasks {
     }
   }
 
-  /** The caller's own, whatever else it may see. */
+  /** Finds only the caller's own runs, even if the caller may see others. */
   async #find(id: string): Promise<ServiceRun | undefined> {
     const { caller, runs } = this.#parts
     try {
@@ -128,15 +128,13 @@ interface Asked {
   form: TaskForm
 }
 
-/** Characters of what is put to a user: who decides is shown all of it. */
+/** The longest message to a user, who must see all of what is decided. */
 const longestMessage = 10_000
 
-/** Of each outcome: it may be large, and is asked for again and again. */
+/** Cached for each outcome, because it may be large and is read repeatedly. */
 const asked = new WeakMap<Outcome, Asked[]>()
 
-/**
- * What a run waits for that can be decided here, approvals and answers: nothing of which a part is hidden, and nothing that is too long to be read.
- */
+/** Returns the approvals and questions of a run that can be decided here: only those that are shown completely, and are short enough to read. */
 function askedIn(outcome: Outcome): Asked[] {
   const known = asked.get(outcome)
   if (known !== undefined) return known
@@ -156,7 +154,7 @@ function askedIn(outcome: Outcome): Asked[] {
   return found
 }
 
-/** Who asks, if it is an agent inside a call. */
+/** Names the sub-agent that asks, if there is one. */
 function agentsOf({ path }: JsonObject): string {
   const agents = Array.isArray(path) ? path.filter(isJsonObject).map(({ agent }) => String(agent)) : []
   return agents.length === 0 ? '' : `(the agent ${agents.join(' › ')}) `

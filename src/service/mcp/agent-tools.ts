@@ -8,10 +8,10 @@ import { refuseApproval } from '../agents/refuse-approval.ts'
 import type { Caller } from '../http/auth.ts'
 import type { RunStore } from '../runs/run-store.ts'
 
-/** Longer names are no names of tools. */
+/** The limit of a tool's name. */
 const maxNameLength = 60
 
-/** An agent as a tool: its run is one of the caller's, with the service's limits, and seen by administrators like any other. */
+/** Creates a tool from an agent. Its runs belong to the caller, with the service's limits, and administrators can see them. */
 export function agentTool({ name }: Agent, caller: Caller, runs: RunStore): AnyTool {
   return defineTool({
     name: agentToolName(name),
@@ -22,18 +22,18 @@ export function agentTool({ name }: Agent, caller: Caller, runs: RunStore): AnyT
       required: ['task'],
       additionalProperties: false,
     },
-    // The limits of runs hold.
+    // The limits of runs apply.
     timeoutMs: Number.POSITIVE_INFINITY,
     execute: ({ task }, ctx) => runAgent(name, task, caller, runs, ctx),
   })
 }
 
-/** What an agent is called as a tool. */
+/** Returns the name of an agent as a tool. */
 export function agentToolName(agent: string): string {
   return `ask_${agent.replace(/[^\w-]/g, '_').slice(0, maxNameLength)}`
 }
 
-/** What is told of a run that came to no answer, or to a part of one: `text`. */
+/** Describes a run without an answer, or with only a part of one: `text`. */
 export function noAnswerText({
   stopReason,
   error,
@@ -47,7 +47,7 @@ export function noAnswerText({
   return `The agent came to no answer: ${error?.message ?? stopReason ?? 'its run was lost'}.`
 }
 
-/** The agent's answer. Rejects for a run that comes to none. */
+/** Returns the agent's answer. Rejects if the run has none. */
 async function runAgent(agent: string, task: string, caller: Caller, runs: RunStore, ctx: ToolContext): Promise<string> {
   const over = Promise.withResolvers<RunResult | undefined>()
   const watcher = {

@@ -3,15 +3,15 @@ import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { HttpProblem } from '../http/problem.ts'
 
 /**
- * The issuer of the tokens that MCP clients send (OAuth 2.1). Clients are told of it as RFC 9728 has it, and ask there; the service's
- * `authenticate` checks what they bring.
+ * The issuer of the tokens that MCP clients send (OAuth 2.1). Clients find it through the metadata of RFC 9728, and the service's
+ * `authenticate` checks their tokens.
  */
 export interface McpTokenIssuer {
-  /** The address by which clients know the route, such as `https://example.com/mcp`; tokens are issued for it. */
+  /** The URL of the route for clients, such as `https://example.com/mcp`. Tokens are issued for it. */
   resource: string
   /** The issuers, such as `https://login.example.com`. */
   servers: readonly string[]
-  /** The scopes that a client should ask for. Default: none are named. */
+  /** The scopes that a client should request. Default: none are named. */
   scopes?: readonly string[]
 }
 
@@ -30,10 +30,10 @@ export function checkAuthorization(authorization: McpTokenIssuer): void {
     throw new InvalidOptionError(`${path}.scopes`, 'names of scopes', scopes)
 }
 
-/** Where the metadata is, beside the route. */
+/** The path of the metadata, beside the route. */
 export const metadataPath = '/.well-known/oauth-protected-resource/mcp'
 
-/** What a client is told of the route and its issuers. https://www.rfc-editor.org/rfc/rfc9728 */
+/** Returns the metadata about the route and its issuers. https://www.rfc-editor.org/rfc/rfc9728 */
 export function resourceMetadata({ resource, servers, scopes }: McpTokenIssuer): object {
   return {
     resource,
@@ -43,7 +43,7 @@ export function resourceMetadata({ resource, servers, scopes }: McpTokenIssuer):
   }
 }
 
-/** The same problem, saying where a token that is accepted can be had. */
+/** Adds the header that tells clients where to get a token. */
 export function challenged(problem: HttpProblem, { resource, scopes = [] }: McpTokenIssuer): HttpProblem {
   const { status, code, message, fields } = problem
   if (status !== 401 && status !== 403) return problem

@@ -22,7 +22,7 @@ import type { McpTokenIssuer } from './authorization.ts'
 import type { McpRouteOptions } from './mcp-options.ts'
 
 interface Parts {
-  /** By the program; undefined: it is the configuration's. */
+  /** From the program; undefined: the configuration's apply. */
   options: McpRouteOptions | undefined
   host: AgentHost
   runs: RunStore
@@ -31,7 +31,7 @@ interface Parts {
   logger: Logger
 }
 
-/** The tools and agents for MCP clients, as the configuration has them offered. */
+/** The MCP endpoint: serves the tools and agents that the configuration offers. */
 export class McpHost {
   readonly #parts: Parts
   #offered: McpRouteConfig | undefined
@@ -45,7 +45,7 @@ export class McpHost {
     return this.#parts.options?.authorization
   }
 
-  /** Whether nothing else is served. */
+  /** Whether only `/mcp` is served. */
   get only(): boolean {
     return this.#parts.options?.only === true
   }
@@ -54,7 +54,7 @@ export class McpHost {
     return this.#endpoint?.sessions ?? 0
   }
 
-  /** Rejects with a `ConfigError` where the package that it needs is not installed, or for an agent that there is not. */
+  /** Rejects with a `ConfigError` if the required package is not installed, or for an unknown agent. */
   async prepare(config: Config): Promise<PreparedConfig> {
     const offered = this.#offeredBy(config)
     const endpoint = offered === undefined ? undefined : (this.#endpoint ?? (await this.#openEndpoint()))
@@ -79,7 +79,7 @@ export class McpHost {
     if (endpoint === undefined || offered === undefined)
       throw new HttpProblem(404, 'not_found', 'MCP is not switched on here (`service.mcp`)')
     const { toolTimeoutMs, maxResultBytes, maxArgumentValues, toolConcurrency, metadata: own } = host.agent(defaultAgent).options
-    // The first is counted with the request.
+    // The first call was counted with the request.
     if (Array.isArray(body)) limiter.admitRequest(caller.name, body.length - 1)
     const context = await contextOf(request, caller)
     const release = limiter.admitStream(caller.name)
@@ -89,10 +89,10 @@ export class McpHost {
     const serving = { ...told, toolTimeoutMs, maxResultBytes, maxArgumentValues }
     const tools = this.#toolsFor(caller)
     const tasks = this.#tasksFor(caller, context)
-    // No run is begun for a call of a tool, which gets the metadata that a run would have.
+    // A call of a tool starts no run, so it gets the metadata that a run would have.
     const { tenant } = caller
     const metadata = own === undefined && tenant === undefined ? undefined : deepFreeze(copyAsJson({ ...own, ...tenant }))
-    // An agent's run takes a place of its own.
+    // An agent's run is admitted by itself.
     const admit = (tool: string) => (tasks.offers(tool) ? () => {} : limiter.admitRun(caller.name))
     return endpoint.answer(
       { request, body, caller: identityOf(caller), tools, serving, toolConcurrency, context, metadata, admit, tasks },
@@ -103,7 +103,7 @@ export class McpHost {
     )
   }
 
-  /** Resolves when no call is under way, or with the signal. */
+  /** Resolves when no call is in progress, or when `signal` aborts. */
   async settled(signal: AbortSignal): Promise<void> {
     await this.#endpoint?.settled(signal)
   }
@@ -141,7 +141,7 @@ export class McpHost {
     }
   }
 
-  /** Follows the configuration: what a session is offered changes with it. */
+  /** Returns a caller's tools, which follow the configuration during a session. */
   #toolsFor(caller: Caller): ServedTools {
     const { host, runs } = this.#parts
     return {
@@ -161,7 +161,7 @@ export class McpHost {
     return new AgentTasks({ caller, runs: this.#parts.runs, agentOf: (tool) => this.#agentCalled(tool)?.name, context })
   }
 
-  /** The configuration's, where their tools are offered. */
+  /** The Skills of the configuration, if their tools are offered. */
   get #ownSkills(): McpServing['skills'] {
     const { skills } = this.#parts.host
     return skills.skills.length > 0 && this.#ownTool(skillToolNames.activate) !== undefined ? skills : undefined
@@ -172,7 +172,7 @@ export class McpHost {
     return this.#parts.host.agents.filter(({ name }) => (typeof names === 'boolean' ? names : names.includes(name)))
   }
 
-  /** A tool of the program, which goes before an agent of its name. */
+  /** Returns a tool of the program, which takes precedence over an agent with that name. */
   #ownTool(name: string): AnyTool | undefined {
     return (this.#offered?.tools?.includes(name) ?? true) ? this.#parts.host.tools.get(name) : undefined
   }

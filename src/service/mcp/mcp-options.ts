@@ -4,14 +4,14 @@ import type { McpServing, SessionBounds } from '../../tools/mcp/server/serving.t
 import type { McpRouteConfig } from '../config/config.ts'
 import { checkAuthorization, type McpTokenIssuer } from './authorization.ts'
 
-/** How the service serves MCP; `service.mcp` in its configuration overrides this. */
+/** How the service serves MCP. `service.mcp` in its configuration overrides this. */
 export interface McpRouteOptions
   extends McpRouteConfig,
     SessionBounds,
     Pick<McpServing, 'name' | 'version' | 'logToClient' | 'skills' | 'extend'> {
-  /** True: nothing is served but `/mcp` and the probes, and agents only where they are named. Default false. */
+  /** Serves only `/mcp` and the probes, and agents only if they are named. Default false. */
   only?: boolean
-  /** Default: the tokens of the service are all there is. */
+  /** The token issuer. Default: only the service's own tokens are accepted. */
   authorization?: McpTokenIssuer
 }
 

@@ -3,11 +3,11 @@ import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { ListQuery, RunList } from '../runs/listed/list-runs.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 
-/** How a run has ended: what is counted of it. */
+/** The counted properties of an ended run. */
 export interface FinishedRun {
   /** Milliseconds since 1970. */
   finishedAt: number
-  /** From its beginning to its end, waiting for decisions included. */
+  /** From its start to its end, including waits for decisions. */
   durationMs: number
   stopReason: string
   errorCode: string | undefined
@@ -18,37 +18,37 @@ export interface FinishedRun {
 }
 
 const dayMs = 86_400_000
-/** Of more, the oldest are forgotten. */
+/** Above this number, the oldest are dropped. */
 const mostRuns = 20_000
 const forgottenAtOnce = 1_000
 const pageOfRuns = 200
-/** Runs that were going on when they were listed, and are asked for again. */
+/** The number of unfinished runs to read again. */
 const mostOpen = 1_000
 const pageOfOpen = 100
-/** However many look at it, the runs are not listed more often. */
+/** The interval between reads of the store, however many readers there are. */
 const restMs = 2_000
 const mostTools = 50
 
 /**
- * The runs of the last 24 hours that have ended, also those that are not stored any more. Those of this process are told as they end; those of
- * earlier and other processes are read from the store, each once.
+ * The runs that ended within the last 24 hours, including deleted ones. Runs of this process are added when they end. Those of earlier and
+ * other processes are read from the store, once each.
  */
 export class FinishedRuns {
   readonly #list: (query: ListQuery) => Promise<RunList>
   readonly #runs = new Map<string, FinishedRun>()
   #open = new Set<string>()
   #known = false
-  /** Of what ended before, some is not known: there is too much of it. */
+  /** The time since which all runs are known. Earlier ones were dropped. */
   #wholeSince = 0
   #reading: Promise<void> | undefined
   #readAt = Number.NEGATIVE_INFINITY
 
-  /** `list`: lists those runs, the newest first. */
+  /** `list`: lists runs, newest first. */
   constructor(list: (query: ListQuery) => Promise<RunList>) {
     this.#list = list
   }
 
-  /** A run of this process has ended, or waits for somebody. */
+  /** Adds a run of this process that has ended. Ignores one that waits. */
   ended({ id, createdAt, head, redactor }: ServiceRun, { stopReason, error, usage, toolCalls }: RunResult): void {
     if (stopReason === 'paused' && head.kind === 'run') return
     const finishedAt = Date.now()
@@ -64,7 +64,7 @@ export class FinishedRuns {
     })
   }
 
-  /** Those that have ended since then. `since`: later than asked for where there were too many. Rejects with an `HttpProblem`. */
+  /** Returns the runs that ended after a time. `since`: later than requested if older ones were dropped. Rejects with an `HttpProblem`. */
   async since(after: number): Promise<{ runs: FinishedRun[]; since: number }> {
     if (performance.now() - this.#readAt >= restMs) {
       this.#reading ??= this.#read().finally(() => {
@@ -84,7 +84,7 @@ export class FinishedRuns {
       const page = await this.#list({ limit: pageOfRuns, after, cursor, isShort: true })
       const { news, oldest } = await this.#take(page.data)
       cursor = page.next
-      // Behind a page of runs that are all known, the others are known too.
+      // If all runs of a page are known, so are all older ones.
       if (cursor === undefined || (this.#known && news === 0)) break
       if (read < mostRuns) continue
       this.#wholeSince = Math.max(this.#wholeSince, oldest)
@@ -103,7 +103,7 @@ export class FinishedRuns {
     }
   }
 
-  /** Returns how many of them were not known, and when the oldest was begun. */
+  /** Returns how many were unknown, and when the oldest started. */
   async #take(summaries: readonly string[]): Promise<{ news: number; oldest: number }> {
     let [news, oldest] = [0, Date.now()]
     for (const json of summaries) {

@@ -1,21 +1,21 @@
 import type { FinishedRun } from './finished-runs.ts'
 
 const minuteMs = 60_000
-/** What can be looked at: how long, in how many steps. */
+/** The available windows: the number of steps, and their length. */
 export const windows: Readonly<Record<string, { steps: number; stepMs: number }>> = {
   hour: { steps: 30, stepMs: 2 * minuteMs },
   day: { steps: 48, stepMs: 30 * minuteMs },
 }
 const mostListed = 12
 
-/** Runs of one time, added up. */
+/** The sums of one step. */
 interface Sums {
   runs: number
   failed: number
   inputTokens: number
   outputTokens: number
   costUsd: number
-  /** Milliseconds, of half the runs and of 19 in 20; null: there are none. */
+  /** Median and 95th percentile, in milliseconds; null if there are no runs. */
   p50Ms: number | null
   p95Ms: number | null
 }
@@ -26,22 +26,22 @@ export interface Overview extends Sums {
   to: string
   stepMs: number
   series: Sums[]
-  /** Runs that gave no answer, by why; cancelled ones are among them, but are no failures. */
+  /** The number of runs without an answer, by reason. Includes cancelled runs, which don't count as failures. */
   reasons: { stopReason: string; errorCode?: string; runs: number }[]
-  /** By how many runs have called them. */
+  /** The number of runs that called each tool. */
   tools: { tool: string; runs: number }[]
 }
 
-/** `paused`: the client was given calls of its own tools. A run that waits for somebody else has not ended. */
+/** `paused`: the client received calls of its own tools. A run that waits for a decision has not ended. */
 const answers = new Set(['answered', 'stopped', 'paused'])
 const noFailures = new Set([...answers, 'aborted'])
 
-/** The steps of a window end with the one that goes on now. */
+/** Returns the start of a window whose last step is the current one. */
 export function beginOf(window: { steps: number; stepMs: number }, now: number): number {
   return (Math.floor(now / window.stepMs) + 1 - window.steps) * window.stepMs
 }
 
-/** Adds up the runs of a window, in turns of the event loop. */
+/** Sums up the runs of a window, yielding to the event loop. */
 export async function overviewOf(
   runs: readonly FinishedRun[],
   { steps, stepMs }: { steps: number; stepMs: number },

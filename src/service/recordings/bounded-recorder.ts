@@ -2,25 +2,25 @@ import type { RecordedScope } from '../../agent/observe/recorder.ts'
 import type { RecordedPart, RunRecording } from '../../recording/format.ts'
 import { RecordingRecorder } from '../../recording/recorder.ts'
 
-/** Most characters of one recording, roughly. */
+/** The approximate limit of one recording, in characters. */
 export const longestRecording = 2_000_000
 export const tooLong: string = `it is longer than ${longestRecording} characters`
-/** What a part takes up besides its texts. */
+/** The approximate size of a part without its texts. */
 const ofEach = 500
 
-/** Records one run as long as that is not too long: then what there is of it is kept, and says that it is not the whole. */
+/** Records one run up to a size limit. Beyond it, keeps what was recorded, and marks it as incomplete. */
 export class BoundedRecorder extends RecordingRecorder {
   readonly #grown: (by: number) => void
   #size = 0
 
-  /** `earlier`: what is recorded of the run already, if anything, and how many characters that has. */
+  /** `earlier`: the existing recording of the run, if any, and its size in characters. */
   constructor(grown: (by: number) => void, earlier?: { recording: RunRecording; characters: number }) {
     super({ earlier: earlier?.recording })
     this.#grown = grown
     this.#size = earlier?.characters ?? 0
   }
 
-  /** In characters, roughly. */
+  /** The approximate size, in characters. */
   get size(): number {
     return this.#size
   }
@@ -34,7 +34,7 @@ export class BoundedRecorder extends RecordingRecorder {
   }
 }
 
-/** What a part adds to the recording: a request has the messages of those before it, and a run inside a call has parts of its own. */
+/** Returns the size a part adds to the recording. A request shares the messages of earlier ones, and a nested run has its own parts. */
 function sizeOf(part: RecordedPart): number {
   if (Array.isArray(part)) return charactersIn(part.map(({ request: _, ...came }) => came))
   return charactersIn('runs' in part ? { ...part, runs: [] } : part)

@@ -4,16 +4,16 @@ import { lengthen } from '../../recording/file/recording-file.ts'
 import { type RecordedInput, type RecordedResult, type RecordedRun, type RecordedStep, requestsOf } from '../../recording/format.ts'
 import { ordered } from '../../recording/recorder.ts'
 
-/** What is known of a run by the parts of its recording. */
+/** A recording read from its parts. */
 export interface RecordingInParts {
   run: RecordedRun
-  /** The characters of each part, by its name. */
+  /** The size of each part in characters, by name. */
   sizes: Map<string, number>
 }
 
 /**
- * Puts the parts together, in whatever order they are; undefined where nothing is recorded. Each step is a part, as its file has it and by its key;
- * `given` and `result` are two more. So a run is written down as it goes on, and nothing of it twice.
+ * Assembles a recording from its parts, in any order; undefined if there are none. Each step is a part, in its file format and under its
+ * key; `given` and `result` are two more. So a run can be stored as it proceeds, without storing anything twice.
  */
 export async function recordingOfParts(parts: readonly RecordingPart[]): Promise<RecordingInParts | undefined> {
   const written = parts.filter(({ value }) => value !== '')
@@ -26,7 +26,7 @@ export async function recordingOfParts(parts: readonly RecordingPart[]): Promise
   return { run, sizes: new Map(written.map(({ name, value }) => [name, value.length])) }
 }
 
-/** As in a run: so each is looked through once, in whichever requests it is. */
+/** Freezes messages, as in a run, so that each is searched once however many requests it is in. */
 function freeze(messages: readonly ChatMessage[]): void {
   for (const message of messages) Object.freeze(message)
 }

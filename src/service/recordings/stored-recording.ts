@@ -14,13 +14,13 @@ import type { RecordingSecrets } from '../../recording/secrets.ts'
 import { BoundedRecorder, longestRecording, tooLong } from './bounded-recorder.ts'
 import type { RecordingInParts } from './recording-parts.ts'
 
-/** Characters there is room for in any case: for how the run ended, and that this is not the whole. */
+/** The room that is always reserved for the end of the run, and the note that the recording is incomplete. */
 const keptForEnd = 10_000
 
-/** A run, as its recording sees it. */
+/** The recorded run. */
 interface RunRecorded {
   readonly id: string
-  /** The execution under way. */
+  /** The current execution. */
   readonly attempt: string | undefined
   readonly redactor: { readonly secrets: Iterable<string> }
 }
@@ -28,33 +28,33 @@ interface RunRecorded {
 export interface StoredRecordingParts {
   run: RunRecorded
   shown: Pick<ShownRuns, 'keepRecording' | 'writesInOrder'>
-  /** What is not to be in it, as far as that is known before the run begins. */
+  /** The secrets known before the run starts. */
   secrets: RecordingSecrets
   grown(by: number): void
-  /** Called when nothing more is recorded here. */
+  /** Called when recording stops here. */
   released(): void
   logger: Logger
 }
 
 /**
- * Records a run beside its journal. What came of a step is there, without secrets, before the journal has the step: so any process that goes on
- * with the run goes on with its recording too, and a step that is carried out again takes the place of what was recorded of it.
+ * Records a run beside its journal. The redacted recording of a step is stored before the journal records the step. So any process that
+ * resumes the run can continue its recording, and a repeated step replaces its earlier recording.
  */
 export class StoredRecording extends BoundedRecorder {
   readonly #parts: StoredRecordingParts
   readonly #secrets: RecordingSecrets
-  /** The characters of each part that is written, and of all. */
+  /** The size of each stored part, and of all. */
   readonly #sizes: Map<string, number>
   #characters = 0
-  /** What was written as each part: most have nothing of what turns out to be secret later, and stay as they are. */
+  /** Digests of the stored parts. Most contain no secret that is found later, and stay unchanged. */
   readonly #digests = new Map<string, string>()
-  /** Names of parts that are to be written. */
+  /** Names of the parts to store. */
   readonly #changed = new Set<string>()
-  /** How many secrets were known when something was last written. */
+  /** The number of secrets known at the last write. */
   #secretsWritten: number | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  /** `left`: names of parts that are there, and belong to nothing: to make room, others were deleted. */
+  /** `left`: names of stored parts that belong to nothing, because others were deleted to make room. */
   constructor(parts: StoredRecordingParts, earlier?: RecordingInParts, left: readonly string[] = []) {
     const { id } = parts.run
     const sizes = new Map(earlier?.sizes)
@@ -65,13 +65,13 @@ export class StoredRecording extends BoundedRecorder {
     this.#parts = parts
     this.#secrets = parts.secrets
     for (const name of left) this.#changed.add(name)
-    // What is written already may have been written without knowing more.
+    // The stored parts may have been written with the secrets known now.
     if (earlier !== undefined) this.#secretsWritten = this.#secrets.size
   }
 
   /**
-   * Writes what is new, and takes what has turned out to be secret out of what is written. Resolves when the step that is done may be recorded.
-   * Never rejects: what can't be written is tried again the next time.
+   * Stores what is new, and redacts newly found secrets in stored parts. Resolves when the completed step may be recorded. Never rejects: a
+   * failed write is tried again the next time.
    */
   async keep(): Promise<void> {
     const { live } = this
@@ -80,7 +80,7 @@ export class StoredRecording extends BoundedRecorder {
     await this.#writing
   }
 
-  /** A step was carried out by an earlier execution. One that was not recorded is missing. */
+  /** Called for a step that an earlier execution has executed. If it was not recorded, it is missing. */
   passed(step: string, value: unknown): void {
     const { given, steps = {} } = this.live ?? {}
     if (given === undefined || this.isStopped || !isTurn(step) || step in steps) return
@@ -101,13 +101,13 @@ export class StoredRecording extends BoundedRecorder {
 
   protected override noted(run: RecordedScope, part: string, value: RecordedPart | undefined): void {
     super.noted(run, part, value)
-    // A run inside a call is written with its call.
+    // A nested run is stored with its call.
     if (run.runId !== this.#parts.run.id) return
     this.#changed.add(part)
     const { steps = {} } = this.live ?? {}
     const { [part]: call } = steps
     if (!isCall(call)) return
-    // A run inside a call that is made again is recorded with the call that began it.
+    // A nested run that is repeated is recorded with the call that started it.
     for (const [key, step] of Object.entries(steps)) if (isCall(step) && step.id === call.id) this.#changed.add(key)
   }
 
@@ -117,21 +117,21 @@ export class StoredRecording extends BoundedRecorder {
     const { isStopped } = this
     const written = await this.#handOver(live, names).catch((error: unknown) => this.#failed(names, error))
     if (!this.#parts.shown.writesInOrder) await written?.stored
-    // That there was no room for all may be the last there is to say.
+    // The note that the recording is incomplete may be the last write.
     if (!isStopped && this.isStopped) await this.#write(live)
   }
 
-  /** Resolves as soon as they are handed over, with when they are stored. */
+  /** Resolves as soon as the parts are handed over, with a promise of when they are stored. */
   async #handOver(live: RecordedRun, names: Set<string>): Promise<{ stored: Promise<unknown> }> {
     const { run, shown } = this.#parts
     this.#secrets.add(run.redactor.secrets)
-    // The run goes on meanwhile, and of what comes now nobody has looked at what is secret.
+    // The run continues meanwhile, and its next parts have not been searched for secrets.
     const changed = [...names].toSorted(compareSteps).map((name) => partOf(live, name))
     for (const { name, value } of changed) {
       if (isStep(name, value)) await inTurns(this.#secrets.learn({ given: live.given, steps: { [name]: value } }))
     }
     const { size } = this.#secrets
-    // A run may never end: what is secret is in no part from when that is known.
+    // A run may never end, so newly found secrets are removed from all parts at once.
     if ((this.#secretsWritten ?? size) < size) {
       for (const name of ['given', ...Object.keys(live.steps)]) {
         if (names.has(name)) continue
@@ -163,26 +163,26 @@ export class StoredRecording extends BoundedRecorder {
     logger.warn({ runId: run.id, error: messageOf(error) }, 'the recording of a run could not be written yet')
   }
 
-  /** A part without secrets, as JSON; `''` where it is no more, or there is no room for it. */
+  /** Returns a redacted part as JSON; `''` if it no longer exists, or there is no room for it. */
   #textOf(given: RecordedRun['given'], { name, value, before }: Part): Promise<string> {
     const secrets = this.#secrets
     if (name === 'given') return this.#jsonOf(name, given, () => secrets.cleanInput(given))
     if (!isStep(name, value)) return this.#jsonOf(name, value, () => secrets.clean(value))
-    // What is not written is not looked through either.
+    // Parts that aren't stored need no search.
     const short = shortStep(given, before, value)
     return this.#jsonOf(name, short, () => secrets.cleanStep(short))
   }
 
-  /** To look through what is too long to be written would hold up everybody else. */
+  /** Checks the size before the search, because searching an oversized part would block others. */
   async #jsonOf(name: string, value: object | undefined, clean: () => InParts<object | undefined>): Promise<string> {
     if (value === undefined) return ''
     const isNeeded = name === 'given' || name === 'result'
-    // Nothing follows what is missing.
+    // Nothing is stored after a missing part.
     if (this.isStopped && !isNeeded && !this.#sizes.get(name)) return ''
     const room = longestRecording - this.#characters + (this.#sizes.get(name) ?? 0) + (isNeeded ? keptForEnd : 0)
     if (sizeUpTo(room, value) <= room) {
       const json = await writeJson((await inTurns(clean())) ?? {})
-      // Quotes and the like are longer in JSON.
+      // JSON escapes quotes and other characters, so it is longer.
       if (json.length <= room) return json
     }
     this.stop(tooLong)
@@ -190,7 +190,7 @@ export class StoredRecording extends BoundedRecorder {
   }
 }
 
-/** A part as the run has it at one time. */
+/** A part of the run at one time. */
 interface Part {
   name: string
   value: RecordedPart | undefined
@@ -211,7 +211,7 @@ function isStep(name: string, value: RecordedPart | undefined): value is Recorde
   return value !== undefined && name !== 'given' && name !== 'result'
 }
 
-/** Roughly how long a value is as JSON, as far as that is needed to know that it is longer than `most`. */
+/** Returns the approximate length of a value as JSON, computed only as far as necessary to know that it exceeds `most`. */
 function sizeUpTo(most: number, value: unknown): number {
   if (typeof value === 'string') return value.length + 3
   let size = 3

@@ -1,6 +1,6 @@
 import { agentTools } from '../../agent/nested/items-within.ts'
 import type { RunResult } from '../../agent/types/options.ts'
-/** Parts of events and results that are shown in a form of their own. */
+/** Converts the parts of events and results that are shown in their own form. */
 import { Event, type RunEvent } from '../../core/events.ts'
 import { parseUpTo } from '../../core/json/value-count.ts'
 import { type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
@@ -10,7 +10,7 @@ import { decidedPart, hideParts, REDACTED } from '../../core/redaction/spans.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { maxArgumentValues } from '../max-argument-values.ts'
 
-/** Undefined: it is not JSON, as a model's arguments sometimes are not, or has more values than a call may have. */
+/** Parses arguments. Undefined: not JSON, as a model's arguments may be, or too many values. */
 export function argumentsIn(json: string): Json | undefined {
   try {
     return parseUpTo(maxArgumentValues, json) as Json | undefined
@@ -19,9 +19,7 @@ export function argumentsIn(json: string): Json | undefined {
   }
 }
 
-/**
- * Which arguments are secret, by tool. Tools of agents inside calls count too: what these agents wait for is shown as what the run itself waits for.
- */
+/** Returns the secret arguments of each tool. Includes the tools of sub-agents, whose pending items are shown as those of the run. */
 export function secretKeysOf(tools: Iterable<AnyTool>): Map<string, ReadonlySet<string>> {
   const keys = new Map<string, ReadonlySet<string>>()
   const known = new Set<AnyTool>()
@@ -38,7 +36,7 @@ export function secretKeysOf(tools: Iterable<AnyTool>): Map<string, ReadonlySet<
   return keys
 }
 
-/** Takes the secrets out of the metadata of events, which is the same object in all events of a run: pieces, of which there are very many, share it. */
+/** Redacts the metadata of events. All events of a run share one metadata object, and so do the redacted ones, because there are many chunks. */
 export class ShownMetadata {
   readonly #secrets: SecretTexts
   #last: { given: JsonObject; shown: JsonObject } | undefined
@@ -62,26 +60,26 @@ function isPiece({ type }: RunEvent): boolean {
   return type === Event.TEXT_DELTA || type === Event.REASONING_DELTA || type === Event.TOOL_INPUT_DELTA
 }
 
-/** A result as plain JSON: the error as its code and message, without the values tools returned, which need not be JSON. */
+/** Converts a result to plain JSON: the error as its code and message, without the values that tools returned, which need not be JSON. */
 export function resultAsJson({ error, ...result }: RunResult): Record<string, unknown> {
   const toolCalls = result.toolCalls.map(({ value: _value, ...call }) => call)
   return { ...result, toolCalls, ...withoutUndefined({ error: error && { code: error.code, message: error.message } }) }
 }
 
-/** Characters that have been shown, by which what follows is known for a secret: the name before a value, the user before a password. */
+/** The number of shown characters to keep as context: the name before a secret value, the user before a password. */
 const keptOfShown = 512
-/** What is held back for longer is looked at again only when it has grown by a quarter: else a long value would take quadratic time. */
+/** A longer held-back text is searched again only when it has grown by a quarter. Otherwise a long value would take quadratic time. */
 const mostAtOnce = 1_024
 
 /**
- * A text that comes in pieces and is shown in pieces, without what would be hidden in the whole of it: the end of a piece that may belong
- * to a secret is held back until it is known whether it does.
+ * Redacts a text that arrives and is shown in pieces, just as the whole text would be redacted. Holds back the end of a piece that may
+ * belong to a secret until that is certain.
  */
 export class StreamedText {
   readonly #secrets: SecretTexts
   #held = ''
   #shown = ''
-  /** How long what is held back has to be before it is looked at. */
+  /** The length at which held-back text is searched again. */
   #next = 0
   #isHidden = false
 
@@ -89,14 +87,14 @@ export class StreamedText {
     this.#secrets = secrets
   }
 
-  /** What can be shown with this piece; `''`: nothing yet. */
+  /** Returns the text that can be shown with this piece; may be `''`. */
   add(piece: string): string {
     this.#held += piece
     if (this.#held === '' || (this.#held.length < this.#next && !this.#secrets.isFull)) return ''
     return this.#show(false)
   }
 
-  /** What was held back to the last. Another text may follow. */
+  /** Returns the rest of the text. Another text may follow. */
   end(): string {
     const shown = this.#held === '' ? '' : this.#show(true)
     this.#held = ''
@@ -116,12 +114,12 @@ export class StreamedText {
     this.#next = this.#held.length < mostAtOnce ? 0 : this.#held.length * 1.25
     const given = text.slice(0, end)
     this.#shown = given.slice(-keptOfShown)
-    // What begins in what has been shown was none, by all of the text before.
+    // A match that starts in the shown text was ruled out by all of the text before.
     const parts = look.found.filter(({ from }) => from >= start && from < end)
     return hideParts(given, parts, start)
   }
 
-  /** Once for all that follows. */
+  /** Hides all the rest with one placeholder. */
   #hideAll(): string {
     this.#held = ''
     if (this.#isHidden) return ''

@@ -25,14 +25,14 @@ import { hiddenParts } from './hidden-arguments.ts'
 type TextDelta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' }>
 type InputDelta = Extract<RunEvent, { type: 'TOOL_INPUT_DELTA' }>
 
-/** What of one run, or of one that is made inside it, has not been shown yet. */
+/** The parts of a run, or of a nested run, that are held back. */
 interface Held {
   texts: Map<TextDelta['type'], { text: StreamedText; meta: EventMeta }>
   /** Calls the model is writing, by their index in the response. */
   inputs: Map<number, { tool: string; id: string; json: string; meta: EventMeta }>
 }
 
-/** Fields of events that this package fills: never hidden, whatever a secret may be. */
+/** Fields of events that this package sets. They are never hidden, whatever the secrets are. */
 const ownFields = new Set([
   'type',
   'meta',
@@ -48,21 +48,21 @@ const ownFields = new Set([
 ])
 
 /**
- * Takes the secrets out of one run's events and result: values under secret-looking names, under the names a tool lists in `secrets`,
- * and every later text that quotes such a value. The pieces of a call's arguments are held back and given out as one, because no
- * secret can be told from a piece; so is the end of a text that may be the beginning of a secret.
+ * Redacts one run's events and result: values under secret-looking names, values under the names a tool lists in `secrets`, and every later
+ * text that quotes such a value. Collects the argument chunks of a call and sends them as one, because a secret can't be recognized in a
+ * chunk. Holds back the end of a text that may be the start of a secret.
  */
 export class EventRedactor {
-  /** Of tools that have some. */
+  /** The tools that have secret arguments. */
   readonly #secretKeys: ReadonlyMap<string, ReadonlySet<string>>
-  /** Values seen so far that must not be shown. */
+  /** The secret values seen so far. */
   readonly #secrets: SecretTexts
   readonly #held = new Map<string, Held>()
   readonly #metadata: ShownMetadata
-  /** Of a result that is being cleaned, by tool: texts as they may be shown. Most are in it several times, and may be megabytes. */
+  /** The redacted texts of the current result, by tool. Most occur several times, and may be megabytes. */
   #hidden: Map<string, Map<string, string>> | undefined
 
-  /** `secrets`: values known already. */
+  /** `secrets`: values that are already known. */
   constructor(tools: Iterable<AnyTool>, secrets: Iterable<string> = []) {
     this.#secretKeys = secretKeysOf(tools)
     this.#secrets = new SecretTexts(secrets)
@@ -74,8 +74,8 @@ export class EventRedactor {
   }
 
   /**
-   * The events to show for `event`, in order: none while a call's arguments are being collected, or a text's end is held back. One at a time:
-   * what is said and called may be megabytes, and others get their turn in between.
+   * Returns the events to show for `event`, in order. Empty while the arguments of a call are collected, or the end of a text is held back.
+   * Called for one event at a time. Yields to the event loop, because texts and arguments may be megabytes.
    */
   async redact(event: RunEvent): Promise<RunEvent[]> {
     return this.#metadata.hideIn(await this.#show(event))
@@ -87,7 +87,7 @@ export class EventRedactor {
     switch (event.type) {
       case Event.TOOL_INPUT_START:
         held.inputs.set(event.index, { tool: event.tool, id: event.id, json: '', meta: event.meta })
-        // A model may make a name up.
+        // A model may invent a name.
         return [{ ...event, tool: this.redactText(event.tool) }]
       case Event.TOOL_INPUT_DELTA: {
         const input = held.inputs.get(event.index) ?? { tool: '', id: event.id, json: '', meta: event.meta }
@@ -98,7 +98,7 @@ export class EventRedactor {
       case Event.REASONING_DELTA:
         return this.#takeText(event, held)
       default:
-        // A call that is written as text may begin before the text around it has ended.
+        // A call written as text may start before the text around it has ended.
         return [
           ...(await this.#takeInputs(held)),
           ...(endsText(event) ? this.#endTexts(event.meta.runId, held) : []),
@@ -107,20 +107,20 @@ export class EventRedactor {
     }
   }
 
-  /** Arguments as they may be shown. Remembers their secrets. */
+  /** Redacts arguments, and remembers their secrets. */
   redactArguments(tool: string, args: JsonObject): JsonObject {
     this.learn(tool, args)
     return this.#hideArguments(tool, args)
   }
 
-  /** A text as it may be shown: without what looks like a key and without any secret seen so far. */
+  /** Redacts a text: everything that looks like a key, and every secret seen so far. */
   redactText(text: string): string {
     return redactText(text, this.#secrets)
   }
 
-  /** A result for a dump: without secrets, and without the values tools returned. It may be megabytes: others get their turn in between. */
+  /** Redacts a result, and drops the values that tools returned. Yields to the event loop, because a result may be megabytes. */
   async redactResult(result: RunResult): Promise<Record<string, unknown> & { pending: object[] }> {
-    // Secrets are learned from the calls of this run alone: what a client says was called before teaches nothing.
+    // Secrets are learned only from the calls of this run, not from calls that a client reports in the history.
     for (const { tool, args, rawArguments } of result.toolCalls) this.learn(tool, args ?? rawArguments)
     this.#hidden = new Map()
     try {
@@ -202,7 +202,7 @@ export class EventRedactor {
   async #clean(event: RunEvent): Promise<RunEvent> {
     if (event.type === Event.TOOL_CALL_START) return { ...event, args: await this.#takeArguments(event.tool, event.args) }
     if (event.type === Event.TOOL_CALL_END) {
-      // The value is in the result, as far as the model was given it.
+      // The content has the value in the form sent to the model.
       const { value: _value, args, ...end } = event
       const result = await this.#hideText(event.result, event.tool)
       return { ...end, result, ...(args === undefined ? {} : { args: this.#hideArguments(event.tool, args) }) }
@@ -215,7 +215,7 @@ export class EventRedactor {
     return this.#cleanFields(event.type === Event.DECISION_NEEDED ? withShownAbout(event) : event)
   }
 
-  /** Of events and pending items: without the secrets in what others have written. */
+  /** Redacts the fields of an event or a pending item that come from outside. */
   async #cleanFields<T extends object>(item: T): Promise<T> {
     const tool = 'tool' in item && typeof item.tool === 'string' ? item.tool : ''
     const clean = async (name: string, field: unknown): Promise<unknown> => {
@@ -243,13 +243,13 @@ export class EventRedactor {
     return { ...clean, toolCalls } as ChatMessage
   }
 
-  /** `tool`: whose result it is; undefined: it is none. */
+  /** `tool`: the tool of the result; undefined: not a result. */
   async #cleanContent(content: Content, tool: string | undefined): Promise<Content> {
     if (typeof content === 'string') return this.#hideText(content, tool)
     const parts: ContentPart[] = []
     for (const part of content) {
       if (part.type === 'text') parts.push({ ...part, text: await this.#hideText(part.text, tool) })
-      // In pictures of megabytes no secret can be read, and looking for one takes long.
+      // Large images contain no readable secrets, and a search would take long.
       else if ('data' in part && part.data.length > 65_536 && isBase64(part.data))
         parts.push({ ...(redact({ ...part, data: '' }, undefined, this.#secrets) as typeof part), data: part.data })
       else parts.push(redact(part, undefined, this.#secrets) as typeof part)
@@ -257,7 +257,7 @@ export class EventRedactor {
     return parts
   }
 
-  /** `tool`: whose result it is; undefined: it is none. */
+  /** `tool`: the tool of the result; undefined: not a result. */
   #hideText(text: string, tool: string | undefined): Promise<string> {
     const keys = tool === undefined ? noKeys : this.#keysOf(tool)
     return this.#once(`result of ${tool}`, text, () => inTurns(redactTextInParts(text, this.#secrets, keys)))
@@ -277,12 +277,12 @@ export class EventRedactor {
     return redact(args, this.#keysOf(tool), this.#secrets) as JsonObject
   }
 
-  /** Arguments in JSON. Of what is not JSON nothing is shown: there is no telling where a secret begins in it. */
+  /** Redacts arguments in JSON. Hides a text that isn't JSON completely, because there a secret may start anywhere. */
   #hideJson(tool: string, json: string): Promise<string> {
     return this.#once(`arguments of ${tool}`, json, async () => this.#hideParsed(tool, json, argumentsIn(json)))
   }
 
-  /** `args`: what the text says; undefined: it is not JSON. */
+  /** `args`: the parsed text; undefined: it is not JSON. */
   async #hideParsed(tool: string, json: string, args: Json | undefined): Promise<string> {
     if (isJsonObject(args)) {
       await giveWay()
@@ -293,7 +293,7 @@ export class EventRedactor {
     return json === '' ? '' : `${REDACTED} (${json.length} characters that are not a JSON object)`
   }
 
-  /** The same, and its secrets are known from then on. */
+  /** Like `#hideJson`, and remembers the secrets. */
   async #takeJson(tool: string, json: string): Promise<string> {
     const args = argumentsIn(json)
     if (isJsonObject(args)) this.learn(tool, args)
@@ -301,14 +301,14 @@ export class EventRedactor {
     return this.#hideParsed(tool, json, args)
   }
 
-  /** Remembers what of a call must not be shown; of arguments that could not be read, all. */
+  /** Remembers the secrets of a call. Arguments that could not be parsed are secret as a whole. */
   learn(tool: string, args: JsonObject | string): void {
     if (this.#secrets.isFull) return
     if (typeof args === 'string') this.#learnText(args)
     else for (const secret of secretTexts(args, this.#keysOf(tool))) this.#secrets.add(secret)
   }
 
-  /** An error quotes no more than the beginning of arguments that could not be read. */
+  /** An error quotes only the beginning of unparsable arguments. */
   #learnText(json: string): void {
     if (json.length >= 3) this.#secrets.add(json)
   }
@@ -320,7 +320,7 @@ export class EventRedactor {
 
 const noKeys: ReadonlySet<string> = new Set()
 
-/** After it, nothing more is added to the texts of its model's response. One that was cut may be continued. */
+/** Whether the model's texts of this response end with this event. An interrupted text may be continued. */
 function endsText(event: RunEvent): boolean {
   if (event.type === Event.MODEL_END) return event.finishReason !== 'length'
   return event.type === Event.RUN_END || (event.type === Event.MODEL_START && !event.continues)

@@ -6,20 +6,20 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { REDACTED } from '../../core/redaction/spans.ts'
 import { blamingRequest, HttpProblem, pointerTo } from '../http/problem.ts'
 
-/** A decision as it comes over the API. */
+/** A decision sent over the API. */
 export type GivenDecision = Decision & {
-  /** Approves or answers what wasn't shown, too. */
+  /** Also approves or answers hidden parts. */
   acknowledgeHidden?: boolean
 }
 
-/** Of one item's arguments, or of what it is about: where those of one item are many, those of the next are told too. */
+/** Per item, for its arguments and for what it is about. */
 const maxPaths = 100
-/** Of one path, in characters. A model chooses the keys: of what has a longer path, what it is in is named. */
+/** The limit of one path, in characters. A model chooses the keys. If a path is longer, its parent is named. */
 const maxLength = 500
-/** In an error. */
+/** In an error message. */
 const maxNamed = 5
 
-/** What of a pending item is not shown: JSON Pointers into what is shown. At most 100 into its arguments, and into what it is about. */
+/** Returns the hidden parts of a pending item, as JSON Pointers into the shown item: at most 100 for its arguments, and for what it is about. */
 export function hiddenParts(item: Pick<PendingItem, 'args' | 'about'>, shown: { args?: unknown; about?: unknown }): string[] {
   return [...firstOf(differences(item.args, shown.args, '/args')), ...firstOf(differences(item.about, shown.about, '/about'))]
 }
@@ -32,7 +32,7 @@ function* firstOf(paths: Iterable<string>): Iterable<string> {
   }
 }
 
-/** Keys may be shown differently, but are in the same order. */
+/** Keys may be redacted, but have the same order. */
 function* differences(value: unknown, shown: unknown, path: string): Iterable<string> {
   if (Object.is(value, shown)) return
   const isLike = isHolder(value) && isHolder(shown) && Array.isArray(value) === Array.isArray(shown)
@@ -63,8 +63,8 @@ function isHolder(value: unknown): value is object {
 }
 
 /**
- * Decisions as a run takes them. Throws an `HttpProblem` 400 for an approval of a call, or an answer to a question, of which a part was not shown,
- * unless it says so, and for arguments that have a stand-in where a value was hidden.
+ * Converts decisions to those of a run. Throws an `HttpProblem` 400 for an approval or an answer about an item with hidden parts, unless it
+ * acknowledges them, and for arguments that contain a placeholder of a hidden value.
  */
 export function checkDecisions(given: readonly GivenDecision[], pending: readonly unknown[]): Decision[] {
   const itemOf = itemFinder(pending)
@@ -76,13 +76,13 @@ export function checkDecisions(given: readonly GivenDecision[], pending: readonl
   })
 }
 
-/** Throws an `HttpProblem` 400 for what is no part of a decision, and for a `by`: who decides is whose token it is. */
+/** Throws an `HttpProblem` 400 for unknown fields of a decision, and for `by`, which is always the name of the token. */
 function checkForm({ acknowledgeHidden: _, ...given }: GivenDecision, item: PendingItem | undefined, param: string): void {
   if ('by' in given) {
     const problem = `Expected no \`by\` in \`${param}\`: who decided is known from the token`
     throw new HttpProblem(400, 'invalid_request', problem, { param: `${param}.by` })
   }
-  // As it was listed, an item says what of it is hidden.
+  // Clients may send a listed item back, with its `hidden` and `runId`.
   const { hidden: _hidden, runId: _runId, ...decision } = given as JsonObject
   blamingRequest(() => {
     checkNamesItem(decision, param)
@@ -92,7 +92,7 @@ function checkForm({ acknowledgeHidden: _, ...given }: GivenDecision, item: Pend
 
 interface Seen {
   hidden: readonly string[]
-  /** Of the decision. */
+  /** The path of the decision. */
   param: string
 }
 
@@ -111,7 +111,7 @@ function withoutHidden(
 function checkApproval({ isAcknowledged, ...decision }: JsonObject, item: JsonObject, { hidden, param }: Seen): JsonObject {
   const { args, ...approval } = decision
   if (args === undefined || isDeepStrictEqual(args, item.args)) {
-    // The call's own arguments are meant, not what stands for them.
+    // The call's own arguments, not the redacted ones.
     if (isAcknowledged === true) return approval
     throw unseen(hidden, param, ['call', 'approves', 'give other `args`, reject the call'])
   }

@@ -14,8 +14,8 @@ import { mostCalls } from '../runs/run-order.ts'
 import { calledName } from './requested-tools.ts'
 
 /**
- * The messages that items of a request say. What a model says and the calls it makes beside that are one message. Throws an `HttpProblem` 400,
- * with the item's place, for what the model would not see.
+ * Converts the items of a request to messages. A model's text and its calls become one message. Throws an `HttpProblem` 400, with the path
+ * of the item, for an item that the model would not see.
  */
 export function messagesFromItems(items: readonly JsonObject[]): ChatMessage[] {
   const messages: ChatMessage[] = []
@@ -33,7 +33,7 @@ export function messagesFromItems(items: readonly JsonObject[]): ChatMessage[] {
       said.toolCalls.push(call)
       if (said.toolCalls.length > mostCalls) throw unexpected(place, `at most ${mostCalls} calls in a row`)
     } else if (isSaid) said = { content: textOf(item.content, `${place}.content`), toolCalls: [] }
-    // What a model has thought is its provider's alone, and is not in it in a form that could be sent again.
+    // Reasoning belongs to its provider, and items don't have it in a form that can be sent again.
     else if (item.type !== 'reasoning') messages.push(messageOf(item, place))
   }
   if (said !== undefined) messages.push(assistantMessage(said))
@@ -41,8 +41,8 @@ export function messagesFromItems(items: readonly JsonObject[]): ChatMessage[] {
 }
 
 /**
- * Throws an `HttpProblem` 400 where calls and outputs don't match: the model would not see what the client has sent, or would be told of a
- * result that nobody gave. `before`: the conversation that the items continue.
+ * Throws an `HttpProblem` 400 unless calls and outputs match. Otherwise, the model would not see an output, or would get a result that
+ * nobody sent. `before`: the conversation that the items continue.
  */
 export function checkOutputs(input: string | readonly JsonObject[], before: readonly ChatMessage[]): void {
   const open = unanswered(before)
@@ -63,7 +63,7 @@ function withoutOutput(id: string): HttpProblem {
   return new HttpProblem(400, 'invalid_request', `No tool output found for function call ${id}.`, { param: 'input' })
 }
 
-/** The ids of calls that have no result. */
+/** Returns the ids of calls without a result. */
 function unanswered(messages: readonly ChatMessage[]): Set<string> {
   const open = new Set<string>()
   for (const message of messages) {

@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../core/messages.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { itemIdOf } from './response-ids.ts'
 
-/** What a request has given, each item with an id. */
+/** Returns the input items of a request, each with an id. */
 export function inputItems(input: string | readonly JsonObject[], response: string): JsonObject[] {
   const items: readonly JsonObject[] = typeof input === 'string' ? [{ role: 'user', content: input }] : input
   return items.map((item, at) => {
@@ -20,7 +20,7 @@ function partsOf(content: Json | undefined, isSaid: boolean): Json {
 
 const mostListed = 100
 
-/** A page of a list, as OpenAI's clients ask for it. Throws an `HttpProblem` 400. */
+/** Returns a page of a list, in OpenAI's format. Throws an `HttpProblem` 400. */
 export function pageOfItems(items: readonly JsonObject[], query: URLSearchParams): object {
   const limit = Number(query.get('limit') ?? 20)
   if (!Number.isInteger(limit) || limit < 1 || limit > mostListed) throw unexpected('limit', `an integer from 1 to ${mostListed}`)

@@ -4,12 +4,12 @@ import { HttpProblem } from '../http/problem.ts'
 import type { KeptResponses } from './kept-responses.ts'
 import { placeOfItem } from './response-ids.ts'
 
-/** Characters of JSON that references of one request may stand for. */
+/** The total size of referenced items in one request, in characters of JSON. */
 const mostCharacters = 8_000_000
 
 /**
- * A request's items, with those in place of references that the caller's kept responses have. Rejects with an `HttpProblem`: 404 for an item that
- * is not known, 400 if they are too much together.
+ * Replaces the references in a request by the items of the caller's stored responses. Rejects with an `HttpProblem`: 404 for an unknown
+ * item, 400 if the items are too large together.
  */
 export async function withoutReferences(
   input: string | readonly JsonObject[],
@@ -40,7 +40,7 @@ export async function withoutReferences(
   return items
 }
 
-/** The items that a response was given and has as JSON, by id. None for one that is not kept, or is another's. */
+/** Returns the input and output items of a response as JSON, by id. Empty if the response is not stored, or belongs to another caller. */
 async function itemsOf(response: string, caller: Caller, responses: KeptResponses): Promise<Map<string, string>> {
   const found = await responses.find(response, caller, ({ json, input }) => [...input, ...JSON.parse(json).output])
   const items: unknown[] = found ?? []

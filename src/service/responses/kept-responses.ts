@@ -15,34 +15,34 @@ import type { RunBounds, RunPlace } from '../run-bounds.ts'
 import { outageMs } from '../runs/recorded/open-recorded.ts'
 import { identityOf } from '../tenants/tenant.ts'
 
-/** A response as it is kept, for the caller it was made for. */
+/** A stored response, of one caller. */
 export interface KeptResponse {
   json: string
-  /** The items that its request had given. */
+  /** The input items of its request. */
   input: readonly JsonObject[]
   /** The conversation up to its end, each message as JSON. */
   messages: readonly string[]
 }
 
-/** What is kept of a response. */
+/** The stored parts of a response. */
 export interface ResponseParts {
   response: object
   input: readonly JsonObject[]
   messages: readonly ChatMessage[]
 }
 
-/** Characters of a caller's responses, by key, the oldest first. */
+/** The size of a caller's responses in characters, by key, oldest first. */
 interface KeptOfCaller {
   sizes: Map<string, number>
   characters: number
 }
 
-/** How often those that are too old are deleted, in milliseconds. */
+/** The interval of deleting expired responses, in milliseconds. */
 const pruneEveryMs = 60_000
 
 /**
- * Responses that are kept: each in a session of its own, with the conversation that it ends, so that any of them can be continued, more than
- * once, whatever has become of those before it. Holds secrets.
+ * Stored responses. Each has its own session with the whole conversation, so that any of them can be continued, more than once, even if the
+ * earlier ones were deleted. Contains secrets.
  */
 export class KeptResponses {
   readonly #bounds: () => RunBounds
@@ -51,10 +51,13 @@ export class KeptResponses {
   #endPool: () => Promise<void> = async () => {}
   #closed: Promise<void> | undefined
   readonly #timer: NodeJS.Timeout
-  /** Those that this process has kept, by caller: who has most loses the oldest, so that nobody pushes out another's. */
+  /**
+   * Responses stored by this process, by caller. If the total is too large, the caller with the most loses the oldest, so that callers
+   * don't displace each other's responses.
+   */
   readonly #kept = new Map<string, KeptOfCaller>()
   readonly #underWay = new Set<Promise<boolean>>()
-  /** By caller, until what was asked for last has been read. */
+  /** By caller: settles when the latest read is done. */
   readonly #reading = new Map<string, Promise<void>>()
 
   constructor(bounds: () => RunBounds, logger: Logger) {
@@ -63,7 +66,7 @@ export class KeptResponses {
     this.#timer = setInterval(() => this.#pruneOrLog(), pruneEveryMs).unref()
   }
 
-  /** Keeps them where runs are kept from now on. Rejects with `session_failed` where that can't be done. */
+  /** Stores responses in the same place as runs. Rejects with `session_failed` if that fails. */
   async open(place: RunPlace): Promise<void> {
     if (place.kind === 'memory') return
     if (place.kind === 'sqlite') this.#store = await openFile(place.folder, this.#logger)
@@ -73,12 +76,12 @@ export class KeptResponses {
       this.#endPool = () => pool.end()
       await sessions.migrate()
     }
-    // One that another process has locked is pruned later; one that can't be read is told at once.
+    // A locked store is pruned later; an unreadable one fails now.
     await this.#store.read('', {})
     await this.#pruneOrLog()
   }
 
-  /** False: it could not be kept, which is logged, or is too large. */
+  /** Stores a response. Resolves to false if it is too large, or could not be stored, which is logged. */
   async keep(id: string, caller: Caller, parts: ResponseParts): Promise<boolean> {
     const kept = this.#keep(id, identityOf(caller), parts).catch((error: unknown) => {
       this.#logger.error({ response: id, error: messageOf(error) }, 'a response could not be kept')
@@ -89,8 +92,9 @@ export class KeptResponses {
   }
 
   /**
-   * What `use` makes of a response; undefined for one that is not kept, or is another's. They may be large: of each caller, one is read after
-   * the other, so that `use` can refuse those for which there is no room. Rejects with what it throws, and with `session_failed`.
+   * Passes a stored response to `use`, and returns the result; undefined if the response is not stored, or belongs to another caller. Reads
+   * one response of a caller at a time, because they may be large, so that `use` can refuse those without room. Rejects with the error
+   * `use` throws, and with `session_failed`.
    */
   async find<T>(id: string, caller: Caller, use: (kept: KeptResponse) => T): Promise<T | undefined> {
     const name = identityOf(caller)
@@ -115,13 +119,13 @@ export class KeptResponses {
   async #read(key: string): Promise<KeptResponse | undefined> {
     const kept = await this.#store.get(key)
     if (kept === undefined) return undefined
-    // Whether it really is too old, the store says: the clock of this process may be wrong.
+    // The store decides whether it has expired, because the clock of this process may be wrong.
     if (kept.updatedAt < Date.now() - this.#bounds().ageMs) await this.#prune()
     const [json, input, ...messages] = await this.#store.read(key, {})
     return json === undefined || input === undefined ? undefined : { json, input: JSON.parse(input), messages }
   }
 
-  /** False where there was none. Rejects with `session_failed`. */
+  /** Resolves to false if it doesn't exist. Rejects with `session_failed`. */
   async delete(id: string, caller: Caller): Promise<boolean> {
     const name = identityOf(caller)
     const key = keyOf(id, name)
@@ -129,7 +133,7 @@ export class KeptResponses {
     return this.#store.delete(key)
   }
 
-  /** What is being kept is kept. */
+  /** Waits for writes in progress. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
@@ -170,7 +174,7 @@ export class KeptResponses {
     }
   }
 
-  /** Who has most, where all together have more than `limit`. */
+  /** Returns the caller with the most, if the total exceeds `limit`. */
   #mostOf(measure: (own: KeptOfCaller) => number, limit: number): { caller: string; own: KeptOfCaller } | undefined {
     let total = 0
     let most: { caller: string; own: KeptOfCaller } | undefined
@@ -181,7 +185,7 @@ export class KeptResponses {
     return total > limit ? most : undefined
   }
 
-  /** Also those of processes that are no more. */
+  /** Also deletes responses of other processes. */
   #pruneOrLog(): Promise<void> {
     return this.#prune().catch((error: unknown) => {
       this.#logger.error({ error: messageOf(error) }, 'responses that are too old could not be deleted')
@@ -201,12 +205,12 @@ export class KeptResponses {
   }
 }
 
-/** Characters of JSON in one conversation. */
+/** The size limit of one conversation, in characters of JSON. */
 const mostCharacters = 8_000_000
 
 /**
- * The messages of a conversation that goes on with others. It is bounded as that of one request is, and in its length. Rejects with an
- * `HttpProblem` 400.
+ * Returns the messages of a conversation with others appended. Both its length and its number of values are limited, like those of a
+ * request. Rejects with an `HttpProblem` 400.
  */
 export async function continued({ messages }: KeptResponse, others: readonly ChatMessage[]): Promise<ChatMessage[]> {
   const read: ChatMessage[] = []
@@ -235,7 +239,7 @@ export async function continued({ messages }: KeptResponse, others: readonly Cha
   return read
 }
 
-/** The same id of somebody else is another. */
+/** Callers have separate ids. */
 function keyOf(id: string, caller: string): string {
   return hashOf([caller, id])
 }
@@ -243,7 +247,7 @@ function keyOf(id: string, caller: string): string {
 async function openFile(folder: string, logger: Logger): Promise<SessionStore> {
   const { SqliteSessionStore } = await import('../../sessions/sqlite/sqlite-session-store.ts')
   const file = resolve(folder, 'responses.sqlite')
-  // They are deleted here when they are too old.
+  // Expired ones are deleted here.
   return new SqliteSessionStore(
     { file, synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined },
     Number.POSITIVE_INFINITY,
@@ -257,8 +261,8 @@ async function openDatabase({ url, schema = 'toolloop' }: Extract<RunPlace, { ki
   const { loadDbos } = await import('../../journals/dbos/load-dbos.ts')
   const { postgresSessions } = await import('../../sessions/postgres/index.ts')
   const pool = new (loadDbos().pg.Pool)({ connectionString: url, max: mostConnections })
-  // A connection that waits in the pool, and is lost: there will be another.
+  // An idle connection in the pool was lost; the pool opens another.
   pool.on('error', (error) => logger.warn({ error: messageOf(error) }, 'a connection to the database of the responses was lost'))
-  // Those of a program of its own in the same database are not deleted with these.
+  // A separate schema, so that sessions of the application in the same database are not deleted.
   return { sessions: postgresSessions({ pool, schema: `${schema}_responses` }), pool }
 }

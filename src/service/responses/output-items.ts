@@ -27,27 +27,27 @@ export interface CallItem {
   id: string
   status: Status
   call_id: string
-  /** Of the function, if it is in one. */
+  /** The namespace of the function, if it has one. */
   namespace?: string
   name: string
   arguments: string
 }
 
-/** What a response is made of. https://platform.openai.com/docs/api-reference/responses/object#responses/object-output */
+/** An output item of a response. https://platform.openai.com/docs/api-reference/responses/object#responses/object-output */
 export type OutputItem = MessageItem | ReasoningItem | CallItem
 
 export function outputText(text: string): OutputText {
   return { type: 'output_text', text, annotations: [], logprobs: [] }
 }
 
-/** An item whose text comes bit by bit. */
+/** An item with streamed text. */
 export type TextItem = MessageItem | ReasoningItem
 
 export function summaryText(text: string): ReasoningItem['summary'][number] {
   return { type: 'summary_text', text }
 }
 
-/** The events of an item that has a text: how they begin, and how they number the only part of it. */
+/** The events of an item with text: their names, and the field with the index of its only part. */
 export const textEvents: Readonly<Record<TextItem['type'], { part: string; text: string; number: string; partOf(text: string): object }>> =
   {
     message: { part: 'response.content_part', text: 'response.output_text', number: 'content_index', partOf: outputText },

@@ -3,34 +3,34 @@ import { legalToolNames } from '../../tools/tool-names.ts'
 import type { ClientTool } from '../agents/client-tools.ts'
 import { HttpProblem } from '../http/problem.ts'
 
-/** A function that the client runs, as a request has it. */
+/** A function that the client runs, as in a request. */
 type FunctionTool = { type: 'function' } & ClientTool['function']
 
-/** Functions that belong together: their calls name the namespace. Codex sends the tools of its MCP servers in them. */
+/** A group of functions. Calls of them name the namespace. Codex sends the tools of its MCP servers this way. */
 interface NamespaceTool {
   type: 'namespace'
   name: string
   tools: FunctionTool[]
 }
 
-/** A tool of a request. Any other type is one that its provider runs, such as `web_search`, or that isn't called with JSON. */
+/** A tool of a request. Any other type is run by the provider, such as `web_search`, or isn't called with JSON. */
 export type RequestedTool = FunctionTool | NamespaceTool | { type: string }
 
-/** Where a function stands in a request. */
+/** The name of a function in a request. */
 interface WrittenName {
   name: string
   namespace?: string
 }
 
-/** How many functions a request may have in all its namespaces. */
+/** The limit of functions in all namespaces of a request. */
 const mostFunctions = 512
 
-/** The tools of a request, as an agent has them and as its client knows them. */
+/** The tools of a request, by their names for the agent and for the client. */
 export interface ReadTools {
   tools: ClientTool[]
-  /** Types of tools that are left out: nobody here can run them. */
+  /** Types of tools that were left out, because only their provider can run them. */
   leftOut: string[]
-  /** As the client knows a tool. */
+  /** Returns the client's name of a tool. */
   writtenName(tool: string): WrittenName
 }
 
@@ -54,7 +54,7 @@ export function readTools(requested: readonly RequestedTool[]): ReadTools {
   return { tools, leftOut: [...leftOut], writtenName: (name) => written.get(name) ?? { name } }
 }
 
-/** The name of a function in a namespace as an agent has it: the same each time, so that later requests mean the same tool. */
+/** Returns the agent's name of a function in a namespace. It is stable, so that later requests refer to the same tool. */
 export function nameIn(namespace: string, name: string): string {
   const [legal = name] = legalToolNames([`${namespace}__${name}`])
   return legal
@@ -68,7 +68,7 @@ function isNamespace(tool: RequestedTool): tool is NamespaceTool {
   return tool.type === 'namespace'
 }
 
-/** The call of an input, by the name that the agent has. */
+/** Returns the agent's name of the tool in an input call. */
 export function calledName({ name, namespace }: JsonObject): string {
   return typeof namespace === 'string' && namespace !== '' ? nameIn(namespace, String(name)) : String(name)
 }

@@ -17,33 +17,33 @@ export interface ResponseReplyOptions {
   id: string
   request: ResponseRequest
   tools: Pick<ReadTools, 'writtenName'>
-  /** Keeps the whole response and its conversation. Never rejects; false: it is not kept. Undefined: it is not to be. */
+  /** Stores the response and its conversation. Never rejects; resolves to false if it was not stored. Undefined: the response is not to be stored. */
   keep: ((response: object, messages: readonly ChatMessage[]) => Promise<boolean>) | undefined
 }
 
 /**
- * A run as a response: in typed events while it goes on, or whole when it has ended. Both say the same. What the model says in each of its
- * turns is an item of its own, as it was said: clients show them apart.
+ * A run as a response: in typed events while it runs, or whole when it has ended. Both have the same content. The text of each turn is a
+ * separate item, because clients show them separately.
  */
 export class ResponseReply implements ClientReply {
   readonly frames: ReplyFrames | undefined
-  /** Resolves when the run has ended, and the response is kept. */
+  /** Resolves when the run has ended, and the response is stored. */
   readonly ended: Promise<void>
   readonly #end = Promise.withResolvers<void>()
   readonly #options: ResponseReplyOptions
-  /** What does not change while the run goes on. */
+  /** The fields that don't change during the run. */
   readonly #settings: object
   readonly #output: OutputItem[] = []
   #events = 0
   #open: { item: TextItem; text: string; iteration: number } | undefined
-  /** What there was when the model was asked last. */
+  /** The state at the last model request. */
   #before: { items: number; open: { item: TextItem; text: string; iteration: number } | undefined } = { items: 0, open: undefined }
   /** The texts of all messages. */
   readonly #said = new SaidText()
-  /** When the run has ended. */
+  /** Set when the run has ended. */
   #response: object | undefined
   #problem: HttpProblem | undefined
-  /** The client has asked for its end. */
+  /** Whether the client has cancelled the response. */
   #isCancelled = false
   #isDiscarded = false
   #isBeingKept = false
@@ -59,36 +59,36 @@ export class ResponseReply implements ClientReply {
     this.#write('response.in_progress', () => ({ response }))
   }
 
-  /** What the request has given. */
+  /** The input items of the request. */
   get input(): JsonObject[] {
     const { id, request } = this.#options
     return inputItems(request.input, id)
   }
 
-  /** The response as it is now. */
+  /** The current response. */
   get response(): object {
     return this.#response ?? this.#inProgress()
   }
 
-  /** Says that an abort of the run is what the client has asked for. */
+  /** Marks an abort of the run as requested by the client. */
   cancel(): void {
     this.#isCancelled = true
   }
 
-  /** Sees to it that the response is not kept. Resolves with whether it may have been kept already. */
+  /** Prevents the response from being stored. Resolves to true if it may already be stored. */
   async discard(): Promise<boolean> {
     this.#isDiscarded = true
     if (this.#isBeingKept) await this.ended
     return this.#isBeingKept
   }
 
-  /** Typed events can't be taken back. */
+  /** A sent event can't be taken back. */
   get takesBack(): boolean {
     return this.frames === undefined
   }
 
   event(event: RunEvent): void {
-    // What a run inside of a call says is for the model of this one.
+    // The text of a nested run is for the model of this run.
     if (event.meta.parentRunId !== undefined) return
     const iteration = this.#said.follow(event)
     if (event.type === Event.MODEL_START) this.#before = { items: this.#output.length, open: this.#open && { ...this.#open } }
@@ -150,7 +150,7 @@ export class ResponseReply implements ClientReply {
     this.#add('message', text, iteration)
   }
 
-  /** Adds to the text of the item that is open, if it is of this kind and turn, or else opens one. */
+  /** Appends to the text of the open item if it is of this kind and turn. Otherwise opens a new one. */
   #add(type: TextItem['type'], text: string, iteration: number): void {
     if (this.#open?.item.type !== type || this.#open.iteration !== iteration) {
       this.#closeText('completed')
@@ -185,7 +185,7 @@ export class ResponseReply implements ClientReply {
     this.#write('response.output_item.done', () => ({ output_index: place.output_index, item }))
   }
 
-  /** Of the only part of the item that was added last. */
+  /** Returns the position of the only part of the newest item. */
   #placeIn(item: TextItem): { item_id: string; output_index: number } {
     return { item_id: item.id, output_index: this.#output.length - 1, [textEvents[item.type].number]: 0 }
   }
@@ -215,7 +215,7 @@ export class ResponseReply implements ClientReply {
     return { ...this.#settings, status: 'in_progress', output: [...this.#output], usage: null, error: null, incomplete_details: null }
   }
 
-  /** `fields`: as a function, where they are large and kept anyway. */
+  /** `fields`: a function if they are large and kept in memory anyway. */
   #write(type: string, fields: object | (() => object)): void {
     const { frames } = this
     if (frames === undefined) return
@@ -224,7 +224,7 @@ export class ResponseReply implements ClientReply {
     frames.push(typeof fields === 'function' ? () => write(fields()) : write(fields))
   }
 
-  /** Clients look for what is wrong in one place or the other. */
+  /** Clients read the error from either of two fields. */
   #failureFrame(problem: HttpProblem): string {
     const { error } = errorBody(problem)
     const { code, message, param } = error
@@ -232,7 +232,7 @@ export class ResponseReply implements ClientReply {
   }
 }
 
-/** What the request has set, as the response tells it. */
+/** Returns the settings of the request, as they appear in the response. */
 function settingsOf(id: string, request: ResponseRequest, isKept: boolean): object {
   return {
     id,

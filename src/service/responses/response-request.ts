@@ -7,7 +7,7 @@ import type { RunOrder } from '../runs/run-order.ts'
 import { messagesFromItems } from './input-items.ts'
 import { nameIn, type ReadTools, type RequestedTool } from './requested-tools.ts'
 
-/** A request of OpenAI's Responses API; its schema has been checked. https://platform.openai.com/docs/api-reference/responses/create */
+/** A request of OpenAI's Responses API, already validated. https://platform.openai.com/docs/api-reference/responses/create */
 export interface ResponseRequest {
   model: string
   input: string | JsonObject[]
@@ -28,7 +28,7 @@ export interface ResponseRequest {
   metadata?: Maybe<Record<string, string>>
 }
 
-/** What the input of a request says. Throws an `HttpProblem` 400. */
+/** Converts the input of a request. Throws an `HttpProblem` 400. */
 export function readInputItems({ input }: ResponseRequest): ChatMessage[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
   return blamingRequest(() => messagesFromItems(input))
@@ -38,12 +38,12 @@ interface OrderParts {
   id: string
   caller: Caller
   context: unknown
-  /** The conversation so far, and what the request adds to it. */
+  /** The conversation so far, with the messages of the request. */
   messages: readonly ChatMessage[]
   tools: ReadTools
 }
 
-/** The run that a request asks for. Rejects with an `HttpProblem` 400. */
+/** Converts a request to a run. Rejects with an `HttpProblem` 400. */
 export async function orderOfResponse(request: ResponseRequest, { id, caller, context, messages, tools }: OrderParts): Promise<RunOrder> {
   const { instructions, tool_choice: choice, model } = request
   const options = clientOptions({
@@ -76,7 +76,7 @@ function chosenName({ name, namespace }: { name: string; namespace?: Maybe<strin
   return namespace ? nameIn(namespace, name) : name
 }
 
-/** Whether the answer is to be JSON: then nothing but the answer may be in the text. */
+/** Whether the answer must be JSON. The text then contains nothing but the answer. */
 export function wantsJson({ text }: ResponseRequest): boolean {
   return (text?.format?.type ?? 'text') !== 'text'
 }

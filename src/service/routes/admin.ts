@@ -23,7 +23,7 @@ import type { ServiceParts } from '../service-parts.ts'
 import { describeTools } from './health.ts'
 import { readLastEventId } from './runs.ts'
 
-/** Everything the admin page needs. No response contains a key. */
+/** The routes of the admin page. No response contains a key. */
 export function adminRoutes(parts: ServiceParts): Route[] {
   const { config, host, runs, streams, limiter } = parts
   return [
@@ -146,7 +146,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
   ]
 }
 
-/** What a caller with a tenant is told of the configuration. */
+/** The state of the configuration for a caller with a tenant. */
 const nothingChanged = { file: null, reloads: 0, lastError: null, needsRestart: [] }
 
 function describeSkills({ skills, problems }: FoundSkills): object {

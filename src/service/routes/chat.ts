@@ -6,7 +6,7 @@ import type { Call, Route } from '../http/route.ts'
 import { chatCompletionSchema, chatRequestSchema, modelListSchema, modelSchema } from '../http/schemas.ts'
 import type { ServiceParts } from '../service-parts.ts'
 
-/** The front that clients of OpenAI's API know: an agent looks like a model. */
+/** OpenAI's Chat Completions API: an agent looks like a model. */
 export function chatRoutes(parts: ServiceParts): Route[] {
   return [
     {

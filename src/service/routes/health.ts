@@ -36,7 +36,7 @@ export function healthRoutes(parts: ServiceParts, all: () => readonly Route[]): 
     {
       method: 'GET',
       path: '/metrics',
-      // They tell what everybody uses.
+      // Metrics include the usage of all callers.
       access: 'metrics',
       probe: true,
       summary: 'Metrics for Prometheus.',

@@ -3,7 +3,7 @@ import type { JsonSchema } from '../../tools/tool.ts'
 import type { Route } from '../http/route.ts'
 import { errorSchema } from '../http/schemas.ts'
 
-/** The OpenAPI 3.1 document of the routes. https://spec.openapis.org/oas/v3.1.1.html */
+/** Returns the OpenAPI 3.1 document of the routes. https://spec.openapis.org/oas/v3.1.1.html */
 export function openApiDocument(routes: readonly Route[]): object {
   const paths: Record<string, Record<string, object>> = {}
   for (const route of routes) paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route) }

@@ -13,19 +13,19 @@ const types: Readonly<Record<string, string>> = {
   '.png': 'image/png',
 }
 
-/** Scripts and styles are files beside the page; nothing inline, nothing from elsewhere, no frames, no forms to elsewhere. */
+/** Scripts and styles are files beside the page. Nothing inline, nothing from other origins, no frames, and no forms to other origins. */
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-/** A name that the build has put the content's hash into: what has it never changes. */
+/** A file name with a content hash: its content never changes. */
 const hashed = /-[\w-]{8}\.(?:js|css)$/
 type Encoding = 'br' | 'gzip'
-/** Compressed once: by what they are compressed with, and their content's name. */
+/** Compressed files, by encoding and ETag, so that each is compressed once. */
 const compressed = new Map<string, Promise<Uint8Array<ArrayBuffer>>>()
-/** In development, files change. */
+/** A limit, because files change during development. */
 const mostCompressed = 300
 
-/** A file of `folder`, or of the page's. Undefined for one that is not there, as none is where the service is part of a bundle. */
+/** Reads a file of `folder`, or of the page's. Undefined if it doesn't exist, which is the case for all files if the service is part of a bundle. */
 async function readIn(folder: URL | undefined, name: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
   try {
     return new Uint8Array(await readFile(new URL(name, folder ?? new URL('../page/', import.meta.url))))
@@ -34,13 +34,13 @@ async function readIn(folder: URL | undefined, name: string): Promise<Uint8Array
   }
 }
 
-/** A file of the admin page. A name is a name: whatever could lead out of the folder is none. Rejects with an `HttpProblem` 404. */
+/** Serves a file of the admin page. Refuses names that could lead out of the folder. Rejects with an `HttpProblem` 404. */
 export async function servePage(name: string, request: Request, folder?: URL): Promise<Response> {
   const type = /^[a-z0-9](?:\.?[\w-])*$/i.test(name) ? types[extname(name)] : undefined
   const content = type === undefined ? undefined : await readIn(folder, name)
   if (type === undefined || content === undefined) {
     const isThere = (await readIn(folder, 'index.html')) !== undefined
-    // A CommonJS bundle has no such address.
+    // `import.meta.url` is missing in a CommonJS bundle.
     const isSource = /\.ts$/.test(import.meta.url)
     const why = isThere
       ? 'has no such file'
@@ -65,7 +65,7 @@ export async function servePage(name: string, request: Request, folder?: URL): P
   return new Response(await compress(content, encoding, etag), { headers: { ...headers, 'content-encoding': encoding } })
 }
 
-/** In another thread: nobody waits for it meanwhile. */
+/** Compresses in another thread, so that it doesn't block the event loop. */
 function compress(content: Uint8Array<ArrayBuffer>, encoding: Encoding, etag: string): Promise<Uint8Array<ArrayBuffer>> {
   const key = `${encoding} ${etag}`
   const options = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }

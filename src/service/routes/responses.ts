@@ -19,13 +19,13 @@ import { identityOf } from '../tenants/tenant.ts'
 
 const aResponse: RouteResponse = { description: 'The response', schema: responseSchema }
 
-/** OpenAI's Responses API: an agent looks like a model that remembers what it has said. */
+/** OpenAI's Responses API: an agent looks like a model that remembers its responses. */
 export function responseRoutes(parts: ServiceParts): Route[] {
   const { runs, responses, limiter, config, logger } = parts
-  /** Those that are being made here. */
+  /** The responses in progress in this process. */
   const live = new Map<string, ResponseReply>()
   const keyOf = (id: string, caller: Caller) => JSON.stringify([identityOf(caller), id])
-  /** Types of tools that were left out, and have been told of: clients send them with every request. */
+  /** The types of left-out tools that were logged. Clients send them with every request, so each is logged once. */
   const told = new Set<string>()
   const leaveOut = (types: readonly string[]) => {
     const [first] = types
@@ -159,7 +159,7 @@ export function responseRoutes(parts: ServiceParts): Route[] {
   ]
 }
 
-/** A client names them as it likes. */
+/** A limit, because clients choose the types. */
 const mostTold = 20
 
 const unknownResponse: HttpProblem = new HttpProblem(
@@ -169,15 +169,15 @@ const unknownResponse: HttpProblem = new HttpProblem(
   { param: 'id' },
 )
 
-/** Those of a request are not a part of the conversation. */
+/** Removes the instructions of a request, which are not part of the conversation. */
 function withoutInstructions(messages: readonly ChatMessage[], { instructions }: ResponseRequest): readonly ChatMessage[] {
   const [first] = messages
   return instructions && first?.role === 'system' && first.content === instructions ? messages.slice(1) : messages
 }
 
 /**
- * What the model is to answer: with what came before, where the request continues a response. That is counted among what its caller has under
- * way until `release` is called. Rejects with an `HttpProblem`.
+ * Returns the conversation to answer: the earlier one, if the request continues a response, and the new messages. It counts towards the
+ * caller's responses in progress until `release` is called. Rejects with an `HttpProblem`.
  */
 async function conversationOf(
   request: ResponseRequest,

@@ -34,7 +34,7 @@ const aRun: RouteResponse = { description: 'The run', schema: runSchema }
 const events = ['text/event-stream']
 const lastEventId = { name: 'last-event-id', description: 'The id of the last event received; the stream continues after it.' }
 
-/** Starting, watching, steering, cancelling and deciding on runs. A run continues whether or not a client watches it. */
+/** The routes that start, follow, steer, cancel and decide runs. A run continues whether or not a client follows it. */
 export function runRoutes(parts: ServiceParts): Route[] {
   const { runs } = parts
   const once = new StartOnce(runs)
@@ -133,7 +133,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       responses: { 200: aRun },
       answer: async (call) => {
         const run = await find(call, parts)
-        // One that has ended is only shown once more.
+        // For an ended run, the response only shows it again.
         const mustArrive = run.status !== 'ended'
         await runs.cancel(run, 'cancelled')
         return respondWith(run, call, parts, { mustArrive })
@@ -193,7 +193,7 @@ async function startRun(call: Call, parts: ServiceParts, once: StartOnce): Promi
   return wantsEvents ? streamEvents(start, call, parts, { after: 0 }) : whenEnded(start, call, parts)
 }
 
-/** The run's own limits, lowered to those of the service. */
+/** Returns the options of a run, with limits lowered to those of the service. */
 function optionsOf(
   { messages, activeTools, maxIterations, limits = {}, temperature, maxOutputTokens, metadata }: StartRun,
   { host }: ServiceParts,
@@ -211,7 +211,7 @@ function optionsOf(
   }
 }
 
-/** If neither the configuration nor the program sets it. */
+/** The default if neither the configuration nor the program sets it. */
 const mostIterations = 50
 
 function accepts(request: Request): boolean {
@@ -219,8 +219,8 @@ function accepts(request: Request): boolean {
 }
 
 /**
- * Waits for the run that `begin` gives, or until the client has gone: the run goes on then. There has to be room for an answer before anything
- * has begun, as who is refused it would begin the run again.
+ * Waits for the run that `begin` returns, or until the client disconnects; the run then continues. Room for the response is checked before
+ * `begin` is called, because a refused client would start the run again.
  */
 async function whenEnded(begin: () => Promise<ServiceRun>, call: Call, parts: ServiceParts): Promise<Response> {
   const { request } = call
@@ -238,8 +238,8 @@ async function whenEnded(begin: () => Promise<ServiceRun>, call: Call, parts: Se
 }
 
 /**
- * The events of the run that `begin` gives. There has to be a place for the stream before anything has begun: who is refused one would begin
- * it again.
+ * Streams the events of the run that `begin` returns. The stream is admitted before `begin` is called, because a refused client would start
+ * the run again.
  */
 async function streamEvents(
   begin: () => ServiceRun | Promise<ServiceRun>,
@@ -258,7 +258,7 @@ async function streamEvents(
 }
 
 function readerOf(run: ServiceRun, after: number): LogReader {
-  // Whoever reads slowly is told what it had come to, though it may have gone on by then.
+  // A slow reader still receives that outcome, even if the run has resumed by then.
   let ended: string[] | undefined
   void run.ended.then(() => {
     ended = run.toParts()
@@ -290,7 +290,7 @@ async function steer(run: ServiceRun, call: Call, parts: ServiceParts): Promise<
 
 async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {
   const { decisions: given } = call.body as { decisions: GivenDecision[] }
-  // Before anything is looked at: a caller without room for the answer is to come again.
+  // Checked first: a caller without room for the response should retry.
   parts.limiter.checkCharacters(call.caller.name)
   const outcome = parts.runs.pauseOf(run)
   const { waitsFor, summary } = outcome

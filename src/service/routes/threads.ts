@@ -24,7 +24,7 @@ const events: RouteResponse = { description: 'Events', types: ['text/event-strea
 const nothing: RouteResponse = { description: 'Nothing goes on' }
 const model = { name: 'model', description: 'The model. Default `toolloop`.' }
 
-/** The fronts that pages know: the AI SDK's `useChat`, and AG-UI. Their runs are runs as of `/v1/runs`. */
+/** The protocols of pages: the AI SDK's `useChat`, and AG-UI. Their runs are also available at `/v1/runs`. */
 export function threadRoutes(parts: ServiceParts): Route[] {
   const once = new StartOnce(parts.runs)
   return [
@@ -97,7 +97,7 @@ export function threadRoutes(parts: ServiceParts): Route[] {
   ]
 }
 
-/** Chats of one protocol are not threads of another. */
+/** Separates the threads of the two protocols. */
 function threadOf(protocol: 'ui' | 'agui', id: string): string {
   return `${protocol}/${id}`
 }
@@ -106,7 +106,7 @@ function threadIn({ params }: Call, protocol: 'ui' | 'agui'): string {
   return threadOf(protocol, params.thread ?? '')
 }
 
-/** The message that a run is on the page: the same when it goes on, and for a client that comes again. */
+/** Returns the id of a run's message on the page. It is the same when the run resumes, and for a client that reconnects. */
 function messageOf(run: string): string {
   return `msg_${run}`
 }

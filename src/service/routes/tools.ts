@@ -8,7 +8,7 @@ import type { ServiceParts } from '../service-parts.ts'
 import { adminToolListSchema, triedCallSchema, tryToolSchema } from './admin-schemas.ts'
 import { describeTools } from './health.ts'
 
-/** Tools as an admin sees them, and trying them. */
+/** The routes that list tools for an admin, and try them. */
 export function toolRoutes(parts: ServiceParts): Route[] {
   return [
     {

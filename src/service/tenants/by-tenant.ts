@@ -2,12 +2,12 @@ import { tagsOf } from '../../agent/journal/tags.ts'
 import type { Tenant } from '../http/auth.ts'
 import { hasTags, keyOfTenant, type Owned } from './tenant.ts'
 
-/** If there are more, the one that nobody has asked for the longest is dropped. */
+/** The limit of tenants in memory. Above it, the least recently used one is dropped. */
 const mostTenants = 100
 
 /**
- * Keeps something about all runs, and again about the runs of each tenant, so that its numbers say nothing about other tenants. A tenant's part is made
- * when it is first asked for.
+ * Keeps one part for all runs, and one for each tenant, whose numbers reveal nothing about other tenants. A tenant's part is created on
+ * first use.
  */
 export class ByTenant<Part> {
   readonly whole: Part
@@ -26,14 +26,14 @@ export class ByTenant<Part> {
     if (tenant === undefined) return this.whole
     const key = keyOfTenant(tenant)
     const found = this.#parts.get(key) ?? { tags: tagsOf(tenant), part: this.#make(tenant) }
-    // The last in the map is the one asked for last.
+    // Moves the part to the end of the map, which is ordered by last use.
     this.#parts.delete(key)
     this.#parts.set(key, found)
     if (this.#parts.size > mostTenants) this.#dropUnused(key)
     return found.part
   }
 
-  /** The parts that a run belongs to: the whole, and those of its tenants. */
+  /** Returns the parts that a run belongs to: the common one, and those of its tenants. */
   with(run: Pick<Owned, 'tags'>): Part[] {
     const parts = [this.whole]
     for (const { tags, part } of this.#parts.values()) if (hasTags(run, tags)) parts.push(part)

@@ -17,39 +17,39 @@ import type { ServiceRun } from '../runs/service-run.ts'
 import type { Outcome } from '../runs/stored-run.ts'
 import type { ServiceParts } from '../service-parts.ts'
 
-/** Decisions, and what they were checked against. */
+/** Decisions, and the outcome they were checked against. */
 interface Decided {
   outcome: Outcome
   decisions: Decision[]
 }
 
-/** What a page asks for, in whichever protocol. */
+/** The request of a page, in either protocol. */
 export interface ThreadRequest {
-  /** Its chat or thread. */
+  /** The id of its chat or thread. */
   thread: string
   messages: readonly ChatMessage[]
   clientTools: readonly AnyTool[]
-  /** What it decides on the calls that wait, as they were shown to it. */
+  /** Returns the page's decisions on pending calls, as they were shown. */
   decide(pending: readonly PendingItem[]): Decision[]
-  /** It ends with answers to calls: there is nothing else that the page says. */
+  /** Whether the request only contains answers to calls. */
   answers: boolean
-  /** Approves what was not shown, too. */
+  /** Also approves hidden parts. */
   acknowledgeHidden: boolean
-  /** Of the response, by the run's id. Throws an `HttpProblem` 400. */
+  /** Returns the format of the response, by the run's id. Throws an `HttpProblem` 400. */
   format(run: string): ResponseFormat
 }
 
-/** How a client that comes again is answered. */
+/** How to answer a client that reconnects. */
 interface Rejoining {
   format: ThreadRequest['format']
-  /** What the client does with what it has of the response: forget it, as the AI SDK's does, or keep it. */
+  /** What the client does with the part of the response it has: discard it, as the AI SDK's client does, or keep it. */
   from: 'beginning' | 'last pause'
 }
 
 /**
- * Goes on with the run of the thread that waits, where the page decides on it, or starts another. One that goes on still is ended: the page has
- * something else to say. So is one that waits for what the page does not decide. Rejects with an `HttpProblem`: 409 for answers that come while
- * the run goes on, as those do that are sent twice.
+ * Resumes the waiting run of the thread if the page decides on it; otherwise starts a new run. A run that is still running, or waits for
+ * something the page doesn't decide, is ended, because the page has sent something else. Rejects with an `HttpProblem`: 409 for answers
+ * while the run is running, such as answers sent twice.
  */
 export async function answerThread(request: ThreadRequest, call: Call, parts: ServiceParts, once: StartOnce): Promise<Response> {
   const { runs, limiter } = parts
@@ -70,11 +70,11 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
     if (request.answers && before?.status === 'running')
       throw new HttpProblem(409, 'not_pending', 'No call waits for these answers: the run goes on', { param: 'messages' })
     const run = await once.start(call, `run_${randomUUID()}`, (id, digest) => {
-      // Before anything has begun: it may be refused.
+      // Called before the run starts, because it may throw.
       request.format(id)
       return start(id, request, call, parts, digest)
     })
-    // A request that is refused has ended nothing. The page need not wait for the end of what it has left.
+    // Only now, so that a refused request ends nothing. The page doesn't wait for the earlier run to end.
     if (before !== undefined && before.id !== run.id) void giveUp(before, parts)
     return await respond(run, request.format(run.id), { from: 'beginning', release }, parts)
   } catch (error) {
@@ -84,8 +84,8 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
 }
 
 /**
- * The run of the thread, from its beginning or from where it went on last: one that goes on, or that somebody has decided on, perhaps on another page. 204 if there
- * is none. Rejects with an `HttpProblem`.
+ * Streams the current run of the thread, from its start or from its last resumption: one that is running, or was decided, perhaps on
+ * another page. Responds with 204 if there is none. Rejects with an `HttpProblem`.
  */
 export async function rejoinThread(thread: string, { format, from }: Rejoining, { caller }: Call, parts: ServiceParts): Promise<Response> {
   const run = await parts.runs.latestOf(thread, caller)
@@ -99,7 +99,7 @@ export async function rejoinThread(thread: string, { format, from }: Rejoining, 
   }
 }
 
-/** Ends the run of the thread that goes on, if there is one. */
+/** Ends the running run of the thread, if there is one. */
 export async function stopThread(thread: string, { caller }: Call, { runs }: ServiceParts): Promise<Response> {
   const run = await runs.latestOf(thread, caller)
   if (run?.status === 'running') await runs.cancel(run, 'stopped')
@@ -113,7 +113,7 @@ async function giveUp(run: ServiceRun, { runs, logger }: ServiceParts): Promise<
   })
 }
 
-/** Undefined: it decides nothing. */
+/** Returns undefined if the request decides nothing. */
 function decidedBy({ decide, acknowledgeHidden }: ThreadRequest, { outcome }: ServiceRun): Decided | undefined {
   if (outcome?.status !== 'waiting') return undefined
   const pending = outcome.summary.pending as PendingItem[]
@@ -135,7 +135,7 @@ async function start(
   return parts.runs.start({ id, caller, kind: 'run', agent, thread, input: messages, options: { context }, clientTools, ...once })
 }
 
-/** `from`: a number is that of the event it begins behind. */
+/** `from`: the number of the event after which to start. */
 function respond(
   run: ServiceRun,
   format: ResponseFormat,
@@ -149,9 +149,9 @@ function respond(
   return streamRun(run, open, { ...(format.headers === undefined ? {} : { headers: format.headers }), release }, parts)
 }
 
-/** How the run ended, for its page; undefined while it continues. */
+/** Returns how the run ended, for its page; undefined while it continues. */
 function endingOf(run: ServiceRun): () => RunEnding | undefined {
-  // A page that reads slowly is told what the run had come to, though it may have continued by then.
+  // A slow page still receives that ending, even if the run has resumed by then.
   let ended: RunEnding | undefined
   void run.ended.then(() => {
     ended = shownEnding(run) ?? leftEnding(run)
@@ -165,13 +165,13 @@ function shownEnding({ id: runId, outcome }: ServiceRun): RunEnding | undefined 
   return { runId, stopReason, usage, iterations, error, text: output, pending: (pending as PendingItem[]).map(withShownAbout) }
 }
 
-/** Of a run that nobody here is told of any more. */
+/** The ending of a run that this process no longer follows. */
 function leftEnding({ id: runId }: ServiceRun): RunEnding {
   const error = { code: 'aborted', message: 'What becomes of the run is not known here' }
   return { runId, stopReason: 'aborted', text: '', pending: [], error }
 }
 
-/** The event behind which the run continued last: after the last pause. */
+/** Returns the number of the event before the latest resumption: the last pause. */
 function lastBeginning({ id, log }: ServiceRun): number {
   let beginning = 0
   for (const { id: place, type, event } of log.allAfter(0)) {

@@ -18,9 +18,9 @@ export interface ListQuery {
   ids?: readonly string[] | undefined
   /** The agent's name, or `provider/model` of the model that was called last. */
   model?: string | undefined
-  /** The chat or thread that they belong to. */
+  /** The chat or thread of the runs. */
   session?: string | undefined
-  /** Only runs that are running, by whether the process that executes them is alive. */
+  /** Only running runs, by whether their process is alive. */
   process?: RunProcess | undefined
   /** The caller who owns the runs, for an admin. */
   owner?: string | undefined

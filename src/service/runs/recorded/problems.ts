@@ -3,7 +3,7 @@ import { HttpProblem } from '../../http/problem.ts'
 
 /** Another process executes a run that was to be resumed here. */
 export class RunsElsewhere extends Error {
-  /** Whether what was decided on it has been stored. */
+  /** Whether the decisions on it have been stored. */
   readonly isDecided: boolean
 
   constructor(runId: string, isDecided: boolean) {
