@@ -62,7 +62,28 @@ for (const [where, options] of Object.entries({ 'in memory': async () => ({}), '
         inputs.push(...page.data.map(({ input }) => input))
         next = page.next
       }
-      expect(inputs).toEqual(['run 5', 'run 4', 'run 3', 'run 2', 'run 1', 'run 0'])
+      expect(inputs).toEqual(['run 4', 'run 5', 'run 2', 'run 3', 'run 1', 'run 0'])
+    })
+
+    it('are listed the newest first, each on one page, with a chat that is stored after runs that began later', async () => {
+      const held = Promise.withResolvers<void>()
+      const turns = [{ before: held.promise, text: 'Chat.' }, 'Done.', 'Done.']
+      const { post, ask } = await startService({ ...(await options()), model: scriptedModel(turns) })
+      const list = async (query: string) => (await (await ask(`/v1/runs?${query}`)).json()) as Listed & { next?: string }
+      const chat = post('/v1/chat/completions', { model: 'toolloop', messages: [{ role: 'user', content: 'chat' }] })
+      await expect.poll(async () => (await list('')).data.length).toBe(1)
+      for (const input of ['second', 'third']) await post('/v1/runs', { input })
+      const inputs = async (query: string) => (await list(query)).data.map(({ input }) => input)
+      expect(await inputs('')).toEqual(['third', 'second', 'chat'])
+      held.resolve()
+      await (await chat).text()
+      expect(await inputs('')).toEqual(['third', 'second', 'chat'])
+      const { data, next } = await list('limit=2')
+      expect([...data.map(({ input }) => input), ...(await inputs(`limit=2&cursor=${next}`))].toSorted()).toEqual([
+        'chat',
+        'second',
+        'third',
+      ])
     })
 
     it('are found by their chat, by the model that was asked last, by metadata, and by whether their process is alive', async () => {

@@ -96,21 +96,25 @@ export async function listRuns(
     page.runs.map(({ createdAt, json, cursor: at }) => ({ createdAt, json: () => json, inJournal: at })),
     kept.slice(0, limit).map((run) => ({ createdAt: Date.parse(run.createdAt), json: () => run.summaryJson, inMemory: run.number })),
   )
-  const data: string[] = []
+  const shown: { createdAt: number; text: string }[] = []
   let characters = 0
   for (const run of all.slice(0, limit)) {
-    const json = asked.isShort ? shortened(run.json()) : run.json()
-    characters += json.length
-    if (characters > mostListed && data.length > 0) break
-    data.push(json)
+    const text = asked.isShort ? shortened(run.json()) : run.json()
+    characters += text.length
+    if (characters > mostListed && shown.length > 0) break
+    shown.push({ createdAt: run.createdAt, text })
     inJournal = run.inJournal ?? inJournal
     inMemory = run.inMemory === undefined ? inMemory : String(run.inMemory)
   }
-  const isLast = data.length === all.length && kept.length <= limit && !page.hasMore
+  const isLast = shown.length === all.length && kept.length <= limit && !page.hasMore
+  const data = shown.sort((a, b) => b.createdAt - a.createdAt).map(({ text }) => text)
   return { data, ...(isLast ? {} : { next: `${inJournal}.${inMemory}` }) }
 }
 
-/** Both lists in one, the newest first. Each keeps its own order, which the cursor relies on: a clock may have been set back. */
+/**
+ * Both lists in one. Each keeps its own order, which the cursor relies on: a chat is stored when it has ended, behind runs that began later, and a clock
+ * may be set back.
+ */
 function merged(stored: readonly Listed[], unstored: readonly Listed[]): Listed[] {
   const all: Listed[] = []
   const left = [...unstored]
