@@ -200,6 +200,30 @@ describe.skipIf(!hasTerminal)('a real terminal', () => {
     expect(await chat.leaves()).toBe(0)
   })
 
+  it.each([
+    ['a chat', ['chat']],
+    ['a single run', ['Wipe it.']],
+  ])('returns to the question on Ctrl-C in the arguments, in %s', async (_where, args) => {
+    const { mock, model } = await provider({ script: [{ toolCalls: [{ name: 'wipe', arguments: { disk: 1 } }] }, 'Refused.'] })
+    const tools = "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => 'wiped it' }"
+    const env = { EDITOR: '', VISUAL: '' }
+    const terminal = startOnTerminal([...args, ...model, '-t', 't.mjs'], { cwd: await tempFolder({ 't.mjs': tools }), env })
+    const isChat = args[0] === 'chat'
+    if (isChat) {
+      await terminal.shows('> ')
+      terminal.type('wipe it\r')
+    }
+    await terminal.shows('or why not] ')
+    terminal.type('e\r')
+    await terminal.displays('"disk": 1')
+    terminal.type('\x03')
+    await terminal.shows('or why not] ', 2)
+    terminal.type('wrong disk\r')
+    await terminal.shows('Refused.')
+    expect(await (isChat ? terminal.leaves() : terminal.ended)).toBe(0)
+    expect(JSON.stringify(mock.requests[1]?.body.messages)).toContain('wrong disk')
+  })
+
   it('approves nothing by a yes pressed before the question', async () => {
     const held = Promise.withResolvers<void>()
     const wipe = { toolCalls: [{ name: 'wipe', arguments: { disk: 1 } }] }

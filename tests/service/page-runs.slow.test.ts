@@ -74,6 +74,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     expect(await cards.first().textContent()).toContain('Input: 1{')
     await page.keyboard.press('j')
     await page.keyboard.press('a')
+    await page.keyboard.press('Control+Enter')
     await expect.poll(() => cards.count(), { timeout: 30_000 }).toBe(52)
     await page.keyboard.press('j')
     await page.keyboard.press('r')

@@ -593,7 +593,7 @@ models:
     await page.keyboard.press('g')
     await page.keyboard.press('a')
     await page.locator('h1:focus', { hasText: 'Approvals' }).waitFor()
-    await page.locator('button[data-key="a"]:enabled').waitFor()
+    await page.getByRole('button', { name: 'Approve' }).and(page.locator(':enabled')).waitFor()
     const seen: string[] = []
     for (let tab = 0; tab < 6 && seen.at(-1) !== 'Approve'; tab++) {
       await page.keyboard.press('Tab')

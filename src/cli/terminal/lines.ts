@@ -13,7 +13,8 @@ export interface Lines {
   /** Resolves with the next text without its line end; with undefined at the end of the input, and if `signal` is aborted. */
   next(signal: AbortSignal): Promise<TypedText | undefined>
   /**
-   * Asks a question instead of reading the next line; `''` means no answer. `draft` is shown for editing. Rejects if `signal` is aborted.
+   * Asks a question instead of reading the next line; `''` means no answer. `draft` is shown for editing; Ctrl-C leaves it without an answer.
+   * Rejects if `signal` is aborted.
    */
   ask(question: string, signal: AbortSignal, draft?: string): Promise<string>
   /** Drops the typed text. */

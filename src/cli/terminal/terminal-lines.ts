@@ -29,6 +29,8 @@ export class TerminalLines implements Lines {
   #isPrompting = false
   /** The current question, shown in place of the prompt. */
   #question: KeyedInput | undefined
+  /** Whether the question is an edit of a draft, which Ctrl-C leaves. */
+  #isDraft = false
   /** Prompts that wait for their turn. */
   #queue: TypedText[] = []
   /** The text of a paste so far; undefined if there is none. */
@@ -70,7 +72,7 @@ export class TerminalLines implements Lines {
     return typed
   }
 
-  async ask(question: string, signal: AbortSignal, draft = ''): Promise<string> {
+  async ask(question: string, signal: AbortSignal, draft?: string): Promise<string> {
     // Keys that were pressed before the question appeared are still in the terminal; they arrive within two rounds of the event loop.
     await setImmediate()
     await setImmediate()
@@ -80,7 +82,8 @@ export class TerminalLines implements Lines {
     this.#prompt.hide()
     const asked = new KeyedInput(this.#io, { prompt: question, above: () => this.#rowsAbove() })
     this.#question = asked
-    asked.begin({ text: draft, pasted: [] })
+    this.#isDraft = draft !== undefined
+    asked.begin({ text: draft ?? '', pasted: [] })
     const answer = await untilAborted(asked, signal)
     this.#endQuestion()
     signal.throwIfAborted()
@@ -221,7 +224,10 @@ export class TerminalLines implements Lines {
 
   #interrupt(): void {
     if (this.#input.cancelSearch()) return
-    this.onInterrupt(this.#input.text !== '')
+    if (this.#question !== undefined && this.#isDraft) {
+      this.#question.end('')
+      this.#endQuestion()
+    } else this.onInterrupt(this.#input.text !== '')
   }
 
   #press(input: KeyedInput, text: string | undefined, key: PressedKey): void {

@@ -56,8 +56,8 @@ function Empty() {
     <div class="empty">
       <p>Nothing is waiting for you. Calls that need an approval, a result or an answer appear here.</p>
       <p class="muted">
-        Which tools need one is said under <code>tools.approval</code> in the <a href="#/config">configuration</a>. Press <kbd>a</kbd> to
-        approve, <kbd>e</kbd> to edit, <kbd>r</kbd> to reject.
+        Which tools need one is said under <code>tools.approval</code> in the <a href="#/config">configuration</a>. Press <kbd>a</kbd> and{' '}
+        <kbd>Ctrl Enter</kbd> to approve, <kbd>e</kbd> to edit, <kbd>r</kbd> to reject.
       </p>
     </div>
   )

@@ -37,6 +37,8 @@ function Choice({ decision, submit }: FormProps) {
   const { item } = decision
   const [shown, onShown] = useReducer(nowShown, undefined)
   const isHidden = shown?.hidden !== undefined
+  const isWhole = shown !== undefined && !isHidden
+  const approve = () => submit({ approved: true }, 'Approved')
   return (
     <>
       <Subject item={item} onShown={onShown} />
@@ -45,15 +47,7 @@ function Choice({ decision, submit }: FormProps) {
         {isHidden ? 'Part of this call is redacted, so you can’t approve it here unchanged.' : ''}
       </p>
       <div class="buttons">
-        <button
-          type="button"
-          class="primary"
-          data-key="a"
-          aria-keyshortcuts="a"
-          disabled={shown === undefined || isHidden}
-          hidden={isHidden}
-          onClick={() => submit({ approved: true }, 'Approved')}
-        >
+        <button type="button" class="primary" disabled={!isWhole} hidden={isHidden} onClick={approve}>
           Approve
         </button>
         <button
@@ -68,8 +62,21 @@ function Choice({ decision, submit }: FormProps) {
         <button type="button" class="danger" data-key="r" aria-keyshortcuts="r" onClick={() => decision.open('reject')}>
           Reject
         </button>
+        {isWhole && <KeyedApproval approve={approve} />}
       </div>
     </>
+  )
+}
+
+/** Approves with a second key after `a`, which focuses it. It is only visible then. No text contains that key. */
+function KeyedApproval({ approve }: { approve: () => Promise<void> }) {
+  const onKeyDown = ({ key, ctrlKey, metaKey, repeat }: KeyboardEvent) => {
+    if (key === 'Enter' && (ctrlKey || metaKey) && !repeat) void approve()
+  }
+  return (
+    <p class="approve-key" data-key="a" tabIndex={-1} onKeyDown={onKeyDown}>
+      <kbd>Ctrl Enter</kbd> approves this call
+    </p>
   )
 }
 
@@ -79,9 +86,12 @@ function RejectForm({ decision, errorId, submit }: FormProps) {
     return submit({ approved: false, ...(reason === '' ? {} : { reason }) }, 'Rejected')
   }
   return (
-    <Form verb="Reject the call" kind="danger" send={reject} back={() => decision.open('choice')}>
-      <TextField decision={decision} label="Reason, sent to the model" errorId={errorId} />
-    </Form>
+    <>
+      <Subject item={decision.item} />
+      <Form verb="Reject the call" kind="danger" send={reject} back={() => decision.open('choice')}>
+        <TextField decision={decision} label="Reason, sent to the model" errorId={errorId} />
+      </Form>
+    </>
   )
 }
 

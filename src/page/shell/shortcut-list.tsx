@@ -6,7 +6,7 @@ const list: [keys: string[], words: string][] = [
   ...places.map(({ key, words }): [string[], string] => [['g', key], words]),
   [['j'], 'Next run, or next call that waits'],
   [['k'], 'Previous run, or previous call that waits'],
-  [['a'], 'Approve the call you have chosen'],
+  [['a', 'Ctrl Enter'], 'Approve the call you have chosen; ⌘ Enter on a Mac'],
   [['e'], 'Edit its arguments'],
   [['r'], 'Reject it'],
   [['x'], 'Select it, to decide on many at once'],

@@ -81,10 +81,10 @@ const actions: Record<string, () => boolean> = {
   '/': () => focusOn(document.querySelector('main input[type=search], .composer textarea, .steer:not([hidden]) input')),
   j: () => step(1),
   k: () => step(-1),
-  a: () => decideOnFocused('[data-key="a"]:not([hidden])'),
-  e: () => decideOnFocused('[data-key="e"]:not([hidden])'),
-  r: () => decideOnFocused('[data-key="r"]:not([hidden])'),
-  x: () => decideOnFocused('.decision-select'),
+  a: () => actOnChosen('[data-key="a"]', focusOn),
+  e: () => actOnChosen('[data-key="e"]:not([hidden])', press),
+  r: () => actOnChosen('[data-key="r"]:not([hidden])', press),
+  x: () => actOnChosen('.decision-select', press),
 }
 
 /** The card that the user has chosen by a click or key. The page itself may have moved the focus to another one. */
@@ -98,19 +98,22 @@ function cardOf(target: EventTarget | null): Element | null {
  * Acts on the chosen card if it has the focus. Otherwise chooses a card and does nothing else, so that nobody approves a call they don't
  * look at.
  */
-function decideOnFocused(selector: string): boolean {
+function actOnChosen(selector: string, act: (target: HTMLElement) => boolean): boolean {
   const card = cardOf(document.activeElement)
   if (card === null) return focusCard(document.querySelector('main .decision'))
   if (card !== chosen) return focusCard(card)
   const target = card.querySelector(selector)
-  if (!(target instanceof HTMLElement)) return false
+  return target instanceof HTMLElement && act(target)
+}
+
+function press(target: HTMLElement): boolean {
   target.click()
   return true
 }
 
+/** Focuses the card and none of its buttons, because a space or Enter of a text typed without a field would press them. */
 function focusCard(card: Element | null | undefined): boolean {
-  const target = card?.querySelector('[data-key]:enabled, .decision-form button, .decision-form textarea')
-  if (!focusOn(target)) return false
+  if (!focusOn(card)) return false
   chosen = card ?? null
   card?.scrollIntoView({ block: 'nearest' })
   return true

@@ -1,6 +1,6 @@
 import type { AnyTool } from '../../../tools/tool.ts'
 
-/** Asks a question. Resolves with the answer. `draft` is shown for editing. Rejects if `signal` is aborted. */
+/** Asks a question. Resolves with the answer. `draft` is shown for editing; Ctrl-C leaves it with `''`. Rejects if `signal` is aborted. */
 export type Ask = (question: string, signal: AbortSignal, draft?: string) => Promise<string>
 
 /** Asks the person at the terminal. */
