@@ -1,6 +1,6 @@
 import { toToolSet } from '../agent/options.ts'
 import { InvalidOptionError } from '../core/errors.ts'
-import { checkOptions, integer, milliseconds, type OptionChecks, optionsOf, unchecked } from '../core/options/check-options.ts'
+import { checkOptions, integer, milliseconds, names, type OptionChecks, optionsOf } from '../core/options/check-options.ts'
 import { ToolIndex } from '../tools/deferred-tools.ts'
 import { type ToolSet, ToolView } from '../tools/registry.ts'
 import { type AnyTool, convertToOpenAITool, defineTool, type ToolDefinition } from '../tools/tool.ts'
@@ -42,7 +42,7 @@ const limitChecks: OptionChecks<ScriptLimits> = {
 }
 
 const optionChecks: OptionChecks<CodeModeOptions> = {
-  keep: unchecked,
+  keep: names,
   limits: optionsOf(limitChecks, '`codeMode`'),
   declaredCharacters: integer(0),
 }

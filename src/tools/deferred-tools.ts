@@ -1,6 +1,6 @@
 import { clip, InvalidOptionError } from '../core/errors.ts'
 import { type Content, isJsonObject } from '../core/messages.ts'
-import { checkOptions, integer, type OptionChecks, oneOf, unchecked } from '../core/options/check-options.ts'
+import { checkOptions, integer, names, type OptionChecks, oneOf } from '../core/options/check-options.ts'
 import { innerArguments, parseArguments } from './arguments.ts'
 import { callWithin } from './call/environment.ts'
 import type { ToolSet } from './registry.ts'
@@ -22,7 +22,7 @@ export interface DeferOptions {
   search?: 'provider' | 'own'
 }
 
-const deferOptions: OptionChecks<DeferOptions> = { keep: unchecked, maxFound: integer(1), search: oneOf('provider', 'own') }
+const deferOptions: OptionChecks<DeferOptions> = { keep: names, maxFound: integer(1), search: oneOf('provider', 'own') }
 
 /** What `search_tools` returns. */
 interface FoundTools {

@@ -196,3 +196,8 @@ it('the note about changed arguments of a script has none of those that the tool
   expect(toolCalls[0]?.content).toContain('Note: `login` was run with other arguments: {"user":"b","pin":"[redacted]"}')
   expect(JSON.stringify([events, records])).not.toContain('9-secret-9')
 })
+
+it('`codeMode` refuses a `keep` that is no list of names', () => {
+  for (const keep of ['search', 5, [5]])
+    expect(() => codeMode([], { keep } as never)).toThrow('Expected `keep` to be an array or a set of names')
+})

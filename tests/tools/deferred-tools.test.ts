@@ -207,6 +207,8 @@ describe('deferTools', () => {
     set.register(defineTool({ name: 'late', description: 'l', execute: () => 1 }))
     expect(tools.names()).toEqual(['late', 'search_tools', 'call_tool'])
     expect(() => deferTools(set, { maxFound: 0 })).toThrow('maxFound')
+    for (const keep of ['late', 5, [5]])
+      expect(() => deferTools(set, { keep } as never)).toThrow('Expected `keep` to be an array or a set of names')
     expect(() => deferTools(deferTools(set))).toThrow('search_tools')
     expect(() => deferTools([clock] as never)).toThrow('Expected `tools` to be a set of tools, such as a `ToolRegistry`')
   })

@@ -43,6 +43,7 @@ export const unchecked: Check = () => {}
 export const boolean: Check = expecting('true or false', (value) => typeof value === 'boolean')
 export const callback: Check = expecting('a function', (value) => typeof value === 'function')
 export const text: Check = expecting('a string, not empty', (value) => typeof value === 'string' && value !== '')
+export const names: Check = expecting('an array or a set of names', isListOfNames)
 export const amount: Check = expecting('a number > 0', isPositive)
 export const milliseconds: Check = expecting('a number of milliseconds > 0', isPositive)
 
@@ -72,4 +73,9 @@ function isPositive(value: unknown): boolean {
 
 function isInteger(value: unknown, least: number): boolean {
   return Number.isSafeInteger(value) && (value as number) >= least
+}
+
+function isListOfNames(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || !(Symbol.iterator in value)) return false
+  return Array.isArray(value) || value instanceof Set ? [...value].every((name) => typeof name === 'string') : true
 }
