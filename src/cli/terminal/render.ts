@@ -8,9 +8,9 @@ import { EventRedactor } from '../../service/redaction/event-redactor.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { shorten, type Terminal, withoutControls } from './terminal.ts'
 
-/** Maximum characters of a call's arguments, and of a failure, on its line. */
-/** Lines of a script that are shown. */
+/** Maximum number of lines of a script that are shown. */
 const maxScriptLines = 60
+/** Maximum characters of a call's arguments, and of a failure, on its line. */
 const maxArgumentsLength = 120
 const maxFailureLength = 200
 

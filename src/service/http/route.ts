@@ -49,6 +49,11 @@ export interface Route {
   responses: Readonly<Record<number, RouteResponse>>
   query?: readonly { name: string; description: string }[]
   headers?: readonly { name: string; required?: boolean; description: string }[]
-  /** Answers the request. Contract: throws or rejects with an `HttpProblem` if the caller is at fault; anything else is logged and becomes a 500. */
+  /**
+   * Answers the request.
+   *
+   * Contract: throws or rejects with an `HttpProblem` if the caller is at fault; a fault of the
+   * journal becomes a 503; anything else is logged and becomes a 500.
+   */
   answer(call: Call): Response | Promise<Response>
 }

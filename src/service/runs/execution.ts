@@ -11,7 +11,7 @@ import type { Outcome } from './stored-run.ts'
 /**
  * How runs are executed: with their steps in a journal, or by this process alone. The store has the results of both.
  *
- * Contract: methods that return a promise may reject with an `HttpProblem` if the store fails, unless they say otherwise; the caller awaits them.
+ * Contract: methods that return a promise may reject if the store fails, unless they say otherwise; the caller awaits them.
  */
 export interface Execution {
   /** The store of the recordings; undefined: in memory. */

@@ -28,7 +28,7 @@ export class RunRecordings {
   readonly #secrets: readonly string[]
   readonly #bounds: () => RecordingBounds
   readonly #logger: Logger
-  /** Ordered by the last change. */
+  /** Ordered by the start of the latest execution. */
   readonly #recorders = new Map<string, BoundedRecorder>()
   #characters = 0
 

@@ -273,7 +273,7 @@ export class RunStore {
   async #breakOff(run: ServiceRun, error: unknown): Promise<void> {
     if (isTakenOver(error)) this.#parts.logger.warn({ runId: run.id }, 'another process continues the run')
     else if (!this.#isClosed) {
-      const what = run.status === 'running' ? 'a run could not be followed to its end' : 'what became of a run could not be stored'
+      const what = run.status === 'running' ? 'a run could not be followed to its end' : 'the end of a run could not be stored'
       this.#parts.logger.error({ runId: run.id, error }, what)
     }
     try {
