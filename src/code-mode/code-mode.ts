@@ -1,7 +1,7 @@
 import { toToolSet } from '../agent/options.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { checkOptions, integer, milliseconds, names, type OptionChecks, optionsOf } from '../core/options/check-options.ts'
-import { ToolIndex } from '../tools/deferred-tools.ts'
+import { searchParameters, ToolIndex } from '../tools/deferred-tools.ts'
 import { type ToolSet, ToolView } from '../tools/registry.ts'
 import { type AnyTool, convertToOpenAITool, defineTool, type ToolDefinition } from '../tools/tool.ts'
 import { declareTool, declareTools } from './declarations.ts'
@@ -178,12 +178,7 @@ class CodeModeTools implements ToolSet {
     return defineTool({
       name: searchName,
       description: 'Finds tools by what they do, and declares them.',
-      parameters: {
-        type: 'object',
-        properties: { query: { type: 'string', minLength: 1, description: 'A few words, such as `create invoice`, or a name.' } },
-        required: ['query'],
-        additionalProperties: false,
-      },
+      parameters: searchParameters,
       effect: 'read',
       execute: ({ query }) => {
         const { found, more } = this.#index.find(query, mostFound)

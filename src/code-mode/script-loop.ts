@@ -156,7 +156,7 @@ class ScriptTurns {
 
   #answer({ calls, answers }: RecordedRound): Promise<ScriptRound> {
     this.#answered++
-    return this.#vm.goOn(
+    return this.#vm.resume(
       calls.map(({ call }) => ({ call, ...(answers.get(idOf({ call })) ?? { ok: false, text: 'The call has no result.' }) })),
       this.#signal,
     )

@@ -57,6 +57,14 @@ export function deferTools(tools: ToolSet, options: DeferOptions = {}): ToolSet 
 const searchName = 'search_tools'
 const callName = 'call_tool'
 
+/** The parameters of a tool that searches for tools. */
+export const searchParameters = {
+  type: 'object',
+  properties: { query: { type: 'string', minLength: 1, description: 'A few words, such as `create invoice`, or a name.' } },
+  required: ['query'],
+  additionalProperties: false,
+} as const
+
 class DeferredTools implements ToolSet {
   readonly #tools: ToolSet
   readonly #keep: ReadonlySet<string>
@@ -78,12 +86,7 @@ class DeferredTools implements ToolSet {
     this.#search = defineTool({
       name: searchName,
       description: `Finds tools by what they do. Most tools are not listed: search before you say that something can't be done. Call what is found with ${callName}.`,
-      parameters: {
-        type: 'object',
-        properties: { query: { type: 'string', minLength: 1, description: 'A few words, such as `create invoice`, or a name.' } },
-        required: ['query'],
-        additionalProperties: false,
-      },
+      parameters: searchParameters,
       effect: 'read',
       execute: ({ query }): FoundTools => this.#find(query, maxFound),
     })

@@ -47,7 +47,7 @@ interface DispatchOptions {
 const dispatcherOptionNames: OptionNames<DispatcherOptions> = { logger: true }
 const sourceNames: OptionNames<ToolSource> = { kind: true, tools: true }
 
-/** How a call ended: the value the tool returned, or a message that says why there is none. */
+/** The result of a call: the value that the tool returned, or the message of its failure. */
 export type DispatchResult = { success: true; result: unknown } | { success: false; error: string }
 
 interface Source {

@@ -106,7 +106,7 @@ export class ScriptVm {
     return this.#thread !== undefined
   }
 
-  /** Starts the script. Rejects with the signal's reason, `tool_failed` or `tool_timeout`, like `goOn`; the VM is then closed. */
+  /** Starts the script. Rejects with the signal's reason, `tool_failed` or `tool_timeout`, like `resume`; the VM is then closed. */
   async start(signal: AbortSignal): Promise<ScriptRound> {
     this.close()
     this.#thread = await threads.take(this, signal)
@@ -115,7 +115,7 @@ export class ScriptVm {
   }
 
   /** Answers all calls of the last round. */
-  async goOn(answers: readonly RoundAnswer[], signal: AbortSignal): Promise<ScriptRound> {
+  async resume(answers: readonly RoundAnswer[], signal: AbortSignal): Promise<ScriptRound> {
     this.#isResting = false
     return this.#run({ kind: 'answers', answers }, signal)
   }
