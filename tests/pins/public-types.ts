@@ -22,7 +22,9 @@ interface Exported {
   from: string | undefined
 }
 
-const withoutComments = (source: string) => source.replace(/\/\*\*?[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
+/** A member that is marked as internal keeps its mark. */
+const withoutComments = (source: string) =>
+  source.replace(/\/\*\*?[\s\S]*?\*\//g, (comment) => (comment.includes('@internal') ? '@internal' : '')).replace(/^\s*\/\/.*$/gm, '')
 
 const sources = new Map<string, string>()
 
@@ -74,28 +76,72 @@ export function publicTypes(): Map<string, string> {
   return types
 }
 
+/** The classes that entries export, as values or as types, and those that they extend, with the lines between their braces. */
+export function publicClasses(): Map<string, Declaration> {
+  const classes = new Map<string, Declaration>()
+  const add = (found: Declaration | undefined): void => {
+    const [, name, base] = /\bclass (\w+)(?:<.*>)?(?: extends (\w+))?/.exec(found?.text.split('\n', 1)[0] ?? '') ?? []
+    if (found === undefined || name === undefined || classes.has(name)) return
+    classes.set(name, found)
+    if (base !== undefined) add(declarationOf(found.file, { local: base, from: undefined }, 'class'))
+  }
+  for (const file of entries.values()) for (const exported of exportsOf(file)) add(declarationOf(file, exported, 'class'))
+  return classes
+}
+
 interface Declaration {
   file: string
   text: string
 }
 
-/** Follows a name to its declaration. Undefined for a class, and for a type of another package. */
-function declarationOf(file: string, { local, from }: Pick<Exported, 'local' | 'from'>): Declaration | undefined {
+/** Follows a name to its declaration. Undefined for a name of another kind, and for one of another package. */
+function declarationOf(
+  file: string,
+  { local, from }: Pick<Exported, 'local' | 'from'>,
+  kind: 'class' | 'interface|type' = 'interface|type',
+): Declaration | undefined {
   if (from !== undefined) {
     if (!from.startsWith('.')) return undefined
     const target = fileURLToPath(new URL(from, `file://${file}`))
     const exported = exportsOf(target).find(({ name }) => name === local)
-    return declarationOf(target, exported ?? { local, from: undefined })
+    return declarationOf(target, exported ?? { local, from: undefined }, kind)
   }
   const source = sourceOf(file)
-  const text = new RegExp(`^(?:export )?(?:interface|type) ${local}\\b[\\s\\S]*?(?=^[^\\s})|&>])`, 'm').exec(`${source}\n;`)?.[0]
+  const text = new RegExp(`^(?:export )?(?:abstract )?(?:${kind}) ${local}\\b[\\s\\S]*?(?=^[^\\s})|&>])`, 'm').exec(`${source}\n;`)?.[0]
   if (text !== undefined) return { file, text }
   for (const [, list = '', imported] of source.matchAll(/^import (?:type )?\{([^}]*)\} from '([^']+)'/gm)) {
     const found = namesIn(list).find(({ name }) => name === local)
-    if (found !== undefined) return declarationOf(file, { local: found.local, from: imported })
+    if (found !== undefined) return declarationOf(file, { local: found.local, from: imported }, kind)
   }
   return undefined
 }
+
+/** A class as lines: its head, then the signature of each member that programs or subclasses may use, with the name of the class in front. */
+export function classMembersOf(name: string, declaration: string): string[] {
+  const [head = '', ...rest] = declaration.split('\n')
+  /** `isOpen`: its parameters continue on the next line. */
+  const members: { text: string; isOpen: boolean; hasBody: boolean }[] = []
+  for (const line of rest) {
+    const last = members.at(-1)
+    const signature = line.trim().replace(/ \{\}?$/, '')
+    const hasBody = signature !== line.trim()
+    if (/^ {2}[\w[@#*]/.test(line)) members.push({ text: withoutValue(signature), isOpen: signature.endsWith('('), hasBody })
+    else if (last?.isOpen) {
+      members[members.length - 1] = { text: `${last.text} ${signature}`, isOpen: !signature.startsWith(')'), hasBody }
+    }
+  }
+  const overloaded = new Set(members.filter(({ hasBody }) => !hasBody).map(({ text }) => methodIn(text)))
+  const open = members.filter(({ text, hasBody }, at) => {
+    const isHidden = /^(?:@internal|private )|^[^(]*#/.test(text) || members[at - 1]?.text === '@internal'
+    return !isHidden && !(hasBody && overloaded.has(methodIn(text)))
+  })
+  return [head.replace(/^export /, '').replace(/ \{$/, ''), ...open.map(({ text }) => `${name}: ${text}`)]
+}
+
+const methodIn = (member: string): string | undefined => /(\w+)[<(]/.exec(member)?.[1]
+
+/** A text is kept: it may be a name. The values of parameters are kept, too. */
+const withoutValue = (member: string): string => (member.endsWith('(') ? member : member.replace(/^([^(=]+) = [^'].*/, '$1'))
 
 /** A declaration as lines: its head, then each member on a line of its own, with the name of the type in front. */
 export function membersOf(name: string, declaration: string): string[] {

@@ -2,22 +2,28 @@ import { expect, it } from 'vitest'
 import { Event } from '../../src/core/events.ts'
 import { errorCodes } from '../../src/index.ts'
 import { expectPinned } from './expect-pinned.ts'
-import { entries, exportsOf, membersOf, publicTypes } from './public-types.ts'
+import { classMembersOf, entries, exportsOf, membersOf, publicClasses, publicTypes } from './public-types.ts'
 
 const types = publicTypes()
 
-function pinTypes(file: string, isMine: (name: string) => boolean): void {
-  const mine = [...types].filter(([name]) => isMine(name))
-  expectPinned(
-    file,
-    mine.flatMap(([name, declaration]) => membersOf(name, declaration)),
+const events = 'EventPayloads EventMeta RunEvent MadeDecision PathStep ScriptLine'.split(' ')
+const results =
+  'StopReason FinishReason ToolCallOutcome RunResult AnsweredRun UnansweredRun FailedRun RunOutcome RunState RunStep ToolCallRecord Usage'.split(
+    ' ',
   )
+const callbacks = [
+  ...'Hooks HookPlace ModelTurn ModelTurnChange ModelEnding SentRequest ToolTurn ToolTurnChange ToolEnding RunningToolCall'.split(' '),
+  ...'Decision PendingItem Question Reconciled ApprovalRequest ApprovalDecision Guardrail GuardrailVerdict'.split(' '),
+]
+const isOption = (name: string) => /(?:Options|Settings|Limits|Config)$/.test(name) || name === 'Sampling' || name === 'Restored'
+
+function linesOf(isMine: (name: string) => boolean): string[] {
+  return [...types].filter(([name]) => isMine(name)).flatMap(([name, declaration]) => membersOf(name, declaration))
 }
 
-const named = (names: string) => {
-  const list = names.trim().split(/\s+/)
-  expect(list.filter((name) => !types.get(name))).toEqual([])
-  return (name: string) => list.includes(name)
+function linesOfAll(names: readonly string[]): string[] {
+  expect(names.filter((name) => !types.get(name))).toEqual([])
+  return linesOf((name) => names.includes(name))
 }
 
 it('the exports of each entry', () => {
@@ -36,26 +42,33 @@ it('the error codes, and whose fault each is', () => {
 
 it('the events, and their fields', () => {
   const names = Object.entries(Event).map(([name, value]) => `Event.${name} = ${value}`)
-  const isMine = named('EventPayloads EventMeta RunEvent MadeDecision PathStep ScriptLine')
-  const fields = [...types].filter(([name]) => isMine(name))
-  expectPinned('events.txt', [...names, ...fields.flatMap(([name, declaration]) => membersOf(name, declaration))])
+  expectPinned('events.txt', [...names, ...linesOfAll(events)])
 })
 
 it('the stop reasons, and what a run results in', () => {
-  pinTypes(
-    'results.txt',
-    named(
-      'StopReason FinishReason ToolCallOutcome RunResult AnsweredRun UnansweredRun FailedRun RunOutcome RunState RunStep ToolCallRecord Usage',
-    ),
-  )
+  expectPinned('results.txt', linesOfAll(results))
 })
 
 it('the names of options', () => {
-  pinTypes('options.txt', (name) => /(?:Options|Settings|Limits|Config)$/.test(name) || name === 'Sampling' || name === 'Restored')
+  expectPinned('options.txt', linesOf(isOption))
 })
 
 it('the fields of hooks, guardrails and decisions', () => {
-  const callbacks = 'Hooks HookPlace ModelTurn ModelTurnChange ModelEnding SentRequest ToolTurn ToolTurnChange ToolEnding RunningToolCall'
-  const decisions = 'Decision PendingItem Question Reconciled ApprovalRequest ApprovalDecision Guardrail GuardrailVerdict'
-  pinTypes('hooks-and-decisions.txt', named(`${callbacks} ${decisions}`))
+  expectPinned('hooks-and-decisions.txt', linesOfAll(callbacks))
+})
+
+it('the members of the other types that an entry exports', () => {
+  const exported = new Set([...entries.values()].flatMap((file) => exportsOf(file).flatMap(({ name, isType }) => (isType ? [name] : []))))
+  const elsewhere = [...events, ...results, ...callbacks]
+  expectPinned(
+    'types.txt',
+    linesOf((name) => exported.has(name) && !elsewhere.includes(name) && !isOption(name)),
+  )
+})
+
+it('the members of classes', () => {
+  expectPinned(
+    'classes.txt',
+    [...publicClasses()].flatMap(([name, { text }]) => classMembersOf(name, text)),
+  )
 })
