@@ -77,7 +77,7 @@ export function createOptions(): Option[] {
   return [
     new Option(
       '-m, --model <provider/name>',
-      'the model (default: toolloop doctor shows it); runs list: only runs whose latest model this is',
+      'the model, or its name in `models` of toolloop.yaml (default: toolloop doctor shows it); runs list: only runs whose latest model this is, also by its provider or name alone',
     ),
     new Option('--base-url <url>', 'address of the model server, such as http://localhost:8080/v1'),
     new Option('-t, --tools <file>', 'a .ts or .js module that exports tools; may be repeated').argParser(addToList),

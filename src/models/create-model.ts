@@ -26,6 +26,7 @@ import {
   providerNames,
   rateLimitsOf,
 } from './presets.ts'
+import { nearestModel } from './price-list.ts'
 import { isThinkTags, type TextQuirks } from './quirk-checks.ts'
 import { type ModelSettings, settingNames } from './settings.ts'
 
@@ -185,9 +186,11 @@ function parseName(name: string, providers: Providers): ModelSettings {
   const model = slash === -1 ? findOnlyModel(name) : undefined
   if (model !== undefined) return { provider: name, model }
   if (slash < 1 || slash === name.length - 1) {
+    const names = [...providerNames(), ...Object.keys(providers)]
+    const meant = slash === -1 ? nearestModel(name) : undefined
     throw new InvalidOptionError(
       'model',
-      `'provider/model' with a provider of ${[...providerNames(), ...Object.keys(providers)].join(', ')}, or 'demo'`,
+      `'provider/model'${meant === undefined ? '' : ` (did you mean '${meant}'?)`} with a provider of ${names.join(', ')}, or 'demo'`,
       name,
     )
   }

@@ -1,3 +1,4 @@
+import { nearestName } from '../core/nearest-name.ts'
 import { bundledPrices } from './bundled-prices.ts'
 import type { ModelPrice } from './chat-model.ts'
 import type { ListedModel } from './provider-preset.ts'
@@ -22,4 +23,13 @@ export function listedFacts(provider: string, model: string): { price?: ModelPri
 
 function own(models: Readonly<Record<string, ListedModel>>, name: string): ListedModel | undefined {
   return Object.hasOwn(models, name) ? models[name] : undefined
+}
+
+/** Suggests `provider/model` for the name of a known model without its provider, also if it is mistyped. */
+export function nearestModel(name: string): string | undefined {
+  prices ??= bundledPrices()
+  const known = new Map<string, string>()
+  for (const [provider, models] of Object.entries(prices))
+    for (const model of Object.keys(models)) if (!known.has(model)) known.set(model, `${provider}/${model}`)
+  return known.get(name) ?? known.get(nearestName(name, known.keys()) ?? '')
 }

@@ -73,8 +73,10 @@ function checkAddress({ initialToken, limits }: Service, host: string): void {
 
 function listening(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const fail = (error: Error) =>
-      reject(new ToolloopError('invalid_option', `Can't listen on ${host}, port ${port}: ${messageOf(error)}`, { cause: error }))
+    const fail = (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'EADDRINUSE' ? 'it is in use. Port 0 (`--port 0`) picks a free one' : messageOf(error)
+      reject(new ToolloopError('invalid_option', `Can't listen on ${host}, port ${port}: ${why}`, { cause: error }))
+    }
     server.once('error', fail)
     server.listen({ port, host, backlog: 2_048 }, () => {
       server.off('error', fail)

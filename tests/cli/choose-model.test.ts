@@ -71,6 +71,35 @@ describe('chooseModel', () => {
     await expect(choose({ cwd: broken })).rejects.toThrow('toolloop.yaml is invalid: /providers must be of type object')
   })
 
+  const configured =
+    'models:\n  large: { provider: custom, model: big, baseURL: "http://127.0.0.1:9/v1" }\n  small: custom/tiny\nmodel: small\n'
+
+  it('takes a name of `models` in the file: from --model, from TOOLLOOP_MODEL, and from `model`', async () => {
+    const cwd = await tempFolder({ 'toolloop.yaml': configured })
+    expect(await choose({ model: 'large', cwd })).toMatchObject({
+      model: { provider: 'custom', model: 'big' },
+      name: 'custom/big',
+      source: 'option',
+      why: '--model: large',
+    })
+    expect(await choose({ env: { TOOLLOOP_MODEL: 'small' }, cwd })).toMatchObject({ model: 'custom/tiny', source: 'environment' })
+    expect(await choose({ cwd })).toMatchObject({ model: 'custom/tiny', source: 'file', why: 'toolloop.yaml: small' })
+    expect(await choose({ model: 'openai/large', cwd })).toMatchObject({ model: 'openai/large', why: '--model' })
+    expect(await choose({ model: 'demo', cwd })).toMatchObject({ model: 'demo', why: '--model' })
+  })
+
+  it.each([
+    ['larg', '--model', 'large'],
+    ['gpt-5.2', '--model', 'openai/gpt-5.2'],
+    ['smal', 'toolloop.yaml', 'small'],
+  ])('refuses the unknown name %s of %s, and suggests %s', async (name, from, meant) => {
+    const cwd = await tempFolder({ 'toolloop.yaml': configured.replace('model: small', 'model: smal') })
+    await expect(choose(from === '--model' ? { model: name, cwd } : { cwd })).rejects.toMatchObject({
+      code: 'invalid_option',
+      message: `Expected ${from} to name a model as 'provider/model', or one of \`models\` (large, small), got \`"${name}"\` (did you mean \`${meant}\`?)`,
+    })
+  })
+
   it('reads config/toolloop.yaml too, and settings as well as a name', async () => {
     const cwd = await tempFolder({
       'config/toolloop.yaml': 'limits: { maxIterations: 3 }\nmodel:\n  provider: custom\n  model: m\n  baseURL: http://127.0.0.1:9/v1\n',

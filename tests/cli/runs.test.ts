@@ -88,7 +88,8 @@ describe('toolloop runs', () => {
     expect((await command(['runs', 'list', '--status', 'waiting', '--json'], cwd)).stdout).toBe('[]\n')
     const chosen = async (...filters: string[]) => (await command(['runs', 'list', ...filters], cwd)).stdout.split('\n').length - 1
     expect([await chosen('--stop-reason', 'answered'), await chosen('--stop-reason', 'budget')]).toEqual([1, 0])
-    expect([await chosen('--model', 'demo/demo'), await chosen('--model', 'other')]).toEqual([1, 0])
+    const models = ['demo/demo', 'demo', 'dem', 'other']
+    expect(await Promise.all(models.map((model) => chosen('--model', model)))).toEqual([1, 1, 0, 0])
     expect([await chosen('--session', 'none'), await chosen('--process', 'gone'), await chosen('--metadata', 'org=acme')]).toEqual([
       0, 0, 0,
     ])

@@ -22,6 +22,15 @@ describe('createModel', () => {
     for (const [name, provider, model] of names) expect(createModel(name)).toMatchObject({ provider, model })
   })
 
+  it.each([
+    ['gpt-5.2', 'openai/gpt-5.2'],
+    ['gpt5.2', 'openai/gpt-5.2'],
+    ['claude-sonet-4-6', 'anthropic/claude-sonnet-4-6'],
+  ])('suggests the provider of %s', (name, meant) => {
+    expect(() => createModel(name)).toThrow(`Expected \`model\` to be 'provider/model' (did you mean '${meant}'?) with a provider of `)
+    expect(() => createModel('no-such-thing-at-all')).toThrow("'provider/model' with a provider of ")
+  })
+
   it('answers as the built-in model without a key or network', async () => {
     const { text, finishReason } = await createModel('demo').generate({ messages: [{ role: 'user', content: 'What is 6 times 7?' }] })
     expect(finishReason).toBe('stop')

@@ -36,11 +36,12 @@ export async function listRuns(flags: Flags, io: CliIO): Promise<number> {
   return withRuns(flags, io, async (runner) => {
     const listed: RunSummary[] = []
     const { limit = defaultLimit, status, stopReason, session, model, process, metadata } = flags
-    const chosen = withoutUndefined({ status, stopReason, session, model, process, metadata })
+    const chosen = withoutUndefined({ status, stopReason, session, process, metadata })
     for (let cursor: string | undefined; ; ) {
-      const left = Math.min(limit - listed.length, largestPage)
+      const left = model === undefined ? Math.min(limit - listed.length, largestPage) : largestPage
       const page = await runner.runs.list({ ...chosen, limit: left, ...withoutUndefined({ cursor }) })
-      listed.push(...page.runs)
+      const found = model === undefined ? page.runs : page.runs.filter((run) => isModel(run.model, model))
+      listed.push(...found.slice(0, limit - listed.length))
       cursor = page.next
       if (cursor === undefined || listed.length === limit) break
     }
@@ -49,6 +50,11 @@ export async function listRuns(flags: Flags, io: CliIO): Promise<number> {
     if (!flags.json && !flags.quiet && listed.length === 0) terminal.note('no such runs')
     return EXIT_OK
   })
+}
+
+/** Whether a run's latest model has this name: `provider/model`, or only the provider or the model. */
+function isModel(name: string | undefined, given: string): boolean {
+  return name !== undefined && (name === given || name.startsWith(`${given}/`) || name.endsWith(`/${given}`))
 }
 
 async function lineOf({ runId, status, stopReason, createdAt, problem }: RunSummary, runner: AgentRunner): Promise<string> {
@@ -92,12 +98,12 @@ export async function cancelRun(runId: string, flags: Flags, io: CliIO): Promise
 
 /** `toolloop runs resume ID`: continues a run that a process has abandoned, and shows the rest of it. Resolves with the run's exit code. */
 export async function resumeRun(runId: string, flags: Flags, io: CliIO): Promise<number> {
-  return goOn(runId, flags, io, async () => [])
+  return continueRun(runId, flags, io, async () => [])
 }
 
 /** `toolloop runs decide ID`: decides what a run waits for, and continues it. Resolves with the run's exit code. */
 export async function decideRun(runId: string, flags: Flags, io: CliIO): Promise<number> {
-  return goOn(runId, flags, io, async (run, { terminal, tools, signal }) => {
+  return continueRun(runId, flags, io, async (run, { terminal, tools, signal }) => {
     const items = run.pending.filter(({ toolCallId }) => flags.call === undefined || toolCallId === flags.call)
     if (items.length === 0) {
       const waiting = run.pending.map(({ toolCallId, tool }) => `${toolCallId} (${tool})`).join(', ') || 'nothing'
@@ -110,7 +116,7 @@ export async function decideRun(runId: string, flags: Flags, io: CliIO): Promise
 
 type Decide = (run: JournalRun, by: { terminal: Terminal; tools: PreparedAgent['tools']; signal: AbortSignal }) => Promise<Decision[]>
 
-async function goOn(runId: string, flags: Flags, io: CliIO, decide: Decide): Promise<number> {
+async function continueRun(runId: string, flags: Flags, io: CliIO, decide: Decide): Promise<number> {
   const terminal = new Terminal(io)
   if (!flags.plain && !flags.json && !flags.events) terminal.renderMarkdown()
   const interrupts = new Interrupts(io)

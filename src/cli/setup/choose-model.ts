@@ -1,6 +1,8 @@
 import type { Backend } from '../../backends/index.ts'
-import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
-import type { Providers } from '../../models/presets.ts'
+import { InvalidOptionError, messageOf, show, ToolloopError } from '../../core/errors.ts'
+import { nearestName } from '../../core/nearest-name.ts'
+import { findOnlyModel, type Providers } from '../../models/presets.ts'
+import { nearestModel } from '../../models/price-list.ts'
 import type { ModelSettings } from '../../models/settings.ts'
 import { type Config, findModel, type LimitsConfig } from '../../service/config/config.ts'
 import { readConfig } from '../../service/config/config-file.ts'
@@ -64,7 +66,7 @@ export async function chooseModel(options: ChooseModelOptions): Promise<ModelCho
 
 async function chooseFrom(options: ChooseModelOptions, config: ConfigFile | undefined): Promise<ModelChoice> {
   const { baseURL, env, signal } = options
-  const configured = findConfigured(options, config)
+  const configured = findNamed(options, config)
   if (configured !== undefined) return withBaseURL(configured, baseURL)
   if (baseURL !== undefined) return firstModelAt(baseURL, signal)
 
@@ -84,11 +86,30 @@ function chooseFromServers(found: readonly FoundServer[]): ModelChoice | undefin
   return undefined
 }
 
-function findConfigured({ model, env }: ChooseModelOptions, config: ConfigFile | undefined): ModelChoice | undefined {
-  if (model !== undefined) return named(model, 'option', '--model')
-  if (env.TOOLLOOP_MODEL) return named(env.TOOLLOOP_MODEL, 'environment', 'TOOLLOOP_MODEL')
-  const chosen = config === undefined ? undefined : findModel(config)
-  return chosen === undefined ? undefined : named(chosen, 'file', config?.file ?? 'the configuration')
+/** The model that the option, the environment or the file names, which may be a name in `models` of the file. */
+function findNamed({ model, baseURL, env }: ChooseModelOptions, config: ConfigFile = {}): ModelChoice | undefined {
+  const { model: chosen, file = 'the configuration' } = config
+  const find = (name: string, source: ModelSource, from: string): ModelChoice => {
+    const found = findModel({ ...config, model: name }) ?? name
+    if (found !== name) return named(found, source, `${from}: ${name}`)
+    // The server at a base URL may have a model of any name.
+    if (baseURL === undefined) checkName(name, from, Object.keys(config.models ?? {}))
+    return named(name, source, from)
+  }
+  if (model !== undefined) return find(model, 'option', '--model')
+  if (env.TOOLLOOP_MODEL) return find(env.TOOLLOOP_MODEL, 'environment', 'TOOLLOOP_MODEL')
+  return typeof chosen === 'string' ? find(chosen, 'file', file) : chosen && named(chosen, 'file', file)
+}
+
+/** Refuses a name without a provider if the file names models. Without them, `createModel` refuses it. */
+function checkName(name: string, from: string, configured: readonly string[]): void {
+  if (configured.length === 0 || name.includes('/') || findOnlyModel(name) !== undefined) return
+  const meant = nearestName(name, configured) ?? nearestModel(name)
+  const expected = `Expected ${from} to name a model as 'provider/model', or one of \`models\` (${configured.join(', ')})`
+  throw new ToolloopError(
+    'invalid_option',
+    `${expected}, got \`${show(name)}\`${meant === undefined ? '' : ` (did you mean \`${meant}\`?)`}`,
+  )
 }
 
 function named(model: string | ModelSettings, source: ModelSource, why: string): ModelChoice {
