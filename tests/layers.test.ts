@@ -81,7 +81,7 @@ const floors: Record<string, string[]> = {
     'conversation limits output text-calls journal decisions callbacks',
     'nested large-results sessions observe',
     'options',
-    'option-names.ts options.ts',
+    'options.ts',
     'run',
     'calls',
     'turn',
@@ -95,7 +95,6 @@ const floors: Record<string, string[]> = {
   ],
   'agent/calls': ['*', 'waiting', 'tool-round.ts'],
   'agent/durable': ['replay', '*'],
-  'agent/journal': ['call-record.ts journal.ts run-record.ts store.ts', 'recovery', '*'],
   'agent/middleware': ['hooks guardrails', 'structured-output', '*'],
   models: [
     '*',

@@ -1,4 +1,5 @@
 import { EventBus, type EventListener } from '../core/callbacks/event-bus.ts'
+import { hashOf } from '../core/digest.ts'
 import { InvalidOptionError, ToolloopError } from '../core/errors.ts'
 import type { EventName } from '../core/events.ts'
 import { defaultLogger, type Logger, redacting } from '../core/logger.ts'
@@ -10,21 +11,28 @@ import type { ModelAnswer, ModelQuestion, ToolContext } from '../tools/tool.ts'
 import { readState } from './calls/waiting/paused-run.ts'
 import { RunControl } from './conversation/run-control.ts'
 import { toMessages } from './conversation/run-input.ts'
-import { hashOf } from './decisions/decisions.ts'
-import { askRestore, lackingIn, notStored } from './durable/restore.ts'
 import { RunnerJournal } from './durable/runner-journal.ts'
 import type { RecoveredRun, RecoverOptions, Runs } from './durable/runs.ts'
 import { runLoop } from './loop.ts'
 import { checkedInput } from './middleware/guardrails/ask-guardrails.ts'
-import { checkResumeOptions, checkRunnerOptions, checkRunOptions } from './option-names.ts'
 import { resolveLimits } from './options/limits.ts'
-import { checkSettings, mergeOptions, rulesOf, toModel, toToolSet, warnOfDeprecated } from './options.ts'
+import {
+  checkResumeOptions,
+  checkRunnerOptions,
+  checkRunOptions,
+  checkSettings,
+  mergeOptions,
+  rulesOf,
+  toModel,
+  toToolSet,
+  warnOfDeprecated,
+} from './options.ts'
 import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
 import { RunContext } from './run/run-context.ts'
 import { openState } from './run/run-state.ts'
 import { type ActiveRun, ActiveRuns, type CloseOptions } from './runner/active-runs.ts'
 import { type ContinueRun, continueRun } from './runner/continue-run.ts'
-import { type DurableInput, inputToJson } from './runner/durable-run.ts'
+import { askRestore, type DurableInput, inputToJson, lackingIn, notStored } from './runner/durable-run.ts'
 import type { GivenHere, RecordedStart, RunOpener } from './runner/live-run.ts'
 import type { GivenToResume, GivenToRun, GivenToRunner, ResumeOptionsOf, RunOptionsOf } from './runner/run-arguments.ts'
 import { RunStream, type Watch } from './runner/run-stream.ts'

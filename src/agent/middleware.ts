@@ -1,10 +1,8 @@
-import { hasGuardrail } from './callbacks/guardrails.ts'
 import { keepAside } from './calls/keep-aside.ts'
 import { answerByPlan, inLane, runFunction, tellEnd } from './calls/tool-call.ts'
 import { notTwice } from './calls/waiting/uncertain-calls.ts'
 import { leavesOut } from './conversation/compaction.ts'
 import { budgetsOf, waitsForBudget } from './limits/budget.ts'
-import { aroundResults } from './middleware/check-results.ts'
 import { fitWindow } from './middleware/compact-when-full.ts'
 import { holdText } from './middleware/guardrails/hold-text.ts'
 import { checkCalls } from './middleware/guardrails/tool-guardrails.ts'
@@ -12,10 +10,9 @@ import { standAroundRequest } from './middleware/hooks/around-model.ts'
 import { standAroundFunction } from './middleware/hooks/around-tool.ts'
 import { beforeModel } from './middleware/hooks/model-hooks.ts'
 import { askBeforeCall } from './middleware/hooks/tool-hooks.ts'
-import { waitForBudget } from './middleware/raise-budget.ts'
-import { reviewReply } from './middleware/review.ts'
+import { aroundResults, reviewReply } from './middleware/review.ts'
 import { formatAnswer } from './middleware/structured-output/format-answer.ts'
-import { withinBudget } from './middleware/within-budget.ts'
+import { waitForBudget, withinBudget } from './middleware/within-budget.ts'
 import { findWrittenCalls } from './middleware/written-calls.ts'
 import { recordAnswers, recordCalls, recordRequests } from './observe/recorder.ts'
 import type { PieceTimes, RunTelemetry } from './observe/telemetry.ts'
@@ -36,7 +33,7 @@ export function composeLayers(run: RunContext, survival: Survival, session?: str
   const { settings, agent } = run
   const { plan } = agent.callbacks
   const { compaction } = settings
-  const isReviewed = plan.replies.length > 0 || agent.output !== undefined || hasGuardrail(agent.guardrails, 'output')
+  const isReviewed = plan.replies.length > 0 || agent.output !== undefined || agent.guardrails.output.length > 0
   const takeOne = budgetsOf(run).length > 0 && waitsForBudget(run) ? waitForBudget(takeTurn) : takeTurn
   const planned = callPlan(run)
   return {
@@ -59,7 +56,7 @@ export function callPlan(run: RunContext): Named<PlanCall>[] {
   const { callbacks, guardrails } = run.agent
   return there(
     callbacks.plan.calls.length > 0 && ['hooks and entries', askBeforeCall(run)],
-    hasGuardrail(guardrails, 'call') && ['guardrails: the call', checkCalls(run)],
+    guardrails.call.length > 0 && ['guardrails: the call', checkCalls(run)],
   )
 }
 
@@ -72,7 +69,7 @@ export function aroundRequests(run: RunContext): Named<AroundModel>[] {
   return there(
     telemetry !== undefined && ['telemetry', measureRequest(telemetry, run)],
     ['an empty response: once more', askOnceMore(run)],
-    hasGuardrail(guardrails, 'output') && ['text held for guardrails', holdText(run)],
+    guardrails.output.length > 0 && ['text held for guardrails', holdText(run)],
     toolCalling !== 'native' && ['calls written as text', readWrittenCalls(run, findWrittenCalls(run))],
     isWrapped && recorder !== undefined && ['recorder: what hooks answer', recordAnswers(run, recorder)],
     isWrapped && ['hooks and entries', standAroundRequest(run)],

@@ -1,15 +1,17 @@
 import { InvalidOptionError } from '../core/errors.ts'
 import { isList } from '../core/json.ts'
 import { defaultLogger, type Logger } from '../core/logger.ts'
-import { checkValues } from '../core/options/check-options.ts'
+import { checkMistypedNames, checkOptionNames, type OtherOptions } from '../core/option-names.ts'
+import { checkOptions, checkValues } from '../core/options/check-options.ts'
 import type { ChatModel } from '../models/chat-model.ts'
 import { fallbackModel } from '../models/combined/fallback.ts'
 import { openModel } from '../models/create-model.ts'
-import { ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
+import { isToolSet, ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { checkCostIsKnown, iterationsOf } from './options/limits.ts'
+import { resumeOptions, runOptions } from './options/run-options.ts'
 import { runSettings } from './options/run-settings.ts'
-import { settingsOf } from './options/runner-options.ts'
+import { runnerOptions, settingsOf } from './options/runner-options.ts'
 import { checksOf } from './options/setting-row.ts'
 import { chooseCallForm } from './text-calls/mode.ts'
 import type { AgentRules, RunnerOptions, RunOptions, RunSettings } from './types/options.ts'
@@ -55,12 +57,6 @@ function listHint(tools: object): string {
   return 'name' in tools && 'description' in tools ? ' (did you mean `[tool]`?)' : ' (did you mean `Object.values(tools)`?)'
 }
 
-export function isToolSet(tools: unknown): tools is ToolSet {
-  if (typeof tools !== 'object' || tools === null) return false
-  const { get, names, list, getAllSpecs }: Partial<ToolSet> = tools
-  return [get, names, list, getAllSpecs].every((member) => typeof member === 'function') && 'size' in tools
-}
-
 /** The tools a model gets: all, or those that `activeTools` names. */
 export function activeTools(tools: ToolSet, { activeTools: only }: RunSettings<never>, logger: Logger = defaultLogger): ToolSet {
   if (only === undefined) return tools
@@ -104,4 +100,24 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
 export function warnOfDeprecated(model: ChatModel, logger: Logger = defaultLogger): void {
   const { deprecated } = model.capabilities
   if (deprecated !== undefined) logger.warn({ provider: model.provider, model: model.model }, deprecated)
+}
+
+const ofRunner: OtherOptions = { names: runnerOptions, of: 'the runner' }
+const ofRun: OtherOptions = { names: runOptions, of: '`run`' }
+
+/** Throws `invalid_option` for an option that a runner does not have, or an invalid value. `isSubclass`: allows unknown options. */
+export function checkRunnerOptions(options: object, of: string, isSubclass = false): void {
+  if (isSubclass) checkMistypedNames(options, runnerOptions, of)
+  else checkOptionNames(options, runnerOptions, of, undefined, ofRun)
+  checkValues(options, runnerOptions)
+}
+
+/** Throws `invalid_option` for an option that a run does not have, or an invalid value. */
+export function checkRunOptions(options: object, at?: string): void {
+  checkOptions(options, runOptions, 'a run', at, ofRunner)
+}
+
+/** Throws `invalid_option` for an option that a resumed run does not have, or an invalid value. */
+export function checkResumeOptions(options: object): void {
+  checkOptions(options, resumeOptions, '`resume`', undefined, ofRunner)
 }

@@ -10,7 +10,7 @@ export function rulesOfCalls({ agent, settings }: RunContext): CallRules {
     hooks: only(['onFailure', 'beforeTool', 'aroundTool', 'afterTool'], settings.hooks, rules.hooks),
     plan: only(['onFailure', 'call'], settings.plan, rules.plan),
     around: only(['onFailure', 'call'], settings.around, rules.around),
-    guardrails: only(['call', 'result'], agent.guardrails),
+    guardrails: only(['call', 'result'], settings.guardrails, rules.guardrails),
   }
 }
 

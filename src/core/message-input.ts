@@ -3,20 +3,19 @@ import { hasMoreValues } from './json/value-count.ts'
 import { isDeeperThan } from './json.ts'
 import {
   type AIMessage,
+  areChecked,
+  asChecked,
   type ChatMessage,
   type Content,
   copyJson,
-  deepFreeze,
   type FinishReason,
-  hasToolCalls,
+  isChecked,
   isJsonObject,
   type JsonObject,
   type ParsedToolCall,
   type ProviderData,
   type ToolCall,
   type Usage,
-  wellFormed,
-  wellFormedJson,
 } from './messages.ts'
 
 /** A message as callers may pass it: one of a conversation, a reply of `ToolAgent.generate()`, or a role and a text. */
@@ -25,11 +24,6 @@ export type MessageInput =
   | AIMessage
   | { role: 'system' | 'user' | 'assistant'; content: string; name?: string; providerData?: ProviderData }
 
-/**
- * Messages that are already checked and copied. A set, because the values of a long-lived `WeakMap` survive every collection of young
- * objects.
- */
-const own = new WeakSet<object>()
 /** Frozen messages of callers, and the message each was converted to. */
 const made = new WeakMap<object, ChatMessage>()
 
@@ -40,52 +34,18 @@ const made = new WeakMap<object, ChatMessage>()
 export function toChatMessages(list: readonly MessageInput[], name = 'messages'): readonly ChatMessage[] {
   const given: unknown = list
   if (!Array.isArray(given)) throw invalid(name, 'an array of messages', given)
-  return areOwn(list) ? list : Array.from(list, (message, at) => toChatMessage(message, `${name}[${at}]`))
+  return areChecked(list) ? list : Array.from(list, (message, at) => toChatMessage(message, `${name}[${at}]`))
 }
 
 /** Converts one message as `toChatMessages` does. `name` is its path in the error. */
 export function toChatMessage(given: MessageInput, name: string): ChatMessage {
-  if (isOwn(given)) return given
+  if (isChecked(given)) return given
   const before = typeof given === 'object' && given !== null ? made.get(given) : undefined
   if (before !== undefined) return before
   checkMessage(given, name)
   const message = asChecked(wireForm(given, name))
   if (isDeepFrozen(given)) made.set(given, message)
   return message
-}
-
-/**
- * Freezes a message that is known to be valid, so that it is not checked or copied again. Every message of a conversation passes through
- * here. A message with lone surrogates is copied without them.
- */
-export function asChecked<Message extends ChatMessage>(message: Message): Message {
-  if (own.has(message)) return message
-  const kept = deepFreeze(withWholeCharacters(message))
-  own.add(kept)
-  return kept
-}
-
-function withWholeCharacters<Message extends ChatMessage>(message: Message): Message {
-  const whole = wellFormed(message)
-  if (!hasToolCalls(whole)) return whole
-  const toolCalls = whole.toolCalls.map(withWholeArguments)
-  return toolCalls.every((call, at) => call === whole.toolCalls[at]) ? whole : { ...whole, toolCalls }
-}
-
-/** Returns the call itself, or a copy whose arguments have no lone surrogates, escaped ones included. */
-export function withWholeArguments<Call extends ToolCall>(call: Call): Call {
-  const json = wellFormedJson(call.function.arguments)
-  return json === call.function.arguments ? call : { ...call, function: { ...call.function, arguments: json } }
-}
-
-function areOwn(list: readonly MessageInput[]): list is readonly ChatMessage[] {
-  // Not `every`, which skips the holes of a sparse array.
-  for (const message of list) if (!isOwn(message)) return false
-  return true
-}
-
-function isOwn(given: unknown): given is ChatMessage {
-  return typeof given === 'object' && given !== null && own.has(given)
 }
 
 /** Whether a value can be the content of a tool message. */

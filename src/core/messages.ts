@@ -242,6 +242,48 @@ export function wellFormedJson(json: string): string {
   return text.replace(escapes, (written, lone: string | undefined) => (lone === undefined ? written : '\\ufffd'))
 }
 
+/**
+ * Messages that were checked, copied and frozen. A set, because the values of a long-lived `WeakMap` survive every collection of young
+ * objects.
+ */
+const checked = new WeakSet<object>()
+
+/**
+ * Freezes a message that is known to be valid, so that it is not checked or copied again. Every message of a conversation passes through
+ * here. A message with lone surrogates is copied without them.
+ */
+export function asChecked<Message extends ChatMessage>(message: Message): Message {
+  if (checked.has(message)) return message
+  const kept = deepFreeze(withWholeCharacters(message))
+  checked.add(kept)
+  return kept
+}
+
+/** Whether a message was checked. */
+export function isChecked(message: unknown): message is ChatMessage {
+  return typeof message === 'object' && message !== null && checked.has(message)
+}
+
+export function areChecked(messages: unknown): messages is readonly ChatMessage[] {
+  if (!Array.isArray(messages)) return false
+  // Not `every`, which skips the holes of a sparse array.
+  for (const message of messages) if (!isChecked(message)) return false
+  return true
+}
+
+function withWholeCharacters<Message extends ChatMessage>(message: Message): Message {
+  const whole = wellFormed(message)
+  if (!hasToolCalls(whole)) return whole
+  const toolCalls = whole.toolCalls.map(withWholeArguments)
+  return toolCalls.every((call, at) => call === whole.toolCalls[at]) ? whole : { ...whole, toolCalls }
+}
+
+/** Returns the call itself, or a copy whose arguments have no lone surrogates, escaped ones included. */
+export function withWholeArguments<Call extends ToolCall>(call: Call): Call {
+  const json = wellFormedJson(call.function.arguments)
+  return json === call.function.arguments ? call : { ...call, function: { ...call.function, arguments: json } }
+}
+
 const optionalCounts = ['reasoningTokens', 'cacheReadTokens', 'cacheWriteTokens', 'costUsd'] as const
 
 export function addUsage(a: Usage, b: Usage | undefined): Usage {

@@ -15,11 +15,11 @@ import {
   type StoredRun,
   type Suspension,
   type Taken,
+  tagsOf,
   takenOver,
   unknownRun,
 } from '../agent/journal/store.ts'
 import { storeJournal } from '../agent/journal/store-journal.ts'
-import { tagsOf } from '../agent/journal/tags.ts'
 import { ToolloopError } from '../core/errors.ts'
 import { type JsonObject, withoutUndefined } from '../core/messages.ts'
 import type { RunStatus } from '../core/runs/run-states.ts'

@@ -157,3 +157,10 @@ export class ToolRegistry implements ToolSet {
     return this.#specs
   }
 }
+
+/** Whether a value is a set of tools, of this package or of the caller. */
+export function isToolSet(tools: unknown): tools is ToolSet {
+  if (typeof tools !== 'object' || tools === null) return false
+  const { get, names, list, getAllSpecs }: Partial<ToolSet> = tools
+  return [get, names, list, getAllSpecs].every((member) => typeof member === 'function') && 'size' in tools
+}

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { TakeOver } from '../../src/agent/journal/recovery/take-over.ts'
+import { TakeOver } from '../../src/agent/journal/recovery.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

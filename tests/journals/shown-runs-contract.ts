@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Engine, Journal } from '../../src/agent/journal/journal.ts'
 import type { NewShownRun, ShownNews, ShownOutcome, ShownQuery, ShownRuns } from '../../src/agent/journal/shown-runs.ts'
-import { tagsOf } from '../../src/agent/journal/tags.ts'
+import { tagsOf } from '../../src/agent/journal/store.ts'
 import type { Json } from '../../src/core/messages.ts'
 
 /** A place where runs are shown, of nobody else, and the journal beside it. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { tagsOf } from '../../src/agent/journal/tags.ts'
+import { tagsOf } from '../../src/agent/journal/store.ts'
 import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
 import type { Caller } from '../../src/service/http/auth.ts'
 import { hashToken } from '../../src/service/index.ts'

@@ -57,10 +57,8 @@ export interface Guardrail<Context = unknown> {
 const places = ['input', 'output', 'call', 'result'] as const
 export type GuardrailPlace = (typeof places)[number]
 
-/** Whether there is a check of that kind. */
-export function hasGuardrail(guardrails: readonly Guardrail<never>[] | undefined, place: GuardrailPlace): boolean {
-  return guardrails?.some((guardrail) => guardrail[place] !== undefined) === true
-}
+/** The guardrails of a run by what they check, in the order in which they are asked. */
+export type GuardrailsByPlace = Readonly<Record<GuardrailPlace, readonly Guardrail<never>[]>>
 
 const guardrailNames: OptionNames<Guardrail> = { name: true, input: true, output: true, stream: true, call: true, result: true }
 

@@ -3,8 +3,7 @@ import { type Content, copyJson, isJsonObject, type JsonObject, textOf } from '.
 import { prepareArguments } from '../../tools/arguments.ts'
 import type { ToolCallEnd } from '../../tools/tool-runner.ts'
 import type { ToolTurn } from '../callbacks/hooks.ts'
-import { placeOf } from '../run/hook-place.ts'
-import type { RunContext } from '../run/run-context.ts'
+import { placeOf, type RunContext } from '../run/run-context.ts'
 import { checkFailed, withheldResultText } from '../told.ts'
 import type { CallInPlan } from '../types/plan.ts'
 

@@ -6,7 +6,7 @@ import { REDACTED } from '../../core/redaction/spans.ts'
 import { resultText } from '../../tools/result-text.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { ToolCallEnd } from '../../tools/tool-runner.ts'
-import { shownAbout } from '../nested/shown-question.ts'
+import { shownAbout } from '../nested/nested-items.ts'
 import type { RunningCall } from '../types/running-call.ts'
 
 /** The most characters of arguments, and of a value, that are searched for secrets in each event of a call. */

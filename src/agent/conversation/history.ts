@@ -1,5 +1,6 @@
-import { asChecked, type MessageInput, toChatMessages } from '../../core/message-input.ts'
+import { type MessageInput, toChatMessages } from '../../core/message-input.ts'
 import {
+  asChecked,
   type ChatMessage,
   type Content,
   hasToolCalls,

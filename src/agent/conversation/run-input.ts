@@ -1,7 +1,7 @@
 import { InvalidOptionError } from '../../core/errors.ts'
 import { isList } from '../../core/json.ts'
-import { asChecked, type MessageInput, toChatMessage, toChatMessages } from '../../core/message-input.ts'
-import type { ChatMessage } from '../../core/messages.ts'
+import { type MessageInput, toChatMessage, toChatMessages } from '../../core/message-input.ts'
+import { asChecked, type ChatMessage } from '../../core/messages.ts'
 
 /** The input of a run: a text, or messages to append to the conversation. */
 export type RunInput = string | MessageInput | readonly MessageInput[]

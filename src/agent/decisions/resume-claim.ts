@@ -1,6 +1,6 @@
+import { hashOf } from '../../core/digest.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import type { RunState } from '../types/result.ts'
-import { hashOf } from './decisions.ts'
 
 /** A paused state that is about to be resumed. */
 export interface ResumeClaim {

@@ -5,9 +5,18 @@ import { type Json, withoutUndefined } from '../../core/messages.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { Decision } from '../decisions/decisions.ts'
 import type { Durable, Engine, Journal, KeptRun } from '../journal/journal.ts'
-import { thinResult, wholeResult } from '../journal/stored-result.ts'
 import type { RunContext } from '../run/run-context.ts'
-import { type DurableInput, givenUpToJson, inputFromJson, inputToJson, resultFromJson, resultToJson } from '../runner/durable-run.ts'
+import {
+  type DurableInput,
+  givenUpToJson,
+  inputFromJson,
+  inputToJson,
+  lackingIn,
+  resultFromJson,
+  resultToJson,
+  thinResult,
+  wholeResult,
+} from '../runner/durable-run.ts'
 import type { GivenHere, LiveRun, RecordedStart, RunOpener } from '../runner/live-run.ts'
 import { RunnerSessions } from '../runner/run-session.ts'
 import type { Watch } from '../runner/run-stream.ts'
@@ -20,7 +29,6 @@ import type { RunnerOptions, RunResult } from '../types/options.ts'
 import { FollowedRun } from './replay/followed-run.ts'
 import { RecordEvents, type ToldRun } from './replay/record-events.ts'
 import { turnsOfResult } from './replay/recorded-turns.ts'
-import { lackingIn } from './restore.ts'
 import { keptRun, knownRun, openEngine, type RecoveredRun, type RecoverOptions, Runs, recoverRuns, storeDecisions, unable } from './runs.ts'
 
 /** The agent whose recorded run is followed. */

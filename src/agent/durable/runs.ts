@@ -18,7 +18,7 @@ import {
   type RunSummary,
 } from '../journal/journal.ts'
 import { decisionRefused, unknownRun } from '../journal/store.ts'
-import { wholeResult } from '../journal/stored-result.ts'
+import { wholeResult } from '../runner/durable-run.ts'
 import { RunStream, type Watch } from '../runner/run-stream.ts'
 import type { PendingItem, RunResult } from '../types/options.ts'
 

@@ -12,9 +12,7 @@ import {
   type RunQuery,
   waitsOf,
 } from './journal.ts'
-import { type Release, Releases } from './recovery/releases.ts'
-import { TakeOver, type TakeOverOptions } from './recovery/take-over.ts'
-import { type Trial, Trials } from './recovery/trials.ts'
+import { type Release, Releases, TakeOver, type TakeOverOptions, type Trial, Trials } from './recovery.ts'
 import { type EngineStore, type NamedValue, type NewRun, type Outcome, parseStored, type Store, type Taken, unknownRun } from './store.ts'
 import { hasEngine, StoredSteps } from './stored-steps.ts'
 

@@ -2,7 +2,7 @@ import type { ToolloopError } from '../../core/errors.ts'
 import { type Json, storedText } from '../../core/messages.ts'
 import { isDoneAnew, isTurn, iterationOf, stepOfRecord } from '../step-keys.ts'
 import type { Durable, RecordEntry, StepContext } from './journal.ts'
-import type { Trial } from './recovery/trials.ts'
+import type { Trial } from './recovery.ts'
 import { type EngineStore, parseStored, type Store, type Taken } from './store.ts'
 
 /** What an execution begins with. */

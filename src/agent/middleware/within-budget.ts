@@ -2,9 +2,15 @@ import type { AsyncLocalStorage } from 'node:async_hooks'
 import type { Usage } from '../../core/messages.ts'
 import { abortedError, type ChatModel, type ModelRequest } from '../../models/chat-model.ts'
 import { estimateUsage, havingWaited, usageOfFailure, withCost } from '../../models/usage.ts'
+import { askDecision, publishDecision, publishItem } from '../calls/waiting/verdict.ts'
+import { fingerprintOf } from '../decisions/decisions.ts'
 import { addAmounts, type Budget, type BudgetAmounts, BudgetSpentError, budgetsOf, type Reservation } from '../limits/budget.ts'
 import type { RunContext } from '../run/run-context.ts'
+import { afterRaise, budgetPlace, iterationStep } from '../step-keys.ts'
+import type { TakeTurn } from '../types/execution.ts'
 import type { AroundModel } from '../types/model-call.ts'
+import type { Unpaid } from '../types/recorded.ts'
+import type { PendingItem } from '../types/result.ts'
 
 /** Sends a request only if every budget of the run, and its limits, allow it, and counts its usage. Rejects with `budget_spent`. */
 export function withinBudget(run: RunContext): AroundModel {
@@ -71,4 +77,32 @@ async function reserve(
   const reservation = await budget.reserve(amount, signal, held)
   if (reservation !== undefined) return reservation
   throw signal.aborted ? abortedError(model.provider, signal.reason) : new BudgetSpentError(budget)
+}
+
+/** Takes a turn as a step whose key ends with `suffix`. */
+type TakeTurnAs = (...[execution, place, suffix]: [...Parameters<TakeTurn>, suffix?: string]) => ReturnType<TakeTurn>
+
+/** Takes turns. If a budget does not allow one, waits until the budget has been raised, and takes the turn again. */
+export function waitForBudget(takeTurn: TakeTurnAs): TakeTurnAs {
+  return async (execution, place, suffix = '') => {
+    const { durable, run } = execution
+    for (let times = 1; ; times++) {
+      const turn = await takeTurn(execution, place, afterRaise(suffix, times))
+      if (turn.kind !== 'unpaid' || turn.isLimit) return turn
+      const item = budgetItem(run.runId, budgetPlace(place.iteration, suffix, times), turn)
+      await publishItem(execution, item)
+      const verdict = await askDecision(execution, item)
+      if (verdict !== undefined) await publishDecision(execution, { item, verdict })
+      if (verdict === undefined) {
+        const isOver = await durable.step(iterationStep(place.iteration, 'pause'), async () => run.interruption !== undefined)
+        // An aborted run must not wait. The turn reports that when it is taken again.
+        if (!isOver) return { ...turn, pending: [item] }
+      } else if (!('approved' in verdict && verdict.approved)) return turn
+    }
+  }
+}
+
+function budgetItem(runId: string, place: string, { about }: Unpaid): PendingItem {
+  const named = { toolCallId: place, tool: 'budget', args: {} }
+  return { kind: 'budget', ...named, about, fingerprint: fingerprintOf(runId, named), place }
 }

@@ -1,6 +1,6 @@
+import { hashOf } from '../../core/digest.ts'
 import type { ChatMessage } from '../../core/messages.ts'
 import type { ToolContext } from '../../tools/tool.ts'
-import { hashOf } from '../decisions/decisions.ts'
 import type { RecordKeeper } from '../journal/call-record.ts'
 import type { RecordPlace } from '../journal/own-steps.ts'
 import { RunRecord } from '../journal/run-record.ts'

@@ -9,7 +9,6 @@ import type { Durable } from '../journal/journal.ts'
 import type { AroundModel, ModelCall } from '../types/model-call.ts'
 import type { RunResult } from '../types/result.ts'
 import type { AroundTool, RunningCall } from '../types/running-call.ts'
-import { aroundSteps } from './around-steps.ts'
 
 /** A run, as passed to its recorder. */
 export interface RecordedScope {
@@ -137,4 +136,18 @@ export function recordCalls(run: RecordedScope, recorder: RunRecorder): AroundTo
     if (outcome.end.outcome !== 'uncertain') ended(outcome.end)
     return outcome
   }
+}
+
+/** The methods that replace a journal port's own steps and waits. */
+export type AroundSteps = Pick<Durable, 'step' | 'wait'>
+
+/** Returns a port that is otherwise unchanged. */
+export function aroundSteps(steps: Durable, around: AroundSteps): Durable {
+  return new Proxy(steps, {
+    get(port, name) {
+      if (name === 'step' || name === 'wait') return around[name].bind(around)
+      const own: unknown = Reflect.get(port, name)
+      return typeof own === 'function' ? own.bind(port) : own
+    },
+  })
 }

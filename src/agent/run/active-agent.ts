@@ -1,7 +1,7 @@
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { type Callbacks, callbacksOf } from '../callbacks/callbacks.ts'
-import type { Guardrail, GuardrailPlace } from '../callbacks/guardrails.ts'
+import type { GuardrailPlace, GuardrailsByPlace } from '../callbacks/guardrails.ts'
 import { namedBeside, type OutputFormat, withAnswerTool } from '../output/output.ts'
 import type { AgentRules, RunSettings } from '../types/options.ts'
 import type { ResolvedLimits } from '../types/resolved-limits.ts'
@@ -17,10 +17,8 @@ export interface ActiveAgent {
   readonly output: OutputFormat | undefined
   /** The hooks and entries of the run. Inside them, those of an agent that has taken over. */
   readonly callbacks: Callbacks
-  /** Those of the run, then those of an agent that has taken over. */
-  readonly guardrails: readonly Guardrail<never>[]
-  /** The guardrails in the order for output: the run's are last. */
-  readonly guardrailsOutward: readonly Guardrail<never>[]
+  /** Those of the run, then those of an agent that has taken over. For output and results it is the other way round. */
+  readonly guardrails: GuardrailsByPlace
   readonly stopWhen: readonly NonNullable<RunSettings['stopWhen']>[]
   /** The rules of an agent that has taken over. Undefined for the agent that the run began with. */
   readonly rules: AgentRules<never> | undefined
@@ -57,8 +55,12 @@ export function activeAgent({ model, tools, format, settings, rules }: AgentPart
       plan: joined(settings.plan, rules?.plan),
       around: joined(settings.around, rules?.around),
     }),
-    guardrails: [...guardrails, ...own],
-    guardrailsOutward: [...own, ...guardrails],
+    guardrails: {
+      input: checking('input', guardrails, own),
+      call: checking('call', guardrails, own),
+      output: checking('output', own, guardrails),
+      result: checking('result', own, guardrails),
+    },
     stopWhen: [...new Set([stopWhen, rules?.stopWhen])].filter((one) => one !== undefined),
     rules,
   }
@@ -69,8 +71,9 @@ function joined<One>(ofRun: readonly One[] = [], ofAgent: readonly One[] = []): 
   return ofAgent.length === 0 ? ofRun : [...new Set([...ofRun, ...ofAgent])]
 }
 
-/** The guardrails with a check for that place, in order. */
-export function guardrailsAt({ guardrails, guardrailsOutward }: ActiveAgent, place: GuardrailPlace): Guardrail<never>[] {
-  const inOrder = place === 'output' || place === 'result' ? guardrailsOutward : guardrails
-  return inOrder.filter((guardrail) => guardrail[place] !== undefined)
+function checking<Guardrail extends { readonly [Place in GuardrailPlace]?: unknown }>(
+  place: GuardrailPlace,
+  ...lists: (readonly Guardrail[])[]
+): Guardrail[] {
+  return lists.flat().filter((guardrail) => guardrail[place] !== undefined)
 }

@@ -9,6 +9,7 @@ import type { PreparedCall } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { RunScope } from '../../tools/tool.ts'
 import type { ToolCallEnvironment } from '../../tools/tool-runner.ts'
+import type { HookPlace } from '../callbacks/hooks.ts'
 import type { Durable, StepTags } from '../journal/journal.ts'
 import { KeptResults } from '../large-results/kept-results.ts'
 import { withReadResult } from '../large-results/read-result.ts'
@@ -126,8 +127,8 @@ export class RunContext extends Lifetime implements RunScope {
     this.#first = this.#agentOf(model, tools, output)
     this.#agent = this.#first
     this.#budget = this.#openBudget()
-    const measured = { runId, name: settings.name, metadata: this.metadata, parent: measuredParent(parent), logger }
-    this.telemetry = settings.telemetry?.openRun(measured)
+    const { name, telemetry } = settings
+    this.telemetry = telemetry?.openRun({ runId, name, metadata: this.metadata, parent: measuredParent(parent), logger })
     const taps = [parts.tap, this.telemetry?.tap, ...(parent?.forwards === true ? parent.run.events.taps : [])]
     this.events = new RunEvents({
       bus: parts.bus,
@@ -233,4 +234,10 @@ export class RunContext extends Lifetime implements RunScope {
 /** The fields of an event that name its step. */
 export function tagsOf({ survivesCrashes, attempt }: Durable, key: string): StepTags {
   return survivesCrashes ? { step: key, attempt } : {}
+}
+
+/** The run and the place in it where a hook or a guardrail is asked. */
+export function placeOf(run: RunContext, iteration: number): HookPlace<never> {
+  const { runId, metadata, signal, settings } = run
+  return { runId, iteration, context: settings.context as never, metadata, signal, run }
 }

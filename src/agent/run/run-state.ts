@@ -1,3 +1,4 @@
+import { sorted } from '../../core/digest.ts'
 import {
   type AssistantMessage,
   addUsage,
@@ -12,7 +13,6 @@ import {
   type Usage,
 } from '../../core/messages.ts'
 import { History } from '../conversation/history.ts'
-import { sorted } from '../decisions/decisions.ts'
 import type { RunUsage } from '../limits/run-usage.ts'
 import { neverStartedText, noMoreCallsText, repeatNote, withNote } from '../told.ts'
 import type { Beside, Handoff, Objection, PlannedCall, ToolRound, Turn } from '../types/recorded.ts'

@@ -1,10 +1,21 @@
-import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
-import { copyAsJson } from '../../core/json.ts'
-import { type ChatMessage, isJsonObject, type Json, noUsage, withoutUndefined } from '../../core/messages.ts'
+import pTimeout from 'p-timeout'
+import { InvalidOptionError, messageOf, show, ToolloopError } from '../../core/errors.ts'
+import { copyAsJson, isDeepEqual, jsonOrText } from '../../core/json.ts'
+import { type ChatMessage, isJsonObject, type Json, type JsonObject, noUsage, withoutUndefined } from '../../core/messages.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { runSettings } from '../options/run-settings.ts'
 import type { SettingRow } from '../options/setting-row.ts'
 import { errorOf, type Failed } from '../run/run-error.ts'
-import type { RestoredName, RunResult, RunSettings } from '../types/options.ts'
+import type {
+  OutputOptions,
+  Restored,
+  RestoredName,
+  RunnerOptions,
+  RunOptions,
+  RunResult,
+  RunSettings,
+  RunToRestore,
+} from '../types/options.ts'
 import type { Spent } from '../types/result.ts'
 
 /** Everything that another process needs to continue a run, except what its runner has: model, tools, callbacks. */
@@ -114,4 +125,133 @@ export function resultFromJson(json: Json, run: Process): RunResult {
 
 function plain(value: object): Json {
   return copyAsJson(value) as Json
+}
+
+/** A result as it is stored: without what its messages repeat. `wholeResult` restores that. */
+export function thinResult(result: Json): Json {
+  if (!isJsonObject(result) || !Array.isArray(result.newMessages) || !Array.isArray(result.toolCalls)) return result
+  const { messages, newMessages, toolCalls } = result
+  const calls = callsIn(newMessages)
+  const isEnd = Array.isArray(messages) && newMessages.length > 0 && isDeepEqual(messages.slice(-newMessages.length), newMessages)
+  return { ...result, newMessages: isEnd ? newMessages.length : newMessages, toolCalls: toolCalls.map((call) => thinCall(call, calls)) }
+}
+
+/** Restores the whole result. */
+export function wholeResult(stored: Json): Json {
+  if (!isJsonObject(stored) || !Array.isArray(stored.toolCalls)) return stored
+  const { messages, newMessages: added, toolCalls } = stored
+  const newMessages = typeof added === 'number' && Array.isArray(messages) ? messages.slice(messages.length - added) : added
+  if (!Array.isArray(newMessages)) return stored
+  const calls = callsIn(newMessages)
+  return { ...stored, newMessages, toolCalls: toolCalls.map((call) => wholeCall(call, calls)) }
+}
+
+/** What messages say of a call. */
+interface SaidCall {
+  args?: string
+  content?: Json
+}
+
+function callsIn(messages: readonly Json[]): ReadonlyMap<Json | undefined, SaidCall> {
+  const calls = new Map<Json | undefined, SaidCall>()
+  const note = (id: Json | undefined, said: SaidCall) => calls.set(id, { ...calls.get(id), ...said })
+  for (const message of messages) {
+    if (!isJsonObject(message)) continue
+    if (message.role === 'tool' && message.content !== undefined) note(message.toolCallId, { content: message.content })
+    for (const call of Array.isArray(message.toolCalls) ? message.toolCalls : []) {
+      if (isJsonObject(call) && isJsonObject(call.function)) note(call.id, { args: String(call.function.arguments) })
+    }
+  }
+  return calls
+}
+
+function thinCall(call: Json, calls: ReturnType<typeof callsIn>): Json {
+  if (!isJsonObject(call)) return call
+  const { args, rawArguments, content, ...rest } = call
+  const said = calls.get(call.id)
+  // Both or neither: arguments that could not be read are absent, and must differ from arguments that were left out here.
+  const isWritten = said?.args !== undefined && rawArguments === said.args && isDeepEqual(args, jsonOrText(said.args))
+  const thin: JsonObject = { ...rest }
+  if (!isWritten && args !== undefined) thin.args = args
+  if (!isWritten && rawArguments !== undefined) thin.rawArguments = rawArguments
+  if (content !== undefined && !isDeepEqual(content, said?.content)) thin.content = content
+  return thin
+}
+
+function wholeCall(call: Json, calls: ReturnType<typeof callsIn>): Json {
+  if (!isJsonObject(call)) return call
+  const { args, content } = calls.get(call.id) ?? {}
+  const whole: JsonObject = { ...call }
+  if (args !== undefined && !('rawArguments' in call)) Object.assign(whole, { args: jsonOrText(args), rawArguments: args })
+  if (content !== undefined && !('content' in call)) whole.content = content
+  return whole
+}
+
+const restoredNames: OptionNames<Restored> = {
+  context: true,
+  tools: true,
+  model: true,
+  hooks: true,
+  plan: true,
+  around: true,
+  guardrails: true,
+  approve: true,
+  budget: true,
+  output: true,
+  stopWhen: true,
+  compaction: true,
+  toolCalling: true,
+  telemetry: true,
+}
+
+const names = Object.keys(restoredNames) as RestoredName[]
+
+type Given = RunOptions<never> & Partial<OutputOptions>
+
+/** The names of the options that are not stored with a run. */
+export function notStored(options: Given): RestoredName[] {
+  return names.filter((name) => isGiven(options[name]) && !isStored(name, options))
+}
+
+/** The options that the run was started with (`needs`) and that are missing here. */
+export function lackingIn(options: Given, needs: readonly RestoredName[] = []): RestoredName[] {
+  return needs.filter((name) => !isGiven(options[name]))
+}
+
+function isStored(name: RestoredName, { compaction, toolCalling }: Given): boolean {
+  if (name === 'compaction') return compaction?.estimate === undefined && compaction?.summarise === undefined
+  return name === 'toolCalling' && typeof toolCalling === 'string'
+}
+
+/** A database often returns null for a missing value. */
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+interface Lacking {
+  restore: RunnerOptions<never>['restore']
+  run: RunToRestore
+  lacks: readonly RestoredName[]
+  timeoutMs: number
+}
+
+/** Asks `restore`, and returns only the missing options. Rejects with `not_restored`. */
+export async function askRestore({ restore, run, lacks, timeoutMs }: Lacking): Promise<Partial<Restored<never>>> {
+  const failed = (why: string, cause?: unknown) => {
+    const started = lacks.map((name) => `\`${name}\``).join(', ')
+    const message = `Run \`${run.runId}\` was started with ${started}: ${why}. Nothing of it is executed here`
+    return new ToolloopError('not_restored', message, cause === undefined ? undefined : { cause })
+  }
+  if (restore === undefined) throw failed('the runner has no `restore` that supplies it')
+  let restored: Partial<Restored<never>>
+  try {
+    const late = new DOMException(`it took longer than ${timeoutMs} ms`, 'TimeoutError')
+    restored = await pTimeout((async () => restore(run))(), { milliseconds: timeoutMs, message: late })
+    checkOptionNames(restored, restoredNames, '`restore`', 'restore')
+  } catch (error) {
+    throw failed(`\`restore\` failed: ${messageOf(error)}`, error)
+  }
+  const missing = lackingIn(restored as Given, lacks)
+  if (missing.length > 0) throw failed(`\`restore\` gave ${missing.map((name) => `${show(restored[name])} as \`${name}\``).join(', ')}`)
+  return Object.fromEntries(lacks.map((name) => [name, restored[name]]))
 }

@@ -1,13 +1,15 @@
 import { Event, type EventName, type RunEvent } from '../../core/events.ts'
+import { toJson } from '../../core/json.ts'
 import { Backlog } from '../../ui/web/deltas.ts'
 import { type ResponseOptions, RunResponses } from '../../ui/web/respond.ts'
+import type { EndedRun } from '../../ui/web/run-ending.ts'
 import type { RunControl } from '../conversation/run-control.ts'
+import { shownItem, withShownAbout } from '../nested/nested-items.ts'
 import { isWrapped, type OutputSchema } from '../output/output.ts'
 import { answerEvents, PartialAnswer } from '../output/partial-answer.ts'
 import { RunError } from '../run/run-error.ts'
 import type { EventTap } from '../types/event-tap.ts'
 import type { RunResult, ToolCallRecord } from '../types/result.ts'
-import { endedWith, failedWith, shownEvent } from './ended-run.ts'
 
 /** The watcher of a running run. */
 export interface Watch {
@@ -315,4 +317,23 @@ class Ready<T> {
     this.#values = []
     this.#next = 0
   }
+}
+
+/** How a run ended, from its result. Leaves out what only the program may see, such as the state. */
+export function endedWith({ runId, stopReason, text, output, usage, iterations, pending, error }: RunResult<unknown, unknown>): EndedRun {
+  const answer = output === text ? {} : { output }
+  const ending = { runId, stopReason, text, ...answer, usage, iterations, pending: pending.map(shownItem) }
+  return error === undefined ? { ending } : { ending, error }
+}
+
+/** How a run ended, from the error that its result rejected with. */
+function failedWith(error: unknown): EndedRun {
+  return { ...(error instanceof RunError ? endedWith(error.result) : { ending: { text: '', pending: [] } }), error }
+}
+
+/** An event as pages may show it. */
+function shownEvent(event: RunEvent): RunEvent {
+  if (event.type === Event.DECISION_NEEDED) return withShownAbout(event)
+  // A tool may report anything; everything else in an event is JSON.
+  return event.type === Event.TOOL_PROGRESS ? { ...event, update: toJson(event.update) } : event
 }

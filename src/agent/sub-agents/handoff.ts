@@ -7,7 +7,6 @@ import type { ChatModel } from '../../models/chat-model.ts'
 import { checkedTools } from '../../tools/call/checked-tools.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { type AnyTool, defineTool, type Tool, type ToolContext } from '../../tools/tool.ts'
-import { hasGuardrail } from '../callbacks/guardrails.ts'
 import { checkHandoff } from '../middleware/guardrails/ask-guardrails.ts'
 import { resolveLimits } from '../options/limits.ts'
 import { activeTools, toToolSet } from '../options.ts'
@@ -108,11 +107,12 @@ export async function handOff(execution: Execution, iteration: number, to: Hando
   if (tool === undefined || !isHandoffTool(tool)) return undefined
   const { model, handoffRules: rules = {} } = tool.handsTo
   const { guardrails = [], limits, maxIterations } = rules
-  if (hasGuardrail(guardrails, 'input')) {
+  const checks = guardrails.filter(({ input }) => input !== undefined)
+  if (checks.length > 0) {
     const said = state.history.slice(state.earlier).filter(({ role }) => role === 'user')
     const refused = await durable.step(
       iterationStep(iteration, 'handoff'),
-      async () => (await checkHandoff(run, guardrails, said, iteration)) ?? null,
+      async () => (await checkHandoff(run, checks, said, iteration)) ?? null,
     )
     if (refused !== null) return refused
   }

@@ -15,8 +15,7 @@ import {
   type ToolEffect,
 } from '../../tools/tool.ts'
 import type { Decision } from '../decisions/decisions.ts'
-import { checkRunOptions } from '../option-names.ts'
-import { toToolSet } from '../options.ts'
+import { checkRunOptions, toToolSet } from '../options.ts'
 import { RunContext } from '../run/run-context.ts'
 import { cutAnswerText } from '../told.ts'
 import type { AgentRules, PendingItem, ResumeOptions, RunInput, RunOptions, RunResult, RunState } from '../types/options.ts'

@@ -4,7 +4,6 @@ import { digestOf } from '../../core/digest.ts'
 import { ModelError, readableError, show, type ToolloopError } from '../../core/errors.ts'
 import { Event, type EventPayloads, type FinishReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
-import { withWholeArguments } from '../../core/message-input.ts'
 import {
   type AssistantMessage,
   addUsage,
@@ -15,6 +14,7 @@ import {
   type Usage,
   wellFormed,
   withoutUndefined,
+  withWholeArguments,
 } from '../../core/messages.ts'
 import { giveWay } from '../../core/time/give-way.ts'
 import {

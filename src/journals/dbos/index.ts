@@ -1,6 +1,6 @@
 /** `toolloop/journals/dbos`: runs that outlive the process and the machine, as workflows of DBOS in PostgreSQL. */
 import type { Journal } from '../../agent/journal/journal.ts'
-import { checkedTakeOver } from '../../agent/journal/recovery/take-over.ts'
+import { checkedTakeOver } from '../../agent/journal/recovery.ts'
 import { checkMaxTakeOvers, storeJournal } from '../../agent/journal/store-journal.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../core/logger.ts'

@@ -6,9 +6,9 @@ import {
   type RunTries,
   type StoredRun,
   type Suspension,
+  tagsOf,
   takenOver,
 } from '../../agent/journal/store.ts'
-import { tagsOf } from '../../agent/journal/tags.ts'
 import { storedText } from '../../core/messages.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'
 import { firstOf, given, type Row, rowsOf, Statement, sql, type Work } from '../../sql/statement.ts'

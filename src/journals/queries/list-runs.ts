@@ -1,6 +1,5 @@
 import type { RunPage, RunQuery } from '../../agent/journal/journal.ts'
-import { cursorOf, mostRuns } from '../../agent/journal/store.ts'
-import { tagsOf } from '../../agent/journal/tags.ts'
+import { cursorOf, mostRuns, tagsOf } from '../../agent/journal/store.ts'
 import { Statement } from '../../sql/statement.ts'
 import type { Dialect, Value } from './dialect.ts'
 import { type RunRow, summaryOf } from './run-row.ts'

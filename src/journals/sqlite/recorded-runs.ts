@@ -1,8 +1,17 @@
 import type { PruneOptions, RunPage, RunQuery } from '../../agent/journal/journal.ts'
 import type { RecordingPart } from '../../agent/journal/shown-runs.ts'
-import type { NamedValue, NewRun, NotTaken, Outcome, RunNews, StoredRun, Suspension, Taken } from '../../agent/journal/store.ts'
-import { unknownRun } from '../../agent/journal/store.ts'
-import { tagsOf } from '../../agent/journal/tags.ts'
+import {
+  type NamedValue,
+  type NewRun,
+  type NotTaken,
+  type Outcome,
+  type RunNews,
+  type StoredRun,
+  type Suspension,
+  type Taken,
+  tagsOf,
+  unknownRun,
+} from '../../agent/journal/store.ts'
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import { storedText, withoutUndefined } from '../../core/messages.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'

@@ -1,5 +1,5 @@
 import { toChatMessages } from '../../core/message-input.ts'
-import { wellFormed, withoutUndefined } from '../../core/messages.ts'
+import { areChecked, wellFormed, withoutUndefined } from '../../core/messages.ts'
 import {
   abortedError,
   type ChatModel,
@@ -137,7 +137,7 @@ export class SdkClient<Own extends Access, Sdk> {
     const { provider, model, headers, streamIdleTimeoutMs, streamStallTimeoutMs } = this.#settings
     const key = typeof access.apiKey === 'string' ? access.apiKey : ''
     const secrets = secretsIn(Object.entries({ ...headers, key }))
-    const request = { ...given, messages: toChatMessages(given.messages) }
+    const request = areChecked(given.messages) ? given : { ...given, messages: toChatMessages(given.messages) }
     // Messages are already well-formed; tools, schemas and `providerOptions` may not be.
     const build = (paused?: Response): Body => {
       const built = api.build(request, access, paused)

@@ -1,4 +1,4 @@
-import { agentTools } from '../../agent/nested/items-within.ts'
+import { agentTools } from '../../agent/nested/nested-items.ts'
 import type { RunResult } from '../../agent/types/options.ts'
 /** Converts the parts of events and results that are shown in their own form. */
 import { Event, type RunEvent } from '../../core/events.ts'

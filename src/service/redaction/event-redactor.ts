@@ -1,4 +1,4 @@
-import { withShownAbout } from '../../agent/nested/shown-question.ts'
+import { withShownAbout } from '../../agent/nested/nested-items.ts'
 import type { RunResult } from '../../agent/types/options.ts'
 import { Event, type EventMeta, type RunEvent } from '../../core/events.ts'
 import {

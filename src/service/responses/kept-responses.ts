@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { hashOf } from '../../agent/decisions/decisions.ts'
 import type { SessionStore } from '../../agent/sessions/session-store.ts'
+import { hashOf } from '../../core/digest.ts'
 import { messageOf } from '../../core/errors.ts'
 import { writeJson } from '../../core/json/json-pieces.ts'
 import { countValues } from '../../core/json/value-count.ts'

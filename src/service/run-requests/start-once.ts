@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { hashOf } from '../../agent/decisions/decisions.ts'
+import { hashOf } from '../../core/digest.ts'
 import type { Json } from '../../core/messages.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { Call } from '../http/route.ts'

@@ -1,4 +1,4 @@
-import { tagsOf } from '../../agent/journal/tags.ts'
+import { tagsOf } from '../../agent/journal/store.ts'
 import type { RunInput, RunOptions } from '../../agent/types/options.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import { type MessageInput, toChatMessage } from '../../core/message-input.ts'

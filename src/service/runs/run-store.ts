@@ -1,4 +1,4 @@
-import { tagsOf } from '../../agent/journal/tags.ts'
+import { tagsOf } from '../../agent/journal/store.ts'
 import type { RunStream } from '../../agent/runner/run-stream.ts'
 import type { RunInput } from '../../agent/types/options.ts'
 import type { Logger } from '../../core/logger.ts'

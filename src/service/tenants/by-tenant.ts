@@ -1,4 +1,4 @@
-import { tagsOf } from '../../agent/journal/tags.ts'
+import { tagsOf } from '../../agent/journal/store.ts'
 import type { Tenant } from '../http/auth.ts'
 import { hasTags, keyOfTenant, type Owned } from './tenant.ts'
 

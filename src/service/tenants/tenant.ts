@@ -1,4 +1,4 @@
-import { tagsOf } from '../../agent/journal/tags.ts'
+import { tagsOf } from '../../agent/journal/store.ts'
 import { isJsonObject } from '../../core/messages.ts'
 import type { Caller, Tenant } from '../http/auth.ts'
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Decision } from '../../agent/decisions/decisions.ts'
-import { withShownAbout } from '../../agent/nested/shown-question.ts'
+import { withShownAbout } from '../../agent/nested/nested-items.ts'
 import type { PendingItem } from '../../agent/types/result.ts'
 import { Event } from '../../core/events.ts'
 import type { ChatMessage } from '../../core/messages.ts'

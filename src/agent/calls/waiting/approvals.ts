@@ -12,8 +12,7 @@ import type { Execution } from '../../types/execution.ts'
 import type { ApprovalDecision } from '../../types/options.ts'
 import type { PlannedCall } from '../../types/recorded.ts'
 import type { PendingItem } from '../../types/result.ts'
-import { tellDecision } from './ask-decision.ts'
-import { applyVerdicts, itemOf, remember, verdictIn } from './verdict.ts'
+import { applyVerdicts, itemOf, remember, tellDecision, verdictIn } from './verdict.ts'
 
 /**
  * Whether the run has an `approve`. Recorded: a run that is resumed with a new `approve` must not decide again about calls that were

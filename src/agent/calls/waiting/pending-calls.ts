@@ -1,6 +1,6 @@
 import { isJsonObject } from '../../../core/messages.ts'
 import { cancelledText } from '../../../tools/told.ts'
-import { itemsWithin } from '../../nested/items-within.ts'
+import { itemsWithin } from '../../nested/nested-items.ts'
 import { type RunContext, tagsOf } from '../../run/run-context.ts'
 import { cancelledStep, decisionPlace, doneStep, iterationStep } from '../../step-keys.ts'
 import type { Execution } from '../../types/execution.ts'
@@ -9,8 +9,7 @@ import type { PendingItem } from '../../types/result.ts'
 import type { CallWork, CarryOut } from '../../types/running-call.ts'
 import { putToPlan } from '../plan-call.ts'
 import { recordCall, refuseCall } from '../tool-call.ts'
-import { askDecision, publishDecision, publishItem } from './ask-decision.ts'
-import { applyVerdicts, type DecidedItem, itemOf, remember } from './verdict.ts'
+import { applyVerdicts, askDecision, type DecidedItem, itemOf, publishDecision, publishItem, remember } from './verdict.ts'
 
 /** A round with calls that wait: for an approval, for the caller's own tool, or for an answer. */
 export interface WaitingRound {

@@ -1,6 +1,8 @@
 import { InvalidOptionError } from '../../../core/errors.ts'
+import { Event, type EventPlace } from '../../../core/events.ts'
 import { copyAsJson, isDeepEqual } from '../../../core/json.ts'
-import { type JsonObject, withoutUndefined } from '../../../core/messages.ts'
+import { type Json, type JsonObject, withoutUndefined } from '../../../core/messages.ts'
+import { secretTexts } from '../../../core/redaction/redact.ts'
 import { type ArgumentTerms, prepareArguments } from '../../../tools/arguments.ts'
 import type { ToolSet } from '../../../tools/registry.ts'
 import {
@@ -10,13 +12,16 @@ import {
   fingerprintOf,
   madeDecision,
   signatureOf,
+  undecided,
   type Verdict,
 } from '../../decisions/decisions.ts'
-import { toolsOf } from '../../nested/items-within.ts'
-import { withHidden } from '../../nested/shown-question.ts'
-import type { RunContext } from '../../run/run-context.ts'
+import type { StepTags } from '../../journal/journal.ts'
+import { shownItem, toolsOf, withHidden } from '../../nested/nested-items.ts'
+import { type RunContext, tagsOf } from '../../run/run-context.ts'
 import type { LoopState } from '../../run/run-state.ts'
+import { askedStep, iterationOf, madeStep } from '../../step-keys.ts'
 import { otherArgumentsNote, refusedText, unansweredText } from '../../told.ts'
+import type { Execution } from '../../types/execution.ts'
 import type { FinishedCall, PlannedCall } from '../../types/recorded.ts'
 import type { PendingItem } from '../../types/result.ts'
 import type { CallWork } from '../../types/running-call.ts'
@@ -124,4 +129,40 @@ function withArguments(run: RunContext, call: PlannedCall, args: JsonObject): Pl
   const repairs = [...(call.repairs ?? []), 'arguments changed by whoever approved the call']
   const edits = (call.edits ?? 0) + 1
   return { ...edited, args, rawArguments: JSON.stringify(args), repairs, note: otherArgumentsNote(args), edits }
+}
+
+export async function publishItem({ durable, run }: Execution, item: PendingItem): Promise<void> {
+  const key = askedStep(item.place)
+  await durable.step(key, async () => {
+    run.events.hide(secretTexts(item.args, new Set(item.secrets)))
+    run.events.emit(Event.DECISION_NEEDED, shownItem(item), metaOf(item, tagsOf(durable, key)))
+    return null
+  })
+}
+
+/** Waits for a decision. Undefined if there is none, and this process can't wait. */
+export async function askDecision({ durable, run }: Execution, item: PendingItem): Promise<Verdict | undefined> {
+  const { decisionTimeoutMs: timeoutMs } = run.settings
+  const about = (durable.survivesCrashes ? copyAsJson(item) : item) as never as Json
+  const verdict: Verdict | null | undefined = await durable.wait<never>(item.place, { about, timeoutMs })
+  return verdict === null ? undecided : verdict
+}
+
+export async function publishDecision({ durable, run }: Execution, decided: DecidedItem): Promise<void> {
+  const key = madeStep(decided.item.place)
+  await durable.step(key, async () => {
+    tellDecision(run, decided, tagsOf(durable, key))
+    return null
+  })
+}
+
+/** Emits a decision, no matter who made it. Called inside a step. */
+export function tellDecision(run: RunContext, { item, verdict }: DecidedItem, tags: StepTags): void {
+  const { place, toolCallId, tool } = item
+  run.events.emit(Event.DECISION_MADE, { ...madeDecision(item, verdict), toolCallId, tool, place }, metaOf(item, tags))
+}
+
+/** The meta names the run's own call. The payload has the call of a nested agent. */
+function metaOf({ place, path, toolCallId }: PendingItem, tags: StepTags): EventPlace {
+  return { iteration: iterationOf(place), toolCallId: path?.[0]?.toolCallId ?? toolCallId, ...tags }
 }

@@ -5,11 +5,9 @@ import { messageOf } from '../../../core/errors.ts'
 import { Event } from '../../../core/events.ts'
 import { isContent, type MessageInput, toChatMessages } from '../../../core/message-input.ts'
 import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject, withoutUndefined } from '../../../core/messages.ts'
-import { type Guardrail, type GuardrailPlace, type GuardrailVerdict, hasGuardrail } from '../../callbacks/guardrails.ts'
+import type { Guardrail, GuardrailPlace, GuardrailVerdict } from '../../callbacks/guardrails.ts'
 import type { ToolEnding, ToolTurn } from '../../callbacks/hooks.ts'
-import { guardrailsAt } from '../../run/active-agent.ts'
-import { placeOf } from '../../run/hook-place.ts'
-import type { RunContext } from '../../run/run-context.ts'
+import { placeOf, type RunContext } from '../../run/run-context.ts'
 import { checkFailed, endedBeforeCheck, shownAlready, withheldText } from '../../told.ts'
 import type { Beside } from '../../types/recorded.ts'
 
@@ -20,7 +18,7 @@ function checkInput(
   run: RunContext,
   messages: readonly ChatMessage[],
   iteration: number,
-  guardrails = guardrailsAt(run.agent, 'input'),
+  guardrails = run.agent.guardrails.input,
 ): Promise<Checked<readonly ChatMessage[]>> {
   const place = placeOf(run, iteration)
   const check = async (guardrail: Guardrail<never>, asked: readonly ChatMessage[]) =>
@@ -38,12 +36,7 @@ export async function checkHandoff(
   messages: readonly ChatMessage[],
   iteration: number,
 ): Promise<string | undefined> {
-  const checked = await checkInput(
-    run,
-    messages,
-    iteration,
-    guardrails.filter(({ input }) => input !== undefined),
-  )
+  const checked = await checkInput(run, messages, iteration, guardrails)
   // An interrupted run ends with its interruption.
   if (run.interruption !== undefined) return undefined
   if (!checked.passed) return checked.reason
@@ -77,7 +70,7 @@ async function askAll<T>(
   place: GuardrailPlace,
   first: T,
   check: (guardrail: Guardrail<never>, subject: T) => Awaitable<GuardrailVerdict<T>>,
-  guardrails: readonly Guardrail<never>[] = guardrailsAt(run.agent, place),
+  guardrails: readonly Guardrail<never>[] = run.agent.guardrails[place],
 ): Promise<Checked<T>> {
   let subject = first
   for (const guardrail of guardrails) {
@@ -141,7 +134,7 @@ export async function checkedInput(
   messages: readonly ChatMessage[],
   iteration = 0,
 ): Promise<{ messages: readonly ChatMessage[]; refused?: string } & Beside> {
-  if (!hasGuardrail(run.agent.guardrails, 'input')) return { messages }
+  if (run.agent.guardrails.input.length === 0) return { messages }
   const checked = await checkInput(run, messages, iteration)
   const beside = run.budget.beside
   if (checked.passed) return { messages: checked.subject, ...beside }

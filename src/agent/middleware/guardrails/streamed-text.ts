@@ -137,7 +137,7 @@ class Stage {
 }
 
 function stagesOf(run: RunContext): Stage[] {
-  return run.agent.guardrailsOutward.filter(({ output }) => output !== undefined).map((guardrail) => new Stage(guardrail))
+  return run.agent.guardrails.output.map((guardrail) => new Stage(guardrail))
 }
 
 /** Whether a text may end a sentence. */
@@ -170,5 +170,5 @@ function partsOf(text: string, size: number): string[] {
 
 /** Whether a response's text can be shown before it is complete: every output guardrail has `stream`, and the answer has no schema. */
 export function isStreamed({ agent }: RunContext): boolean {
-  return agent.output === undefined && agent.guardrails.every(({ output, stream }) => output === undefined || stream !== undefined)
+  return agent.output === undefined && agent.guardrails.output.every(({ stream }) => stream !== undefined)
 }

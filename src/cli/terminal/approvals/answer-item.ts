@@ -1,5 +1,5 @@
 import type { Decision, Verdict } from '../../../agent/decisions/decisions.ts'
-import { shownAbout } from '../../../agent/nested/shown-question.ts'
+import { shownAbout } from '../../../agent/nested/nested-items.ts'
 import type { PendingItem, RunnerOptions } from '../../../agent/types/options.ts'
 import { jsonOrText } from '../../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../../core/messages.ts'

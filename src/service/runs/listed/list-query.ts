@@ -1,5 +1,5 @@
 import { isRunProcess } from '../../../agent/journal/journal.ts'
-import { tagsOf } from '../../../agent/journal/tags.ts'
+import { tagsOf } from '../../../agent/journal/store.ts'
 import { isRunStatus } from '../../../core/runs/run-states.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import type { ListQuery } from './list-runs.ts'

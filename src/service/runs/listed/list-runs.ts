@@ -1,5 +1,5 @@
 import type { RunProcess } from '../../../agent/journal/journal.ts'
-import { tagsOf } from '../../../agent/journal/tags.ts'
+import { tagsOf } from '../../../agent/journal/store.ts'
 import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
 import type { RunStatus } from '../../../core/runs/run-states.ts'
 import type { Caller } from '../../http/auth.ts'

@@ -1,6 +1,6 @@
 import type { Durable, StepContext } from '../../../agent/journal/journal.ts'
 import type { ShownRuns } from '../../../agent/journal/shown-runs.ts'
-import { type AroundSteps, aroundSteps } from '../../../agent/observe/around-steps.ts'
+import { type AroundSteps, aroundSteps } from '../../../agent/observe/recorder.ts'
 import { isSteering, unreadStep } from '../../../agent/step-keys.ts'
 import type { Steering, Turn } from '../../../agent/types/recorded.ts'
 import { type ChatMessage, isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'

@@ -1,0 +1,272 @@
+import { addAbortListener } from 'node:events'
+import { InvalidOptionError } from '../../core/errors.ts'
+import { Lanes } from '../../tools/concurrency.ts'
+import { isTakenOver, type RunTries, type Store, type Taken } from './store.ts'
+
+/** How to release a run that broke off. */
+export interface Release {
+  args: Parameters<Store['release']>
+  /** Each function records something that could not be recorded before. */
+  unrecorded: (() => Promise<void>)[]
+}
+
+/**
+ * Runs that broke off, and that the store can't release yet. Until then no other process continues them: it would repeat calls that have
+ * ended.
+ */
+export class Releases {
+  readonly #store: Pick<Store, 'release'>
+  readonly #left = new Map<string, Release>()
+  readonly #trying = new Map<string, Promise<void>>()
+
+  constructor(store: Pick<Store, 'release'>) {
+    this.#store = store
+  }
+
+  get size(): number {
+    return this.#left.size
+  }
+
+  has(runId: string): boolean {
+    return this.#left.has(runId)
+  }
+
+  /** Releases the run, now or in a later `retry`. */
+  async add(release: Release): Promise<void> {
+    const [runId] = release.args
+    this.#left.set(runId, release)
+    await this.settle(runId).catch(() => {})
+  }
+
+  async retry(): Promise<void> {
+    for (const runId of this.#left.keys()) await this.settle(runId).catch(() => {})
+  }
+
+  /** Resolves when the run has been released. Rejects as the store does. */
+  async settle(runId: string): Promise<void> {
+    const release = this.#left.get(runId)
+    if (release === undefined) return
+    const trying = this.#trying.get(runId) ?? this.#recordAndRelease(release).finally(() => this.#trying.delete(runId))
+    this.#trying.set(runId, trying)
+    await trying
+  }
+
+  async #recordAndRelease({ args, unrecorded }: Release): Promise<void> {
+    const [runId] = args
+    try {
+      for (let record = unrecorded[0]; record !== undefined; record = unrecorded[0]) {
+        await record()
+        unrecorded.shift()
+      }
+      await this.#store.release(...args)
+    } catch (error) {
+      if (!isTakenOver(error)) throw error
+    }
+    this.#left.delete(runId)
+  }
+}
+
+/**
+ * How long a run is alone on trial, in milliseconds. Almost no time after the first deaths: most runs are innocent and must not wait for
+ * one another. The more processes died with a run, the longer, so that it takes no other runs with it.
+ */
+const aloneMs = (tries: number) => Math.min(10 * 3 ** (tries - 1), 60_000)
+
+/** The runs that were taken over from a process that has died, perhaps because of one of them. */
+export class Trials {
+  readonly #store: Pick<Store, 'noteTries'>
+  readonly #maxTakeOvers: number
+  /** Runs that were tried before start one after another, so that the one to blame takes no others with it. */
+  readonly #lane = new Lanes(1)
+  readonly #open = new Set<Trial>()
+
+  constructor(store: Pick<Store, 'noteTries'>, maxTakeOvers: number) {
+    this.#store = store
+    this.#maxTakeOvers = maxTakeOvers
+  }
+
+  /**
+   * Resolves when it is the run's turn, or if `signal` is aborted, because a run that only ends waits for no other. Undefined for a run
+   * that needs no trial.
+   */
+  async open(runId: string, { epoch, tries, hasDied }: Taken, signal: AbortSignal): Promise<Trial | undefined> {
+    if (tries === 0 && !hasDied) return undefined
+    const leave = tries > 0 ? await this.#takeTurn(aloneMs(tries), signal) : () => {}
+    const trial = new Trial(this.#store, { runId, epoch, tries }, leave)
+    this.#open.add(trial)
+    try {
+      // Noted before anything else: reading the record may be what kills the process.
+      await this.#store.noteTries(runId, epoch, tries + 1)
+    } catch (error) {
+      this.end(trial)
+      throw error
+    }
+    return trial
+  }
+
+  /** Resolves with the function that ends the turn. The turn also ends after that time. */
+  async #takeTurn(longestMs: number, signal: AbortSignal): Promise<() => void> {
+    const turn = this.#lane.enter(false)
+    const aborted = Promise.withResolvers<void>()
+    const listener = addAbortListener(signal, () => aborted.resolve())
+    await Promise.race([turn, aborted.promise])
+    listener[Symbol.dispose]()
+    if (signal.aborted) {
+      void turn.then(() => this.#lane.leave())
+      return () => {}
+    }
+    let hasLeft = false
+    const leave = () => {
+      clearTimeout(timer)
+      if (!hasLeft) this.#lane.leave()
+      hasLeft = true
+    }
+    const timer = setTimeout(leave, longestMs)
+    return leave
+  }
+
+  end(trial: Trial): void {
+    trial.leave()
+    this.#open.delete(trial)
+  }
+
+  /** The tries to note if the process releases its runs under trial and lives. */
+  counts(): RunTries[] {
+    return [...this.#open].map(({ untried }) => untried)
+  }
+
+  /** Why a run is not tried once more. */
+  refusal({ tries }: Taken): string | undefined {
+    if (tries < this.#maxTakeOvers) return undefined
+    return `${tries} processes in a row that took it over have died before anything more was recorded (\`maxTakeOvers\`)`
+  }
+
+  /** Whether a process has died of that refusal, too. The refusal replays the record to emit the run's end. */
+  isGivenUp({ tries }: Taken): boolean {
+    return tries > this.#maxTakeOvers
+  }
+}
+
+/** One execution of such a run. Its try counts until a step was recorded, or the run waits. */
+export class Trial {
+  readonly #store: Pick<Store, 'noteTries'>
+  /** Lets the next run have its turn. May be called more than once. */
+  readonly leave: () => void
+  #untried: RunTries
+  #hasPassed = false
+
+  constructor(store: Pick<Store, 'noteTries'>, before: RunTries, leave: () => void) {
+    this.#store = store
+    this.#untried = before
+    this.leave = leave
+  }
+
+  /** The tries to note if it breaks off, or its journal is closed. The process lives, so this try does not count. */
+  get untried(): RunTries {
+    return this.#untried
+  }
+
+  /** The run is no longer suspected. */
+  async pass(): Promise<void> {
+    if (this.#hasPassed) return
+    this.#hasPassed = true
+    this.leave()
+    const { runId, epoch } = this.#untried
+    this.#untried = { runId, epoch, tries: 0 }
+    await this.#store.noteTries(runId, epoch, 0)
+  }
+}
+
+/** How a process resumes runs that no living process executes. */
+export interface TakeOverOptions {
+  /** Time between two looks, in milliseconds. */
+  everyMs: number
+  /** Maximum number of resumed runs that are executed at once. */
+  concurrency: number
+}
+
+/** The options of a journal as its users give them, checked; undefined if only `recover()` resumes runs. Throws `invalid_option`. */
+export function checkedTakeOver({
+  takeOverEveryMs = 2_000,
+  takeOverConcurrency = 100,
+}: {
+  takeOverEveryMs?: number | undefined
+  takeOverConcurrency?: number | undefined
+}): TakeOverOptions | undefined {
+  if (!(takeOverEveryMs >= 100)) throw new InvalidOptionError('takeOverEveryMs', 'milliseconds ≥ 100', takeOverEveryMs)
+  if (!Number.isSafeInteger(takeOverConcurrency) || takeOverConcurrency < 1) {
+    throw new InvalidOptionError('takeOverConcurrency', 'an integer ≥ 1', takeOverConcurrency)
+  }
+  return takeOverEveryMs < Number.POSITIVE_INFINITY ? { everyMs: takeOverEveryMs, concurrency: takeOverConcurrency } : undefined
+}
+
+/** The parts of a journal that this needs. */
+interface TakenOver {
+  /** Runs that could continue and that no process executes. */
+  pending(): Promise<string[]>
+  /** Resumes a run. Settles when it has ended, waits, or broke off, and at once if another process was faster. */
+  execute(runId: string): Promise<unknown>
+}
+
+/** A run that breaks off repeatedly is tried less and less often, but at least this often, in milliseconds. */
+const longestPauseMs = 300_000
+
+/** Periodically looks for runs that no process executes, and resumes them. */
+export class TakeOver {
+  readonly #options: TakeOverOptions
+  readonly #runs: TakenOver
+  readonly #failures = new Map<string, { times: number; notBefore: number }>()
+  #timer: NodeJS.Timeout | undefined
+  #running = 0
+  #hasEnded = false
+
+  constructor(options: TakeOverOptions, runs: TakenOver) {
+    this.#options = options
+    this.#runs = runs
+  }
+
+  begin(): void {
+    // The timer must not keep the process from ending.
+    if (!this.#hasEnded) this.#timer ??= setTimeout(() => void this.#look(), this.#options.everyMs).unref()
+  }
+
+  end(): void {
+    this.#hasEnded = true
+    clearTimeout(this.#timer)
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const pending = new Set(await this.#runs.pending())
+      for (const runId of this.#failures.keys()) if (!pending.has(runId)) this.#failures.delete(runId)
+      for (const runId of pending) {
+        if (this.#hasEnded || this.#running >= this.#options.concurrency) break
+        const { notBefore = 0 } = this.#failures.get(runId) ?? {}
+        if (notBefore <= performance.now()) void this.#takeUp(runId)
+      }
+    } catch {
+      // The store fails. Its users get the error; this looks again soon.
+    }
+    this.#timer = undefined
+    this.begin()
+  }
+
+  async #takeUp(runId: string): Promise<void> {
+    this.#running++
+    try {
+      await this.#runs.execute(runId)
+      this.#failures.delete(runId)
+    } catch {
+      // The journal has noted why.
+      this.#postpone(runId)
+    } finally {
+      this.#running--
+    }
+  }
+
+  #postpone(runId: string): void {
+    const times = (this.#failures.get(runId)?.times ?? 0) + 1
+    const pause = Math.min(this.#options.everyMs * 2 ** times, longestPauseMs)
+    this.#failures.set(runId, { times, notBefore: performance.now() + pause })
+  }
+}
