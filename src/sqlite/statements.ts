@@ -30,6 +30,10 @@ export class Statements {
     return this.#prepare(sql).iterate(...values.map((value) => value ?? null))
   }
 
+  eachOf({ sql, values }: Statement): Iterable<Row> {
+    return this.each(sql, ...(values as Value[]))
+  }
+
   rowsOf({ sql, values }: Statement): Row[] {
     return this.all(sql, ...(values as Value[]))
   }

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import type { Engine, Journal } from '../../src/agent/journal/journal.ts'
-import type { NewShownRun, ShownNews, ShownOutcome, ShownQuery, ShownRuns } from '../../src/agent/journal/shown-runs.ts'
+import {
+  type NewShownRun,
+  type RunOrder,
+  runOrders,
+  type ShownNews,
+  type ShownOutcome,
+  type ShownQuery,
+  type ShownRuns,
+} from '../../src/agent/journal/shown-runs.ts'
 import { tagsOf } from '../../src/agent/journal/store.ts'
 import type { Json } from '../../src/core/messages.ts'
 
@@ -240,7 +248,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(runs[0]).toMatchObject({ runId: '6', status: 'running', createdAt: 6, title: 'title of 6' })
       expect(await ids({ limit: 6, cursor: runs.at(-1)?.cursor })).toEqual(['1', false])
       expect(await ids({ limit: 6, caller: 'ann', status: 'running' })).toEqual(['5', false])
-      expect(await ids({ limit: 6, model: 'other', createdBefore: 6 })).toEqual(['5', false])
+      expect(await ids({ limit: 6, models: ['other'], createdBefore: 6 })).toEqual(['5', false])
       expect(await ids({ limit: 6, caller: 'bob\0', status: 'running' })).toEqual(['6', false])
       expect(await ids({ limit: 6, caller: 'eve' })).toEqual(['', false])
     })
@@ -272,20 +280,106 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       // Those it began with hold until it ends.
       expect(await ids({ words: ['first'] })).toBe('')
       expect(await ids({ words: ["'; --"] })).toBe('')
-      expect(await ids({ stopReason: 'model_error' })).toBe('run1')
+      expect(await ids({ stopReasons: ['model_error'] })).toBe('run1')
       expect(await ids({ createdAfter: 1, createdBefore: 3 })).toBe('run2 run1')
       expect(await ids({ minCostUsd: 0.5 })).toBe('run2 run0')
       expect(await ids({ minCostUsd: 0 })).toBe('run3 run2 run0')
       expect(await ids({ runIds: ['run3', 'none', 'run0'] })).toBe('run3 run0')
       expect(await ids({ runIds: [] })).toBe('')
       expect(await ids({ notRunIds: ['run3', 'none', 'run0'], status: 'ended' })).toBe('run2 run1')
-      expect([await ids({ model: 'openai/small' }), await ids({ model: 'openai/\0' })]).toEqual(['run1 run0', ''])
-      expect(await ids({ model: 'toolloop', createdBefore: 2 })).toBe('run1 run0')
+      expect([await ids({ models: ['openai/small'] }), await ids({ models: ['openai/\0'] })]).toEqual(['run1 run0', ''])
+      expect(await ids({ models: ['toolloop'], createdBefore: 2 })).toBe('run1 run0')
       expect(await ids({ words: ['müller'], minCostUsd: 1, runIds: ['run2'], status: 'ended' })).toBe('run2')
       await shown.settle('goes on', running('first'), outcome('waiting', { words: 'waits' }))
       expect(await ids({ status: 'waiting', words: ['waits'] })).toBe('goes on')
       await shown.begin(run('goes on', { words: 'again' }), { attempt: 'second' })
       expect([await ids({ words: ['waits'] }), await ids({ words: ['again'] })]).toEqual(['', 'goes on'])
+    })
+
+    it('are sorted by each column, those without a value last, found by tool, error, duration and end, and added up', async () => {
+      const { shown } = await open()
+      const settled: Partial<ShownOutcome>[] = [
+        { turns: 3, calls: 2, tokens: 10, costUsd: 0.5, tools: ['pay', 'look up'], finishedAt: 5_000, model: 'openai/large' },
+        { turns: 1, calls: 9, tokens: 30, tools: ['payment'], finishedAt: 9_000, waitedMs: 7_000, model: 'google/small' },
+        { turns: 2, calls: 0, tokens: 20, costUsd: 2, errorCode: 'rate_limited', stopReason: 'model_error', finishedAt: 2_000 },
+      ]
+      for (const [at, more] of settled.entries()) {
+        const owner = ['cid', 'ann', 'bob'][at] ?? ''
+        await shown.begin(run(`${at}`, { createdAt: 1_000, title: `c b a`.slice(at * 2), caller: owner }), { attempt: 'first' })
+        await shown.settle(`${at}`, running('first'), outcome('ended', { title: `c b a`.slice(at * 2), ...more }))
+      }
+      await shown.begin(run('goes on', { caller: 'dan', createdAt: 1_000, title: 'd' }), { attempt: 'first' })
+      const ids = async (query: Partial<ShownQuery>) => (await shown.list({ limit: 10, ...query })).runs.map(({ runId }) => runId).join(' ')
+      const sorted = (by: RunOrder) =>
+        Promise.all([true, false].map(async (isDescending) => (await ids({ order: { by, isDescending } })).replace('goes on', '*')))
+      expect(Object.fromEntries(await Promise.all(runOrders.map(async (by) => [by, await sorted(by)])))).toEqual({
+        started: ['* 2 1 0', '0 1 2 *'],
+        finished: ['1 0 2 *', '2 0 1 *'],
+        input: ['* 0 1 2', '2 1 0 *'],
+        state: ['* 2 1 0', '1 0 2 *'],
+        model: ['* 2 0 1', '1 0 * 2'],
+        owner: ['* 0 2 1', '1 2 0 *'],
+        worked: ['0 2 1 *', '2 1 0 *'],
+        waited: ['1 * 2 0', '* 2 0 1'],
+        turns: ['0 2 1 *', '1 2 0 *'],
+        calls: ['1 0 2 *', '2 0 1 *'],
+        tokens: ['1 2 0 *', '0 2 1 *'],
+        cost: ['2 0 * 1', '0 2 * 1'],
+      })
+      const byCost = { by: 'cost', isDescending: true } as const
+      expect(await shown.list({ limit: 1, offset: 1, order: byCost })).toMatchObject({ runs: [{ runId: '0' }], hasMore: true })
+      expect(await shown.list({ limit: 9, offset: 4, order: byCost })).toEqual({ runs: [], hasMore: false })
+      expect([await ids({ tool: 'pay' }), await ids({ tool: 'look up' }), await ids({ tool: 'look' })]).toEqual(['0', '0', ''])
+      expect([await ids({ errorCode: 'rate_limited' }), await ids({ errorCode: 'rate' })]).toEqual(['2', ''])
+      expect([await ids({ models: ['large'] }), await ids({ models: ['arge', 'google/small'] })]).toEqual(['0', '1'])
+      expect(await ids({ stopReasons: ['model_error', 'answered'] })).toBe('2 1 0')
+      expect([await ids({ minWorkedMs: 1_000 }), await ids({ minWorkedMs: 1_001 })]).toEqual(['2 1 0', '0'])
+      expect([await ids({ endedAfter: 5_000 }), await ids({ endedBefore: 5_000 })]).toEqual(['1 0', '2'])
+      const totals = { runs: 4, running: 1, waiting: 0, tokens: 60, costUsd: 2.5, workedMs: 6_000, waitedMs: 7_000 }
+      expect(await shown.sum({ limit: 1 })).toEqual(totals)
+      expect(await shown.sum({ limit: 1, tool: 'pay' })).toMatchObject({ runs: 1, tokens: 10, workedMs: 4_000 })
+      expect(await shown.sum({ limit: 1, caller: 'nobody' })).toMatchObject({ runs: 0, tokens: 0, costUsd: 0 })
+    })
+
+    it('the time that a run has waited is kept apart, also of a wait that ends without a decision', async () => {
+      const { shown } = await open()
+      await shown.begin(run('a'), { attempt: 'first' })
+      const finishedAt = Date.now() - 60_000
+      await shown.settle('a', running('first'), outcome('waiting', { finishedAt, waitedMs: 500 }))
+      expect((await shown.get('a'))?.waitedMs).toBe(500)
+      const { waitedMs } = await shown.sum({ limit: 1 })
+      expect(Math.abs(waitedMs - 60_500)).toBeLessThan(5_000)
+      await shown.begin(run('a'), { attempt: 'second' })
+      expect(Math.abs(((await shown.get('a'))?.waitedMs ?? 0) - 60_500)).toBeLessThan(5_000)
+      // Another execution of a run that is running adds nothing.
+      await shown.begin(run('a'), { attempt: 'third' })
+      expect(Math.abs(((await shown.get('a'))?.waitedMs ?? 0) - 60_500)).toBeLessThan(5_000)
+      await shown.settle('a', running('third'), outcome('waiting', { finishedAt, waitedMs: 500 }))
+      await shown.giveUp({ runId: 'a' }, error)
+      expect(Math.abs(((await shown.get('a'))?.waitedMs ?? 0) - 60_500)).toBeLessThan(5_000)
+    })
+
+    it('are grouped by session, the one with the newest run first', async () => {
+      const { shown } = await open()
+      const begun: [id: string, thread: string | undefined, caller: string][] = [
+        ['1', 'ui/x', 'ann'],
+        ['2', 'ui/y', 'ann'],
+        ['3', undefined, 'ann'],
+        ['4', 'ui/x', 'bob'],
+        ['5', 'ui/x', 'ann'],
+      ]
+      for (const [id, thread, caller] of begun) {
+        await shown.begin(run(id, { thread, caller, createdAt: Number(id), tags: tagsOf({ of: caller }) }), { attempt: 'first' })
+        if (id !== '5') await shown.settle(id, running('first'), outcome('ended', { title: `title of ${id}`, costUsd: 1 }))
+      }
+      const sessions = async (query: Partial<ShownQuery> = {}) =>
+        (await shown.sessions({ limit: 10, ...query })).map((one) => `${one.thread} ${one.caller} ${one.runs}`)
+      expect(await sessions()).toEqual(['ui/x ann 2', 'ui/x bob 1', 'ui/y ann 1'])
+      expect(await sessions({ limit: 1, offset: 1 })).toEqual(['ui/x bob 1'])
+      expect(await sessions({ caller: 'bob' })).toEqual(['ui/x bob 1'])
+      expect(await sessions({ tags: tagsOf({ of: 'ann' }), words: ['title of 2'] })).toEqual(['ui/y ann 1'])
+      const [first] = await shown.sessions({ limit: 1 })
+      expect(first).toMatchObject({ title: 'title of 1', createdAt: 1, latestRunId: '5', latestAt: 5, running: 1, costUsd: 1 })
     })
 
     it('who has decided what stays for as long as the run, unless it could not be carried out', async () => {

@@ -109,7 +109,8 @@ for (const [where, options] of Object.entries({ 'in memory': async () => ({}), '
       expect([await inputs('session=c1'), await inputs('session=ui/c1&status=running')]).toEqual([[], []])
       expect(await inputs('model=scripted/scripted-model')).toEqual(['pay', 'alone', 'hello'])
       expect(await inputs('model=toolloop&metadata.ticket=17')).toEqual(['alone'])
-      expect(await inputs('model=scripted/other')).toEqual([])
+      expect([await inputs('model=scripted/other'), await inputs('model=model')]).toEqual([[], []])
+      expect(await inputs('model=scripted-model')).toEqual(['pay', 'alone', 'hello'])
       expect(await inputs('stopReason=paused')).toEqual(['pay'])
       expect([await inputs('process=alive'), await inputs('process=gone'), await inputs('process=alive&status=waiting')]).toEqual([
         ['long'],
@@ -118,6 +119,61 @@ for (const [where, options] of Object.entries({ 'in memory': async () => ({}), '
       ])
       for (const query of ['process=dead', 'status=done']) expect([query, (await ask(`/v1/runs?${query}`)).status]).toEqual([query, 400])
       held.resolve()
+    })
+
+    it('are sorted, a page at a time, and added up; what ran apart from what waited', async () => {
+      const { tool } = payTool()
+      const held = Promise.withResolvers<void>()
+      const turns = [
+        { text: 'a', usage: { inputTokens: 1, outputTokens: 1 } },
+        { text: 'b', usage: { inputTokens: 19, outputTokens: 1 } },
+        { toolCalls: [{ name: 'pay', arguments: { euros: 1 } }], usage: { inputTokens: 4, outputTokens: 1 } },
+        { text: 'paid', usage: { inputTokens: 4, outputTokens: 1 } },
+        { before: held.promise, text: 'Chat.' },
+      ]
+      const { post, ask } = await startService({ ...(await options()), model: scriptedModel(turns), tools: [tool] })
+      const at = Date.now()
+      vi.useFakeTimers({ toFake: ['Date'], now: at })
+      onTestFinished(() => void vi.useRealTimers())
+      for (const input of ['first', 'second']) await post('/v1/runs', { input, session: 'my session' })
+      const { id, pending } = await json(post('/v1/runs', { input: 'third' }))
+      vi.setSystemTime(at + 60_000)
+      const { toolCallId, fingerprint } = pending[0]
+      await post(`/v1/runs/${id}/decisions`, { decisions: [{ toolCallId, fingerprint, approved: true }] })
+      const chat = post('/v1/chat/completions', { model: 'toolloop', messages: [{ role: 'user', content: 'chat' }] })
+      const list = async (query: string) => (await (await ask(`/v1/runs?${query}`)).json()) as Listed & { next?: string; totals?: object }
+      await expect.poll(async () => (await list('status=running')).data.length).toBe(1)
+      const inputs = async (query: string) => (await list(query)).data.map(({ input }) => input).join(' ')
+      expect(await inputs('sort=-tokens')).toBe('second third first chat')
+      expect(await inputs('sort=tokens')).toBe('first third second chat')
+      expect(await inputs('sort=-waited')).toMatch(/^third /)
+      expect([await inputs('offset=1'), await inputs('sort=-tokens&offset=3'), await inputs('offset=9')]).toEqual([
+        'third second first',
+        'chat',
+        '',
+      ])
+      const seen: string[] = []
+      for (let next: string | undefined = ''; next !== undefined; ) {
+        const page = await list(`limit=1&sort=-tokens${next && `&cursor=${encodeURIComponent(next)}`}`)
+        seen.push(...page.data.map(({ input }) => input))
+        next = page.next
+      }
+      expect(seen.join(' ')).toBe('second third first chat')
+      const { totals, data } = await list('limit=1&totals=true')
+      expect(data).toHaveLength(1)
+      expect(totals).toMatchObject({ runs: 4, running: 1, waiting: 0, tokens: 32 })
+      expect((await list('totals=true&tool=pay')).totals).toMatchObject({ runs: 1, tokens: 10 })
+      expect((await list('totals=true&owner=nobody')).totals).toMatchObject({ runs: 0, tokens: 0 })
+      expect(await inputs('minWorkedMs=30000')).toBe('')
+      const [third] = (await list(`id=${id}`)).data
+      expect(third).toMatchObject({ workedMs: 0, waitedMs: 60_000 })
+      expect(await json(ask(`/v1/runs/${id}`))).toMatchObject({ workedMs: 0, waitedMs: 60_000 })
+      const sessions = (await (await ask('/v1/sessions?limit=1')).json()) as object
+      expect(sessions).toMatchObject({ data: [{ session: 'my session', input: 'first', runs: 2, tokens: 22 }] })
+      for (const query of ['sort=size', 'offset=-1', 'offset=1.5', 'minWorkedMs=x', 'cursor=x'])
+        expect([query, (await ask(`/v1/runs?${query}`)).status]).toEqual([query, 400])
+      held.resolve()
+      await (await chat).text()
     })
 
     it('a list and the state that have not changed are not sent again', async () => {

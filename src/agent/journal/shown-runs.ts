@@ -64,8 +64,12 @@ export interface ShownRuns {
   said(runId: string, without: number): Promise<string[]>
   /** Ends the messages to the run. Resolves with false, and changes nothing, if there are more than `said` messages. */
   hush(runId: string, said: number): Promise<boolean>
-  /** Lists runs, newest first. */
+  /** Lists runs, newest first, or in the order of the query. */
   list(query: ShownQuery): Promise<ShownPage>
+  /** Adds up all runs that match a query, whatever its page. */
+  sum(query: ShownQuery): Promise<ShownSums>
+  /** The sessions of the runs that match a query, the one with the newest run first. `offset` and `limit` count sessions. */
+  sessions(query: ShownQuery): Promise<ShownSession[]>
   /**
    * Runs that are shown as running although, by the journal, they have not been for this many milliseconds: their process died as they
    * ended.
@@ -162,7 +166,18 @@ export interface ShownOutcome {
   title: string
   /** The text that a search finds it by besides its title, in lower case. Default: none. */
   words?: string
+  /** How long it has waited for decisions so far, in milliseconds. Default 0. */
+  waitedMs?: number | undefined
   costUsd?: number | undefined
+  /** Input and output tokens together. */
+  tokens?: number | undefined
+  /** The number of model requests. */
+  turns?: number | undefined
+  calls?: number | undefined
+  /** The code of its error. */
+  errorCode?: string | undefined
+  /** The tools that it called, each once. */
+  tools?: readonly string[] | undefined
   /** The model that was asked last, as `provider/model`. */
   model?: string | undefined
   /** The summary for lists, as JSON. */
@@ -187,6 +202,8 @@ export interface ShownRun extends Omit<NewShownRun, 'words' | 'tags' | 'kind'> {
   tags: string[]
   attempt: string
   finishedAt?: number
+  /** How long it has waited for decisions, without a wait that continues, in milliseconds. */
+  waitedMs: number
   /** How long it has waited or been done, in milliseconds, by the clock of the store. */
   settledForMs?: number
   summary?: string
@@ -203,15 +220,38 @@ export type ListedRun = Omit<ShownRun, 'head' | 'tags' | 'secrets' | 'hidesAll' 
   cursor: string
 }
 
+/**
+ * What a list can be sorted by. `worked`: the time from its start to its end or pause, without waits for decisions. `waited`: including a
+ * wait that continues. `model`: the one that was asked last. Runs without a value come last.
+ */
+export const runOrders = [
+  'started',
+  'finished',
+  'input',
+  'state',
+  'model',
+  'owner',
+  'worked',
+  'waited',
+  'turns',
+  'calls',
+  'tokens',
+  'cost',
+] as const
+export type RunOrder = (typeof runOrders)[number]
+
 export interface ShownQuery {
   caller?: string | undefined
-  /** The agent's name, or the model that was asked last, of runs that have ended or wait. */
-  model?: string | undefined
+  /** Names, one of which is the agent’s, or that of the model that was asked last: `provider/model`, or only `model`. */
+  models?: readonly string[] | undefined
   thread?: string | undefined
   /** Only runs that have all of these tags. */
   tags?: readonly string[] | undefined
   status?: RunStatus | undefined
-  stopReason?: string | undefined
+  stopReasons?: readonly string[] | undefined
+  errorCode?: string | undefined
+  /** Only runs that called this tool. */
+  tool?: string | undefined
   runIds?: readonly string[] | undefined
   /** Without these runs. */
   notRunIds?: readonly string[] | undefined
@@ -221,11 +261,20 @@ export interface ShownQuery {
   createdAfter?: number | undefined
   /** Milliseconds since 1970. */
   createdBefore?: number | undefined
+  /** Only runs that have ended at this time or later, and before that one. Milliseconds since 1970. */
+  endedAfter?: number | undefined
+  endedBefore?: number | undefined
   /** Only runs whose known cost is at least this. */
   minCostUsd?: number | undefined
+  /** Only runs that have worked at least this long, in milliseconds. */
+  minWorkedMs?: number | undefined
+  /** Default: the newest run first. */
+  order?: { by: RunOrder; isDescending: boolean } | undefined
   /** An integer ≥ 1. */
   limit: number
-  /** The `cursor` of the last run of the previous page. */
+  /** The number of runs to skip. Default 0. */
+  offset?: number | undefined
+  /** The `cursor` of the last run of the previous page. Only without `order` and `offset`. */
   cursor?: string | undefined
 }
 
@@ -233,6 +282,29 @@ export interface ShownPage {
   runs: ListedRun[]
   /** Whether more runs follow. */
   hasMore: boolean
+}
+
+/** Runs added up. What isn't known of a run counts as 0. */
+export interface ShownSums {
+  runs: number
+  running: number
+  waiting: number
+  tokens: number
+  costUsd: number
+  workedMs: number
+  waitedMs: number
+}
+
+/** The runs of one caller that belong to the same chat or thread. */
+export interface ShownSession extends ShownSums {
+  thread: string
+  caller: string
+  createdAt: number
+  /** The title of its first run. */
+  title: string
+  /** Its newest run, and when that started. */
+  latestRunId: string
+  latestAt: number
 }
 
 export interface ShownBounds {

@@ -138,6 +138,8 @@ export class DbosStore implements EngineStore {
     said: async (...args) => (await this.#shown()).said(...args),
     hush: async (...args) => (await this.#shown()).hush(...args),
     list: async (...args) => (await this.#shown()).list(...args),
+    sum: async (...args) => (await this.#shown()).sum(...args),
+    sessions: async (...args) => (await this.#shown()).sessions(...args),
     unsettled: async (...args) => (await this.#shown()).unsettled(...args),
     waiting: async (...args) => (await this.#shown()).waiting(...args),
     forget: async (...args) => (await this.#shown()).forget(...args),

@@ -7,6 +7,7 @@ export function dialectOf(schema: string): Dialect {
     table: (name) => `${schema}.${name}`,
     text: plain,
     join: 'JOIN',
+    contains: (text) => `strpos(${text}, ?) > 0`,
     isOneOf: (column) => `${column} = ANY(?)`,
     listOf: (values) => values,
   }

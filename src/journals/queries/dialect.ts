@@ -6,6 +6,8 @@ export interface Dialect {
   text(text: string): string
   /** The operator that joins tables in the written order, even if the database would choose another. */
   join: string
+  /** The condition that a text contains a value. */
+  contains(text: string): string
   /** The condition that a column has one of the values that `listOf` packs into one. */
   isOneOf(column: string): string
   listOf(values: readonly Value[]): unknown

@@ -1,64 +1,169 @@
-import type { ShownQuery } from '../../agent/journal/shown-runs.ts'
+import type { RunOrder, ShownQuery, ShownSession, ShownSums } from '../../agent/journal/shown-runs.ts'
 import { cursorOf } from '../../agent/journal/store.ts'
-import { Statement } from '../../sql/statement.ts'
+import { joined, Statement, sql } from '../../sql/statement.ts'
 import type { Dialect } from './dialect.ts'
+import type { RunRow } from './run-row.ts'
 
-/** Selects the shown runs of a list, newest first. */
+/** The columns of a listed run. */
+export const listColumns =
+  'n, id, caller, agent, kind, thread, status, stop_reason, created_at, finished_at, waited, size, first_event, last_event, title, summary'
+
+/** A list of shown runs. */
 export interface ShownSelection {
-  from: string
-  /** Includes the word `WHERE`; `''` selects all runs. */
-  where: string
-  /** The expression that orders the list. */
-  place: string
-  values: unknown[]
+  /** `FROM` and `WHERE`. */
+  from: Statement
+  /** `ORDER BY`. */
+  order: Statement
 }
 
-/** `foundBy`: the condition that a run's searchable text contains a word. */
-export function selectShown(
-  dialect: Dialect,
-  {
-    caller,
-    model,
-    thread,
-    tags = [],
-    status,
-    stopReason,
-    runIds,
-    notRunIds,
-    words = [],
-    cursor,
-    createdAfter,
-    createdBefore,
-    minCostUsd,
-  }: ShownQuery,
-  foundBy: string,
-): ShownSelection {
-  const { table, isOneOf, listOf } = dialect
-  const text = (given: string | undefined) => given && dialect.text(given)
+/** The searchable text of a run. `table`: the table that it is in, if not in that of the runs. */
+export interface SearchableText {
+  text: string
+  table?: string
+}
+
+const number = 'CAST(? AS DOUBLE PRECISION)'
+/** The columns of a running run still have the values of its last pause. */
+const settled = (column: string) => `CASE WHEN status <> 'running' THEN ${column} END`
+const worked = `(${settled('finished_at')} - created_at - waited)`
+/** Its value is the time. */
+const waited = `(waited + CASE WHEN status = 'waiting' THEN ${number} - finished_at ELSE 0 END)`
+
+/** The values that lists are sorted by; null if unknown. */
+const orders: Record<Exclude<RunOrder, 'started'>, string> = {
+  finished: settled('finished_at'),
+  input: 'title',
+  state: "status || ' ' || coalesce(stop_reason, '')",
+  model: `coalesce(${settled('model')}, agent)`,
+  owner: 'caller',
+  worked,
+  waited,
+  turns: settled('turns'),
+  calls: settled('calls'),
+  tokens: settled('tokens'),
+  cost: settled('cost'),
+}
+
+export function selectShown(dialect: Dialect, query: ShownQuery, searchable: SearchableText): ShownSelection {
+  const { tags = [], words = [], cursor } = query
+  const { table, join, text, contains } = dialect
   // A tag may have very many runs: read them in the order of its index.
-  const [from, place] =
+  const [runs, place] =
     tags.length === 0
       ? [table('shown_runs'), 'n']
-      : [`${table('shown_tags')} AS tagged ${dialect.join} ${table('shown_runs')} ON n = tagged.run`, 'tagged.run']
+      : [`${table('shown_tags')} AS tagged ${join} ${table('shown_runs')} ON n = tagged.run`, 'tagged.run']
+  const texts = searchable.table === undefined || words.length === 0 ? '' : `JOIN ${searchable.table} ON ${searchable.table}.run = n`
+  const conditions = [
+    ...tags.map((tag, at) => new Statement(at === 0 ? 'tagged.tag = ?' : hasTag(dialect), [tag])),
+    ...conditionsOf(dialect, query),
+    ...(cursor === undefined ? [] : [new Statement(`${place} < ?`, [cursorOf(cursor)])]),
+    ...words.map((word) => new Statement(contains(searchable.text), [text(word)])),
+  ]
+  const where = conditions.length === 0 ? sql`` : sql`WHERE ${joined(conditions, ' AND ')}`
+  return { from: sql`FROM ${new Statement(`${runs} ${texts}`)} ${where}`, order: orderOf(query, place) }
+}
+
+function orderOf({ order: { by, isDescending } = { by: 'started', isDescending: true } }: ShownQuery, place: string): Statement {
+  const way = isDescending ? 'DESC' : 'ASC'
+  if (by === 'started') return new Statement(`ORDER BY ${place} ${way}`)
+  const value = new Statement(orders[by], orders[by].includes('?') ? [Date.now()] : [])
+  return sql`ORDER BY (${value}) IS NULL, ${value} ${new Statement(`${way}, ${place} DESC`)}`
+}
+
+function conditionsOf({ text, isOneOf, listOf, contains }: Dialect, query: ShownQuery): Statement[] {
+  const { caller, models, thread, status, stopReasons, errorCode, tool, runIds, notRunIds } = query
+  const { createdAfter, createdBefore, endedAfter, endedBefore, minCostUsd, minWorkedMs } = query
+  const one = (given: string | undefined) => given && text(given)
+  const several = (given: readonly string[] | undefined) => given && listOf(given.map(text))
   const conditions: [condition: string, value: unknown][] = [
-    ...tags.map((tag, at): [string, string] => [at === 0 ? 'tagged.tag = ?' : hasTag(dialect), tag]),
-    ['caller = ?', text(caller)],
-    ["? IN (agent, CASE WHEN status <> 'running' THEN model END)", text(model)],
-    ['thread = ?', text(thread)],
+    ['caller = ?', one(caller)],
+    ['thread = ?', one(thread)],
     // Written exactly as in the index of waiting runs.
     [status === 'waiting' ? "status = 'waiting' AND ? = status" : 'status = ?', status],
-    ['stop_reason = ?', text(stopReason)],
-    [isOneOf('id'), runIds && listOf(runIds.map(dialect.text))],
-    [`NOT ${isOneOf('id')}`, notRunIds && listOf(notRunIds.map(dialect.text))],
-    ['created_at >= CAST(? AS DOUBLE PRECISION)', createdAfter],
-    ['created_at < CAST(? AS DOUBLE PRECISION)', createdBefore],
-    ['cost >= CAST(? AS DOUBLE PRECISION)', minCostUsd],
-    [`${place} < ?`, cursor === undefined ? undefined : cursorOf(cursor)],
-    ...words.map((word): [string, string] => [foundBy, dialect.text(word)]),
+    [isOneOf(settled('stop_reason')), several(stopReasons)],
+    [`${settled('error')} = ?`, one(errorCode)],
+    [contains('tools'), tool && text(linesOf([tool]))],
+    [isOneOf('id'), several(runIds)],
+    [`NOT ${isOneOf('id')}`, several(notRunIds)],
+    [`created_at >= ${number}`, createdAfter],
+    [`created_at < ${number}`, createdBefore],
+    [`status = 'ended' AND finished_at >= ${number}`, endedAfter],
+    [`status = 'ended' AND finished_at < ${number}`, endedBefore],
+    [`${settled('cost')} >= ${number}`, minCostUsd],
+    [`${worked} >= ${number}`, minWorkedMs],
   ]
-  const given = conditions.filter(([, value]) => value !== undefined)
-  const where = given.length === 0 ? '' : `WHERE ${given.map(([condition]) => condition).join(' AND ')}`
-  return { from, where, place, values: given.map(([, value]) => value) }
+  const given = conditions.filter(([, value]) => value !== undefined).map(([condition, value]) => new Statement(condition, [value]))
+  return models === undefined
+    ? given
+    : [
+        ...given,
+        sql`(${joined(
+          models.map((name) => isModel(text(name))),
+          ' OR ',
+        )})`,
+      ]
+}
+
+/** A model is found by its name here, as `provider/model`, and as `model`. */
+function isModel(name: string): Statement {
+  const asked = settled('model')
+  const last = `substr(${asked}, length(${asked}) - CAST(? AS INTEGER)) = ?`
+  return new Statement(`agent = ? OR ${asked} = ? OR ${last}`, [name, name, [...name].length, `/${name}`])
+}
+
+/** The text of names, in which each is a line. */
+export function linesOf(names: readonly string[]): string {
+  return `\n${names.map((name) => name.replaceAll('\n', ' ')).join('\n')}\n`
+}
+
+const sumsOfShown = sql`count(*) AS runs,
+  count(CASE WHEN status = 'running' THEN 1 END) AS running,
+  count(CASE WHEN status = 'waiting' THEN 1 END) AS waiting,
+  coalesce(sum(${new Statement(settled('tokens'))}), 0) AS tokens,
+  coalesce(sum(${new Statement(settled('cost'))}), 0) AS cost,
+  coalesce(sum(${new Statement(worked)}), 0) AS worked`
+
+function sumsNow(): Statement {
+  return sql`${sumsOfShown}, coalesce(sum(${new Statement(waited, [Date.now()])}), 0) AS waited`
+}
+
+export function sumShown({ from }: ShownSelection): Statement {
+  return sql`SELECT ${sumsNow()} ${from}`
+}
+
+export function sumsOf({ runs, running, waiting, tokens, cost, worked: workedMs, waited: waitedMs }: RunRow = {}): ShownSums {
+  return {
+    runs: Number(runs),
+    running: Number(running),
+    waiting: Number(waiting),
+    tokens: Number(tokens),
+    costUsd: Number(cost),
+    workedMs: Number(workedMs),
+    waitedMs: Number(waitedMs),
+  }
+}
+
+/** Groups runs by their session. */
+export function sessionsOf({ table }: Dialect, { from }: ShownSelection, { limit, offset = 0 }: ShownQuery): Statement {
+  const chosen = sql`(SELECT shown_runs.* ${from}) AS chosen WHERE thread IS NOT NULL`
+  const groups = sql`SELECT caller, thread, ${sumsNow()}, min(n) AS first, max(n) AS latest FROM ${chosen} GROUP BY caller, thread`
+  const newest = sql`SELECT * FROM (${groups}) AS sessions ORDER BY latest DESC LIMIT ${limit} OFFSET ${offset}`
+  const runs = new Statement(table('shown_runs'))
+  const named = sql`begun.title, begun.created_at, newest.id AS latest_id, newest.created_at AS latest_at`
+  const both = sql`JOIN ${runs} AS begun ON begun.n = sessions.first JOIN ${runs} AS newest ON newest.n = sessions.latest`
+  return sql`SELECT sessions.*, ${named} FROM (${newest}) AS sessions ${both} ORDER BY sessions.latest DESC`
+}
+
+export function sessionOf(row: RunRow): ShownSession {
+  return {
+    ...sumsOf(row),
+    thread: String(row.thread),
+    caller: String(row.caller),
+    createdAt: Number(row.created_at),
+    title: String(row.title),
+    latestRunId: String(row.latest_id),
+    latestAt: Number(row.latest_at),
+  }
 }
 
 /** Counts the waiting runs and sums their sizes: of one caller, with all of these tags, or of all. */

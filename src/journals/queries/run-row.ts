@@ -47,6 +47,7 @@ export function listed(run: RunRow): ListedRun {
     status: run.status as RunStatus,
     createdAt: Number(run.created_at),
     ...(run.finished_at === null ? {} : { finishedAt: Number(run.finished_at) }),
+    waitedMs: Number(run.waited),
     title: String(run.title),
     firstEventId: Number(run.first_event),
     lastEventId: Number(run.last_event),

@@ -4,6 +4,7 @@ export const sqlite: Dialect = {
   table: (name) => name,
   text: (text) => text,
   join: 'CROSS JOIN',
+  contains: (text) => `instr(${text}, ?) > 0`,
   isOneOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
   listOf: (values) => JSON.stringify(values),
 }

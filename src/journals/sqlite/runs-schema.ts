@@ -92,6 +92,13 @@ export const runsSchema: Schema = {
        created_at INTEGER NOT NULL,
        finished_at INTEGER,
        settled_at INTEGER,
+       waited INTEGER NOT NULL DEFAULT 0,
+       turns INTEGER,
+       calls INTEGER,
+       tokens INTEGER,
+       cost REAL,
+       error TEXT,
+       tools TEXT,
        size INTEGER NOT NULL DEFAULT 0,
        first_event INTEGER NOT NULL DEFAULT 1,
        last_event INTEGER NOT NULL DEFAULT 0,
@@ -107,7 +114,7 @@ export const runsSchema: Schema = {
      CREATE INDEX shown_runs_waiting_of ON shown_runs (caller, finished_at, size) WHERE status = 'waiting';
      CREATE INDEX shown_runs_waiting ON shown_runs (n) WHERE status = 'waiting';
      CREATE INDEX shown_runs_ended ON shown_runs (settled_at, size) WHERE status = 'ended';
-     CREATE TABLE shown_words (run INTEGER PRIMARY KEY, cost REAL, value TEXT NOT NULL) STRICT;
+     CREATE TABLE shown_words (run INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
      CREATE TABLE shown_results (run INTEGER PRIMARY KEY, value TEXT NOT NULL, state TEXT NOT NULL) STRICT;
      CREATE TABLE shown_events (
        run INTEGER NOT NULL,

@@ -14,14 +14,27 @@ import type {
   ShownProgress,
   ShownQuery,
   ShownRun,
+  ShownSession,
+  ShownSums,
   WaitingRoom,
 } from '../../agent/journal/shown-runs.ts'
 import { mostRuns, takenOver } from '../../agent/journal/store.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'
+import { Statement, sql } from '../../sql/statement.ts'
 import type { FileClock } from '../../sqlite/file-clock.ts'
 import type { FileParts } from '../../sqlite/opened-file.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
-import { selectShown, sumWaiting } from '../queries/list-shown.ts'
+import {
+  linesOf,
+  listColumns,
+  type ShownSelection,
+  selectShown,
+  sessionOf,
+  sessionsOf,
+  sumShown,
+  sumsOf,
+  sumWaiting,
+} from '../queries/list-shown.ts'
 import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../queries/run-row.ts'
 import { deleteRecorded, prunedAtOnce } from './delete-recorded.ts'
 import { sqlite } from './dialect.ts'
@@ -59,11 +72,12 @@ export class ShownRunsTable {
     const later = 'SELECT 1 FROM runs WHERE id = ? AND epoch > ?'
     if (epoch !== undefined && this.#sql.one(later, runId, epoch) !== undefined) throw takenOver(runId)
     const columns = '(id, caller, agent, kind, thread, request, status, attempt, created_at, title, head)'
-    const again =
-      "ON CONFLICT (id) DO UPDATE SET status = 'running', attempt = excluded.attempt, finished_at = NULL, settled_at = NULL WHERE status <> 'ended' " +
-      'RETURNING n, last_event'
+    const waited = "waited = waited + CASE WHEN status = 'waiting' THEN max(0, ? - settled_at) ELSE 0 END"
+    const taken = `status = 'running', attempt = excluded.attempt, finished_at = NULL, settled_at = NULL, ${waited}`
+    const again = `ON CONFLICT (id) DO UPDATE SET ${taken} WHERE status <> 'ended' RETURNING n, last_event`
     const insert = `INSERT INTO shown_runs ${columns} VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?) ${again}`
-    const begun = this.#sql.one(insert, runId, caller, agent, kind, thread, request, attempt, createdAt, title, head)
+    const values = [runId, caller, agent, kind, thread, request, attempt, createdAt, title, head]
+    const begun = this.#sql.one(insert, ...values, this.#clock.now())
     if (begun === undefined) return undefined
     this.#noteWords(begun.n, words)
     for (const tag of tags) this.#sql.run('INSERT INTO shown_tags (tag, run) VALUES (?, ?) ON CONFLICT DO NOTHING', tag, begun.n)
@@ -104,14 +118,17 @@ export class ShownRunsTable {
   settle(runId: string, expected: ExpectedRun, outcome: SettledOutcome, room?: WaitingRoom): 'settled' | 'changed' | 'no_room' {
     const run = this.#sql.one('SELECT n, caller, status, attempt FROM shown_runs WHERE id = ?', runId)
     if (run === undefined || !isAsExpected(run, expected)) return 'changed'
-    const { status, stopReason, finishedAt, settledForMs, title, words = '', costUsd, model, summary, result, state = '' } = outcome
+    const { status, stopReason, finishedAt, settledForMs, title, words = '', model, summary, result, state = '' } = outcome
     const stateSize = status === 'waiting' ? state.length + this.#stateSize(runId) : 0
     const size = stateSize + (result?.length ?? 0) + this.#eventsSize(run)
     if (room !== undefined && !this.#hasRoom(run, size, stateSize, room)) return 'no_room'
-    const came =
-      'UPDATE shown_runs SET status = ?, stop_reason = ?, finished_at = ?, settled_at = ?, size = ?, title = ?, summary = ?, model = ? WHERE n = ?'
-    this.#sql.run(came, status, stopReason, finishedAt, this.#clock.now() - settledForMs, size, title, summary, model, run.n)
-    this.#noteWords(run.n, words, costUsd)
+    const { waitedMs = 0, turns, calls, tokens, costUsd, errorCode, tools = [] } = outcome
+    const came = 'status = ?, stop_reason = ?, finished_at = ?, settled_at = ?, size = ?, title = ?, summary = ?, model = ?'
+    const did = 'waited = ?, turns = ?, calls = ?, tokens = ?, cost = ?, error = ?, tools = ?'
+    const values = [status, stopReason, finishedAt, this.#clock.now() - settledForMs, size, title, summary, model]
+    const numbers = [waitedMs, turns, calls, tokens, costUsd, errorCode, linesOf(tools)]
+    this.#sql.run(`UPDATE shown_runs SET ${came}, ${did} WHERE n = ?`, ...values, ...numbers, run.n)
+    this.#noteWords(run.n, words)
     const replaced = 'ON CONFLICT (run) DO UPDATE SET value = excluded.value, state = excluded.state'
     if (result !== undefined) this.#sql.run(`INSERT INTO shown_results VALUES (?, ?, ?) ${replaced}`, run.n, result, state)
     if (status === 'ended') this.#hide(run.n)
@@ -123,8 +140,9 @@ export class ShownRunsTable {
     const [those, value] = 'runId' in which ? ['id = ?', which.runId] : ['settled_at < ? LIMIT 100', now - which.waitingForMs]
     const waiting = `SELECT n FROM shown_runs WHERE status = 'waiting' AND ${those}`
     const told = "json_set(coalesce(summary, '{}'), '$.stopReason', 'aborted', '$.pending', json('[]'), '$.error', json(?))"
-    const given = `UPDATE shown_runs SET status = 'ended', stop_reason = 'aborted', finished_at = ?, settled_at = ?, summary = ${told} WHERE n IN (${waiting}) RETURNING n, id`
-    const runs = this.#sql.all(given, now, now, JSON.stringify(error), value)
+    const ended = "status = 'ended', stop_reason = 'aborted', finished_at = ?, settled_at = ?, waited = waited + max(0, ? - settled_at)"
+    const given = `UPDATE shown_runs SET ${ended}, error = ?, summary = ${told} WHERE n IN (${waiting}) RETURNING n, id`
+    const runs = this.#sql.all(given, now, now, now, error.code, JSON.stringify(error), value)
     for (const { n } of runs) this.#hide(n)
     return runs.map(({ id }) => String(id))
   }
@@ -223,20 +241,29 @@ export class ShownRunsTable {
   }
 
   list(query: ShownQuery): ShownPage {
-    const { limit, words = [], minCostUsd } = query
-    const { from, where, place, values } = selectShown(sqlite, query, 'instr(folded(title) || char(10) || value, ?) > 0')
-    const found = words.length > 0 || minCostUsd !== undefined ? `${from} JOIN shown_words ON shown_words.run = n` : from
-    const columns =
-      'n, id, caller, agent, kind, thread, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
+    const { limit, offset = 0 } = query
+    const { from, order } = this.#select(query)
     const runs: ListedRun[] = []
     let characters = 0
-    const select = `SELECT ${columns} FROM ${found} ${where} ORDER BY ${place} DESC`
-    for (const run of this.#sql.each(select, ...(values as SQLOutputValue[]))) {
-      if (runs.length >= Math.min(limit, mostRuns) || characters >= mostCharacters) return { runs, hasMore: true }
+    const most = Math.min(limit, mostRuns)
+    for (const run of this.#sql.eachOf(sql`SELECT ${new Statement(listColumns)} ${from} ${order} LIMIT ${most + 1} OFFSET ${offset}`)) {
+      if (runs.length >= most || characters >= mostCharacters) return { runs, hasMore: true }
       runs.push(listed(run))
       characters += String(run.summary).length
     }
     return { runs, hasMore: false }
+  }
+
+  sum(query: ShownQuery): ShownSums {
+    return sumsOf(this.#sql.rowsOf(sumShown(this.#select(query)))[0])
+  }
+
+  sessions(query: ShownQuery): ShownSession[] {
+    return this.#sql.rowsOf(sessionsOf(sqlite, this.#select(query), query)).map(sessionOf)
+  }
+
+  #select(query: ShownQuery): ShownSelection {
+    return selectShown(sqlite, query, { text: 'folded(title) || char(10) || value', table: 'shown_words' })
   }
 
   unsettled(forMs: number): string[] {
@@ -289,9 +316,8 @@ export class ShownRunsTable {
     }
   }
 
-  #noteWords(n: SQLOutputValue | undefined, words: string, costUsd?: number): void {
-    const noted = 'INSERT INTO shown_words VALUES (?, ?, ?) ON CONFLICT (run) DO UPDATE SET cost = excluded.cost, value = excluded.value'
-    this.#sql.run(noted, n, costUsd ?? null, words)
+  #noteWords(n: SQLOutputValue | undefined, words: string): void {
+    this.#sql.run('INSERT INTO shown_words VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET value = excluded.value', n, words)
   }
 
   /** Deletes everything about a finished run except what is shown. */

@@ -87,6 +87,8 @@ export class SqliteStore implements Store {
     say: (...args) => this.#shown.call('say', ...args),
     said: (...args) => this.#shown.call('said', ...args),
     list: (...args) => this.#shown.call('list', ...args),
+    sum: (...args) => this.#shown.call('sum', ...args),
+    sessions: (...args) => this.#shown.call('sessions', ...args),
     unsettled: (...args) => this.#shown.call('unsettled', ...args),
     waiting: (...args) => this.#shown.call('waiting', ...args),
     hush: (...args) => this.#shown.call('hush', ...args),

@@ -90,11 +90,16 @@ export const runSchema: JsonSchema = object(
     kind: { enum: ['run', 'chat'] },
     model: text,
     owner: text,
-    session: { type: 'string', description: 'The chat or thread that it belongs to: `ui/<id>` or `agui/<threadId>`.' },
+    session: { type: 'string', description: 'The session that it belongs to: a chat `ui/<id>`, a thread `agui/<threadId>`, or as given.' },
     answeredBy: { type: 'string', description: 'The model that was asked last, as `provider/model`.' },
     input: { type: 'string', description: 'The beginning of the user’s input.' },
     createdAt: { type: 'string' },
-    finishedAt: { type: 'string' },
+    finishedAt: { type: 'string', description: 'When it ended or began to wait.' },
+    workedMs: { ...count, description: 'The milliseconds from `createdAt` to `finishedAt`, without waits for decisions.' },
+    waitedMs: {
+      ...count,
+      description: 'The milliseconds that it waited for decisions. Not those of a wait that continues, which began at `finishedAt`.',
+    },
     stopReason: text,
     output: text,
     usage: usageSchema,
@@ -110,11 +115,45 @@ export const runSchema: JsonSchema = object(
   ['id', 'object', 'status', 'kind', 'model', 'owner', 'createdAt', 'pending', 'events'],
 )
 
+const sums = {
+  runs: count,
+  running: count,
+  waiting: count,
+  tokens: count,
+  costUsd: { type: 'number' as const },
+  workedMs: count,
+  waitedMs: count,
+}
+
 export const runListSchema: JsonSchema = object(
   {
     object: { const: 'list' },
     data: { type: 'array', items: runSchema },
     next: { type: 'string', description: 'The `cursor` of the next page. Absent on the last page.' },
+    totals: { ...object(sums, Object.keys(sums)), description: 'All selected runs, added up. Only with `totals=true`.' },
+  },
+  ['object', 'data'],
+)
+
+export const sessionListSchema: JsonSchema = object(
+  {
+    object: { const: 'list' },
+    data: {
+      type: 'array',
+      items: object(
+        {
+          session: text,
+          owner: text,
+          input: { type: 'string', description: 'The beginning of the input of its first run.' },
+          createdAt: text,
+          latestAt: { type: 'string', description: 'When its newest run started.' },
+          latestRunId: text,
+          ...sums,
+        },
+        ['session', 'owner', 'input', 'createdAt', 'latestAt', 'latestRunId', ...Object.keys(sums)],
+      ),
+    },
+    nextOffset: { ...count, description: 'The `offset` of the next page. Absent on the last page.' },
   },
   ['object', 'data'],
 )
@@ -160,6 +199,12 @@ export const startRunSchema: JsonSchema = {
       temperature: { type: 'number' },
       maxOutputTokens: { type: 'integer', minimum: 1 },
       metadata,
+      session: {
+        type: 'string',
+        minLength: 1,
+        maxLength: 200,
+        description: 'The session that the run belongs to, a name of your choice. The conversation so far is in `messages`.',
+      },
       background: { type: 'boolean', description: 'True: responds with 202 at once; the run continues in the background.' },
       stream: { type: 'boolean', description: 'True: responds with a stream of events, like `accept: text/event-stream`.' },
     },

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { runOrders, type ShownSession } from '../../agent/journal/shown-runs.ts'
 import type { RunInput, RunLimits, RunOptions } from '../../agent/types/options.ts'
 import { type ChatMessage, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { separated } from '../../core/text/text-pieces.ts'
@@ -6,7 +7,7 @@ import { LogReader } from '../../ui/web/log-reader.ts'
 import { type ClientTool, toClientTools } from '../agents/client-tools.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { Call, Route, RouteResponse } from '../http/route.ts'
-import { decisionsSchema, runListSchema, runSchema, startRunSchema, steeringSchema } from '../http/schemas.ts'
+import { decisionsSchema, runListSchema, runSchema, sessionListSchema, startRunSchema, steeringSchema } from '../http/schemas.ts'
 import { respondWithText } from '../http/text-response.ts'
 import { checkDecisions, type GivenDecision } from '../redaction/hidden-arguments.ts'
 import { type Begin, idempotencyKey, StartOnce } from '../run-requests/start-once.ts'
@@ -26,6 +27,7 @@ interface StartRun {
   temperature?: number
   maxOutputTokens?: number
   metadata?: JsonObject
+  session?: string
   background?: boolean
   stream?: boolean
 }
@@ -33,6 +35,48 @@ interface StartRun {
 const aRun: RouteResponse = { description: 'The run', schema: runSchema }
 const events = ['text/event-stream']
 const lastEventId = { name: 'last-event-id', description: 'The id of the last event received; the stream continues after it.' }
+
+const chosenRuns = [
+  { name: 'limit', description: 'The maximum number, up to 1,000. Default 100.' },
+  { name: 'offset', description: 'How many to skip. Default 0.' },
+  { name: 'status', description: 'Only runs with this status: `running`, `waiting` or `ended`.' },
+  { name: 'stopReason', description: 'Only runs that ended like this, such as `model_error`; several are separated by commas.' },
+  { name: 'errorCode', description: 'Only runs that ended with this error.' },
+  { name: 'tool', description: 'Only runs that called this tool.' },
+  {
+    name: 'model',
+    description: 'Only runs of this model: its name here, or the `provider/model` or `model` of the one that was asked last.',
+  },
+  { name: 'session', description: 'Only runs of this session: a chat `ui/<id>`, a thread `agui/<threadId>`, or the `session` of the run.' },
+  {
+    name: 'process',
+    description: 'Only running runs: those whose process is `alive`, or those whose process is `gone` and that no other has resumed yet.',
+  },
+  { name: 'owner', description: 'Only runs of the token of this name; for an admin.' },
+  { name: 'metadata.FIELD', description: 'Only runs whose `metadata` has this value in this field: `metadata.ticket=T-17`.' },
+  { name: 'id', description: 'Only runs with these ids, separated by commas; at most 100.' },
+  {
+    name: 'q',
+    description:
+      'Only runs that have each of these words in their input, answer, error, id, `user:<token>`, `model:<name>` or `tool:<name>`.',
+  },
+  { name: 'after', description: 'Only runs started at this time or later (ISO 8601).' },
+  { name: 'before', description: 'Only runs started before this time (ISO 8601).' },
+  { name: 'endedAfter', description: 'Only runs that have ended at this time or later (ISO 8601).' },
+  { name: 'endedBefore', description: 'Only runs that have ended before this time (ISO 8601).' },
+  { name: 'minCostUsd', description: 'Only runs that cost at least this much, in US dollars.' },
+  { name: 'minWorkedMs', description: 'Only runs that worked at least this long, without their waits for decisions.' },
+]
+
+const listQuery = [
+  { name: 'cursor', description: 'The `next` of the previous page.' },
+  {
+    name: 'sort',
+    description: `The order: ${runOrders.map((order) => `\`${order}\``).join(', ')}, with \`-\` before it to begin with the largest. Default \`-started\`. Runs without a value come last.`,
+  },
+  { name: 'totals', description: '`true`: also adds up all runs that are selected, whatever the page.' },
+  { name: 'output', description: '`short`: of each output only the first 500 characters.' },
+]
 
 /** The routes that start, follow, steer, cancel and decide runs. A run continues whether or not a client follows it. */
 export function runRoutes(parts: ServiceParts): Route[] {
@@ -55,43 +99,40 @@ export function runRoutes(parts: ServiceParts): Route[] {
       access: 'run',
       summary:
         "The caller's runs, newest first; for an admin, everyone's or those of its tenant. Finished runs are kept for a limited time.",
-      query: [
-        { name: 'limit', description: 'The maximum number of runs, up to 1,000. Default 100.' },
-        { name: 'cursor', description: 'The `next` of the previous page.' },
-        { name: 'status', description: 'Only runs with this status: `running`, `waiting` or `ended`.' },
-        { name: 'stopReason', description: 'Only runs that ended like this, such as `model_error`.' },
-        { name: 'model', description: 'Only runs of this model: its name here, or `provider/model` of the one that was asked last.' },
-        { name: 'session', description: 'Only runs of this chat or thread: `ui/<id>` or `agui/<threadId>`.' },
-        {
-          name: 'process',
-          description:
-            'Only running runs: those whose process is `alive`, or those whose process is `gone` and that no other has resumed yet.',
-        },
-        { name: 'owner', description: 'Only runs of the token of this name; for an admin.' },
-        { name: 'metadata.FIELD', description: 'Only runs whose `metadata` has this value in this field: `metadata.ticket=T-17`.' },
-        { name: 'id', description: 'Only runs with these ids, separated by commas; at most 100.' },
-        {
-          name: 'q',
-          description:
-            'Only runs that have each of these words in their input, answer, error, id, `user:<token>`, `model:<name>` or `tool:<name>`.',
-        },
-        { name: 'after', description: 'Only runs started at this time or later (ISO 8601).' },
-        { name: 'before', description: 'Only runs started before this time (ISO 8601).' },
-        { name: 'output', description: '`short`: of each output only the first 500 characters.' },
-        { name: 'minCostUsd', description: 'Only runs that cost at least this much, in US dollars.' },
-      ],
+      query: [...listQuery, ...chosenRuns],
       headers: [{ name: 'if-none-match', description: 'The `etag` of an earlier response: 304 if nothing has changed.' }],
       responses: {
         200: { description: 'The runs, without their results', schema: runListSchema },
         304: { description: 'Nothing has changed' },
       },
       answer: async ({ caller, request, url }) => {
-        const { data, next } = await runs.list(caller, readListQuery(url.searchParams))
-        const end = next === undefined ? ']}' : `],"next":${JSON.stringify(next)}}`
-        return respondWithText(['{"object":"list","data":[', ...separated(data), end], {
-          caller: caller.name,
-          limiter: parts.limiter,
-          request,
+        const { data, ...others } = await runs.list(caller, readListQuery(url.searchParams))
+        return respondWithText(
+          ['{"object":"list","data":[', ...separated(data), `],${JSON.stringify(others).slice(1)}`.replace(/,}$/, '}')],
+          {
+            caller: caller.name,
+            limiter: parts.limiter,
+            request,
+          },
+        )
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/sessions',
+      access: 'run',
+      summary:
+        'The sessions of the caller’s runs, the one with the newest run first; for an admin, everyone’s or those of its tenant. Takes the filters of `/v1/runs`.',
+      query: chosenRuns,
+      responses: { 200: { description: 'The sessions', schema: sessionListSchema } },
+      answer: async ({ caller, url }) => {
+        const query = readListQuery(url.searchParams)
+        const found = await runs.sessions(caller, { ...query, limit: query.limit + 1 })
+        const offset = query.offset ?? 0
+        return Response.json({
+          object: 'list',
+          data: found.slice(0, query.limit).map(describeSession),
+          ...(found.length > query.limit ? { nextOffset: offset + query.limit } : {}),
         })
       },
     },
@@ -160,6 +201,11 @@ export function runRoutes(parts: ServiceParts): Route[] {
   ]
 }
 
+function describeSession({ thread, caller, createdAt, latestAt, latestRunId, title, ...sums }: ShownSession): object {
+  const time = (milliseconds: number) => new Date(milliseconds).toISOString()
+  return { session: thread, owner: caller, input: title, createdAt: time(createdAt), latestAt: time(latestAt), latestRunId, ...sums }
+}
+
 function find({ params, caller }: Call, { runs }: ServiceParts): Promise<ServiceRun> {
   return runs.get(params.id ?? '', caller)
 }
@@ -175,7 +221,7 @@ function respondWith(
 
 async function startRun(call: Call, parts: ServiceParts, once: StartOnce): Promise<Response> {
   const body = call.body as StartRun
-  const { input, model = 'toolloop', tools, background } = body
+  const { input, model = 'toolloop', tools, background, session } = body
   const order = {
     caller: call.caller,
     kind: 'run' as const,
@@ -183,6 +229,7 @@ async function startRun(call: Call, parts: ServiceParts, once: StartOnce): Promi
     input,
     options: { ...optionsOf(body, parts), context: await parts.contextOf(call.request, call.caller) },
     clientTools: toClientTools(tools),
+    ...withoutUndefined({ thread: session }),
   }
   const wantsEvents = body.stream === true || accepts(call.request)
   if (background === true && body.stream === true)

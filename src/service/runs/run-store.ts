@@ -1,3 +1,4 @@
+import type { ShownSession } from '../../agent/journal/shown-runs.ts'
 import { tagsOf } from '../../agent/journal/store.ts'
 import type { RunStream } from '../../agent/runner/run-stream.ts'
 import type { RunInput } from '../../agent/types/options.ts'
@@ -13,7 +14,7 @@ import { sees } from '../tenants/tenant.ts'
 import type { Decided } from './describe-decisions.ts'
 import type { Execution } from './execution.ts'
 import { newFeed, RunFollower, type RunObserver, type RunWatcher } from './follow-run.ts'
-import { type ListQuery, listRuns, type RunList } from './listed/list-runs.ts'
+import { type ListQuery, listRuns, listSessions, type RunList } from './listed/list-runs.ts'
 import { openRecorded, type Recorded } from './recorded/open-recorded.ts'
 import { isTakenOver, notStored } from './recorded/problems.ts'
 import { ResumedRuns } from './resumed-runs.ts'
@@ -206,8 +207,22 @@ export class RunStore {
   /** Lists the runs the caller may see, newest first. Rejects with an `HttpProblem`. */
   async list(caller: Caller, query: ListQuery): Promise<RunList> {
     await this.#opened.stored.caretaker.forgetOld()
+    return listRuns(query, this.#listSources(caller))
+  }
+
+  /** Lists the sessions of the runs the caller may see. Rejects with an `HttpProblem`. */
+  async sessions(caller: Caller, query: ListQuery): Promise<ShownSession[]> {
+    await this.#opened.stored.caretaker.forgetOld()
+    return listSessions(query, this.#listSources(caller))
+  }
+
+  #listSources(caller: Caller): Parameters<typeof listRuns>[1] {
     const unstored = this.#running.all().filter((run) => this.#executionOf(run.head) !== this.#stored && run.storedEvents === undefined)
-    return listRuns(query, { caller, unstored, stored: this.#stored })
+    const modelNamed = (name: string) => {
+      const { model } = this.#parts.host.agents.find((agent) => agent.name === name) ?? {}
+      return model && `${model.provider}/${model.model}`
+    }
+    return { caller, unstored, stored: this.#stored, modelNamed }
   }
 
   /** Cancels a run. Resolves when it has ended. */

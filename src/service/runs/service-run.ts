@@ -7,7 +7,7 @@ import type { AnyTool } from '../../tools/tool.ts'
 import { EventLog, type EventLogBounds } from '../../ui/web/event-log.ts'
 import type { StoredRecording } from '../recordings/stored-recording.ts'
 import { EventRedactor } from '../redaction/event-redactor.ts'
-import { type Outcome, type OutcomeSummary, type RunHead, type StoredRun, wordsOf } from './stored-run.ts'
+import { type Outcome, type OutcomeSummary, type RunHead, type StoredRun, wordsOf, workedFor } from './stored-run.ts'
 
 /** A run as it is listed. */
 export interface RunSummary extends OutcomeSummary {
@@ -23,6 +23,8 @@ export interface RunSummary extends OutcomeSummary {
   input: string
   createdAt: string
   finishedAt?: string
+  workedMs?: number
+  waitedMs: number
   events: { first: number; last: number }
 }
 
@@ -58,10 +60,11 @@ export class ServiceRun {
   #coming: Outcome | undefined
   #attempt: string | undefined
   #usedBefore: Usage | undefined
+  #waitedMs: number
 
   /** Restores a stored run, in this or another process. */
   constructor(stored: StoredRun, tools: Iterable<AnyTool>, bounds: EventLogBounds, known: readonly string[] = []) {
-    const { head, createdAt, said, firstEventId, lastEventId, secrets, hidesAll, attempt, outcome, decisions = [] } = stored
+    const { head, createdAt, said, firstEventId, lastEventId, secrets, hidesAll, attempt, outcome, decisions = [], waitedMs = 0 } = stored
     this.decisions = decisions
     this.createdAt = createdAt
     this.#head = head
@@ -72,6 +75,7 @@ export class ServiceRun {
     if (hidesAll) this.redactor.secrets.hideAll()
     this.log = new EventLog(bounds, { first: firstEventId, last: lastEventId })
     this.#attempt = attempt
+    this.#waitedMs = waitedMs
     if (outcome !== undefined) this.settle(outcome)
   }
 
@@ -91,6 +95,11 @@ export class ServiceRun {
   /** The usage before the last pause, if the run was resumed. */
   get usedBefore(): Usage | undefined {
     return this.#usedBefore
+  }
+
+  /** How long it has waited for decisions, without a wait that continues, in milliseconds. */
+  get waitedMs(): number {
+    return this.#waitedMs
   }
 
   get status(): RunStatus {
@@ -130,6 +139,7 @@ export class ServiceRun {
     this.#coming = undefined
     if (this.#outcome === undefined) return
     this.#usedBefore = this.#outcome.summary.usage
+    this.#waitedMs += Math.max(0, Date.now() - Date.parse(this.#outcome.finishedAt))
     this.#outcome = undefined
     this.#ending = Promise.withResolvers()
   }
@@ -153,6 +163,7 @@ export class ServiceRun {
 
   settle(outcome: Outcome): void {
     this.#outcome = outcome
+    this.#waitedMs = outcome.waitedMs ?? this.#waitedMs
     this.#coming = undefined
     // No longer needed, and possibly large.
     if (outcome.status === 'ended') this.#head = { ...this.#head, clientTools: [] }
@@ -220,8 +231,16 @@ export class ServiceRun {
       session: thread,
       input: this.title,
       createdAt: this.createdAt,
-      ...(this.#outcome === undefined ? { pending: [] } : { finishedAt: this.#outcome.finishedAt, ...this.#outcome.summary }),
+      waitedMs: this.#waitedMs,
+      ...(this.#outcome === undefined ? { pending: [] } : { ...this.#timesOf(this.#outcome), ...this.#outcome.summary }),
       events: { first: this.log.firstId, last: this.log.lastId },
+    }
+  }
+
+  #timesOf({ finishedAt }: Outcome): { finishedAt: string; workedMs: number } {
+    return {
+      finishedAt,
+      workedMs: workedFor({ createdAt: Date.parse(this.createdAt), finishedAt: Date.parse(finishedAt), waitedMs: this.#waitedMs }),
     }
   }
 

@@ -27,6 +27,8 @@ export interface Outcome {
   status: Exclude<RunStatus, 'running'>
   /** ISO 8601. */
   finishedAt: string
+  /** How long the run has waited, according to the store. */
+  waitedMs?: number
   /** Without secrets. */
   summary: OutcomeSummary
   /** The whole result as redacted JSON. As text, its size is known and it keeps no other objects in memory. `''` if it won't be requested. */
@@ -68,6 +70,8 @@ export interface StoredRun {
   hidesAll: boolean
   /** Who decided what, each as redacted JSON. */
   decisions?: readonly string[]
+  /** How long it has waited for decisions, without a wait that continues, in milliseconds. Default 0. */
+  waitedMs?: number
   /** The execution that stored it last. */
   attempt?: string
   /** The outcome. Undefined: it was running. */
@@ -86,13 +90,25 @@ export function abortedWith(message: string, known: { summary?: OutcomeSummary; 
   }
 }
 
+/** The time in which a run has worked until it ended or began to wait: without its waits for decisions. */
+export function workedFor({ createdAt, finishedAt, waitedMs }: { createdAt: number; finishedAt: number; waitedMs: number }): number {
+  return Math.max(0, finishedAt - createdAt - waitedMs)
+}
+
 /** The searchable part of an answer, in characters. */
 const mostOfAnswer = 2_000
 
 /** Returns the searchable words of a run besides its title, one a line, in lower case: `tool:search` finds runs that called that tool. */
 export function wordsOf(id: string, { caller, agent }: Pick<RunHead, 'caller' | 'agent'>, summary?: OutcomeSummary): string {
-  const { tools = [], output = '', error } = summary ?? {}
-  const lines = [id, `user:${caller.name}`, `model:${agent}`, ...tools.map((tool) => `tool:${tool}`), output.slice(0, mostOfAnswer)]
+  const { tools = [], output = '', error, answeredBy } = summary ?? {}
+  const models = answeredBy === undefined ? [agent] : [agent, answeredBy]
+  const lines = [
+    id,
+    `user:${caller.name}`,
+    ...models.map((model) => `model:${model}`),
+    ...tools.map((tool) => `tool:${tool}`),
+    output.slice(0, mostOfAnswer),
+  ]
   if (error !== undefined) lines.push(error.code, error.message.slice(0, mostOfAnswer))
   return lines.join('\n').toLowerCase()
 }

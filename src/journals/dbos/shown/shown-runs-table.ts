@@ -13,12 +13,23 @@ import type {
   ShownQuery,
   ShownRun,
   ShownRuns,
+  ShownSession,
+  ShownSums,
   WaitingRoom,
 } from '../../../agent/journal/shown-runs.ts'
 import { mostRuns, takenOver } from '../../../agent/journal/store.ts'
 import type { RunStatus } from '../../../core/runs/run-states.ts'
-import { numbered } from '../../../sql/statement.ts'
-import { selectShown } from '../../queries/list-shown.ts'
+import { numbered, Statement, sql } from '../../../sql/statement.ts'
+import {
+  linesOf,
+  listColumns,
+  type ShownSelection,
+  selectShown,
+  sessionOf,
+  sessionsOf,
+  sumShown,
+  sumsOf,
+} from '../../queries/list-shown.ts'
 import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../../queries/run-row.ts'
 import { prunedAtOnce } from '../../queries/run-work.ts'
 import type { Database, Query, Row } from '../database.ts'
@@ -28,9 +39,6 @@ import { WaitingRuns } from './waiting-room.ts'
 
 /** The number of runs given up at once. */
 const givenUpAtOnce = 100
-
-const listColumns =
-  'n, id, caller, agent, kind, thread, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
 
 /** Implements `ShownRuns` in PostgreSQL, except `clear`. Like those of `RecordedRuns`, each call can be repeated. */
 export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'> {
@@ -52,7 +60,9 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
     { attempt, epoch }: Attempt,
   ): Promise<BegunRun> {
     const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head, words, folded_title, kind, request)'
-    const taken = `status = 'running', attempt = excluded.attempt, finished_at = NULL, settled_at = NULL, words = excluded.words`
+    const sinceThen = `greatest(0, ${now} - shown_runs.settled_at)`
+    const waited = `waited = shown_runs.waited + CASE WHEN shown_runs.status = 'waiting' THEN ${sinceThen} ELSE 0 END`
+    const taken = `status = 'running', attempt = excluded.attempt, finished_at = NULL, settled_at = NULL, words = excluded.words, ${waited}`
     const again = `UPDATE SET ${taken} WHERE shown_runs.status <> 'ended'`
     const insert = `INSERT INTO ${this.#in}.shown_runs ${columns} VALUES ($1, $2, $3, $8, 'running', $4, $5, $6, $7, $9, $10, $11, $12)`
     const inThread = thread === undefined ? null : plain(thread)
@@ -125,7 +135,24 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   settle(
     runId: string,
     expected: ExpectedRun,
-    { status, stopReason, finishedAt, title, words = '', costUsd, model, summary, result, state = '' }: ShownOutcome,
+    {
+      status,
+      stopReason,
+      finishedAt,
+      title,
+      words = '',
+      waitedMs = 0,
+      turns,
+      calls,
+      tokens,
+      costUsd,
+      errorCode,
+      tools = [],
+      model,
+      summary,
+      result,
+      state = '',
+    }: ShownOutcome,
     room?: WaitingRoom,
   ): Promise<'settled' | 'changed' | 'no_room'> {
     return this.#database.transaction(async (query) => {
@@ -144,12 +171,19 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
       const found = [plain(words), costUsd ?? null, folded(title)]
       // By the server's clock. The clock of this process may be wrong, and other processes use the time to compute how long the run has waited.
       const sets = `${came}, words = $9, cost = $10, folded_title = $11, settled_at = ${now} - $12::bigint, state = $13, model = $14`
-      await query(`UPDATE ${this.#in}.shown_runs SET ${sets} WHERE n = $1`, [
+      const did = 'waited = $15, turns = $16, calls = $17, tokens = $18, error = $19, tools = $20'
+      await query(`UPDATE ${this.#in}.shown_runs SET ${sets}, ${did} WHERE n = $1`, [
         ...values,
         ...found,
         Math.max(0, Date.now() - finishedAt),
         state,
         model === undefined ? null : plain(model),
+        Math.round(waitedMs),
+        turns ?? null,
+        calls ?? null,
+        tokens ?? null,
+        errorCode === undefined ? null : plain(errorCode),
+        plain(linesOf(tools)),
       ])
       if (status === 'ended') await this.#hide(query, [run.n])
       return 'settled'
@@ -164,8 +198,9 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
       const runs = await query(`${waiting} LIMIT ${givenUpAtOnce} FOR UPDATE`, [value])
       for (const { n, summary } of runs) {
         const told = JSON.stringify({ ...JSON.parse(String(summary ?? '{}')), stopReason: 'aborted', pending: [], error })
-        const given = `status = 'ended', stop_reason = 'aborted', finished_at = ${now}, settled_at = ${now}, summary = $2`
-        await query(`UPDATE ${this.#in}.shown_runs SET ${given} WHERE n = $1`, [n, told])
+        const given = `status = 'ended', stop_reason = 'aborted', finished_at = ${now}, settled_at = ${now}, summary = $2, error = $3`
+        const waited = `waited = waited + greatest(0, ${now} - settled_at)`
+        await query(`UPDATE ${this.#in}.shown_runs SET ${given}, ${waited} WHERE n = $1`, [n, told, error.code])
       }
       const ids = runs.map(({ n }) => n)
       await this.#hide(query, ids)
@@ -295,14 +330,33 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   }
 
   async list(asked: ShownQuery): Promise<ShownPage> {
-    const { from, where, place, values } = selectShown(dialectOf(this.#in), asked, 'strpos(concat_ws(chr(10), folded_title, words), ?) > 0')
+    const { from, order } = this.#select(asked)
     const most = Math.min(asked.limit, mostRuns)
+    const place = new Statement('row_number() OVER () AS place')
     // One more than shown, to know whether there is a next page.
-    const part = `SELECT ${listColumns} FROM ${from} ${where} ORDER BY ${place} DESC LIMIT ${most + 1}`
-    const counted = `SELECT *, count(*) OVER () AS found, ${before('summary', 'n DESC')} FROM (${part}) AS part`
-    const sql = `SELECT * FROM (${counted}) AS counted WHERE before < ${mostCharacters} ORDER BY n DESC LIMIT ${most}`
-    const rows = await this.#database.query(...numbered({ sql, values }))
+    const part = sql`SELECT ${new Statement(listColumns)} ${from} ${order} LIMIT ${most + 1} OFFSET ${asked.offset ?? 0}`
+    const placed = sql`SELECT *, ${place} FROM (${part}) AS part`
+    const counted = sql`SELECT *, count(*) OVER () AS found, ${new Statement(before('summary', 'place'))} FROM (${placed}) AS placed`
+    const rows = await this.#rows(
+      sql`SELECT * FROM (${counted}) AS counted WHERE before < ${new Statement(String(mostCharacters))} ORDER BY place LIMIT ${most}`,
+    )
     return { runs: rows.map(listed), hasMore: Number(rows[0]?.found ?? 0) > rows.length }
+  }
+
+  async sum(query: ShownQuery): Promise<ShownSums> {
+    return sumsOf((await this.#rows(sumShown(this.#select(query))))[0])
+  }
+
+  async sessions(query: ShownQuery): Promise<ShownSession[]> {
+    return (await this.#rows(sessionsOf(dialectOf(this.#in), this.#select(query), query))).map(sessionOf)
+  }
+
+  #select(query: ShownQuery): ShownSelection {
+    return selectShown(dialectOf(this.#in), query, { text: 'concat_ws(chr(10), folded_title, words)' })
+  }
+
+  #rows(statement: Statement): Promise<readonly Row[]> {
+    return this.#database.query(...numbered(statement))
   }
 
   async unsettled(forMs: number): Promise<string[]> {

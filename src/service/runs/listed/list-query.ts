@@ -1,10 +1,12 @@
 import { isRunProcess } from '../../../agent/journal/journal.ts'
+import { runOrders } from '../../../agent/journal/shown-runs.ts'
 import { tagsOf } from '../../../agent/journal/store.ts'
 import { isRunStatus } from '../../../core/runs/run-states.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import type { ListQuery } from './list-runs.ts'
 
-const mostIds = 100
+const mostNames = 100
+const mostSkipped = 1_000_000
 const mostWords = 10
 const longestQuery = 500
 const metadataPrefix = 'metadata.'
@@ -18,21 +20,22 @@ export function readListQuery(given: URLSearchParams): ListQuery {
   const process = text('process')
   if (process !== undefined && !isRunProcess(process)) throw invalid('process', '`alive` or `gone`')
   const limit = Math.min(Math.max(Math.trunc(Number(text('limit') ?? 100)) || 100, 1), 1_000)
-  const ids = text('id')?.split(',')
-  if (ids !== undefined && ids.length > mostIds) throw invalid('id', `at most ${mostIds} ids`)
   const q = text('q') ?? ''
   const words = q.toLowerCase().split(/\s+/).filter(Boolean)
   if (q.length > longestQuery || words.length > mostWords)
     throw invalid('q', `at most ${mostWords} words of ${longestQuery} characters together`)
-  const minCost = text('minCostUsd')
-  if (minCost !== undefined && !(Number(minCost) >= 0)) throw invalid('minCostUsd', 'a number ≥ 0')
   return {
     limit,
+    offset: readNumber(given, 'offset', { most: mostSkipped }),
+    order: readOrder(text('sort')),
+    hasTotals: text('totals') === 'true',
     status,
-    ids,
+    ids: readNames(given, 'id'),
     words,
     cursor: text('cursor'),
-    stopReason: text('stopReason'),
+    stopReasons: readNames(given, 'stopReason'),
+    errorCode: text('errorCode'),
+    tool: text('tool'),
     model: text('model'),
     session: text('session'),
     process,
@@ -40,9 +43,36 @@ export function readListQuery(given: URLSearchParams): ListQuery {
     tags: tagsOf(readMetadata(given)),
     after: readTime(given, 'after'),
     before: readTime(given, 'before'),
+    endedAfter: readTime(given, 'endedAfter'),
+    endedBefore: readTime(given, 'endedBefore'),
     isShort: text('output') === 'short',
-    minCostUsd: minCost === undefined ? undefined : Number(minCost),
+    minCostUsd: readNumber(given, 'minCostUsd'),
+    minWorkedMs: readNumber(given, 'minWorkedMs'),
   }
+}
+
+function readNames(given: URLSearchParams, name: string): string[] | undefined {
+  const names = given.get(name)?.split(',')
+  if (names !== undefined && names.length > mostNames) throw invalid(name, `at most ${mostNames}, separated by commas`)
+  return names
+}
+
+function readNumber(given: URLSearchParams, name: string, { most = Number.MAX_VALUE } = {}): number | undefined {
+  const text = given.get(name)
+  if (text === null) return undefined
+  const number = Number(text)
+  if (!(number >= 0 && number <= most) || (most === mostSkipped && !Number.isInteger(number)))
+    throw invalid(name, most === mostSkipped ? `an integer from 0 to ${most.toLocaleString('en')}` : 'a number ≥ 0')
+  return number
+}
+
+function readOrder(sort: string | undefined): ListQuery['order'] {
+  if (sort === undefined) return undefined
+  const isDescending = sort.startsWith('-')
+  const by = runOrders.find((order) => order === (isDescending ? sort.slice(1) : sort))
+  if (by === undefined)
+    throw invalid('sort', `one of ${runOrders.map((order) => `\`${order}\``).join(', ')}, with \`-\` before it to begin with the largest`)
+  return { by, isDescending }
 }
 
 /** Reads the parameters `metadata.<field>`. Each may occur once. */

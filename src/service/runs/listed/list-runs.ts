@@ -1,22 +1,22 @@
 import type { RunProcess } from '../../../agent/journal/journal.ts'
+import type { ShownQuery, ShownSession, ShownSums } from '../../../agent/journal/shown-runs.ts'
 import { tagsOf } from '../../../agent/journal/store.ts'
 import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
-import type { RunStatus } from '../../../core/runs/run-states.ts'
 import type { Caller } from '../../http/auth.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { hasTags } from '../../tenants/tenant.ts'
-import type { RecordedRuns } from '../recorded/recorded-runs.ts'
+import type { ListedPage, ListedQuery, RecordedRuns } from '../recorded/recorded-runs.ts'
 import type { ServiceRun } from '../service-run.ts'
 import { wordsOf } from '../stored-run.ts'
 
 /** The total size of the runs in one response, in characters. */
 const mostListed = 8_000_000
 
-export interface ListQuery {
-  status?: RunStatus | undefined
-  stopReason?: string | undefined
+export interface ListQuery
+  extends Pick<ShownQuery, 'status' | 'stopReasons' | 'errorCode' | 'tool' | 'tags' | 'words'>,
+    Pick<ShownQuery, 'endedAfter' | 'endedBefore' | 'minCostUsd' | 'minWorkedMs' | 'order' | 'limit' | 'offset'> {
   ids?: readonly string[] | undefined
-  /** The agent's name, or `provider/model` of the model that was called last. */
+  /** The agent's name, or `provider/model` or `model` of the model that was called last. */
   model?: string | undefined
   /** The chat or thread of the runs. */
   session?: string | undefined
@@ -24,17 +24,13 @@ export interface ListQuery {
   process?: RunProcess | undefined
   /** The caller who owns the runs, for an admin. */
   owner?: string | undefined
-  /** Tags that a run must have, made by `tagsOf`. */
-  tags?: readonly string[] | undefined
-  /** Words in lower case; a run must match all of them. */
-  words?: readonly string[] | undefined
   /** Created at this time or later, and before that one, in milliseconds since 1970. */
   after?: number | undefined
   before?: number | undefined
-  minCostUsd?: number | undefined
   /** Whether outputs are shortened. */
   isShort?: boolean
-  limit: number
+  /** Whether all matching runs are added up. */
+  hasTotals?: boolean
   /** The `next` of the page before. */
   cursor?: string | undefined
 }
@@ -44,6 +40,17 @@ export interface RunList {
   data: string[]
   /** The cursor of the next page; absent on the last. */
   next?: string
+  /** If requested. */
+  totals?: ShownSums
+}
+
+interface ListSources {
+  caller: Caller
+  /** Runs of this process that are not stored yet. */
+  unstored: readonly ServiceRun[]
+  stored: RecordedRuns
+  /** Returns `provider/model` of a configured model. */
+  modelNamed(name: string): string | undefined
 }
 
 interface Listed {
@@ -54,61 +61,122 @@ interface Listed {
   inMemory?: number
 }
 
-/** Lists the runs a caller may see, newest first, as many as fit in one response. Rejects with an `HttpProblem` 400 for an invalid cursor. */
-export async function listRuns(
-  { cursor = '.', ...asked }: ListQuery,
-  from: { caller: Caller; unstored: readonly ServiceRun[]; stored: RecordedRuns },
+const nothing: ShownSums = { runs: 0, running: 0, waiting: 0, tokens: 0, costUsd: 0, workedMs: 0, waitedMs: 0 }
+
+/**
+ * Lists the runs a caller may see, newest first or in the order of the query, as many as fit in one response. Rejects with an `HttpProblem` 400
+ * for an invalid cursor.
+ */
+export async function listRuns(asked: ListQuery, from: ListSources): Promise<RunList> {
+  const wanted = storedQuery(asked, from)
+  if (wanted === undefined) return { data: [], ...(asked.hasTotals ? { totals: nothing } : {}) }
+  const kept = from.unstored.filter((run) => isAskedFor(run, wanted, asked)).sort((a, b) => b.number - a.number)
+  const skipped = /^\+(\d{1,7})$/.exec(asked.cursor ?? '')?.[1]
+  const isByPlace = asked.order !== undefined || asked.offset !== undefined || skipped !== undefined
+  const page = isByPlace
+    ? await listByPlace({ ...wanted, offset: Number(skipped ?? asked.offset ?? 0) }, kept, asked, from)
+    : await listNewest(wanted, kept, asked, from)
+  if (asked.hasTotals !== true) return page
+  const totals = await from.stored.sum(wanted)
+  return { ...page, totals: { ...totals, runs: totals.runs + kept.length, running: totals.running + kept.length } }
+}
+
+/** Lists the sessions of the runs that a query selects. */
+export async function listSessions(asked: ListQuery, from: ListSources): Promise<ShownSession[]> {
+  const wanted = storedQuery(asked, from)
+  return wanted === undefined ? [] : from.stored.sessions({ ...wanted, offset: asked.offset })
+}
+
+/** Undefined for a caller who sees none of these runs: those of another owner. */
+function storedQuery(asked: ListQuery, { caller: { name, roles, tenant }, modelNamed }: ListSources): ListedQuery | undefined {
+  const { limit, order, status, stopReasons, errorCode, tool, words, minCostUsd, minWorkedMs, endedAfter, endedBefore, process } = asked
+  const { owner, model } = asked
+  const caller = roles.includes('admin') ? owner : name
+  if (owner !== undefined && owner !== caller) return undefined
+  const configured = model && modelNamed(model)
+  return {
+    ...{ limit, order, status, stopReasons, errorCode, tool, words, minCostUsd, minWorkedMs, endedAfter, endedBefore, process, caller },
+    tags: [...(asked.tags ?? []), ...tagsOf(tenant)],
+    runIds: asked.ids,
+    models: model === undefined ? undefined : [model, ...(configured === undefined || configured === model ? [] : [configured])],
+    thread: asked.session,
+    createdAfter: asked.after,
+    createdBefore: asked.before,
+  }
+}
+
+/** Lists runs newest first, after a cursor that stays correct while runs are added. */
+async function listNewest(
+  wanted: ListedQuery,
+  unstored: readonly ServiceRun[],
+  asked: ListQuery,
+  { stored }: ListSources,
 ): Promise<RunList> {
+  const { cursor = '.', limit } = asked
   if (!/^\d{0,15}\.\d{0,15}$/.test(cursor))
     throw new HttpProblem(400, 'invalid_request', 'Expected the `next` of an earlier page', { param: 'cursor' })
   let [inJournal = '', inMemory = ''] = cursor.split('.')
-  const { name, roles, tenant } = from.caller
-  const { limit, status, stopReason, words, minCostUsd, owner } = asked
-  const tags = [...(asked.tags ?? []), ...tagsOf(tenant)]
-  // A caller who sees only their own runs finds none of another owner.
-  const caller = roles.includes('admin') ? owner : name
-  if (owner !== undefined && owner !== caller) return { data: [] }
-  const page = await from.stored.list({
-    caller,
-    tags,
-    status,
-    stopReason,
-    words,
-    minCostUsd,
-    limit,
-    runIds: asked.ids,
-    model: asked.model,
-    thread: asked.session,
-    process: asked.process,
-    createdAfter: asked.after,
-    createdBefore: asked.before,
-    cursor: inJournal === '' ? undefined : inJournal,
-  })
-  const kept: ServiceRun[] = []
-  const wanted = { ...asked, tags }
-  for (const run of from.unstored) {
-    // It may have been stored meanwhile.
-    if (page.runs.some(({ runId }) => runId === run.id)) continue
-    if ((inMemory === '' || run.number < Number(inMemory)) && isAskedFor(run, caller, wanted)) kept.push(run)
-  }
-  kept.sort((a, b) => b.number - a.number)
+  const page = await stored.list({ ...wanted, cursor: inJournal === '' ? undefined : inJournal })
+  const kept = unstored.filter(({ number, id }) => (inMemory === '' || number < Number(inMemory)) && !isIn(page, id))
   const all = merged(
     page.runs.map(({ createdAt, json, cursor: at }) => ({ createdAt, json: () => json, inJournal: at })),
     kept.slice(0, limit).map((run) => ({ createdAt: Date.parse(run.createdAt), json: () => run.summaryJson, inMemory: run.number })),
   )
-  const shown: { createdAt: number; text: string }[] = []
-  let characters = 0
-  for (const run of all.slice(0, limit)) {
-    const text = asked.isShort ? shortened(run.json()) : run.json()
-    characters += text.length
-    if (characters > mostListed && shown.length > 0) break
-    shown.push({ createdAt: run.createdAt, text })
+  const shown = fitting(all.slice(0, limit), asked)
+  for (const { run } of shown) {
     inJournal = run.inJournal ?? inJournal
     inMemory = run.inMemory === undefined ? inMemory : String(run.inMemory)
   }
   const isLast = shown.length === all.length && kept.length <= limit && !page.hasMore
-  const data = shown.sort((a, b) => b.createdAt - a.createdAt).map(({ text }) => text)
+  const data = shown.sort((a, b) => b.run.createdAt - a.run.createdAt).map(({ text }) => text)
   return { data, ...(isLast ? {} : { next: `${inJournal}.${inMemory}` }) }
+}
+
+/**
+ * Lists the runs from a place in the list. Runs that are not stored yet have neither ended nor cost anything known: they come first among the newest
+ * runs, and last in every other order.
+ */
+async function listByPlace(
+  { offset = 0, ...wanted }: ListedQuery,
+  kept: readonly ServiceRun[],
+  asked: ListQuery,
+  { stored }: ListSources,
+): Promise<RunList> {
+  const { limit, order } = asked
+  const isNewestFirst = order === undefined || (order.by === 'started' && order.isDescending)
+  const first = isNewestFirst ? kept.slice(offset, offset + limit) : []
+  const begin = isNewestFirst ? Math.max(0, offset - kept.length) : offset
+  const page = await stored.list({ ...wanted, offset: begin, limit: Math.max(1, limit - first.length) })
+  const runs = page.runs.slice(0, limit - first.length)
+  const before = runs.length > 0 || begin === 0 ? begin : (await stored.sum(wanted)).runs
+  const last = isNewestFirst || page.hasMore ? [] : kept.slice(Math.max(0, offset - before - runs.length))
+  const listed = (run: ServiceRun) => ({ createdAt: Date.parse(run.createdAt), json: () => run.summaryJson })
+  const all = [
+    ...first.filter(({ id }) => !isIn(page, id)).map(listed),
+    ...runs.map(({ createdAt, json }) => ({ createdAt, json: () => json })),
+    ...last.filter(({ id }) => !isIn(page, id)).map(listed),
+  ]
+  const shown = fitting(all.slice(0, limit), asked)
+  const hasMore = shown.length < all.length || page.hasMore || runs.length < page.runs.length
+  return { data: shown.map(({ text }) => text), ...(hasMore ? { next: `+${offset + shown.length}` } : {}) }
+}
+
+/** Whether a run has been stored meanwhile. */
+function isIn({ runs }: ListedPage, id: string): boolean {
+  return runs.some(({ runId }) => runId === id)
+}
+
+/** The runs that fit in one response, at least one, with their texts. */
+function fitting(runs: readonly Listed[], { isShort }: ListQuery): { run: Listed; text: string }[] {
+  const shown: { run: Listed; text: string }[] = []
+  let characters = 0
+  for (const run of runs) {
+    const text = isShort ? shortened(run.json()) : run.json()
+    characters += text.length
+    if (characters > mostListed && shown.length > 0) break
+    shown.push({ run, text })
+  }
+  return shown
 }
 
 /**
@@ -136,23 +204,31 @@ function shortened(json: string): string {
   return JSON.stringify(summary)
 }
 
-function isAskedFor(run: ServiceRun, caller: string | undefined, asked: Omit<ListQuery, 'cursor'>): boolean {
+/** Like the conditions in SQL. These runs are running. */
+function isAskedFor(run: ServiceRun, wanted: ListedQuery, asked: ListQuery): boolean {
   const { head, status, outcome } = run
   const { summary } = outcome ?? {}
-  const isSame = <T>(wanted: T | undefined, is: T) => wanted === undefined || wanted === is
+  const isSame = <T>(value: T | undefined, is: T) => value === undefined || value === is
+  const isOne = <T>(values: readonly T[] | undefined, is: T) => values === undefined || values.includes(is)
   if (
-    !isSame(caller, head.caller.name) ||
-    ![undefined, head.agent, summary?.answeredBy].includes(asked.model) ||
-    !isSame(asked.session, head.thread) ||
-    !isSame(asked.status, status)
+    !isSame(wanted.caller, head.caller.name) ||
+    !isSame(wanted.thread, head.thread) ||
+    !isSame(wanted.status, status) ||
+    !isSame(wanted.errorCode, summary?.error?.code) ||
+    !isOne(wanted.runIds, run.id)
   )
     return false
+  const names = [head.agent, summary?.answeredBy, summary?.answeredBy?.replace(/^[^/]*\//, '')]
+  if (wanted.models?.some((name) => names.includes(name)) === false) return false
+  if (wanted.stopReasons?.includes(summary?.stopReason ?? '') === false) return false
+  if (wanted.tool !== undefined && summary?.tools?.includes(wanted.tool) !== true) return false
   if (asked.process === 'gone' || (asked.process === 'alive' && status !== 'running')) return false
-  if (!hasTags(head, asked.tags ?? [])) return false
-  if (!isSame(asked.stopReason, summary?.stopReason) || asked.ids?.includes(run.id) === false) return false
-  if ((summary?.usage?.costUsd ?? -1) < (asked.minCostUsd ?? -1)) return false
+  if (!hasTags(head, wanted.tags ?? [])) return false
+  if ((summary?.usage?.costUsd ?? -1) < (wanted.minCostUsd ?? -1)) return false
+  // What has ended here is about to be stored.
+  if (wanted.minWorkedMs !== undefined || wanted.endedAfter !== undefined || wanted.endedBefore !== undefined) return false
   const createdAt = Date.parse(run.createdAt)
-  if (createdAt < (asked.after ?? createdAt) || createdAt >= (asked.before ?? Number.POSITIVE_INFINITY)) return false
+  if (createdAt < (wanted.createdAfter ?? createdAt) || createdAt >= (wanted.createdBefore ?? Number.POSITIVE_INFINITY)) return false
   if (asked.words === undefined || asked.words.length === 0) return true
   const text = `${run.title.toLowerCase()}\n${wordsOf(run.id, head, summary)}`
   return asked.words.every((word) => text.includes(word))

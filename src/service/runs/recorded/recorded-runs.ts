@@ -1,7 +1,7 @@
 import pTimeout from 'p-timeout'
 import { AgentRunner } from '../../../agent/agent-runner.ts'
 import type { Engine, Journal, KeptRun, RunProcess } from '../../../agent/journal/journal.ts'
-import type { ShownQuery, ShownRun, ShownRuns } from '../../../agent/journal/shown-runs.ts'
+import type { ShownQuery, ShownRun, ShownRuns, ShownSession, ShownSums } from '../../../agent/journal/shown-runs.ts'
 import { tagsOf } from '../../../agent/journal/store.ts'
 import { wholeResult } from '../../../agent/runner/durable-run.ts'
 import type { RunStream } from '../../../agent/runner/run-stream.ts'
@@ -30,9 +30,9 @@ import { allEvents, headOfRow, outcomeRow, summaryJsonOf } from './stored-rows.t
 export const settledWithinMs = 2_000
 
 /** Selects the runs of a list. `process`: whether the process that executes them is alive. */
-type ListedQuery = ShownQuery & { process?: RunProcess | undefined }
+export type ListedQuery = ShownQuery & { process?: RunProcess | undefined }
 
-interface ListedPage {
+export interface ListedPage {
   runs: { runId: string; createdAt: number; cursor: string; json: string }[]
   hasMore: boolean
 }
@@ -293,16 +293,26 @@ export class RecordedRuns implements Execution {
   }
 
   /** Returns summaries of runs as JSON, newest first, each with the cursor of the list after it. */
-  async list({ process, ...query }: ListedQuery): Promise<ListedPage> {
-    const { runs, hasMore } = await this.shown.list(process === undefined ? query : await this.#inProcess(query, process))
+  async list(asked: ListedQuery): Promise<ListedPage> {
+    const { runs, hasMore } = await this.shown.list(await this.#shownQuery(asked))
     return {
       runs: runs.map((run) => ({ runId: run.runId, createdAt: run.createdAt, cursor: run.cursor, json: summaryJsonOf(run) })),
       hasMore,
     }
   }
 
+  async sum(asked: ListedQuery): Promise<ShownSums> {
+    return this.shown.sum(await this.#shownQuery(asked))
+  }
+
+  async sessions(asked: ListedQuery): Promise<ShownSession[]> {
+    return this.shown.sessions(await this.#shownQuery(asked))
+  }
+
   /** Narrows a list to running runs whose process is alive, or gone. Only the journal knows who executes a run. */
-  async #inProcess({ status = 'running', runIds, ...query }: ShownQuery, process: RunProcess): Promise<ShownQuery> {
+  async #shownQuery({ process, ...asked }: ListedQuery): Promise<ShownQuery> {
+    if (process === undefined) return asked
+    const { status = 'running', runIds, ...query } = asked
     if (status !== 'running') return { ...query, runIds: [] }
     const gone: string[] = []
     for (let cursor: string | undefined; ; ) {
@@ -320,7 +330,7 @@ export class RecordedRuns implements Execution {
   }
 
   #open(row: ShownRun, result: string): ServiceRun {
-    const { status, createdAt, finishedAt = 0, summary: summaryJson = '{"pending":[]}' } = row
+    const { status, createdAt, finishedAt = 0, waitedMs, summary: summaryJson = '{"pending":[]}' } = row
     const { said, createdAt: _createdAt, ...head } = headOfRow(row)
     const opened = (outcome?: Outcome) => {
       const stored = { ...row, head, said, createdAt: new Date(createdAt).toISOString(), outcome }
@@ -331,7 +341,7 @@ export class RecordedRuns implements Execution {
     if (status === 'running') return opened()
     const summary: Outcome['summary'] = JSON.parse(summaryJson)
     const waitsFor = status === 'waiting' ? (summary.pending as Outcome['waitsFor']) : []
-    return opened({ status, finishedAt: new Date(finishedAt).toISOString(), summary, result, waitsFor })
+    return opened({ status, finishedAt: new Date(finishedAt).toISOString(), waitedMs, summary, result, waitsFor })
   }
 
   #boundsOfLog(): EventLogBounds {

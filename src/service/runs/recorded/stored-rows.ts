@@ -1,7 +1,7 @@
 import type { ListedRun, NewShownRun, ShownEvent, ShownOutcome, ShownRun, ShownRuns } from '../../../agent/journal/shown-runs.ts'
 import { writeJson } from '../../../core/json/json-pieces.ts'
 import type { ServiceRun } from '../service-run.ts'
-import type { Outcome, RunHead } from '../stored-run.ts'
+import { type Outcome, type RunHead, workedFor } from '../stored-run.ts'
 
 /** What a process needs to know to resume a run. */
 export interface StoredHead extends RunHead {
@@ -39,9 +39,10 @@ export async function outcomeRow(
   { status, finishedAt, summary, result, state }: Outcome,
   title: string = run.title,
 ): Promise<ShownOutcome> {
-  const found = { title, words: run.wordsOf(summary), costUsd: summary.usage?.costUsd, model: summary.answeredBy }
-  const told = { status, stopReason: summary.stopReason ?? '', finishedAt: Date.parse(finishedAt), result, state }
-  return { ...told, ...found, summary: await writeJson(summary) }
+  const { stopReason = '', answeredBy: model, usage, iterations: turns, toolCalls: calls, tools, error } = summary
+  const did = { turns, calls, tools, tokens: usage?.totalTokens, costUsd: usage?.costUsd, errorCode: error?.code, model }
+  const told = { status, stopReason, finishedAt: Date.parse(finishedAt), waitedMs: run.waitedMs, result, state }
+  return { ...told, ...did, title, words: run.wordsOf(summary), summary: await writeJson(summary) }
 }
 
 /** Reads the head from a row. Less is stored of a run that has ended. */
@@ -72,6 +73,7 @@ export function summaryJsonOf({
   title,
   createdAt,
   finishedAt = 0,
+  waitedMs,
   summary,
   firstEventId,
   lastEventId,
@@ -87,10 +89,12 @@ export function summaryJsonOf({
     session: thread,
     input: title,
     createdAt: time(createdAt),
+    waitedMs,
   }
   const events = `"events":${JSON.stringify({ first: firstEventId, last: lastEventId })}}`
   if (status === 'running' || summary === undefined) return `${JSON.stringify({ ...beginning, pending: [] }).slice(0, -1)},${events}`
-  return `${JSON.stringify({ ...beginning, finishedAt: time(finishedAt) }).slice(0, -1)},${summary.slice(1, -1)},${events}`
+  const times = { finishedAt: time(finishedAt), workedMs: workedFor({ createdAt, finishedAt, waitedMs }) }
+  return `${JSON.stringify({ ...beginning, ...times }).slice(0, -1)},${summary.slice(1, -1)},${events}`
 }
 
 /** Reads all stored events of a run, in as many queries as necessary. */
