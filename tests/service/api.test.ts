@@ -80,12 +80,13 @@ describe('/openapi.json', () => {
     await check(await post(`/v1/responses/${responseId}/cancel`, {}), 'post', '/v1/responses/{id}/cancel')
     await check(await ask(`/v1/responses/${responseId}`, { method: 'DELETE' }), 'delete', '/v1/responses/{id}')
     await check(await post('/v1/runs', { input: 'x' }), 'post', '/v1/runs')
-    const started = await post('/v1/runs', { input: 'x', background: true })
+    const started = await post('/v1/runs', { input: 'x', background: true, session: 's' })
     const { id } = await json(started.clone())
     await check(started, 'post', '/v1/runs')
     for (const path of [
       '/v1/models',
       '/v1/runs',
+      '/v1/sessions',
       '/v1/tools',
       '/healthz',
       '/readyz',
