@@ -7,13 +7,17 @@ import type { JsonObject } from '../../src/core/messages.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { fakeIO } from './fake-io.ts'
 
-/** A person who gives these answers in turn, or the same one to every question. */
+/** A person who gives these answers in turn, or the same one to every question; Enter for an answer that is not offered. */
 function askerOf(asked: string[], answers: string[] | string, tools: AnyTool[] = []): Asker {
   const ask = async (question: string) => {
     asked.push(question)
     return typeof answers === 'string' ? answers : (answers.shift() ?? '')
   }
-  return { tools, ask, lend: (work) => work() }
+  const choose: Asker['choose'] = async (question, choices, _signal, onEnter) => {
+    const answer = await ask(question)
+    return Object.keys(choices).find((key): key is keyof typeof choices & string => key === answer) ?? onEnter ?? 'n'
+  }
+  return { tools, ask, choose, lend: (work) => work() }
 }
 
 /** Has a call decided with these answers. Returns the decision, everything on the screen, and the questions. */
@@ -28,7 +32,7 @@ async function decide(args: JsonObject, answers: string[] | string, { columns = 
 
 /** The arguments of a call, parsed from the screen. */
 function read({ screen, asked }: { screen: string; asked: string[] }): unknown {
-  const [, short = ''] = /^run send (\{.*\})\? \[y\/N\/edit\/always\/never, or why not\] $/.exec(asked.at(-1) ?? '') ?? []
+  const [, short = ''] = /^run send (\{.*\})\?$/.exec(asked.at(-1) ?? '') ?? []
   const json =
     short === ''
       ? joined(
@@ -111,17 +115,18 @@ describe('createApprove on a terminal', () => {
 
   it('shows secrets, because nobody can approve what is hidden', async () => {
     const { asked } = await decide({ token: 'sk-abcdefghijklmnopqrstuvwxyz', password: 'p' }, ['y'], { columns: 140 })
-    expect(asked).toEqual(['run send {"token":"sk-abcdefghijklmnopqrstuvwxyz","password":"p"}? [y/N/edit/always/never, or why not] '])
+    expect(asked).toEqual(['run send {"token":"sk-abcdefghijklmnopqrstuvwxyz","password":"p"}?'])
   })
 
   it('shows page after page, and only accepts a yes after the last one', async () => {
     const args = { lines: Array.from({ length: 60 }, (_, at) => at) }
-    const more = (left: number) => `${left} more lines of arguments: Enter shows them, or why not: `
-    const approved = await decide(args, ['y', '', 'yes', 'y'])
+    const more = (left: number) => `${left} more lines of arguments:`
+    const approved = await decide(args, ['y', '', 'm', 'y'])
     expect(approved.decision).toBe(true)
-    expect(approved.asked).toEqual([more(43), more(22), more(1).replace('lines', 'line'), 'run send? [y/N/edit/always/never, or why not] '])
+    expect(approved.asked).toEqual([more(43), more(22), more(1).replace('lines', 'line'), 'run send?'])
     expect((await decide(args, ['', '', '', ''])).decision).toEqual({ approved: false })
-    const refused = await decide(args, ['', 'not all of these'])
+    expect((await decide(args, ['', 'n'])).decision).toEqual({ approved: false })
+    const refused = await decide(args, ['', 'w', 'not all of these'])
     expect(refused.decision).toEqual({ approved: false, reason: 'not all of these' })
     expect(refused.screen).not.toContain('59')
   })
@@ -144,7 +149,7 @@ describe('createApprove on a terminal', () => {
 
   it('decides all further calls of a tool, and of no other, after an answer of always or never', async () => {
     const asked: string[] = []
-    const approve = createApprove(new Terminal(fakeIO({ tty: true })), false, askerOf(asked, ['always', 'never', 'no']))
+    const approve = createApprove(new Terminal(fakeIO({ tty: true })), false, askerOf(asked, ['a', 'v', 'n']))
     const { signal } = new AbortController()
     const call = (tool: string) => approve?.({ toolCallId: 'c', tool, args: {}, runId: 'r', context: undefined, signal })
     const never = { approved: false, reason: 'The user never allows this tool here.' }
@@ -159,7 +164,7 @@ describe('createApprove on a terminal', () => {
     const pay = defineTool({ name: 'pay', description: '', parameters, approval: true, execute: () => 'paid' })
     const io = fakeIO({ tty: true, env: { NO_COLOR: '1' } })
     const asked: string[] = []
-    const answers = ['edit', '{"euros": "many"}', 'not JSON', '{"euros": 20}', 'y']
+    const answers = ['e', '{"euros": "many"}', 'not JSON', '{"euros": 20}', 'y']
     const approve = createApprove(new Terminal(io), false, askerOf(asked, answers, [pay]))
     const { signal } = new AbortController()
     const request = { toolCallId: 'c', tool: 'pay', args: { euros: 250 }, runId: 'r', context: undefined, signal }

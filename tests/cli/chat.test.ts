@@ -11,6 +11,7 @@ import { tempFolder } from './temp-folder.ts'
 
 const ctrlC = '\x03'
 const ctrlD = '\x04'
+const choices = '[y]es [N]o [e]dit [a]lways ne[v]er [w]hy not '
 
 async function provider(options: MockProviderOptions) {
   const mock = await startStrictProvider(options)
@@ -244,9 +245,10 @@ describe('toolloop chat on a terminal', () => {
     io.stdin.write('y\r')
     await setImmediate()
     asked.resolve()
-    await shows(io, 'run wipe {"disk":1}? [y/N/edit/always/never, or why not]')
-    io.stdin.write('no\ryes\r')
+    await shows(io, `run wipe {"disk":1}? ${choices}`)
+    io.stdin.write('n')
     await mock.waitForRequest(2)
+    io.stdin.write('yes\r')
     io.stdin.write(`\x7f\x7f${ctrlD}\x1b[200~\ttab\r\n/last\x07\r\n\x1b[201~`)
     await displays(io, '> y\n  ye    tab\n  /last')
     answered.resolve()
@@ -294,12 +296,14 @@ describe('toolloop chat on a terminal', () => {
     ended = runCommand([...args, '-t', 't.mjs'], io)
     await shows(io, '> ')
     io.stdin.write('Wipe it.\r')
-    await shows(io, 'run wipe {"disk":1}? [y/N/edit/always/never, or why not]')
+    await shows(io, `run wipe {"disk":1}? ${choices}`)
+    io.stdin.write('w')
+    await shows(io, 'why not? ')
     io.stdin.write('that is the wrong disk\r')
     await shows(io, 'Too bad.')
     io.stdin.write('Really.\r')
-    await shows(io, 'run wipe {"disk":1}?', 2)
-    io.stdin.write('y\r')
+    await shows(io, choices, 2)
+    io.stdin.write('y')
     await shows(io, 'Done.')
     await shows(io, '> ', 3)
     io.stdin.write(ctrlD)

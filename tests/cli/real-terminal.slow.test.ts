@@ -8,6 +8,8 @@ import { hasTerminal, startOnTerminal } from './pseudo-terminal.ts'
 import { shownOn } from './shown-on.ts'
 import { tempFolder } from './temp-folder.ts'
 
+const choices = '[y]es [N]o [e]dit [a]lways ne[v]er [w]hy not'
+
 const pasted = (text: string) => `\x1b[200~${text}\x1b[201~`
 
 const askingTool = `import { ask } from 'toolloop'
@@ -132,14 +134,15 @@ describe.skipIf(!hasTerminal)('a real terminal', () => {
     chat.type('/help\r')
     await chat.shows('> ', 2)
     chat.type('wipe\r')
-    await chat.displays('why not]')
-    chat.type('n\r')
+    await chat.displays('[w]hy not')
+    const asking = shownOn(chat.screen(), { rows: 40, columns })
+    chat.type('n')
     await chat.displays('Refused.')
     expect(await chat.leaves()).toBe(0)
-    const lines = shownOn(chat.screen(), { rows: 40, columns })
+    const lines = [...asking, ...shownOn(chat.screen(), { rows: 40, columns })]
     expect(lines.filter((line) => line.length >= columns)).toEqual([])
     const words = new Set(lines.flatMap((line) => line.split(/[\s,.;:()]+/)))
-    for (const word of ['attaches', 'backslash', 'forget', 'conversation', 'searches', 'longer', 'screens', 'edit'])
+    for (const word of ['attaches', 'backslash', 'forget', 'conversation', 'searches', 'longer', 'screens', '[e]dit'])
       expect([...words].join(' ')).toContain(word)
   })
 
@@ -190,12 +193,12 @@ describe.skipIf(!hasTerminal)('a real terminal', () => {
     const chat = startOnTerminal(['chat', ...model, '-t', 't.mjs'], { cwd, env: { EDITOR: 'tail -f' } })
     await chat.shows('> ')
     chat.type('wipe it\r')
-    await chat.shows('or why not] ')
-    chat.type('e\r')
+    await chat.shows(choices)
+    chat.type('e')
     await chat.displays('{\n  "disk": 1\n}')
     chat.type('\x03')
-    await chat.displays('tail -f ended with SIGINT\nrun wipe {"disk":1}? [y/N/edit/always/never, or why not]')
-    chat.type('n\r')
+    await chat.displays(`tail -f ended with SIGINT\nrun wipe {"disk":1}? ${choices}`)
+    chat.type('n')
     await chat.shows('Refused.')
     expect(await chat.leaves()).toBe(0)
   })
@@ -213,11 +216,13 @@ describe.skipIf(!hasTerminal)('a real terminal', () => {
       await terminal.shows('> ')
       terminal.type('wipe it\r')
     }
-    await terminal.shows('or why not] ')
-    terminal.type('e\r')
+    await terminal.shows(choices)
+    terminal.type('e')
     await terminal.displays('"disk": 1')
     terminal.type('\x03')
-    await terminal.shows('or why not] ', 2)
+    await terminal.shows(choices, 2)
+    terminal.type('w')
+    await terminal.shows('why not? ')
     terminal.type('wrong disk\r')
     await terminal.shows('Refused.')
     expect(await (isChat ? terminal.leaves() : terminal.ended)).toBe(0)
@@ -234,7 +239,9 @@ describe.skipIf(!hasTerminal)('a real terminal', () => {
     terminal.type('y\ry\r')
     await terminal.shows('y\r\ny\r\n')
     held.resolve()
-    await terminal.shows('run wipe {"disk":1}? [y/N/edit/always/never, or why not] ')
+    await terminal.shows(`run wipe {"disk":1}? ${choices}`)
+    terminal.type('w')
+    await terminal.shows('why not? ')
     terminal.type('wrong disk\r')
     await terminal.shows('Refused.')
     expect(await terminal.ended).toBe(0)
@@ -251,20 +258,17 @@ describe.skipIf(!hasTerminal)('a real terminal', () => {
       rows: 24,
       columns: 80,
     })
-    await terminal.shows('more lines of arguments: Enter shows them, or why not:')
+    await terminal.shows('more lines of arguments: [M]ore [n]o [w]hy not ')
     expect(terminal.screen()).not.toContain('rm -rf')
-    // A yes to unseen arguments does not count.
-    terminal.type('y\r')
-    await terminal.shows('more lines of arguments', 2)
-    for (let pages = 2; pages < 5; pages++) {
+    for (let pages = 1; pages < 5; pages++) {
       terminal.type('\r')
-      await terminal.shows(/more lines? of arguments|run sh\? \[y/g, pages + 1)
+      await terminal.shows(/more lines? of arguments: \[|run sh\? \[y/g, pages + 1)
     }
-    await terminal.shows('run sh? [y/N/edit/always/never, or why not]')
+    await terminal.shows(`run sh? ${choices}`)
     expect(terminal.screen()).toContain('"token": "hunter2"')
     expect(terminal.screen()).toContain('x‹U+202E›')
     expect(terminal.screen().replaceAll('\r\n', '')).toContain('; rm -rf ~"')
-    terminal.type('y\r')
+    terminal.type('y')
     await terminal.shows('Done.')
     expect(await terminal.ended).toBe(0)
     const [result] = ((mock.requests[1]?.body.messages ?? []) as { content: string }[]).slice(-1)
@@ -279,7 +283,7 @@ describe.skipIf(!hasTerminal)('a real terminal', () => {
     const tools =
       "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => console.log('wiped it') }"
     const terminal = startOnTerminal([...model, '-t', 't.mjs', 'Wipe.'], { cwd: await tempFolder({ 't.mjs': tools }) })
-    await terminal.shows('run wipe {}?')
+    await terminal.shows(`run wipe {}? ${choices}`)
     terminal.type(key)
     await terminal.shows(said)
     expect(await terminal.ended).toBe(code)
@@ -332,11 +336,11 @@ describe.skipIf(!hasTerminal)('a real terminal', () => {
       cwd: await tempFolder({ 't.mjs': tools }),
       env: { EDITOR: 'sed -i s/250/20/' },
     })
-    await terminal.shows('run pay {"euros":250}?')
-    terminal.type('e\r')
-    await terminal.shows('run pay {"euros":20}?')
+    await terminal.shows(`run pay {"euros":250}? ${choices}`)
+    terminal.type('e')
+    await terminal.shows(`run pay {"euros":20}? ${choices}`)
     await terminal.displays('-   "euros": 250\n+   "euros": 20')
-    terminal.type('y\r')
+    terminal.type('y')
     await terminal.shows('Done.')
     expect(await terminal.ended).toBe(0)
     expect(JSON.stringify(mock.requests[1]?.body.messages)).toContain('paid 20')

@@ -29,15 +29,17 @@ export const sleep = defineTool({
 })
 `
 
-/** Runs a command; with `answer`, on a terminal where a person gives it to the first question. */
-async function command(args: readonly string[], cwd: string, answer?: string): Promise<FinishedCli> {
-  const io = fakeIO({ cwd, tty: answer !== undefined, env: { NO_COLOR: '1', TOOLLOOP_JOURNAL: 'runs.sqlite' } })
-  if (answer === undefined) io.stdin.end()
+/** Runs a command; with `answers`, on a terminal where a person gives them to its questions. */
+async function command(args: readonly string[], cwd: string, answers?: readonly string[]): Promise<FinishedCli> {
+  const io = fakeIO({ cwd, tty: answers !== undefined, env: { NO_COLOR: '1', TOOLLOOP_JOURNAL: 'runs.sqlite' } })
+  if (answers === undefined) io.stdin.end()
   const code = runCommand(args, io)
-  if (answer !== undefined) {
+  for (const answer of answers ?? []) {
     // Text that is typed before there is a question answers none.
-    await vi.waitFor(() => expect(io.err()).toMatch(/why not\]|refuses\): /), { timeout: 15_000 })
-    io.stdin.write(`${answer}\r`)
+    await vi.waitFor(() => expect(io.err()).toMatch(answer === 'y' || answer === 'w' ? /\[w\]hy not $/ : /(why not\?|refuses\):) $/), {
+      timeout: 15_000,
+    })
+    io.stdin.write(answer)
   }
   return { code: await code, stdout: io.out(), stderr: io.err() }
 }
@@ -49,7 +51,8 @@ async function waiting(tool: string) {
   const ran = await command(['run', ...agent, `Use ${tool} with amount 5`], cwd)
   expect(ran.code).toBe(8)
   const [{ runId }] = JSON.parse((await command(['runs', 'list', '--json'], cwd)).stdout)
-  const decide = (args: readonly string[], answer?: string) => command(['runs', 'decide', runId, ...agent, ...args], cwd, answer)
+  const decide = (args: readonly string[], answers?: readonly string[]) =>
+    command(['runs', 'decide', runId, ...agent, ...args], cwd, answers)
   const show = async () => JSON.parse((await command(['runs', 'show', runId, '--json'], cwd)).stdout)
   return { cwd, runId, decide, show, ran, agent }
 }
@@ -108,12 +111,12 @@ describe('toolloop runs', () => {
   })
 
   it.each([
-    ['pay', 'y', 'paid 5'],
-    ['pay', 'not today', 'not today'],
-    ['donate', 'the dogs', '5 for the dogs'],
-  ])('asks on a terminal: %s, %j', async (tool, answer, told) => {
+    ['pay', ['y'], 'paid 5'],
+    ['pay', ['w', 'not today\r'], 'not today'],
+    ['donate', ['the dogs\r'], '5 for the dogs'],
+  ])('asks on a terminal: %s, %j', async (tool, answers, told) => {
     const { decide, show } = await waiting(tool)
-    const { stderr } = await decide([], answer)
+    const { stderr } = await decide([], answers)
     expect(stderr).toContain(tool === 'pay' ? 'run pay {"amount":5}?' : 'donate: To whom?')
     expect(JSON.stringify((await show()).result.messages)).toContain(told)
   })

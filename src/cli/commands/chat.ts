@@ -113,7 +113,8 @@ class Chat implements ChatState {
     this.#interrupts = interrupts
     this.#people = waitingFor(terminal, flags, {
       tools: agent.tools,
-      ask: (question, signal, draft) => lines.ask(question, signal, draft),
+      ask: (...question) => lines.ask(...question),
+      choose: (...question) => lines.choose(...question),
       lend: (work) => interrupts.leaveToOther(() => lines.lend(work)),
     })
     this.#choice = agent.choice
@@ -201,8 +202,9 @@ class Chat implements ChatState {
     this.say(this.#terminal.paint('yellow', withoutControls(`${id}: a run waits for a decision on ${tools}`)))
     this.#terminal.row(this.#terminal.paint('dim', `to decide: toolloop runs decide ${waiting.runId} --journal FILE`))
     if (this.#lines.interactive) {
-      const answer = await this.#lines.ask('abandon that run and continue without it? [y/N] ', signal).catch(() => '')
-      if (/^\s*y(es)?\s*$/i.test(answer)) {
+      const answers = { y: '[y]es', n: '[N]o' }
+      const answer = await this.#lines.choose('abandon that run and continue without it?', answers, signal).catch(() => 'n')
+      if (answer === 'y') {
         await sessions?.release(id)
         this.messages = (await sessions?.read(id)) ?? []
         return true

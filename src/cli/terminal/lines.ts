@@ -17,6 +17,17 @@ export interface Lines {
    * Rejects if `signal` is aborted.
    */
   ask(question: string, signal: AbortSignal, draft?: string): Promise<string>
+  /**
+   * Asks a question that a single key answers, by what each key means. Resolves with the key; with `'n'` for Esc and the end of the input.
+   * Enter stands for `onEnter`, by default `'n'`. Keys pressed before the question and its answers are on the screen, and pasted ones, do
+   * not count. Rejects if `signal` is aborted.
+   */
+  choose<K extends string>(
+    question: string,
+    answers: Readonly<Record<K, string>>,
+    signal: AbortSignal,
+    onEnter?: NoInfer<K>,
+  ): Promise<K | 'n'>
   /** Drops the typed text. */
   clearLine(): void
   /** Puts input that was entered ahead back at the next prompt for editing, after `first`. */
@@ -66,6 +77,10 @@ export class PipedLines implements Lines {
 
   ask(question: string, signal: AbortSignal): Promise<string> {
     return this.#lines.question(question, { signal })
+  }
+
+  async choose(): Promise<'n'> {
+    return 'n'
   }
 
   clearLine(): void {}

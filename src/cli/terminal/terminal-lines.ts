@@ -1,13 +1,34 @@
 import { emitKeypressEvents } from 'node:readline'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { KeyedInput, type KeyedInputOptions, type TypedText } from './editor/keyed-input.ts'
-import { isEnter, type PressedKey } from './editor/keys.ts'
+import { isEnter, nameOf, type PressedKey } from './editor/keys.ts'
 import type { Lines } from './lines.ts'
 import { type CliIO, shorten, withoutControls } from './terminal.ts'
+import { wrapWords } from './wrap-words.ts'
 
 /** Makes a terminal mark the start and end of a paste. https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h2-Bracketed-Paste-Mode */
 const pasteMarksOn = '\x1b[?2004h'
 const pasteMarksOff = '\x1b[?2004l'
+/** A question that one key answers. */
+interface Choice {
+  question: string
+  /** What each key means. */
+  answers: Readonly<Record<string, string>>
+  /** The key that Enter stands for. */
+  onEnter: string
+}
+
+interface Question {
+  question: string
+  /** Shown after the question once it can be answered. */
+  labels?: string
+  signal: AbortSignal
+  since: number
+  draft?: string | undefined
+}
+
+/** How long nobody must have typed before a key can answer a question. Nobody reads and answers one faster than this. */
+const pauseMs = 400
 
 /**
  * Input on a terminal, edited at a prompt on stderr, over several lines. Node's own `readline` edits only a single line, and no small,
@@ -29,13 +50,21 @@ export class TerminalLines implements Lines {
   #isPrompting = false
   /** The current question, shown in place of the prompt. */
   #question: KeyedInput | undefined
+  /** Whether keys answer the question. Until then they are typed at the prompt. */
+  #isAnswerable = false
+  /** The keys that answer the question; undefined if it takes a text. */
+  #choice: Choice | undefined
+  /** When a key was last typed at the prompt. */
+  #typedAt = Number.NEGATIVE_INFINITY
   /** Whether the question is an edit of a draft, which Ctrl-C leaves. */
   #isDraft = false
   /** Prompts that wait for their turn. */
   #queue: TypedText[] = []
   /** The text of a paste so far; undefined if there is none. */
   #paste: string | undefined
-  /** Whether the current input is a single key press. In a paste, other keys arrive at the same time. */
+  /** The current input. In a paste, several keys arrive at the same time. */
+  #piece = ''
+  /** Whether the current input is a single press of Enter, or only Ctrl-C. */
   #isPressed = false
   /** Whether the current input has several lines, as only a paste does. */
   #isSeveralLines = false
@@ -73,22 +102,27 @@ export class TerminalLines implements Lines {
   }
 
   async ask(question: string, signal: AbortSignal, draft?: string): Promise<string> {
-    // Keys that were pressed before the question appeared are still in the terminal; they arrive within two rounds of the event loop.
-    await setImmediate()
-    await setImmediate()
-    signal.throwIfAborted()
-    if (this.#closed) return ''
-    this.takeBack()
-    this.#prompt.hide()
-    const asked = new KeyedInput(this.#io, { prompt: question, above: () => this.#rowsAbove() })
-    this.#question = asked
     this.#isDraft = draft !== undefined
-    asked.begin({ text: draft ?? '', pasted: [] })
-    const answer = await untilAborted(asked, signal)
-    this.#endQuestion()
-    signal.throwIfAborted()
+    // Somebody who answers one question after another need not wait.
+    const answer = await this.#readAnswer({ question, signal, since: draft === undefined ? this.#typedAt : 0, draft })
     // Ctrl-D is not an answer.
-    return answer?.text ?? ''
+    return answer ?? ''
+  }
+
+  async choose<K extends string>(
+    question: string,
+    answers: Readonly<Record<K, string>>,
+    signal: AbortSignal,
+    onEnter?: NoInfer<K>,
+  ): Promise<K | 'n'> {
+    this.#choice = { question, answers, onEnter: onEnter ?? 'n' }
+    try {
+      const labels = ` ${Object.values<string>(answers).join(' ')} `
+      const answer = await this.#readAnswer({ question, labels, signal, since: performance.now() })
+      return (answer ?? 'n') as K | 'n'
+    } finally {
+      this.#choice = undefined
+    }
   }
 
   clearLine(): void {
@@ -144,8 +178,14 @@ export class TerminalLines implements Lines {
     this.#leaveTerminal()
   }
 
+  /** What is on the screen. */
   get #input(): KeyedInput {
     return this.#question ?? this.#prompt
+  }
+
+  /** What keys go to. */
+  get #typedInto(): KeyedInput {
+    return this.#isAnswerable ? this.#input : this.#prompt
   }
 
   /** An input that is read later. Its text is shown if that is possible below other output. */
@@ -182,21 +222,95 @@ export class TerminalLines implements Lines {
     return typed
   }
 
+  /** Reads an answer once nobody has typed since `since`, or for a while. Undefined if the input ends. Rejects if `signal` is aborted. */
+  async #readAnswer({ question, labels = '', signal, since, draft = '' }: Question): Promise<string | undefined> {
+    // Keys that were pressed before the question appeared are still in the terminal; they arrive within two rounds of the event loop.
+    await setImmediate()
+    await setImmediate()
+    signal.throwIfAborted()
+    if (this.#closed) return undefined
+    this.#prompt.hide()
+    try {
+      await this.#waitForPause(question, since, signal)
+      if (this.#closed) return undefined
+      this.takeBack()
+      const asked =
+        this.#choice === undefined
+          ? new KeyedInput(this.#io, { prompt: question, above: () => this.#rowsAbove() })
+          : this.#keylessInput(`${question}${labels}`)
+      this.#question = asked
+      this.#isAnswerable = true
+      asked.begin({ text: draft, pasted: [] })
+      const answer = await untilAborted(asked, signal)
+      if (answer === undefined && this.#choice !== undefined) this.#leaveQuestion(question)
+      signal.throwIfAborted()
+      return answer?.text
+    } finally {
+      this.#endQuestion()
+    }
+  }
+
+  async #waitForPause(question: string, since: number, signal: AbortSignal): Promise<void> {
+    const left = () => Math.max(since, this.#typedAt) + pauseMs - performance.now()
+    if (left() <= 0) return
+    const shown = this.#keylessInput(`${question.trimEnd()} …`)
+    this.#question = shown
+    shown.redraw()
+    for (let ms = left(); ms > 0 && !this.#closed; ms = left()) {
+      await setTimeout(ms, undefined, { signal }).catch(() => {})
+      signal.throwIfAborted()
+    }
+    shown.hide()
+  }
+
+  /** A question without room to type. */
+  #keylessInput(question: string): KeyedInput {
+    return new KeyedInput(this.#io, { prompt: '', above: () => [...this.#rowsAbove(), ...this.#rowsOf(question)] }, 'typed')
+  }
+
+  /** Leaves an answered question on the screen. */
+  #leaveQuestion(text: string): void {
+    for (const row of this.#rowsOf(text)) this.#io.stderr.write(`${row}\r\n`)
+  }
+
+  #rowsOf(question: string): string[] {
+    return wrapWords(question, this.#columns, { exact: true })
+  }
+
   #endQuestion(): void {
     if (this.#question === undefined) return
     this.#question = undefined
+    this.#isAnswerable = false
     this.#prompt.show()
   }
 
+  /** Answers the question if a key of its choices was pressed. */
+  #pressAnswer(asked: KeyedInput, { question, answers, onEnter }: Choice, text: string | undefined, key: PressedKey): void {
+    // One of several keys in a piece was not pressed, but pasted.
+    if (key.sequence !== this.#piece) return
+    const name = nameOf(key)
+    const chosen = isEnter(key) ? onEnter : /^(meta-)?escape$/.test(name) ? 'n' : (text ?? '').toLowerCase()
+    const label = answers[chosen]
+    if (label === undefined) return
+    asked.end(chosen)
+    const word = label.replace(/[[\]]/g, '').toLowerCase()
+    this.#leaveQuestion(`${question} ${word}`)
+    this.#endQuestion()
+  }
+
   #rowsAbove(): string[] {
-    const columns = Math.max(4, (this.#io.stderr.columns || 80) - 1)
-    return [...this.above(), ...this.#queue.map(({ text }) => shorten(withoutControls(`next: ${text}`), columns))]
+    return [...this.above(), ...this.#queue.map(({ text }) => shorten(withoutControls(`next: ${text}`), this.#columns))]
+  }
+
+  get #columns(): number {
+    return Math.max(4, (this.#io.stderr.columns || 80) - 1)
   }
 
   readonly #finish = (): void => {
     this.#closed = true
     this.#question?.end(undefined)
     this.#question = undefined
+    this.#isAnswerable = false
     this.#prompt.end(undefined)
   }
 
@@ -206,6 +320,8 @@ export class TerminalLines implements Lines {
 
   readonly #onPiece = (piece: Buffer | string): void => {
     const keys = piece.toString()
+    this.#piece = keys
+    if (!this.#isAnswerable) this.#typedAt = performance.now()
     this.#isPressed = keys === '\r' || keys.replaceAll('\x03', '') === ''
     this.#isSeveralLines = /[\r\n]/.test(keys.trimEnd())
   }
@@ -219,22 +335,23 @@ export class TerminalLines implements Lines {
     else if (this.#paste !== undefined) this.#paste += key.sequence ?? text ?? ''
     else if (isInterrupt) this.#interrupt()
     else if (key.ctrl === true && key.name === 'z' && process.platform !== 'win32') this.#suspend()
-    else this.#press(this.#input, text, key)
+    else this.#press(this.#typedInto, text, key)
   }
 
   #interrupt(): void {
-    if (this.#input.cancelSearch()) return
-    if (this.#question !== undefined && this.#isDraft) {
+    if (this.#typedInto.cancelSearch()) return
+    if (this.#question !== undefined && this.#isAnswerable && this.#isDraft) {
       this.#question.end('')
       this.#endQuestion()
-    } else this.onInterrupt(this.#input.text !== '')
+    } else this.onInterrupt(this.#typedInto.text !== '')
   }
 
   #press(input: KeyedInput, text: string | undefined, key: PressedKey): void {
-    const isRead = this.#isPrompting || this.#question !== undefined
+    const isRead = this.#isPrompting || this.#isAnswerable
     if (key.ctrl === true && key.name === 'd' && input.text === '') this.#leave(isRead)
+    else if (this.#isAnswerable && this.#choice !== undefined) this.#pressAnswer(input, this.#choice, text, key)
     else if (!isRead && isEnter(key)) this.#enterEarly(input)
-    else if (this.#question !== undefined && this.#isSeveralLines && !this.#marksPastes && isEnter(key)) input.insert('\n')
+    else if (this.#isAnswerable && this.#isSeveralLines && !this.#marksPastes && isEnter(key)) input.insert('\n')
     else if (input.press(text, key)) this.#endRead()
   }
 
@@ -246,7 +363,7 @@ export class TerminalLines implements Lines {
 
   /** Input after the line end in the same piece counts as typed ahead. */
   #endRead(): void {
-    if (this.#question !== undefined) this.#endQuestion()
+    if (this.#isAnswerable) this.#endQuestion()
     else {
       this.#isPrompting = false
       this.#prompt = this.#newPrompt()
@@ -258,7 +375,7 @@ export class TerminalLines implements Lines {
     if (input.text.trim() === '') input.clear()
     else if (this.#isPressed && this.#isShownEarly) {
       this.#queue.push(input.take())
-      input.redraw()
+      this.#input.redraw()
     } else input.insert('\n')
   }
 
@@ -268,7 +385,9 @@ export class TerminalLines implements Lines {
       .replace(/[^\P{Cc}\n\t]/gu, '')
       .replace(/\n$/, '')
     this.#paste = undefined
-    this.#input.paste(pasted)
+    // A paste answers no question by itself.
+    const into = this.#choice === undefined ? this.#typedInto : this.#prompt
+    into.paste(pasted)
   }
 
   /** Also handles a stop by another process: restores the terminal, then sends the signal that can't be caught. */

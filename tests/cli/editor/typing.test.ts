@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { PromptHistory } from '../../../src/cli/terminal/editor/prompt-history.ts'
 import { TerminalLines } from '../../../src/cli/terminal/terminal-lines.ts'
 import { fakeIO } from '../fake-io.ts'
@@ -50,18 +50,80 @@ it('text typed while nothing reads can be edited as at the prompt: searched, ove
   expect([(await lines.next(signal))?.text, (await lines.next(signal))?.text]).toEqual(['from before', 'two\nthree'])
 })
 
-it('a question takes back entered text, and is answered only by what is typed after it', async () => {
+it('a question takes back entered text, and is answered only by what is typed after a pause', async () => {
   const { lines, signal, screen, next, type } = typing()
   type('one\r')
   await next
   for (const key of ['y', '\r', 'y']) type(key)
   const answer = lines.ask('Sure? ', signal)
   for (let round = 0; round < 3; round++) await setImmediate()
-  expect(screen()).toMatch(/Sure\?$/)
+  // Still typing.
+  for (const key of ['e', 's', '\r']) type(key)
+  expect(screen()).toMatch(/next: y\nnext: yes\nSure\? …$/)
+  await expect.poll(screen).toMatch(/Sure\?$/)
   type('no')
   type('\r')
   expect(await answer).toBe('no')
-  expect(screen()).toMatch(/Sure\? no\n> y\n {2}y$/)
+  expect(screen()).toMatch(/Sure\? no\n> y\n {2}yes$/)
+})
+
+describe('a question that one key answers', () => {
+  const answers = { y: '[y]es', n: '[N]o', v: 'ne[v]er' } as const
+
+  function asking(onEnter?: 'y' | 'n') {
+    const typed = typing()
+    const asked = async () => {
+      typed.type('one\r')
+      await typed.next
+      const answer = typed.lines.choose('Sure?', answers, typed.signal, onEnter)
+      for (let round = 0; round < 3; round++) await setImmediate()
+      return { answer }
+    }
+    const shown = () => expect.poll(typed.screen).toMatch(/Sure\? \[y\]es \[N\]o ne\[v\]er$/)
+    return { ...typed, asked, shown }
+  }
+
+  it.each([
+    ['y', undefined, 'y', 'yes'],
+    ['Y', undefined, 'y', 'yes'],
+    ['v', undefined, 'v', 'never'],
+    ['\r', undefined, 'n', 'no'],
+    ['\r', 'y', 'y', 'yes'],
+    ['\x04', undefined, 'n', ''],
+  ] as const)('takes %j (Enter means %s) for %s', async (key, onEnter, meant, word) => {
+    const { asked, shown, type, screen } = asking(onEnter)
+    const { answer } = await asked()
+    await shown()
+    type(key)
+    expect(await answer).toBe(meant)
+    expect(screen()).toContain(`Sure?${word && ` ${word}`}\n`)
+  })
+
+  it('takes Esc for no', async () => {
+    const { asked, shown, type, lines, signal } = asking('y')
+    const { answer } = await asked()
+    await shown()
+    type('\x1b')
+    expect(await answer).toBe('n')
+    const aborted = AbortSignal.abort()
+    await expect(lines.choose('Sure?', answers, aborted)).rejects.toBe(aborted.reason)
+    expect(signal.aborted).toBe(false)
+  })
+
+  it('is not answered by keys pressed before it appeared, nor while somebody types, nor by a paste', async () => {
+    const { asked, shown, type, screen } = asking()
+    const { answer } = await asked()
+    for (const key of ['y', 'e', 's', '\r', 'y']) type(key)
+    expect(screen()).toMatch(/next: yes\nSure\? …$/)
+    await shown()
+    type('\x1b[200~y\r\x1b[201~')
+    type('yes\r')
+    type('q')
+    expect(screen()).toMatch(/Sure\? \[y\]es \[N\]o ne\[v\]er$/)
+    type('n')
+    expect(await answer).toBe('n')
+    expect(screen()).toMatch(/Sure\? no\n> yes\n {2}yy$/)
+  })
 })
 
 it('a paste of several lines answers no question if pastes are not marked; a line sent by a program does', async () => {
@@ -74,12 +136,14 @@ it('a paste of several lines answers no question if pastes are not marked; a lin
     return { answer }
   }
   const first = await ask('Sure? ')
+  await expect.poll(screen).toMatch(/Sure\?$/)
   type('y\rfrom a page\r')
   expect(screen()).toContain('from a page')
   type('no')
   type('\r')
   expect(await first.answer).toBe('y\nfrom a page\nno')
   const second = await ask('And this? ')
+  await expect.poll(screen).toMatch(/And this\?$/)
   type('y\r')
   expect(await second.answer).toBe('y')
 })

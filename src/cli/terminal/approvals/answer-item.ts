@@ -51,8 +51,8 @@ async function answerQuestion({ tool, about, schema }: PendingItem, { terminal, 
   if (problem !== undefined) terminal.note(terminal.paint('red', visible(problem)))
   if (url !== undefined) {
     terminal.note(visible(url))
-    const done = await asker.ask('open this page; done? [y/N] ', signal)
-    return /^\s*y(es)?\s*$/i.test(done) ? { answer: { action: 'accept' } } : { approved: false }
+    const done = await asker.choose('open this page; done?', { y: '[y]es', n: '[N]o' }, signal)
+    return done === 'y' ? { answer: { action: 'accept' } } : { approved: false }
   }
   const fields = isJsonObject(schema) && isJsonObject(schema.properties) ? Object.entries(schema.properties) : []
   if (fields.length === 0) {

@@ -6,7 +6,7 @@ import { isReordered, visible } from '../../../core/text/visible.ts'
 import { diffLines } from '../line-diff.ts'
 import { plural } from '../render.ts'
 import { isOnTerminal, type Terminal } from '../terminal.ts'
-import type { Ask, Asker } from './asker.ts'
+import type { Asker } from './asker.ts'
 import { editArguments } from './edit-arguments.ts'
 import { asJson, rowsOf } from './shown-arguments.ts'
 
@@ -14,8 +14,11 @@ import { asJson, rowsOf } from './shown-arguments.ts'
 const questionCells = 60
 /** Rows of a screen that are not available for arguments: the question, and the row of the cursor below it. */
 const otherRows = 3
-const choices = '[y/N/edit/always/never, or why not] '
+const answers = { y: '[y]es', n: '[N]o', e: '[e]dit', a: '[a]lways', v: 'ne[v]er', w: '[w]hy not' } as const
+const pageAnswers = { m: '[M]ore', n: '[n]o', w: '[w]hy not' } as const
 const neverReason = 'The user never allows this tool here.'
+
+type Refusal = 'n' | 'w'
 
 /** Asks about the calls of a run that need approval, and remembers the answers `always` and `never`. */
 class Approvals {
@@ -39,22 +42,21 @@ class Approvals {
     this.#terminal.startLine()
     let args = request.args
     this.#quote(request)
-    let refusal = await this.#show(tool, args, signal)
+    let refused = await this.#show(tool, args, signal)
     for (;;) {
-      if (refusal !== undefined) return refused(refusal)
-      const answer = await this.#asker.ask(`${this.#terminal.paint('yellow', this.#question(tool, args))} ${choices}`, signal)
-      const choice = answer.trim().toLowerCase()
-      if (/^e(dit)?$/.test(choice)) {
+      const answer = refused ?? (await this.#asker.choose(this.#terminal.paint('yellow', this.#question(tool, args)), answers, signal))
+      if (answer === 'e') {
         const edited = await this.#edit(request, args)
-        refusal = edited === undefined ? undefined : await this.#showChange(args, edited, signal)
+        refused = edited === undefined ? undefined : await this.#showChange(args, edited, signal)
         args = edited ?? args
         continue
       }
-      if (/^a(lways)?$/.test(choice)) this.#settled.set(tool, true)
-      if (choice === 'never') this.#settled.set(tool, { approved: false, reason: neverReason })
-      const approved = /^(y(es)?|a(lways)?)$/.test(choice)
-      if (!approved) return this.#settled.get(tool) ?? refused(answer)
-      return args === request.args ? true : { approved: true, args }
+      if (answer === 'a') this.#settled.set(tool, true)
+      if (answer === 'v') this.#settled.set(tool, { approved: false, reason: neverReason })
+      if (answer === 'y' || answer === 'a') return args === request.args ? true : { approved: true, args }
+      if (answer !== 'w') return this.#settled.get(tool) ?? { approved: false }
+      const reason = (await this.#asker.ask('why not? ', signal)).trim()
+      return { approved: false, ...(reason !== '' && { reason }) }
     }
   }
 
@@ -73,25 +75,34 @@ class Approvals {
     return this.#fits(tool, args) ? `run ${tool} ${visible(asJson(args))}?` : `run ${tool}?`
   }
 
-  /** Shows a call that does not fit on that line. Resolves with an answer if it is a refusal. */
-  async #show(tool: string, args: JsonObject, signal: AbortSignal): Promise<string | undefined> {
+  /** Shows a call that does not fit on that line. Resolves with the answer if it is refused. */
+  async #show(tool: string, args: JsonObject, signal: AbortSignal): Promise<Refusal | undefined> {
     if (this.#fits(tool, args)) return undefined
     this.#terminal.note(this.#terminal.paint('yellow', `${tool} is called with:`))
-    return this.#page(rowsOf(args, this.#terminal.columns), signal)
+    return this.#showInPages(rowsOf(args, this.#terminal.columns), signal)
   }
 
-  async #showChange(before: JsonObject, after: JsonObject, signal: AbortSignal): Promise<string | undefined> {
+  async #showChange(before: JsonObject, after: JsonObject, signal: AbortSignal): Promise<Refusal | undefined> {
     const lines = diffLines(rowsOf(before, this.#terminal.columns - 2), rowsOf(after, this.#terminal.columns - 2))
     if (lines.length === 0) this.#terminal.note('nothing was changed')
-    return this.#page(
+    return this.#showInPages(
       lines.map((line) => this.#terminal.diffLine(line)),
       signal,
     )
   }
 
-  #page(lines: readonly string[], signal: AbortSignal): Promise<string | undefined> {
+  /** Shows all lines before they can be approved, one screenful at a time. Resolves with the answer if it is refused. */
+  async #showInPages(lines: readonly string[], signal: AbortSignal): Promise<Refusal | undefined> {
     const size = Math.max(1, (this.#terminal.io.stderr.rows ?? 24) - otherRows)
-    return showInPages(lines, size, this.#terminal, (question) => this.#asker.ask(`${this.#terminal.paint('yellow', question)} `, signal))
+    for (let shown = 0; ; ) {
+      const page = lines.slice(shown, shown + size)
+      for (const line of page) this.#terminal.row(line)
+      shown += page.length
+      if (shown >= lines.length) return undefined
+      const question = `${plural(lines.length - shown, 'more line')} of arguments:`
+      const answer = await this.#asker.choose(this.#terminal.paint('yellow', question), pageAnswers, signal, 'm')
+      if (answer !== 'm') return answer
+    }
   }
 
   /** Undefined if nothing was changed. */
@@ -120,26 +131,4 @@ export function createApprove(terminal: Terminal, yes: boolean | undefined, aske
     last = decision.catch(() => {})
     return decision
   }
-}
-
-/** Shows all lines before they can be approved, one screenful at a time. Resolves with an answer that is neither Enter nor yes. */
-async function showInPages(
-  lines: readonly string[],
-  size: number,
-  terminal: Terminal,
-  ask: (question: string) => ReturnType<Ask>,
-): Promise<string | undefined> {
-  for (let shown = 0; ; ) {
-    const page = lines.slice(shown, shown + size)
-    for (const line of page) terminal.row(line)
-    shown += page.length
-    if (shown >= lines.length) return undefined
-    const answer = await ask(`${plural(lines.length - shown, 'more line')} of arguments: Enter shows them, or why not:`)
-    // A yes does not count while there are arguments that were not shown.
-    if (!/^\s*(y(es)?)?\s*$/i.test(answer)) return answer
-  }
-}
-
-function refused(answer: string): ApprovalDecision {
-  return /^\s*(no?)?\s*$/i.test(answer) ? { approved: false } : { approved: false, reason: answer.trim() }
 }

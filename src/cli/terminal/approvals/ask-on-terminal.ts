@@ -5,18 +5,20 @@ import type { Asker } from './asker.ts'
 
 /** Asks the person at the terminal, if nothing else reads it. */
 export function askOnTerminal(io: CliIO, tools: readonly AnyTool[]): Asker {
+  const onTerminal = async <T>(work: (lines: TerminalLines) => Promise<T>): Promise<T> => {
+    const lines = new TerminalLines(io)
+    // While it reads, the terminal does not send Ctrl-C as a signal.
+    lines.onInterrupt = () => process.kill(process.pid, 'SIGINT')
+    try {
+      return await work(lines)
+    } finally {
+      lines.close()
+    }
+  }
   return {
     tools,
     lend: (work) => work(),
-    ask: async (question, signal, draft) => {
-      const lines = new TerminalLines(io)
-      // While it reads, the terminal does not send Ctrl-C as a signal.
-      lines.onInterrupt = () => process.kill(process.pid, 'SIGINT')
-      try {
-        return await lines.ask(question, signal, draft)
-      } finally {
-        lines.close()
-      }
-    },
+    ask: (...question) => onTerminal((lines) => lines.ask(...question)),
+    choose: (...question) => onTerminal((lines) => lines.choose(...question)),
   }
 }

@@ -28,7 +28,7 @@ export async function editArguments(
     const read = await readEdited(text, tool, asker)
     if ('args' in read) return read.args
     terminal.note(terminal.paint('red', visible(read.problem)))
-    if (editor && /^\s*no?\s*$/i.test(await asker.ask('edit them again? [Y/n] ', signal))) return undefined
+    if (editor && (await asker.choose('edit them again?', { y: '[Y]es', n: '[n]o' }, signal, 'y')) === 'n') return undefined
   }
 }
 
