@@ -204,7 +204,7 @@ function bareValue(
   const value = isLong ? read : withoutMarks(read)
   behindValue.lastIndex = runEnd
   let end = runEnd + (isLong ? aheadOfBare : (behindValue.exec(text)?.[0].length ?? 0))
-  const isLast = isLong || (/^[.!]?$/.test(read.slice(value.length)) && (end >= text.length || /[\r\n|\\"']/.test(text[end] ?? '')))
+  const isLast = isLong || (/^[.!]?$/.test(read.slice(value.length)) && (end >= text.length || /[\r\n|\\"'`]/.test(text[end] ?? '')))
   const bracket = readBracket(text, from, runEnd)
   const isHidden =
     mayBeValue(value, name) &&
@@ -297,8 +297,10 @@ function isParameter(before: string | undefined): boolean {
   return before === '?' || before === '&' || before === '#'
 }
 
-/** Whether a name begins its line or follows a comma or bracket. Inside a sentence, a name follows a word. */
+/** Whether a name begins its line or a quoted text, or follows a comma or bracket. Inside a sentence, a name follows a word. */
 function standsAlone(text: string, nameFrom: number, quote: string): boolean {
+  // As in `curl -H "x-api-key: …"`.
+  if (quote === '' && /["'`]/.test(text[nameFrom - 1] ?? '')) return true
   let at = nameFrom - (quote === '' ? 0 : 1)
   while (at > 0 && nameFrom - at < longestName && /[ \t*_>#-]/.test(text[at - 1] ?? '')) at--
   return at === 0 || /[\r\n,;{([|]/.test(text[at - 1] ?? '')
