@@ -47,6 +47,18 @@ describe('SteadyClock', () => {
     }
   })
 
+  it('H60 trusts a clock that a test has stopped and restarted, however long its process has run', () => {
+    const clock = new SteadyClock(warn)
+    pass(day)
+    expect(clock.now()).toBe(start + day)
+    vi.useRealTimers()
+    // `performance.now()` starts at 0 again.
+    vi.useFakeTimers({ toFake: ['Date', 'performance'], now: start + day })
+    pass(minute)
+    expect(clock.now()).toBe(start + day + minute)
+    expect(warnings).toEqual([])
+  })
+
   it('P1.8 H60 doubts a clock independently of what an earlier process doubted', () => {
     for (const doubted of [-40, 40]) {
       const noted = { now: start, doubtedSince: start + doubted * day }

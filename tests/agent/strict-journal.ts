@@ -10,10 +10,44 @@ interface Recorded {
   value: Json
 }
 
+/** The execution that code runs in, and its step. */
+const running = new AsyncLocalStorage<{ journal: StrictJournal; step?: string }>()
+let watchedExecutions = 0
+let stopWatching = (): void => {}
+
+/** Makes a call of `owner[name]` from the loop outside any step a violation. Returns what undoes it. */
+function watchSource<T extends object, K extends keyof T & string>(owner: T, name: K): () => void {
+  const original = owner[name]
+  if (typeof original !== 'function') return () => {}
+  const watched = (...args: unknown[]): unknown => {
+    const { journal, step } = running.getStore() ?? {}
+    const isOutside = journal !== undefined && step === undefined
+    if (isOutside && new Error('where').stack?.includes('/src/agent/')) journal.violations.push(`${name} was called outside a step`)
+    return original.apply(owner, args)
+  }
+  Object.assign(owner, { [name]: watched })
+  return () => void Object.assign(owner, { [name]: original })
+}
+
+/** Watches the clocks and random sources until `execute` has settled. Executions share one watch, because they end in any order. */
+async function watchSources<T>(execute: () => Promise<T>): Promise<T> {
+  if (watchedExecutions++ === 0) {
+    const undo = [watchSource(Math, 'random'), watchSource(Date, 'now'), watchSource(performance, 'now')]
+    stopWatching = () => {
+      for (const one of undo) one()
+    }
+  }
+  try {
+    return await execute()
+  } finally {
+    if (--watchedExecutions === 0) stopWatching()
+  }
+}
+
 /**
  * A journal in memory that holds the loop to the port's rules and can kill an execution at every moment that matters: before a step's
  * function runs, after it ran and before its value is recorded, and after that. A killed execution's promises never settle; the run is
- * then executed anew over what was recorded.
+ * then executed again over what was recorded.
  */
 export class StrictJournal implements Journal {
   /** What broke a rule. Empty for a loop that keeps them. */
@@ -25,7 +59,6 @@ export class StrictJournal implements Journal {
   readonly #decide: (name: string, about: Json | undefined) => Json
   readonly #records = new Map<string, Recorded>()
   readonly #callRecords = new Map<string, RecordEntry[]>()
-  readonly #inside = new AsyncLocalStorage<{ step?: string }>()
 
   constructor(crashAt: CrashAt, decide: (name: string, about: Json | undefined) => Json = () => null) {
     this.#crashAt = crashAt
@@ -50,8 +83,8 @@ export class StrictJournal implements Journal {
     for (let attempt = 1; ; attempt++) {
       const crash = Promise.withResolvers<'crashed'>()
       const execution = new Execution(this, runId, `attempt-${attempt}`, () => crash.resolve('crashed'))
-      const done = this.#inside.run({}, () => this.#withoutImpurity(() => body(execution.durable, structuredClone(input))))
-      const outcome = await Promise.race([done.then((output) => ({ output })), crash.promise])
+      const execute = async () => ({ output: await body(execution.durable, structuredClone(input)) })
+      const outcome = await running.run({ journal: this }, () => watchSources(() => Promise.race([execute(), crash.promise])))
       if (outcome !== 'crashed') {
         this.#checkJson('output', outcome.output)
         return outcome.output
@@ -91,39 +124,17 @@ export class StrictJournal implements Journal {
   }
 
   enter(key: string): void {
-    const outer = this.#inside.getStore()?.step
-    if (outer !== undefined) this.violations.push(`step ${key} was started inside step ${outer}`)
+    const { journal, step: outer } = running.getStore() ?? {}
+    if (journal === this && outer !== undefined) this.violations.push(`step ${key} was started inside step ${outer}`)
   }
 
   inside<T>(step: string, fn: () => Promise<T>): Promise<T> {
-    return this.#inside.run({ step }, fn)
+    return running.run({ journal: this, step }, fn)
   }
 
   #checkJson(what: string, value: unknown): void {
     const round: unknown = JSON.parse(JSON.stringify(value) ?? 'null')
     if (!isDeepStrictEqual(dropUndefined(value), round)) this.violations.push(`${what} is not plain JSON: ${JSON.stringify(value)}`)
-  }
-
-  /** Clock and random sources, called from the loop outside any step, are violations. */
-  async #withoutImpurity(fn: () => Promise<Json>): Promise<Json> {
-    const watch = <T extends object, K extends keyof T & string>(owner: T, name: K): (() => void) => {
-      const original = owner[name]
-      if (typeof original !== 'function') return () => {}
-      const watched = (...args: unknown[]): unknown => {
-        const store = this.#inside.getStore()
-        const outside = store !== undefined && store.step === undefined
-        if (outside && new Error('where').stack?.includes('/src/agent/')) this.violations.push(`${name} was called outside a step`)
-        return original.apply(owner, args)
-      }
-      Object.assign(owner, { [name]: watched })
-      return () => void Object.assign(owner, { [name]: original })
-    }
-    const restore = [watch(Math, 'random'), watch(Date, 'now'), watch(performance, 'now')]
-    try {
-      return await fn()
-    } finally {
-      for (const one of restore) one()
-    }
   }
 }
 

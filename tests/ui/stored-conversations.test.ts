@@ -18,7 +18,7 @@ import { memorySessions } from '../../src/sessions/memory.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { ask, defineTool } from '../../src/tools/tool.ts'
 import { inputFromAgUi, inputFromUI, messagesFromUI, messagesToAgUi, messagesToUI, toUIMessageResponse } from '../../src/ui/index.ts'
-import { anyCharacter } from '../any-text.ts'
+import { anyCharacter, anyUrl } from '../any-text.ts'
 import { readChunks } from './chat.ts'
 
 const logger = createLogger({ level: 'silent' })
@@ -30,7 +30,7 @@ const book = defineTool({
 const word = fc.string({ maxLength: 12, unit: anyCharacter })
 const said = fc.string({ minLength: 1, maxLength: 12, unit: anyCharacter })
 const mediaType = fc.constantFrom('application/pdf', 'text/plain; charset=utf-8')
-const url = fc.webUrl()
+const url = anyUrl
 const bytes = fc.base64String({ minLength: 4, maxLength: 12 })
 const plain = { noNullPrototype: true }
 const part = fc.oneof(

@@ -17,20 +17,29 @@ export interface NotedTime {
 }
 
 /**
+ * Milliseconds since 1970 by a clock that nobody can set. Adding the origin matters if a test stops the clock: `performance.now()` then starts
+ * at 0 again. Older fake timers replace the origin by a function.
+ */
+function steadyNow(): number {
+  const { timeOrigin } = performance
+  return (Number.isFinite(timeOrigin) ? timeOrigin : 0) + performance.now()
+}
+
+/**
  * A clock for expiry, in milliseconds since 1970. If the system's clock jumps, this one continues as if it had not, until the system's
  * clock has been consistent for twenty minutes. A machine that wakes from sleep looks the same.
  */
 export class SteadyClock {
   readonly #jumped: (message: string) => void
-  /** This time minus `performance.now()`. */
+  /** This time minus `steadyNow()`. */
   #ahead: number
-  /** Set while the system's clock is not trusted: its time minus `performance.now()`, and since when, by `performance.now()`. */
+  /** Set while the system's clock is not trusted: its time minus `steadyNow()`, and since when, by `steadyNow()`. */
   #doubt: { ahead: number; since: number } | undefined
 
   /** `noted`: what an earlier clock noted. `jumped` is called each time the system's clock becomes doubtful. */
   constructor(jumped: (message: string) => void, noted?: NotedTime) {
     this.#jumped = jumped
-    const [steady, wall] = [performance.now(), Date.now()]
+    const [steady, wall] = [steadyNow(), Date.now()]
     this.#ahead = wall - steady
     if (noted === undefined) return
     const { now, doubtedSince } = noted
@@ -48,7 +57,7 @@ export class SteadyClock {
   }
 
   now(): number {
-    const [steady, wall] = [performance.now(), Date.now()]
+    const [steady, wall] = [steadyNow(), Date.now()]
     const ahead = wall - steady
     const isNear = (other: number) => Math.abs(ahead - other) <= toleranceMs
     if (isNear(this.#ahead)) {
