@@ -68,6 +68,7 @@ const printed: Record<string, RegExp> = {
   'no-function-calling.ts': /^add \{"a":2,"b":3\}\nIt is 5\. user assistant tool assistant\nfalse\n$/,
   'text-calls.ts': /^text Let me look\. \ncall weather \{"city":"Oslo"\}\ntext Done\.\n$/,
   'approvals.ts': /^paused \{ euros: 250 \}\nIt is on its way\. 200 euros were paid back\n\nNote: [^\n]+\n$/,
+  'shown-change.ts': /^I replace the bread\. \{ before: 'milk\\nbread\\n', after: 'milk\\neggs\\n' \}\n$/,
   'claims.ts': /^It is on its way\.\nalready_resumed\n$/,
   'hooks.ts':
     /^sent to ann@example\.com: Hello – The shop\nThe call [^\n]+: mail goes to example\.com only\nI wrote to \(address\) and not to Eve\.\n$/,

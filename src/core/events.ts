@@ -144,6 +144,8 @@ export interface EventPayloads {
     toolCallId: string
     tool: string
     args: JsonObject
+    effect?: 'read' | 'idempotent' | 'unsafe'
+    said?: string
     about?: Json
     fingerprint: string
     place: string

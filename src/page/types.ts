@@ -76,6 +76,9 @@ export interface Pending {
   toolCallId: string
   tool: string
   args: Record<string, unknown>
+  effect?: Tool['effect']
+  /** What the model said before the call. */
+  said?: string
   about?: unknown
   /** The schema of the answer to a question. */
   schema?: JsonSchema

@@ -38,7 +38,10 @@ export type SearchableTools = { tools: readonly ToolDefinition[]; searchedBy: re
  */
 export type ToolEffect = 'read' | 'idempotent' | 'unsafe'
 
-/** The second argument of an `approval` predicate. */
+/** Whether a call needs an approval; an object shows whoever decides something about it. */
+export type NeedsApproval = boolean | { about: unknown }
+
+/** The second argument of an `approval` function. */
 export type ApprovalContext<Context = unknown> = Pick<ToolContext<Context>, 'context' | 'metadata'>
 
 /**
@@ -67,11 +70,12 @@ export interface Tool<Context = unknown> {
    */
   readonly retries?: number
   /**
-   * Whether a call needs approval before it runs: true, or a predicate over the validated arguments.
+   * Whether a call needs approval before it runs: true, or a function of the validated arguments. It may return `{ about }` to show more
+   * than the arguments: `{ before, after }`, two texts, is shown as a diff.
    *
-   * Contract: the run awaits the predicate. If it throws, the call needs approval.
+   * Contract: the run awaits the function. If it throws, the call needs approval.
    */
-  readonly approval?: boolean | ((args: JsonObject, ctx: ApprovalContext<Context>) => boolean | Promise<boolean>)
+  readonly approval?: boolean | ((args: JsonObject, ctx: ApprovalContext<Context>) => NeedsApproval | Promise<NeedsApproval>)
   /** False: a call runs alone, never in parallel with another call of its turn. Default true. */
   readonly parallel?: boolean
   /** True: the result is the run's output and ends the run, unless another call of the same turn waits for the caller. */
@@ -121,7 +125,7 @@ export interface AnyTool extends Omit<Tool, 'approval' | 'execute' | 'reconcile'
 }
 
 interface AnyMember {
-  approval(args: JsonObject, ctx: ApprovalContext): boolean | Promise<boolean>
+  approval(args: JsonObject, ctx: ApprovalContext): NeedsApproval | Promise<NeedsApproval>
 }
 
 /**
@@ -146,7 +150,7 @@ export abstract class BaseTool<Args = JsonObject, Context = unknown> implements 
   readonly effect?: ToolEffect
   readonly timeoutMs?: number
   readonly retries?: number
-  readonly approval?: boolean | ((args: JsonObject, ctx: ApprovalContext<Context>) => boolean | Promise<boolean>)
+  readonly approval?: boolean | ((args: JsonObject, ctx: ApprovalContext<Context>) => NeedsApproval | Promise<NeedsApproval>)
   readonly parallel?: boolean
   readonly final?: boolean
   readonly secrets?: readonly string[]
@@ -166,7 +170,7 @@ export interface ToolOptions<S, Value, Context, Name extends string = string> ex
   /** The JSON Schema to show to the model, for a Standard Schema that can't produce one. */
   jsonSchema?: JsonSchema
   /** See `Tool.approval`. */
-  approval?: boolean | ((args: InputOf<S>, ctx: ApprovalContext<Context>) => boolean | Promise<boolean>)
+  approval?: boolean | ((args: InputOf<S>, ctx: ApprovalContext<Context>) => NeedsApproval | Promise<NeedsApproval>)
   /** See `Tool.toContent`. */
   toContent?(value: Awaited<NoInfer<Value>>): Content
   /** See `Tool.execute`. */

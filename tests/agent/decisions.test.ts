@@ -282,4 +282,72 @@ describe('an approval predicate', () => {
     expect(records.map(({ message }) => message)).toEqual(['approval predicate failed; the call needs an approval'])
     expect(await runner.resume(state, { decisions: decide(pending, { pay: { approved: true } }) })).toMatchObject({ output: 'done' })
   })
+
+  it('shows whoever decides what the tool returns as `about`, before and after a restart', async () => {
+    const write = defineTool({
+      name: 'write_file',
+      description: 'Writes a file.',
+      parameters: { type: 'object', properties: { content: { type: 'string' } }, required: ['content'] } as const,
+      approval: ({ content }) => content !== '' && { about: { before: 'old', after: content } },
+      execute: ({ content }) => `wrote ${content}`,
+    })
+    const calls = [
+      { name: 'write_file', args: { content: 'new' } },
+      { name: 'write_file', args: { content: '' } },
+    ]
+    const turns = [{ text: 'I replace it.', toolCalls: calls }, 'done']
+    const runner = new AgentRunner({ model: scriptedModel(turns), tools: [write] })
+    const { pending, state } = await runner.run('go')
+    const about = { before: 'old', after: 'new' }
+    expect(pending).toMatchObject([{ args: { content: 'new' }, effect: 'unsafe', said: 'I replace it.', about }])
+    const decisions = decide(stored(pending), { write_file: { approved: true } })
+    expect(await runner.resume(stored(state), { decisions })).toMatchObject({ output: 'done' })
+    const asked: object[] = []
+    const approve = (request: object) => asked.push(request) > 0
+    const asking = new AgentRunner({ model: scriptedModel(turns), tools: [write], approve })
+    expect(await asking.run('go')).toMatchObject({ output: 'done' })
+    expect(asked).toMatchObject([{ tool: 'write_file', effect: 'unsafe', said: 'I replace it.', about }])
+  })
+
+  it('needs an approval without details if they can’t be written as JSON', async () => {
+    const about: { self?: unknown } = {}
+    about.self = about
+    const pay = defineTool({ name: 'pay', description: 'Pays.', approval: () => ({ about }), execute: () => 'paid' })
+    const { logger } = recordingLogger()
+    const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'done']), tools: [pay], logger })
+    expect((await runner.run('go')).pending).toMatchObject([{ kind: 'approval', tool: 'pay' }])
+  })
+})
+
+describe('what the model said', () => {
+  const pay = defineTool({
+    name: 'pay',
+    parameters: { type: 'object', properties: { pin: { type: 'string' } } },
+    description: 'Pays.',
+    approval: true,
+    effect: 'idempotent',
+    secrets: ['pin'],
+    execute: () => 'paid',
+  })
+  const ask1 = async (text: string, args: object = {}) => {
+    const model = scriptedModel([{ text, toolCalls: [{ name: 'pay', arguments: JSON.stringify(args) }] }, 'done'])
+    const runner = new AgentRunner({ model, tools: [pay] })
+    const shown: object[] = []
+    runner.on(Event.DECISION_NEEDED, (item) => void shown.push(item))
+    const { pending } = await runner.run('go')
+    return { item: pending[0], shown: shown[0] }
+  }
+
+  it('is in the pending item, at most its end', async () => {
+    expect((await ask1('')).item).not.toHaveProperty('said')
+    const long = `${'x'.repeat(2_000)} so I pay.`
+    const { item } = await ask1(long)
+    expect(item).toMatchObject({ said: `…${long.slice(-1_000)}`, effect: 'idempotent' })
+  })
+
+  it('has no secret of the arguments in events', async () => {
+    const { item, shown } = await ask1('The pin is 83746251.', { pin: '83746251' })
+    expect(item?.said).toContain('83746251')
+    expect(JSON.stringify(shown)).not.toContain('83746251')
+  })
 })

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { planCalls } from '../../src/agent/calls/tool-call.ts'
+import { type PlanInput, planCalls } from '../../src/agent/calls/tool-call.ts'
 import { History } from '../../src/agent/conversation/history.ts'
 import type { Plan } from '../../src/agent/types/recorded.ts'
 import type { FinishReason } from '../../src/core/events.ts'
@@ -25,7 +25,7 @@ const wire = (name: string, args: JsonObject | string = {}, id = ''): ToolCall =
 interface Given {
   tools?: AnyTool[]
   finishReason?: FinishReason
-  needsApproval?: (call: PreparedCall) => Promise<boolean>
+  needsApproval?: PlanInput['needsApproval']
 }
 
 async function plan(
@@ -42,7 +42,7 @@ async function plan(
     choice: undefined,
     uniqueIds: () => history.uniqueIds(),
     terms: {},
-    needsApproval: needsApproval ?? (async ({ tool: { approval } }) => approval === true),
+    needsApproval: needsApproval ?? (async ({ tool: { approval } }) => (approval === true ? true : undefined)),
     prepared,
   })
   return { ...made, prepared }
@@ -248,7 +248,7 @@ describe('what is done with a call', () => {
   })
 
   it('H35 whether one is needed is not asked of arguments that don’t fit', async () => {
-    const needsApproval = vi.fn(async () => true)
+    const needsApproval = vi.fn(async () => true as const)
     const tools = [tool('pay', { approval: true, parameters: { type: 'object', required: ['sum'] } })]
     const { planned } = await plan([wire('pay'), wire('pay', '{'), wire('nope'), wire('pay', { sum: 1 })], { tools, needsApproval })
     expect(planned.map(({ action, approval }) => [action, approval])).toEqual([

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createApprove } from '../../src/cli/terminal/approvals/ask-approval.ts'
 import type { Asker } from '../../src/cli/terminal/approvals/asker.ts'
 import { Terminal } from '../../src/cli/terminal/terminal.ts'
-import type { JsonObject } from '../../src/core/messages.ts'
+import type { Json, JsonObject } from '../../src/core/messages.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { fakeIO } from './fake-io.ts'
 
@@ -20,13 +20,27 @@ function askerOf(asked: string[], answers: string[] | string, tools: AnyTool[] =
   return { tools, ask, choose, lend: (work) => work() }
 }
 
+interface Size {
+  columns?: number
+  rows?: number
+  about?: Json
+}
+
 /** Has a call decided with these answers. Returns the decision, everything on the screen, and the questions. */
-async function decide(args: JsonObject, answers: string[] | string, { columns = 80, rows = 24 } = {}) {
+async function decide(args: JsonObject, answers: string[] | string, { columns = 80, rows = 24, about }: Size = {}) {
   const io = fakeIO({ tty: true, env: { NO_COLOR: '1' } })
   Object.assign(io.stderr, { columns, rows })
   const asked: string[] = []
   const approve = createApprove(new Terminal(io), false, askerOf(asked, answers))
-  const request = { toolCallId: 'c', tool: 'send', args, runId: 'r', context: undefined, signal: new AbortController().signal }
+  const request = {
+    toolCallId: 'c',
+    tool: 'send',
+    args,
+    ...(about !== undefined && { about }),
+    runId: 'r',
+    context: undefined,
+    signal: new AbortController().signal,
+  }
   return { decision: await approve?.(request), asked, screen: io.err() }
 }
 
@@ -145,6 +159,23 @@ describe('createApprove on a terminal', () => {
   it('shows code as code', async () => {
     const { screen } = await decide({ path: 'a.ts', text: 'if (a) {\n\tb()\n}' }, ['y'])
     expect(screen).toContain('{\n  "path": "a.ts",\n  "text": ‹3 lines›\n│if (a) {\n│⇥   b()\n│}\n}\n')
+  })
+
+  it('shows replaced texts as a diff, with every line of both', async () => {
+    const args = { path: 'a.ts', old_string: 'one\n\ttwo\nthree', new_string: 'one\n\tTWO\u202e\nthree' }
+    const { screen, asked } = await decide(args, ['y'])
+    expect(screen).toBe('send is called with:\n{\n  "path": "a.ts"\n}\n  one\n- ⇥   two\n+ ⇥   TWO‹U+202E›\n  three\n')
+    expect(asked).toEqual(['run send? [y/N/edit/always/never, or why not] '])
+    const long = await decide({ old_str: 'short', new_str: `${'x'.repeat(40)}┊` }, ['y'], { columns: 30 })
+    expect(long.screen).toBe(`send is called with:\n- short\n+ ${'x'.repeat(26)}\n+ ┊${'x'.repeat(14)}‹U+250A›\n`)
+  })
+
+  it('shows what the tool or a rule says about a call, a change as a diff', async () => {
+    const about = async (about: Json) => (await decide({ path: 'a.ts' }, ['y'], { about })).screen
+    expect(await about('It costs\x1b[2J 3 €.')).toBe('It costs‹U+001B›[2J 3 €.\n')
+    expect(await about({ path: 'a.ts', before: 'a\nb', after: 'a\nc' })).toBe('{\n  "path": "a.ts"\n}\n  a\n- b\n+ c\n')
+    expect(await about({ rule: 7 })).toBe('{\n  "rule": 7\n}\n')
+    expect(await about(['x'])).toBe('[\n  "x"\n]\n')
   })
 
   it('decides all further calls of a tool, and of no other, after an answer of always or never', async () => {

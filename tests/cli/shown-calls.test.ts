@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest'
-import { diffLines } from '../../src/cli/terminal/line-diff.ts'
 import { ShownCalls } from '../../src/cli/terminal/shown-calls.ts'
 import { Terminal } from '../../src/cli/terminal/terminal.ts'
 import { fakeIO } from './fake-io.ts'
@@ -27,23 +26,4 @@ it('ShownCalls shows an edit as a diff, and also a result that is a diff', () =>
   expect(showing(calls)).toBe(
     '1 edit · ok\n{\n  "path": "x"\n}\n  a\n- b\n+ B\n  c\nresult: 5 lines\n  --- x\n  +++ x\n  @@ -1 +1 @@\n- b\n+ B\n',
   )
-})
-
-it('diffLines shows removed and added lines with three lines of context', () => {
-  const before = Array.from({ length: 20 }, (_, at) => `${at}`)
-  const after = before.with(10, 'ten')
-  expect(diffLines(before, after).map(({ kind, text }) => `${kind[0]}${text}`)).toEqual([
-    's… 7 lines',
-    's7',
-    's8',
-    's9',
-    'r10',
-    'aten',
-    's11',
-    's12',
-    's13',
-    's… 6 lines',
-  ])
-  expect(diffLines(before, before)).toEqual([])
-  expect(diffLines([], ['a'])).toEqual([{ kind: 'added', text: 'a' }])
 })

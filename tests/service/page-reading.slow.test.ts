@@ -355,7 +355,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     const given = part('Instructions, tools and settings')
     await given.getByText('Instructions: the same').waitFor()
     await given.getByText('Tools: the same').waitFor()
-    expect(await given.locator('.diff-line.new').allInnerTexts()).toEqual([expect.stringContaining('"temperature": 0.5')])
+    expect(await given.locator('.diff-line.added').allInnerTexts()).toEqual([expect.stringContaining('"temperature": 0.5')])
     const answer = (await part('Answer').locator('.diff-line').allInnerTexts()).map((line) => line.trim())
     expect(answer).toEqual([
       '… 17 lines the same',

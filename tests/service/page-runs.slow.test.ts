@@ -50,8 +50,8 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     await page.goto(`${third.url}/admin/#/runs/${id}`)
     const decisions = page.getByRole('region', { name: 'Decisions' })
     await decisions.getByText('operator approved with other arguments: pay').waitFor()
-    expect(await decisions.locator('.diff-line.gone').textContent()).toContain('"euros": 7')
-    expect(await decisions.locator('.diff-line.new').textContent()).toContain('"euros": 5')
+    expect(await decisions.locator('.diff-line.removed').textContent()).toContain('"euros": 7')
+    expect(await decisions.locator('.diff-line.added').textContent()).toContain('"euros": 5')
     const run = (await (await third.ask(`/v1/runs/${id}`)).json()) as { decisions: { by: string; at: string; verdict: string }[] }
     expect(run.decisions).toMatchObject([{ by: 'operator', verdict: 'edited', args: { euros: 7 }, edited: { euros: 5 } }])
     expect(Date.parse(run.decisions[0]?.at ?? '')).toBeGreaterThan(Date.now() - 60_000)

@@ -43,7 +43,7 @@ export interface PlanInput {
   /** How arguments are read. */
   terms: ArgumentTerms
   /** Called only for a tool that may need an approval. */
-  needsApproval(call: PreparedCall): Promise<boolean>
+  needsApproval(call: PreparedCall): Promise<PlannedCall['approval']>
   /** Receives what is needed to run the calls, by id. Not recorded: rebuilt from the plan after a crash. */
   prepared: Map<string, PreparedCall>
 }
@@ -90,7 +90,7 @@ async function planCall(input: PlanInput, id: string, { call, tool, repairs }: O
   planned.action = tool.execute === undefined ? 'client' : 'run'
   if (preparation.repairs !== undefined) planned.repairs = [...repairs, ...preparation.repairs]
   const mayNeedOne = tool.approval !== undefined && tool.approval !== false
-  return mayNeedOne && (await input.needsApproval(prepared)) ? { ...planned, approval: true } : planned
+  return mayNeedOne ? { ...planned, ...withoutUndefined({ approval: await input.needsApproval(prepared) }) } : planned
 }
 
 function refuse({ args: _, ...call }: PlannedCall, code: ErrorCode, text: string, args?: JsonObject): PlannedCall {

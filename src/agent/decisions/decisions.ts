@@ -49,6 +49,8 @@ const itemNames: OptionNames<PendingItem> = {
   toolCallId: true,
   tool: true,
   args: true,
+  effect: true,
+  said: true,
   about: true,
   schema: true,
   fingerprint: true,

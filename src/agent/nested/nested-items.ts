@@ -64,9 +64,11 @@ export function shownItem({ secrets, ...item }: PendingItem): PendingItem {
   const shown = withShownAbout(item)
   if (secrets === undefined) return shown
   const names = new Set(secrets)
-  const { script } = item
-  const line = script && { script: { ...script, code: redactText(script.code, secretTexts(item.args, names), names) } }
-  return { ...shown, args: redact(item.args, names) as JsonObject, ...line }
+  const { said, script } = item
+  const secretValues = secretTexts(item.args, names)
+  const quote = said === undefined ? {} : { said: redactText(said, secretValues, names) }
+  const line = script && { script: { ...script, code: redactText(script.code, secretValues, names) } }
+  return { ...shown, args: redact(item.args, names) as JsonObject, ...quote, ...line }
 }
 
 /** The arguments of a decision, with the hidden values restored. A changed value is kept, even in the place of a hidden one. */

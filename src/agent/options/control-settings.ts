@@ -1,7 +1,8 @@
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { ScriptLine } from '../../core/events.ts'
-import { type ChatMessage, isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { type ChatMessage, isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { boolean, callback, expecting, milliseconds, text, unchecked } from '../../core/options/check-options.ts'
+import type { ToolEffect } from '../../tools/tool.ts'
 import { checkEntries } from '../callbacks/check-entries.ts'
 import { checkGuardrails, type Guardrail } from '../callbacks/guardrails.ts'
 import { checkHooks, type Hooks } from '../callbacks/hooks.ts'
@@ -88,6 +89,12 @@ export interface ApprovalRequest<Context = unknown> {
   toolCallId: string
   tool: string
   args: JsonObject
+  /** The tool's side effects. */
+  effect?: ToolEffect
+  /** What the model said before the call: at most the last 1,000 characters. Absent if it said nothing. */
+  said?: string
+  /** What the one who decides should see besides the arguments. */
+  about?: Json
   runId: string
   context: Context
   /** The run's `metadata`, or that of the outer run if a nested run has none. Frozen. */

@@ -19,8 +19,8 @@ export interface PlannedCall {
   args?: JsonObject
   /** `client`: the tool has no `execute`, so the caller runs it. */
   action: 'run' | 'client' | 'reject'
-  /** It needs an approval first. */
-  approval?: true
+  /** It needs an approval first. `about`: what its tool shows whoever decides. */
+  approval?: true | { about: Json }
   decision?: MadeDecision
   /** How often an approval has changed its arguments. */
   edits?: number

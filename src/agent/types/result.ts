@@ -1,7 +1,7 @@
 import type { ErrorCode, ToolloopError } from '../../core/errors.ts'
 import type { FinishReason, MadeDecision, PathStep, ScriptLine, StopReason, ToolCallOutcome } from '../../core/events.ts'
 import type { CallKey, ChatMessage, Content, Json, JsonObject, Usage } from '../../core/messages.ts'
-import type { JsonSchema } from '../../tools/tool.ts'
+import type { JsonSchema, ToolEffect } from '../../tools/tool.ts'
 
 /** What the runs made inside a call have used. */
 export interface Spent {
@@ -67,6 +67,10 @@ export interface PendingItem {
   toolCallId: string
   tool: string
   args: JsonObject
+  /** The tool's side effects. Absent for a `budget`. */
+  effect?: ToolEffect
+  /** What the model said before the call: at most the last 1,000 characters. Absent if it said nothing. */
+  said?: string
   about?: Json
   schema?: JsonSchema
   /** The fingerprint of run, call and arguments. A decision must have it. */

@@ -1,7 +1,8 @@
-import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import type { JsonObject } from '../../core/messages.ts'
+import { changedLines, type DiffLine } from '../../core/text/line-diff.ts'
+import { editsIn } from '../../core/text/text-edits.ts'
 import { visible } from '../../core/text/visible.ts'
 import { rowsOf } from './approvals/shown-arguments.ts'
-import { type DiffLine, diffLines } from './line-diff.ts'
 import { plural } from './render.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -50,7 +51,7 @@ function* linesOf({ tool, args, ending = 'running', result }: ShownCall, number:
   const { edits, others } = editsIn(args)
   if (edits.length === 0 || Object.keys(others).length > 0) yield* rowsOf(others, terminal.columns)
   for (const { before, after } of edits) {
-    for (const line of diffLines(shownLines(before), shownLines(after))) yield terminal.diffLine(line)
+    for (const line of changedLines(shownLines(before), shownLines(after))) yield terminal.diffLine(line)
   }
   if (result === undefined) return
   const lines = shownLines(result)
@@ -67,44 +68,4 @@ function shownLines(text: string): string[] {
 function diffLineOf(text: string): DiffLine {
   if (/^\+(?!\+\+ )/.test(text)) return { kind: 'added', text: text.slice(1) }
   return /^-(?!-- )/.test(text) ? { kind: 'removed', text: text.slice(1) } : { kind: 'same', text }
-}
-
-/** Argument names that editing tools use for a text and its replacement. */
-const editNames = [
-  ['old_string', 'new_string'],
-  ['oldText', 'newText'],
-  ['old_str', 'new_str'],
-  ['old_text', 'new_text'],
-] as const
-
-interface Edit {
-  before: string
-  after: string
-}
-
-/** The edits in a call's arguments, if they have one of these names, also in a list of `edits`; and the other arguments. */
-function editsIn(args: JsonObject): { edits: Edit[]; others: JsonObject } {
-  const { edits: list, ...fields } = args
-  if (!Array.isArray(list)) return editIn(args)
-  const own = editIn(fields)
-  const listed = list.map((one) => editIn(isJsonObject(one) ? one : {}))
-  const isShown = listed.every(({ edits, others }) => edits.length > 0 && Object.keys(others).length === 0)
-  return {
-    edits: [...own.edits, ...listed.flatMap(({ edits }) => edits)],
-    // Other content of an edit must not be hidden.
-    others: isShown ? own.others : { ...own.others, edits: list },
-  }
-}
-
-function editIn(fields: JsonObject): { edits: Edit[]; others: JsonObject } {
-  const others = { ...fields }
-  const edits: Edit[] = []
-  for (const [old, fresh] of editNames) {
-    const [before, after] = [fields[old], fields[fresh]]
-    if (typeof before !== 'string' || typeof after !== 'string') continue
-    edits.push({ before, after })
-    delete others[old]
-    delete others[fresh]
-  }
-  return { edits, others }
 }

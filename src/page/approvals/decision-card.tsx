@@ -2,6 +2,7 @@ import { useRef } from 'preact/hooks'
 import { visibleLines } from '../../core/text/visible.ts'
 import { moment } from '../data/format.ts'
 import type { Item } from '../data/pending-items.ts'
+import { EffectBadge } from '../tools/effect-badge.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { useNewId } from '../ui/new-id.ts'
 import { isFocusFree } from '../ui/refocus.ts'
@@ -67,6 +68,7 @@ export function DecisionCard({ decision, link = false, hasBox = false, onDecided
         <Heading id={headingId}>
           {titles[item.kind]} <code>{item.tool}</code>
         </Heading>
+        {item.effect !== undefined && <EffectBadge effect={item.effect} />}
         {link && <a href={`#/runs/${encodeURIComponent(item.runId)}`}>Open run</a>}
       </header>
       <p class="muted decision-since">
@@ -86,6 +88,12 @@ export function DecisionCard({ decision, link = false, hasBox = false, onDecided
       {item.agents.length > 0 && (
         <p class="muted">
           From agent <code>{visibleLines(item.agents.join(' › '))}</code>
+        </p>
+      )}
+      {item.said !== undefined && (
+        <p class="decision-about">
+          <span class="muted">The model said: </span>
+          <q>{visibleLines(item.said)}</q>
         </p>
       )}
       <Form decision={decision} errorId={errorId} submit={submit} />

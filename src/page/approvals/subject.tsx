@@ -1,10 +1,13 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { changedLines } from '../../core/text/line-diff.ts'
+import { changeIn, editsIn, type TextEdit } from '../../core/text/text-edits.ts'
 import { visibleLines } from '../../core/text/visible.ts'
 import { count, json } from '../data/format.ts'
 import type { Item } from '../data/pending-items.ts'
 import { JsonTree } from '../reading/json-tree.tsx'
 import { TextFinder } from '../reading/long-text.tsx'
 import { TextBlocks } from '../reading/text-blocks.ts'
+import { Diff } from '../run/diff.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { hiddenPart } from '../ui/hidden-text.ts'
 import { scrollable } from '../ui/scrollable.ts'
@@ -41,31 +44,53 @@ export function Subject({ item, onShown }: SubjectProps) {
 }
 
 /** `label` describes the part; `name` is shown above it. */
-type Part = { label: string; name?: string } & ({ words: string } | { json: unknown } | { text: string } | { large: unknown })
+type Part = { label: string; name?: string } & (
+  | { words: string }
+  | { json: unknown }
+  | { text: string }
+  | { large: unknown }
+  /** A text that a call replaces. `isFolded`: only the changed lines are shown, with some around them. */
+  | { edit: TextEdit; isFolded: boolean }
+)
 
 function partsOf({ kind, args, about, script }: Item): Part[] {
-  const parts: Part[] = about === undefined || about === null ? [] : [aboutOf(about)]
+  const parts: Part[] = about === undefined || about === null ? [] : aboutOf(about)
   if (script !== undefined) parts.unshift({ label: 'Line of the script', words: `Line ${script.line} of the script: ${script.code}` })
   if (kind === 'question' && Object.keys(args).length === 0) return parts
   return [...parts, ...fieldsOf(args, kind === 'question' ? 'Arguments of the call' : 'Arguments')]
 }
 
-/** What a tool says about the decision: a text or data. */
-function aboutOf(about: unknown): Part {
+/** The longest texts whose change is shown, in characters of both. */
+const longestCompared = 2_000_000
+
+/** What a tool says about the decision: a text, a change, or data. */
+function aboutOf(about: unknown): Part[] {
   const label = 'Details'
-  if (isLarge(about)) return { label, large: about }
-  return typeof about === 'string' ? { label, words: about } : { label, json: about }
+  const { edits, others } = changeIn(about)
+  const edit = edits[0]
+  if (edit !== undefined && isComparable(edit))
+    return [...(Object.keys(others).length > 0 ? aboutOf(others) : []), { label: 'Change', edit, isFolded: true }]
+  if (isLarge(about)) return [{ label, large: about }]
+  return [typeof about === 'string' ? { label, words: about } : { label, json: about }]
+}
+
+function isComparable({ before, after }: TextEdit): boolean {
+  if (!isLarge([before, after])) return true
+  if (before.length + after.length > longestCompared) return false
+  return !isLarge(changedLines(before.split('\n'), after.split('\n')).map(({ text }) => text))
 }
 
 function fieldsOf(args: Item['args'], label: string): Part[] {
-  const { small, large } = splitLarge(args)
+  const { small: all, large } = splitLarge(args)
   if (large === args) return [{ label, large }]
+  const { edits, others: small } = editsIn(all as Parameters<typeof editsIn>[0])
   // A text with several lines, such as code, is shown as text.
   const isText = (value: unknown): value is string => typeof value === 'string' && value.includes('\n')
   const rest = Object.entries(small).filter(([, value]) => !isText(value))
   return [
     ...(rest.length > 0 || Object.keys(args).length === 0 ? [{ label, json: Object.fromEntries(rest) }] : []),
     ...Object.entries(small).flatMap(([name, text]) => (isText(text) ? [{ label: visibleLines(name), name, text }] : [])),
+    ...edits.map((edit, at) => ({ label: edits.length === 1 ? 'Change' : `Change ${at + 1}`, edit, isFolded: false })),
     ...Object.entries(large).map(([name, value]) => ({ label: visibleLines(name), name, large: value })),
   ]
 }
@@ -82,8 +107,18 @@ function PartView({ part, onLoaded }: { part: Part; onLoaded: () => void }) {
           {visibleLines(part.text)}
         </pre>
       )}
+      {'edit' in part && <Change {...part} />}
       {'large' in part && <LargeValue value={part.large} label={label} onLoaded={onLoaded} />}
     </>
+  )
+}
+
+function Change({ label, edit: { before, after }, isFolded }: Extract<Part, { edit: unknown }>) {
+  return (
+    <div class="decision-changes">
+      <p class="muted">{label}</p>
+      <Diff before={before} after={after} label={label} isFolded={isFolded} />
+    </div>
   )
 }
 

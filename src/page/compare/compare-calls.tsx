@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
+import { diffLines } from '../../core/text/line-diff.ts'
 import { visibleLines } from '../../core/text/visible.ts'
-import { diffLines } from '../data/diff.ts'
 import { duration } from '../data/format.ts'
 import type { RunResult } from '../types.ts'
 import { Compared } from './compared.tsx'
@@ -27,13 +27,13 @@ export function ComparedCalls({ one, other }: { one: CallRecord[]; other: CallRe
 
 /** Matches calls of the same tool, in order. */
 function pairsOf(one: CallRecord[], other: CallRecord[]): Pair[] {
-  const namesOf = (calls: CallRecord[]) => calls.map(({ tool }) => tool).join('\n')
+  const namesOf = (calls: CallRecord[]) => calls.map(({ tool }) => tool)
   const [first, second] = [one.values(), other.values()]
   return diffLines(namesOf(one), namesOf(other))
     .map(({ kind }, at) => ({
       at,
-      a: kind === 'new' ? undefined : first.next().value,
-      b: kind === 'gone' ? undefined : second.next().value,
+      a: kind === 'added' ? undefined : first.next().value,
+      b: kind === 'removed' ? undefined : second.next().value,
     }))
     .filter(({ a, b }) => a !== undefined || b !== undefined)
 }

@@ -13,6 +13,9 @@ export interface Item {
   kind: Pending['kind']
   tool: string
   args: Record<string, unknown>
+  effect?: Pending['effect']
+  /** What the model said before the call. */
+  said?: string | undefined
   about?: unknown
   /** JSON Schema of the answer to a question. */
   schema?: JsonSchema | undefined
@@ -24,6 +27,8 @@ export interface Item {
   owner: string
   /** When the run started to wait. */
   since: string
+  /** The model, or the agent, of the run. */
+  model: string
   /** The nested agents it comes from, outermost first. */
   agents: string[]
   /** The line of a script that makes the call. */
@@ -45,6 +50,7 @@ export function itemsOf(run: Run): Item[] {
     decide: (verdict) => ({ toolCallId, fingerprint: item.fingerprint, ...verdict }),
     key: toolCallId + item.fingerprint,
     runId: run.id,
+    model: run.model,
     input: run.input,
     owner: run.owner,
     since: run.finishedAt ?? run.createdAt,

@@ -3,16 +3,12 @@ import type { ToolWithCalls } from '../types.ts'
 import { escapedJson } from '../ui/hidden-text.ts'
 import { memo } from '../ui/memo.ts'
 import { scrollable } from '../ui/scrollable.ts'
+import { EffectBadge } from './effect-badge.tsx'
 import { Openable } from './openable.tsx'
 import { Parameters } from './parameters.tsx'
 import { PastCalls } from './past-calls.tsx'
 import { TryForm } from './try-form.tsx'
 
-const effects: Record<ToolWithCalls['effect'], string> = {
-  read: 'read-only',
-  idempotent: 'safe to repeat',
-  unsafe: 'may have side effects',
-}
 const approvals: Record<ToolWithCalls['approval'], string> = { never: '', always: 'needs approval', depends: 'may need approval' }
 const kinds: Record<ToolWithCalls['source']['kind'], string> = {
   registered: 'own',
@@ -64,7 +60,7 @@ function Marks({ source, effect, approval }: ToolWithCalls) {
   return (
     <>
       <span class="badge off">{[kinds[source.kind], source.name].filter(Boolean).join(': ')}</span>
-      <span class={`badge ${effect === 'unsafe' ? 'wait' : 'off'}`}>{effects[effect] ?? effect}</span>
+      <EffectBadge effect={effect} />
       {approvals[approval] !== '' && <span class="badge accent">{approvals[approval]}</span>}
     </>
   )

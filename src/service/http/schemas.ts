@@ -40,12 +40,16 @@ const usageSchema: JsonSchema = object({ inputTokens: count, outputTokens: count
   'totalTokens',
 ])
 
+const effect: JsonSchema = { enum: ['read', 'idempotent', 'unsafe'] }
+
 const pending: JsonSchema = object(
   {
     kind: { enum: ['approval', 'client_tool', 'question', 'budget'] },
     toolCallId: text,
     tool: text,
     args: anyObject,
+    effect,
+    said: { type: 'string', description: 'What the model said before the call: at most the last 1,000 characters.' },
     fingerprint: text,
     place: text,
     path: {
@@ -294,7 +298,7 @@ export const modelListSchema: JsonSchema = object({ object: { const: 'list' }, d
 export const toolFields: Readonly<Record<string, JsonSchema>> = {
   type: { const: 'function' },
   function: object({ name: text, description: text, parameters: anyObject }),
-  effect: { enum: ['read', 'idempotent', 'unsafe'] },
+  effect,
   approval: { enum: ['never', 'always', 'depends'] },
 }
 export const toolListSchema: JsonSchema = object({ object: { const: 'list' }, data: { type: 'array', items: object(toolFields) } })

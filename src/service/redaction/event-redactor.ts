@@ -37,6 +37,7 @@ const ownFields = new Set([
   'type',
   'meta',
   'kind',
+  'effect',
   'toolCallId',
   'fingerprint',
   'place',

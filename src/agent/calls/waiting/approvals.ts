@@ -42,8 +42,9 @@ export async function decideApprovals(
 }
 
 /** Returns the decided call: free to run, refused, or still waiting. */
-async function decideApproval({ durable, run, state }: Execution, call: PlannedCall, place: string): Promise<PlannedCall> {
-  const item = itemOf(run, call, 'approval', place)
+async function decideApproval(execution: Execution, call: PlannedCall, place: string): Promise<PlannedCall> {
+  const { durable, run, state } = execution
+  const item = itemOf(execution, call, 'approval', place)
   const answer = await durable.step(
     place,
     async () => {
@@ -69,13 +70,14 @@ async function decideApproval({ durable, run, state }: Execution, call: PlannedC
  */
 async function askApprove(run: RunContext, item: PendingItem): Promise<Verdict | 'cancelled' | 'waits'> {
   const { approve, context } = run.settings
-  const { toolCallId, tool: name, args, script } = item
+  const { toolCallId, tool: name, args, about, effect, said, script } = item
   if (run.interruption !== undefined) return 'cancelled'
   if (approve === undefined) return 'waits'
   let answer: ApprovalDecision | undefined
   try {
     const { runId, metadata, signal } = run
-    const request = { toolCallId, tool: name, args: copyJson(args), runId, context: context as never, metadata, script, signal }
+    const call = { toolCallId, tool: name, args: copyJson(args), about, effect, said, script }
+    const request = { ...call, runId, context: context as never, metadata, signal }
     answer = await run.untilInterrupted(Promise.resolve(approve(request)))
     if (run.interruption !== undefined) return 'cancelled'
     return await verdictIn({ ...item, ...decisionOf(answer) }, item, {
@@ -108,16 +110,21 @@ function decisionOf(answer: ApprovalDecision | undefined): Exclude<ApprovalDecis
   return answer
 }
 
-/** Whether a call has to be approved. Fails closed: a predicate that throws, or takes longer than a hook may, asks for an approval. */
-export async function needsApproval(run: RunContext, remembered: ReadonlySet<string>, { tool, args }: PreparedCall): Promise<boolean> {
-  if (tool.approval === undefined || tool.approval === false || isRemembered(tool.name, args, remembered)) return false
+/** Whether a call has to be approved. Fails closed: a function that throws, or takes longer than a hook may, asks for an approval. */
+export async function needsApproval(
+  run: RunContext,
+  remembered: ReadonlySet<string>,
+  { tool, args }: PreparedCall,
+): Promise<PlannedCall['approval']> {
+  if (tool.approval === undefined || tool.approval === false || isRemembered(tool.name, args, remembered)) return undefined
   if (typeof tool.approval !== 'function') return true
   try {
     const { metadata, settings } = run
     const place = { context: settings.context as never, metadata }
     const asked = run.untilInterrupted(Promise.resolve(tool.approval(structuredClone(args), place)))
     const needed = await pTimeout(asked, { milliseconds: run.limits.toolTimeoutMs })
-    return needed !== false
+    if (typeof needed === 'object' && needed !== null && 'about' in needed) return { about: toJson(needed.about) }
+    return needed === false ? undefined : true
   } catch (error) {
     const failure = loggedFailure({ tool, args }, error)
     run.logger.error({ runId: run.runId, tool: tool.name, ...failure }, 'approval predicate failed; the call needs an approval')

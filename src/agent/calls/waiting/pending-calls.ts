@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../../core/messages.ts'
 import { cancelledText } from '../../../tools/told.ts'
 import { itemsWithin } from '../../nested/nested-items.ts'
-import { type RunContext, tagsOf } from '../../run/run-context.ts'
+import { tagsOf } from '../../run/run-context.ts'
 import { cancelledStep, decisionPlace, doneStep, iterationStep } from '../../step-keys.ts'
 import type { Execution } from '../../types/execution.ts'
 import type { FinishedCall, PlannedCall } from '../../types/recorded.ts'
@@ -43,7 +43,7 @@ export async function finishWaiting(round: WaitingRound): Promise<{ finished: Fi
   const { durable, run } = round.execution
   const { iteration } = round
   const free = round.finished.filter(({ question }) => question === undefined)
-  const waiting = waitingCalls(run, round)
+  const waiting = waitingCalls(round)
   // An aborted run must not wait, and its conversation must be complete. In memory nothing waits for long.
   const isOver =
     durable.survivesCrashes && (await durable.step(iterationStep(iteration, 'wait'), async () => run.interruption !== undefined))
@@ -54,13 +54,13 @@ export async function finishWaiting(round: WaitingRound): Promise<{ finished: Fi
   return { finished: [...free, ...decided], pending: left.toSorted((a, b) => a.index - b.index).flatMap(({ items }) => items) }
 }
 
-function waitingCalls(run: RunContext, { iteration, calls, finished }: WaitingRound): WaitingCall[] {
+function waitingCalls({ execution, iteration, calls, finished }: WaitingRound): WaitingCall[] {
   const questions = new Map(finished.map(({ record, question }) => [record.id, question]))
   return calls.flatMap((call, index): WaitingCall[] => {
     const work = { call, index }
-    if (waits(work)) return [waitingCall(run, iteration, work)]
+    if (waits(work)) return [waitingCall(execution, iteration, work)]
     const question = questions.get(call.id)
-    return question === undefined ? [] : [waitingCall(run, iteration, { ...work, question })]
+    return question === undefined ? [] : [waitingCall(execution, iteration, { ...work, question })]
   })
 }
 
@@ -100,12 +100,12 @@ async function waitForDecisions(
     // A call that asks again has the approved arguments, not those that the model wrote.
     waiting = works.flatMap((work) => {
       const { call, index, problems } = work
-      if (waits(work)) return [waitingCall(run, iteration, { call, index, times })]
+      if (waits(work)) return [waitingCall(execution, iteration, { call, index, times })]
       const { question, record } = ended[ready.indexOf(work)] ?? {}
       if (question === undefined) return []
       // Only the decision at that time: there may be further ones by now if the run is executed again.
       const asking = record?.decision === undefined ? call : { ...call, decision: record.decision }
-      return [waitingCall(run, iteration, { call: asking, index, question, problems, times })]
+      return [waitingCall(execution, iteration, { call: asking, index, question, problems, times })]
     })
   }
   return { finished, left }
@@ -113,7 +113,7 @@ async function waitForDecisions(
 
 /** `times`: how often it has waited, this time included. */
 function waitingCall(
-  run: RunContext,
+  execution: Execution,
   iteration: number,
   {
     call,
@@ -129,8 +129,8 @@ function waitingCall(
   // A decision on one of an agent's items is carried out while the others keep waiting at the same places.
   const within = itemsWithin(question?.about, call.id, decisionPlace(iteration, index, problems + 1))
   if (within !== undefined) return { ...one, items: within }
-  const kind = question !== undefined ? 'question' : call.approval === true ? 'approval' : 'client_tool'
-  return { ...one, items: [{ ...itemOf(run, call, kind, place), ...question }] }
+  const kind = question !== undefined ? 'question' : call.approval !== undefined ? 'approval' : 'client_tool'
+  return { ...one, items: [{ ...itemOf(execution, call, kind, place), ...question }] }
 }
 
 /** Shows the items of a round and emits the decisions on them, each once, no matter how often a nested agent asks. */

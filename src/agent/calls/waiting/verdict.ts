@@ -69,18 +69,29 @@ function readByKind(decision: Decision, { kind }: PendingItem, args: JsonObject 
   return { approved: true, args, ...(isRemembered ? { remember: true } : {}) }
 }
 
+/** The largest number of characters of the model's text that an item quotes. */
+const mostSaid = 1_000
+
 /** Describes a call that waits for a decision. */
 export function itemOf(
-  run: RunContext,
-  { id, name, args = {}, plan, script }: PlannedCall,
+  { run, state }: Pick<Execution, 'run' | 'state'>,
+  { id, name, args = {}, effect, approval, plan, script }: PlannedCall,
   kind: PendingItem['kind'],
   place: string,
 ): PendingItem {
   const named = { toolCallId: id, tool: name, args }
   const { secrets = [] } = run.agent.registry.get(name) ?? {}
   const hides = secrets.length === 0 ? {} : { secrets: [...secrets] }
-  const about = plan?.ask === undefined ? {} : { about: plan.ask.about }
-  return { kind, ...named, ...about, fingerprint: fingerprintOf(run.runId, named), place, ...hides, ...withoutUndefined({ script }) }
+  const { about } = plan?.ask ?? (typeof approval === 'object' ? approval : {})
+  const said = script === undefined ? endOf(state.text.trim()) : undefined
+  const fingerprint = fingerprintOf(run.runId, named)
+  return { kind, ...named, effect, fingerprint, place, ...hides, ...withoutUndefined({ said, about, script }) }
+}
+
+/** The end of a long text, because what a model says last is closest to its calls. Undefined if there is none. */
+function endOf(text: string): string | undefined {
+  if (text === '') return undefined
+  return text.length <= mostSaid ? text : `…${text.slice(-mostSaid).toWellFormed()}`
 }
 
 /** Remembers an approval for later calls. A nested agent remembers its own. */

@@ -3,7 +3,7 @@ import { shownAbout } from '../../../agent/nested/nested-items.ts'
 import type { PendingItem, RunnerOptions } from '../../../agent/types/options.ts'
 import { jsonOrText } from '../../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../../core/messages.ts'
-import { visible } from '../../../core/text/visible.ts'
+import { readable, visible } from '../../../core/text/visible.ts'
 import type { Terminal } from '../terminal.ts'
 import type { Asker } from './asker.ts'
 import { asJson, rowsOf } from './shown-arguments.ts'
@@ -22,6 +22,7 @@ export async function decideItems(items: readonly PendingItem[], deciding: Decid
   for (const item of items) {
     const { toolCallId, fingerprint, path = [] } = item
     const agents = path.map(({ agent }) => visible(agent)).join(' › ')
+    if (item.said !== undefined) deciding.terminal.note(deciding.terminal.paint('dim', readable(item.said)))
     if (agents !== '') deciding.terminal.note(deciding.terminal.paint('yellow', `the agent ${agents} asks:`))
     decisions.push({ toolCallId, fingerprint, ...(await verdictOn(item, deciding)) })
   }
@@ -29,10 +30,11 @@ export async function decideItems(items: readonly PendingItem[], deciding: Decid
 }
 
 async function verdictOn(item: PendingItem, deciding: Deciding): Promise<Verdict> {
-  const { kind, toolCallId, tool, args, script } = item
+  const { kind, toolCallId, tool, args, about, effect, said, script } = item
   const { terminal, asker, approve, signal } = deciding
   if (kind === 'approval' || kind === 'budget') {
-    const verdict = await approve({ toolCallId, tool, args, runId: '', context: undefined, ...withoutUndefined({ script }), signal })
+    const call = { toolCallId, tool, args, ...withoutUndefined({ about, effect, said, script }) }
+    const verdict = await approve({ ...call, runId: '', context: undefined, signal })
     if (typeof verdict === 'boolean') return { approved: verdict }
     if (!verdict.approved) return { ...verdict, approved: false }
     return verdict.args === undefined ? { approved: true } : { approved: true, args: verdict.args }

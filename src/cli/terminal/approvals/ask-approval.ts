@@ -1,14 +1,16 @@
 import { setImmediate } from 'node:timers/promises'
 import type { ApprovalDecision, ApprovalRequest, RunnerOptions } from '../../../agent/types/options.ts'
 import { messageOf } from '../../../core/errors.ts'
-import type { JsonObject } from '../../../core/messages.ts'
+import type { Json, JsonObject } from '../../../core/messages.ts'
+import { changedLines } from '../../../core/text/line-diff.ts'
+import { changeIn, editsIn, type TextEdit } from '../../../core/text/text-edits.ts'
 import { isReordered, visible } from '../../../core/text/visible.ts'
-import { diffLines } from '../line-diff.ts'
 import { plural } from '../render.ts'
+import { wrap } from '../rows.ts'
 import { isOnTerminal, type Terminal } from '../terminal.ts'
 import type { Asker } from './asker.ts'
 import { editArguments } from './edit-arguments.ts'
-import { asJson, rowsOf } from './shown-arguments.ts'
+import { asJson, diffRowsOf, rowsOf } from './shown-arguments.ts'
 
 /** Cells for other text on the line that asks about a call. */
 const questionCells = 60
@@ -42,7 +44,7 @@ class Approvals {
     this.#terminal.startLine()
     let args = request.args
     this.#quote(request)
-    let refused = await this.#show(tool, args, signal)
+    let refused = (await this.#showAbout(request)) ?? (await this.#show(tool, args, signal))
     for (;;) {
       const answer = refused ?? (await this.#asker.choose(this.#terminal.paint('yellow', this.#question(tool, args)), answers, signal))
       if (answer === 'e') {
@@ -68,6 +70,7 @@ class Approvals {
   /** Whether the whole call fits on the line that asks about it. */
   #fits(tool: string, args: JsonObject): boolean {
     const short = visible(asJson(args))
+    if (editsIn(args).edits.length > 0) return false
     return short.length + tool.length + questionCells <= (this.#terminal.io.stderr.columns ?? 80) && !isReordered(short)
   }
 
@@ -79,12 +82,32 @@ class Approvals {
   async #show(tool: string, args: JsonObject, signal: AbortSignal): Promise<Refusal | undefined> {
     if (this.#fits(tool, args)) return undefined
     this.#terminal.note(this.#terminal.paint('yellow', `${tool} is called with:`))
-    return this.#showInPages(rowsOf(args, this.#terminal.columns), signal)
+    return this.#showInPages(this.#rowsOf(editsIn(args)), signal)
+  }
+
+  /** Shows what the tool or a rule says about the call. Resolves with the answer if it is refused. */
+  async #showAbout({ about, signal }: ApprovalRequest): Promise<Refusal | undefined> {
+    if (about === undefined || about === null) return undefined
+    if (typeof about !== 'string') return this.#showInPages(this.#rowsOf(changeIn(about), about), signal)
+    return this.#showInPages(
+      about.split('\n').flatMap((line) => wrap(visible(line), this.#terminal.columns)),
+      signal,
+    )
+  }
+
+  /** Rows of replaced texts as diffs, and of the other fields. `whole`: shown if there are none. */
+  #rowsOf({ edits, others }: { edits: TextEdit[]; others: JsonObject }, whole: Json = others): string[] {
+    const { columns } = this.#terminal
+    const isShown = edits.length === 0 || Object.keys(others).length > 0
+    return [
+      ...(isShown ? rowsOf(edits.length === 0 ? whole : others, columns) : []),
+      ...edits.flatMap((edit) => diffRowsOf(edit, columns).map((line) => this.#terminal.diffLine(line))),
+    ]
   }
 
   async #showChange(before: JsonObject, after: JsonObject, signal: AbortSignal): Promise<Refusal | undefined> {
-    const lines = diffLines(rowsOf(before, this.#terminal.columns - 2), rowsOf(after, this.#terminal.columns - 2))
-    if (lines.length === 0) this.#terminal.note('nothing was changed')
+    const lines = changedLines(rowsOf(before, this.#terminal.columns - 2), rowsOf(after, this.#terminal.columns - 2))
+    if (lines.every(({ kind }) => kind === 'skipped')) this.#terminal.note('nothing was changed')
     return this.#showInPages(
       lines.map((line) => this.#terminal.diffLine(line)),
       signal,

@@ -1,4 +1,6 @@
 import { isJsonObject, type Json } from '../../../core/messages.ts'
+import { type DiffLine, diffLines } from '../../../core/text/line-diff.ts'
+import type { TextEdit } from '../../../core/text/text-edits.ts'
 import { visible } from '../../../core/text/visible.ts'
 import { wrap } from '../rows.ts'
 
@@ -35,12 +37,24 @@ function* rowsIn(value: Json, indent: string, before: string, behind: string, co
   } else yield* row(`${before}${asJson(value)}${behind}`)
 }
 
+/** Formats a changed text as rows of a diff of up to `columns` cells. Every line of both texts is in it. */
+export function diffRowsOf({ before, after }: TextEdit, columns: number): DiffLine[] {
+  // Cells for the mark of a row, and for the bar of a continuation.
+  const width = Math.max(1, columns - 3)
+  return diffLines(before.split('\n'), after.split('\n')).flatMap(({ kind, text }) =>
+    wrap(shownLine(text), width).map((row, at) => ({ kind, text: at === 0 ? row : `${restBar}${row}` })),
+  )
+}
+
 function* barred(line: string, columns: number): Iterable<string> {
-  const shown = line
+  for (const [at, row] of wrap(shownLine(line), Math.max(1, columns - 1)).entries()) yield `${at === 0 ? lineBar : restBar}${row}`
+}
+
+function shownLine(line: string): string {
+  return line
     .split('\t')
     .map((part) => unlikeBars(visible(part)))
     .join(shownTab)
-  for (const [at, row] of wrap(shown, Math.max(1, columns - 1)).entries()) yield `${at === 0 ? lineBar : restBar}${row}`
 }
 
 function unlikeBars(text: string): string {
