@@ -1,8 +1,8 @@
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { AgentRunner, defineTool } from 'toolloop'
-import { scriptedModel } from 'toolloop/testing'
+import { AgentRunner, defineTool } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
 
 const path = join(await mkdtemp(join(tmpdir(), 'notes-')), 'notes.txt')
 await writeFile(path, 'milk\nbread\n')

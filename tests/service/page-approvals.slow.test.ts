@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/core/messages.ts'
 import { type ScriptedTurn, scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
+import { barriersInAllLooks } from './page-axe.ts'
 import { hasBrowser, useBrowser } from './page-browser.ts'
 import { watchWork } from './page-tasks.ts'
 import { configFile, startService } from './start-service.ts'
@@ -123,5 +124,87 @@ describe.skipIf(!hasBrowser)('calls that wait on the admin page, in a browser', 
     await ask()
     expect(await cardOf(page).getByRole('group', { name: 'content' }).textContent()).toBe(content.replace('\u200b', '‹U+200B›'))
     expect(await cardOf(page).getByRole('group', { name: 'Arguments' }).textContent()).toBe('{ "path": "a.py" }')
+  })
+
+  it('a call says what it may do, what the model said and for whom; a replaced text and a file are shown as diffs, also while rejecting', async () => {
+    const edit = defineTool({
+      name: 'edit_file',
+      description: 'Edits a file.',
+      approval: true,
+      effect: 'idempotent',
+      parameters: {
+        type: 'object',
+        properties: { path: { type: 'string' }, old_string: { type: 'string' }, new_string: { type: 'string' } },
+      },
+      execute: () => 'edited',
+    })
+    const before = Array.from({ length: 5_000 }, (_, at) => `line ${at}`)
+    const after = before.with(7, 'line seven').with(4_990, 'almost the last')
+    const replace = defineTool({
+      name: 'replace_file',
+      description: 'Replaces a file.',
+      parameters: { type: 'object', properties: { path: { type: 'string' } } },
+      approval: ({ path }) => ({ about: { path, before: before.join('\n'), after: after.join('\n') } }),
+      execute: () => 'replaced',
+    })
+    const args = { path: 'a.ts', old_string: 'one\ntwo\nthree', new_string: 'one\nTWO\nthree' }
+    const model = scriptedModel([
+      { text: 'I shout the second line.', toolCalls: [{ name: 'edit_file', args }] },
+      { toolCalls: [{ name: 'replace_file', args: { path: 'b.ts' } }] },
+    ])
+    const { url, post } = await startService({ model, tools: [edit, replace] })
+    await post('/v1/runs', { input: 'shout' })
+    await post('/v1/runs', { input: 'replace' })
+    const page = await open(url, { path: '#/approvals' })
+    const card = page.getByRole('article', { name: /edit_file/ })
+    await card.getByText('The model said: I shout the second line.').waitFor()
+    await card.getByText('safe to repeat').waitFor()
+    await card.getByText('started by operator').waitFor()
+    expect(await card.getByRole('group', { name: 'Arguments' }).textContent()).toBe('{ "path": "a.ts" }')
+    const shown = async (of: typeof card) =>
+      (await of.getByRole('group', { name: 'Change' }).locator('.diff-line').allTextContents()).map((line) => line.trimEnd())
+    const diff = ['  one', '- removed: two', '+ added: TWO', '  three']
+    expect(await shown(card)).toEqual(diff)
+    expect(await barriersInAllLooks(page)).toEqual([])
+    await card.getByRole('button', { name: 'Reject' }).click()
+    await card.getByLabel('Reason').waitFor()
+    expect(await shown(card)).toEqual(diff)
+    const file = page.getByRole('article', { name: /replace_file/ })
+    const changed = await shown(file)
+    expect(changed.filter((line) => !line.startsWith('  line'))).toEqual([
+      '  … 4 lines the same',
+      '- removed: line 7',
+      '+ added: line seven',
+      '  … 4,976 lines the same',
+      '- removed: line 4990',
+      '+ added: almost the last',
+      '  … 6 lines the same',
+    ])
+  })
+
+  it('what waits is filtered and grouped by tool and user, and only what is shown is selected', async () => {
+    const tools = ['pay', 'send'].map((name) => defineTool({ name, description: name, approval: true, execute: () => 'done' }))
+    const model = scriptedModel(({ messages }) => {
+      const last = messages.at(-1)
+      return last?.role === 'user' ? { toolCalls: [{ name: String(last.content), args: {} }] } : 'done'
+    })
+    const { url, post } = await startService({ model, tools })
+    for (const input of ['pay', 'send', 'pay']) await post('/v1/runs', { input })
+    const page = await open(url, { path: '#/approvals' })
+    const cards = page.locator('.decision')
+    await expect.poll(() => cards.count()).toBe(3)
+    expect(await page.getByLabel('User', { exact: true }).count()).toBe(0)
+    await page.getByLabel('Group by').selectOption('tool')
+    expect(await page.getByRole('region', { name: 'pay' }).locator('.decision').count()).toBe(2)
+    expect(await barriersInAllLooks(page)).toEqual([])
+    await page.getByLabel('Select all').check()
+    await page.getByLabel('Tool', { exact: true }).selectOption('pay')
+    await page.getByText('2 selected').waitFor()
+    await page.getByRole('button', { name: 'Approve selected' }).click()
+    await page.getByRole('dialog').getByText('pay: 2 calls').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click()
+    await page.getByText('Nothing that waits fits these filters.').waitFor()
+    await page.getByLabel('Tool', { exact: true }).selectOption('')
+    await expect.poll(() => cards.count()).toBe(1)
   })
 })

@@ -37,9 +37,9 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     expect(await page.locator('#approvals-count').textContent()).toBe('1')
     // The first key only chooses the card.
     await page.keyboard.press('e')
-    expect(await card.locator('textarea').count()).toBe(0)
+    expect(await card.getByLabel('euros').count()).toBe(0)
     await page.keyboard.press('e')
-    await card.getByLabel('Arguments, as JSON').fill('{ "euros": 5 }')
+    await card.getByLabel('euros').and(page.locator(':focus')).fill('5')
     await card.getByRole('group', { name: 'Changes' }).getByText('"euros": 5').waitFor()
     await page.keyboard.press('Control+Enter')
     await page.getByText('Nothing is waiting for you.').waitFor()

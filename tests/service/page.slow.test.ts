@@ -392,6 +392,11 @@ models:
 
     await post('/v1/runs', { input: 'pay two' })
     await card.getByRole('button', { name: 'Edit arguments' }).click()
+    await card.getByLabel('euros').fill('many')
+    await card.getByRole('group', { name: 'Changes' }).getByText('"euros": "many"').waitFor()
+    await card.getByRole('button', { name: 'Approve with these arguments' }).click()
+    await card.locator('.error-text', { hasText: 'euros' }).waitFor()
+    await card.getByRole('button', { name: 'Edit as JSON' }).click()
     const args = card.getByLabel('Arguments, as JSON')
     await args.fill('{ "euros": ')
     await card.getByRole('button', { name: 'Approve with these arguments' }).click()

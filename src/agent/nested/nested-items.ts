@@ -59,6 +59,14 @@ export function withShownAbout<Item extends Pick<PendingItem, 'about'>>(item: It
   return item.about === undefined ? item : { ...item, about: shownAbout(item.about) as Json }
 }
 
+/** The item, or an event of it, for the page of an application: also without what an agent inside a call said. */
+export function itemOnPage<Item extends Pick<PendingItem, 'about' | 'path' | 'said'>>(item: Item): Item {
+  const shown = withShownAbout(item)
+  if (item.path === undefined || item.said === undefined) return shown
+  const { said: _, ...others } = shown
+  return others as Item
+}
+
 /** The item as it may be shown: also without the secrets of its arguments. */
 export function shownItem({ secrets, ...item }: PendingItem): PendingItem {
   const shown = withShownAbout(item)

@@ -91,7 +91,7 @@ export interface ApprovalRequest<Context = unknown> {
   args: JsonObject
   /** The tool's side effects. */
   effect?: ToolEffect
-  /** What the model said before the call: at most the last 1,000 characters. Absent if it said nothing. */
+  /** What the model said before the call: at most the last 300 characters. Absent if it said nothing. */
   said?: string
   /** What the one who decides should see besides the arguments. */
   about?: Json

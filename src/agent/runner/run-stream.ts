@@ -4,7 +4,7 @@ import { Backlog } from '../../ui/web/deltas.ts'
 import { type ResponseOptions, RunResponses } from '../../ui/web/respond.ts'
 import type { EndedRun } from '../../ui/web/run-ending.ts'
 import type { RunControl } from '../conversation/run-control.ts'
-import { shownItem, withShownAbout } from '../nested/nested-items.ts'
+import { itemOnPage, shownItem } from '../nested/nested-items.ts'
 import { isWrapped, type OutputSchema } from '../output/output.ts'
 import { answerEvents, PartialAnswer } from '../output/partial-answer.ts'
 import { RunError } from '../run/run-error.ts'
@@ -322,7 +322,7 @@ class Ready<T> {
 /** How a run ended, from its result. Leaves out what only the program may see, such as the state. */
 export function endedWith({ runId, stopReason, text, output, usage, iterations, pending, error }: RunResult<unknown, unknown>): EndedRun {
   const answer = output === text ? {} : { output }
-  const ending = { runId, stopReason, text, ...answer, usage, iterations, pending: pending.map(shownItem) }
+  const ending = { runId, stopReason, text, ...answer, usage, iterations, pending: pending.map((item) => itemOnPage(shownItem(item))) }
   return error === undefined ? { ending } : { ending, error }
 }
 
@@ -333,7 +333,7 @@ function failedWith(error: unknown): EndedRun {
 
 /** An event as pages may show it. */
 function shownEvent(event: RunEvent): RunEvent {
-  if (event.type === Event.DECISION_NEEDED) return withShownAbout(event)
+  if (event.type === Event.DECISION_NEEDED) return itemOnPage(event)
   // A tool may report anything; everything else in an event is JSON.
   return event.type === Event.TOOL_PROGRESS ? { ...event, update: toJson(event.update) } : event
 }

@@ -69,7 +69,7 @@ export interface PendingItem {
   args: JsonObject
   /** The tool's side effects. Absent for a `budget`. */
   effect?: ToolEffect
-  /** What the model said before the call: at most the last 1,000 characters. Absent if it said nothing. */
+  /** What the model said before the call: at most the last 300 characters. Absent if it said nothing. */
   said?: string
   about?: Json
   schema?: JsonSchema

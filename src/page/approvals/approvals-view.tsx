@@ -1,4 +1,5 @@
 import { useRef, useState } from 'preact/hooks'
+import { visibleLines } from '../../core/text/visible.ts'
 import { count } from '../data/format.ts'
 import type { DecisionFields } from '../data/pending-items.ts'
 import { useTitle } from '../shell/address.ts'
@@ -8,6 +9,8 @@ import { useLive } from '../ui/live-context.ts'
 import { useNewId } from '../ui/new-id.ts'
 import { isFocusFree } from '../ui/refocus.ts'
 import { Since } from '../ui/since.tsx'
+import { ArrangeBar } from './arrange-bar.tsx'
+import { arrangement, groupsOf, isWanted } from './arranged.ts'
 import { DecisionCards, useOpenDecisions } from './decision-list.tsx'
 import { decideOnMany, type OpenDecision } from './open-decision.ts'
 
@@ -16,7 +19,9 @@ export function ApprovalsView() {
   useTitle('Approvals')
   const live = useLive()
   const { pending, waiting } = live
-  const decisions = useOpenDecisions(pending)
+  const all = useOpenDecisions(pending)
+  const arranged = arrangement.value
+  const decisions = all.filter(({ item }) => isWanted(item, arranged))
   const view = useRef<HTMLDivElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
   // The user may have left the view by then, and its new one keeps the focus. A button does not get the focus, because the next Enter would
@@ -45,8 +50,19 @@ export function ApprovalsView() {
         </p>
       </div>
       {pending.length === 0 && <Empty />}
+      <ArrangeBar items={pending} />
+      {pending.length > 0 && decisions.length === 0 && <p class="muted">Nothing that waits fits these filters.</p>}
       <SelectionBar decisions={selectable} onDone={() => heading.current?.focus()} />
-      <DecisionCards decisions={decisions} link canSelect onDecided={onDecided} />
+      {groupsOf(decisions, arranged).map(([name, group]) => (
+        <section key={name} class="decision-group" aria-label={name === '' ? undefined : name}>
+          {name !== '' && (
+            <h2>
+              <bdi>{visibleLines(name)}</bdi> <span class="count">{group.length}</span>
+            </h2>
+          )}
+          <DecisionCards decisions={group} link canSelect={selectable.length > 1} onDecided={onDecided} />
+        </section>
+      ))}
     </div>
   )
 }

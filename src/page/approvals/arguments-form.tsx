@@ -1,74 +1,96 @@
-import { useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { visibleLines } from '../../core/text/visible.ts'
 import { messageOf } from '../data/api.ts'
+import type { Item } from '../data/pending-items.ts'
 import { Diff } from '../run/diff.tsx'
-import { escapedJson, hiddenPart } from '../ui/hidden-text.ts'
-import { useNewId } from '../ui/new-id.ts'
+import { isRecord, planOf } from '../tools/form-plan.ts'
+import { type Problems, SchemaForm, unreadable } from '../tools/schema-form.tsx'
+import type { JsonSchema } from '../types.ts'
+import { hiddenPart } from '../ui/hidden-text.ts'
+import { useLive } from '../ui/live-context.ts'
 import { Form, type FormProps } from './form.tsx'
 import { hiddenIn, isLarge, splitLarge } from './large-values.ts'
 
 type Arguments = Record<string, unknown>
 
-/** The initial text of the field. */
-export function editable(args: Arguments): string {
-  return escapedJson(JSON.stringify(splitLarge(args).small, null, 2))
-}
+const none: Problems = new Map()
 
-/** Approves a call with other arguments. Arguments too large for the field keep their value, unless the field contains another. */
-export function ArgumentsForm({ decision, errorId, submit }: FormProps) {
-  const { text, error, item } = decision
+/** Approves a call with other arguments. Arguments too large for a field keep their value, unless the fields contain another. */
+export function ArgumentsForm({ decision, submit }: FormProps) {
+  const { edited, error, item } = decision
   const { small, large } = useMemo(() => splitLarge(item.args), [item])
-  const input = useRef<HTMLTextAreaElement>(null)
-  const [isInvalid, setIsInvalid] = useState(false)
-  const [fieldId, noteId] = [useNewId(), useNewId()]
-  const [rows] = useState(() => Math.min(14, text.value.split('\n').length + 1))
+  const place = useRef<HTMLDivElement>(null)
+  const schema = useSchema(item, large)
+  const [isJson, setIsJson] = useState(false)
+  const plan = useMemo(() => planOf(isJson ? {} : schema), [schema, isJson])
+  const [problems, setProblems] = useState(none)
+  useEffect(() => {
+    if (problems.size > 0) place.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+  }, [problems])
+
+  /** Whether the input can be read. Shows errors at their fields. */
+  const isReadable = () => {
+    const found = unreadable(edited.value)
+    setProblems(found)
+    return found.size === 0
+  }
+  const toggle = () => {
+    if (isReadable()) setIsJson(!isJson)
+  }
   const send = async () => {
-    const written = text.value
     error.value = ''
-    setIsInvalid(false)
+    if (!isReadable()) return
     try {
-      const args = await read(written, large)
-      await submit({ approved: true, ...(isSame(JSON.parse(written), small) ? {} : { args }) }, 'Approved')
+      const args = await complete(edited.value, large)
+      await submit({ approved: true, ...(isSame(edited.value, small) ? {} : { args }) }, 'Approved')
     } catch (thrown) {
       error.value = messageOf(thrown)
-      setIsInvalid(true)
-      input.current?.focus()
     }
   }
   return (
     <Form verb="Approve with these arguments" kind="primary" send={send} back={() => decision.open('choice')}>
-      <div class="field">
-        <label for={fieldId}>Arguments, as JSON</label>
-        <textarea
-          ref={input}
-          id={fieldId}
-          rows={rows}
-          class="code"
-          spellcheck={false}
-          aria-describedby={`${noteId} ${errorId}`}
-          aria-invalid={isInvalid ? 'true' : undefined}
-          value={text.value}
-          onInput={({ currentTarget }) => {
-            text.value = currentTarget.value
+      <div ref={place} class="decision-changes">
+        <SchemaForm
+          key={String(isJson)}
+          plan={plan}
+          value={edited.value}
+          onChange={(value) => {
+            edited.value = value ?? {}
           }}
+          problems={problems}
         />
-        <p id={noteId} class="hint" hidden={Object.keys(large).length === 0}>
-          {`${tooLarge(Object.keys(large))} too large to edit here. What you don’t name in the field stays as it is.`}
+        <p class="hint" hidden={Object.keys(large).length === 0}>
+          {`${tooLarge(Object.keys(large))} too large to edit here. What you don’t name stays as it is.`}
         </p>
-        <div class="decision-changes">
-          <Changes text={text.value} asked={small} />
-        </div>
+        {(isJson || plan.kind === 'object') && (
+          <div>
+            <button type="button" class="quiet" aria-pressed={isJson} onClick={toggle}>
+              Edit as JSON
+            </button>
+          </div>
+        )}
+        <Changes args={edited.value} asked={small} />
       </div>
     </Form>
   )
 }
 
-/** Reads the edited arguments and adds those that were too large to edit. Throws an `Error` if they can't be used. */
-async function read(text: string, large: Arguments): Promise<Arguments> {
-  const given: unknown = JSON.parse(text)
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new Error('Expected a JSON object')
+/** The schema of the arguments that are edited; of any JSON if the tool’s schema is not known here. */
+function useSchema({ tool, agents }: Item, large: Arguments): JsonSchema {
+  const found = useLive().state?.tools.find(({ function: { name } }) => name === tool)?.function.parameters
+  const known = agents.length === 0 ? found : undefined
+  return useMemo(() => {
+    if (known?.properties === undefined) return {}
+    const properties = Object.fromEntries(Object.entries(known.properties).filter(([name]) => !Object.hasOwn(large, name)))
+    return { ...known, properties }
+  }, [known, large])
+}
+
+/** Adds the arguments that were too large to edit. Throws an `Error` if they can't be used. */
+async function complete(given: unknown, large: Arguments): Promise<Arguments> {
+  if (!isRecord(given)) throw new Error('Expected a JSON object')
   const kept = Object.fromEntries(Object.entries(large).filter(([name]) => !Object.hasOwn(given, name)))
-  const hidden = hiddenPart(text) ?? (await hiddenIn(kept))
+  const hidden = hiddenPart(JSON.stringify(given)) ?? (await hiddenIn(kept))
   if (hidden !== undefined) throw new Error(`Replace ${hidden} with the actual value`)
   return { ...given, ...kept }
 }
@@ -79,15 +101,8 @@ function tooLarge(names: string[]): string {
 }
 
 /** Shows how the edited arguments differ from the requested ones before they are sent. Shows nothing while they can't be read. */
-function Changes({ text, asked }: { text: string; asked: Arguments }) {
-  const args = useMemo(() => {
-    try {
-      return JSON.parse(text) as unknown
-    } catch {
-      return asked
-    }
-  }, [text, asked])
-  if (isSame(args, asked)) return null
+function Changes({ args, asked }: { args: unknown; asked: Arguments }) {
+  if (isSame(args, asked) || unreadable(args).size > 0) return null
   if (isLarge(args)) return <p class="muted">Too large to show what has changed</p>
   return (
     <>

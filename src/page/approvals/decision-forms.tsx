@@ -1,7 +1,7 @@
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks'
 import { visibleLines } from '../../core/text/visible.ts'
 import type { JsonSchema } from '../types.ts'
-import { ArgumentsForm, editable } from './arguments-form.tsx'
+import { ArgumentsForm } from './arguments-form.tsx'
 import { DeclineButton, Form, type FormProps, TextField } from './form.tsx'
 import { Subject } from './subject.tsx'
 
@@ -13,7 +13,7 @@ export function Approval(props: FormProps) {
   // If the card appears again with an open form, the focus stays where it is.
   useLayoutEffect(() => {
     if (before.current === form) return
-    const wanted = form === 'choice' ? `[data-key="${before.current === 'edit' ? 'e' : 'r'}"]` : 'textarea'
+    const wanted = form === 'choice' ? `[data-key="${before.current === 'edit' ? 'e' : 'r'}"]` : 'input, select, textarea'
     before.current = form
     const element = place.current?.querySelector(wanted)
     if (element instanceof HTMLElement) element.focus()
@@ -50,13 +50,7 @@ function Choice({ decision, submit }: FormProps) {
         <button type="button" class="primary" disabled={!isWhole} hidden={isHidden} onClick={approve}>
           Approve
         </button>
-        <button
-          type="button"
-          data-key="e"
-          aria-keyshortcuts="e"
-          hidden={item.kind === 'budget'}
-          onClick={() => decision.open('edit', editable(item.args))}
-        >
+        <button type="button" data-key="e" aria-keyshortcuts="e" hidden={item.kind === 'budget'} onClick={() => decision.open('edit')}>
           Edit arguments
         </button>
         <button type="button" class="danger" data-key="r" aria-keyshortcuts="r" onClick={() => decision.open('reject')}>

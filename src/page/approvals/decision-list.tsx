@@ -14,18 +14,17 @@ export function DecisionList({ items, ...props }: DecisionListProps) {
 
 interface DecisionCardsProps extends Pick<DecisionCardProps, 'link' | 'onDecided'> {
   decisions: readonly OpenDecision[]
-  /** Whether items can be selected, if several can be approved. Default false. */
+  /** Whether items can be selected. Default false. */
   canSelect?: boolean
 }
 
 export function DecisionCards({ decisions, link = false, canSelect = false, onDecided }: DecisionCardsProps) {
-  const isAny = canSelect && decisions.filter(({ canApprove }) => canApprove).length > 1
   // A stable function, so that the cards need not re-render for it.
   const latest = useRef(onDecided)
   latest.current = onDecided
   const decided = useCallback(() => latest.current(), [])
   return (
-    <div class={`decisions${isAny ? ' can-select' : ''}`}>
+    <div class="decisions">
       {decisions.map((decision) => (
         <DecisionCard key={decision.item.key} decision={decision} link={link} hasBox={canSelect} onDecided={decided} />
       ))}

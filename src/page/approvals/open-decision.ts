@@ -3,7 +3,7 @@ import { messageOf, send } from '../data/api.ts'
 import type { DecisionFields, Item } from '../data/pending-items.ts'
 import { announce } from '../ui/announce.ts'
 import { hiddenPart } from '../ui/hidden-text.ts'
-import { isLarge } from './large-values.ts'
+import { isLarge, splitLarge } from './large-values.ts'
 
 /** A pending item and the state of the user's decision. It outlives the card that shows it. */
 export class OpenDecision {
@@ -14,6 +14,8 @@ export class OpenDecision {
   readonly form = signal<'choice' | 'edit' | 'reject'>('choice')
   /** The text in the form. */
   readonly text = signal('')
+  /** The edited arguments, as a `SchemaForm` has them. */
+  readonly edited = signal<unknown>(undefined)
   readonly error
   readonly isBusy = signal(false)
   /** The decision in a word; `''` if there is none yet. */
@@ -27,9 +29,10 @@ export class OpenDecision {
     this.error = signal(problem)
   }
 
-  open(form: 'choice' | 'edit' | 'reject', text = ''): void {
+  open(form: 'choice' | 'edit' | 'reject'): void {
+    if (form === 'edit') this.edited.value = splitLarge(this.item.args).small
     this.form.value = form
-    this.text.value = text
+    this.text.value = ''
     this.error.value = ''
   }
 

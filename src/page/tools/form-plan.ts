@@ -1,3 +1,4 @@
+import { visibleLines } from '../../core/text/visible.ts'
 import type { JsonSchema } from '../types.ts'
 
 /** How to ask for a value of a JSON Schema. */
@@ -108,7 +109,8 @@ export function fits(plan: Plan, value: unknown): boolean {
   if (value === undefined) return true
   switch (plan.kind) {
     case 'text':
-      return typeof value === 'string'
+      // Characters that the field would not show are written as JSON escapes.
+      return typeof value === 'string' && visibleLines(value) === value
     case 'number':
       // An invalid number stays a text.
       return typeof value === 'number' || typeof value === 'string'

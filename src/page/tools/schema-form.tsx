@@ -2,6 +2,7 @@ import { createContext, type TargetedInputEvent, type VNode } from 'preact'
 import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { readable } from '../../core/text/visible.ts'
 import { messageOf } from '../data/api.ts'
+import { escapedJson } from '../ui/hidden-text.ts'
 import { useNewId } from '../ui/new-id.ts'
 import { firstValue, fits, isRecord, type Plan, pointerTo } from './form-plan.ts'
 
@@ -101,9 +102,21 @@ function RequiredMark() {
   return <span class="required-mark"> required</span>
 }
 
+/** A longer text has a field of several lines. */
+const mostInLine = 80
+
+/** The height of a field for a text that is about to be edited. */
+function useRowsFor(text: string): number {
+  const [rows] = useState(() => Math.min(14, Math.max(3, text.split('\n').length + 1)))
+  return rows
+}
+
 function TextField({ value, onChange, ...field }: FieldProps<'text'>) {
   const text = typeof value === 'string' ? value : ''
-  const { isLong, isRequired } = field.plan
+  const { isRequired } = field.plan
+  // Decided once, because the field keeps the focus.
+  const [isLong] = useState(() => field.plan.isLong || text.length > mostInLine || text.includes('\n'))
+  const rows = useRowsFor(text)
   // An empty text is a value only if one is required.
   const write = ({ currentTarget }: TargetedInputEvent<HTMLInputElement | HTMLTextAreaElement>) =>
     onChange(currentTarget.value === '' && !isRequired ? undefined : currentTarget.value)
@@ -112,7 +125,7 @@ function TextField({ value, onChange, ...field }: FieldProps<'text'>) {
       {...field}
       input={(attributes) =>
         isLong ? (
-          <textarea {...attributes} rows={3} value={text} onInput={write} />
+          <textarea {...attributes} rows={rows} value={text} onInput={write} />
         ) : (
           <input {...attributes} type="text" autocomplete="off" spellcheck={false} value={text} onInput={write} />
         )
@@ -198,17 +211,18 @@ function JsonField({ value, onChange, ...field }: FieldProps<'json'>) {
       return new NotJson(text, messageOf(thrown))
     }
   }
-  const format = (value: unknown) => (value instanceof NotJson ? value.text : (JSON.stringify(value, null, 2) ?? ''))
+  const format = (value: unknown) => (value instanceof NotJson ? value.text : escapedJson(JSON.stringify(value, null, 2) ?? ''))
   const [text, write] = useWritten(value, onChange, read, format)
+  const rows = useRowsFor(text)
   return (
     <Single
       {...field}
-      label={field.label || 'Arguments'}
-      hint={[description, 'As JSON.'].filter(Boolean).join(' ')}
+      label={field.label || 'Arguments, as JSON'}
+      hint={[description, field.label && 'As JSON.'].filter(Boolean).join(' ')}
       input={(attributes) => (
         <textarea
           {...attributes}
-          rows={3}
+          rows={rows}
           class="code"
           spellcheck={false}
           value={text}

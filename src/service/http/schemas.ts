@@ -49,7 +49,7 @@ const pending: JsonSchema = object(
     tool: text,
     args: anyObject,
     effect,
-    said: { type: 'string', description: 'What the model said before the call: at most the last 1,000 characters.' },
+    said: { type: 'string', description: 'What the model said before the call: at most the last 300 characters.' },
     fingerprint: text,
     place: text,
     path: {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Decision } from '../../agent/decisions/decisions.ts'
-import { withShownAbout } from '../../agent/nested/nested-items.ts'
+import { itemOnPage } from '../../agent/nested/nested-items.ts'
 import type { PendingItem } from '../../agent/types/result.ts'
 import { Event } from '../../core/events.ts'
 import type { ChatMessage } from '../../core/messages.ts'
@@ -162,7 +162,7 @@ function endingOf(run: ServiceRun): () => RunEnding | undefined {
 function shownEnding({ id: runId, outcome }: ServiceRun): RunEnding | undefined {
   if (outcome === undefined) return undefined
   const { output = '', pending, stopReason, usage, iterations, error } = outcome.summary
-  return { runId, stopReason, usage, iterations, error, text: output, pending: (pending as PendingItem[]).map(withShownAbout) }
+  return { runId, stopReason, usage, iterations, error, text: output, pending: (pending as PendingItem[]).map(itemOnPage) }
 }
 
 /** The ending of a run that this process no longer follows. */

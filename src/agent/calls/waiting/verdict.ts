@@ -70,7 +70,7 @@ function readByKind(decision: Decision, { kind }: PendingItem, args: JsonObject 
 }
 
 /** The largest number of characters of the model's text that an item quotes. */
-const mostSaid = 1_000
+const mostSaid = 300
 
 /** Describes a call that waits for a decision. */
 export function itemOf(
