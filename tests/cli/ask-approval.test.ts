@@ -165,7 +165,7 @@ describe('createApprove on a terminal', () => {
     const args = { path: 'a.ts', old_string: 'one\n\ttwo\nthree', new_string: 'one\n\tTWO\u202e\nthree' }
     const { screen, asked } = await decide(args, ['y'])
     expect(screen).toBe('send is called with:\n{\n  "path": "a.ts"\n}\n  one\n- ⇥   two\n+ ⇥   TWO‹U+202E›\n  three\n')
-    expect(asked).toEqual(['run send? [y/N/edit/always/never, or why not] '])
+    expect(asked).toEqual(['run send?'])
     const long = await decide({ old_str: 'short', new_str: `${'x'.repeat(40)}┊` }, ['y'], { columns: 30 })
     expect(long.screen).toBe(`send is called with:\n- short\n+ ${'x'.repeat(26)}\n+ ┊${'x'.repeat(14)}‹U+250A›\n`)
   })
