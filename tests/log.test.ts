@@ -565,3 +565,21 @@ it('the default logger only writes to standard error, because standard output be
     ]),
   )
 }, 30_000)
+
+it('createLogger does not read the fields of a record that its level drops', () => {
+  const lines: string[] = []
+  let reads = 0
+  const fields = {
+    get text() {
+      reads++
+      return 'x'
+    },
+  }
+  const logger = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } })
+  logger.debug(fields, 'dropped')
+  expect([reads, lines]).toEqual([0, []])
+  logger.level = 'debug'
+  logger.debug(fields, 'written')
+  expect(reads).toBeGreaterThan(0)
+  expect(lines).toHaveLength(1)
+})

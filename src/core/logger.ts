@@ -64,27 +64,41 @@ function unawaited(destination: NonNullable<LoggerOptions['destination']>): { wr
  * throws, the record is lost.
  */
 export function redacting(logger: Logger, secrets?: SecretTexts): Logger {
-  const isRedacting = redactingLoggers.has(logger)
-  if (isRedacting && secrets === undefined) return logger
+  if (redactingLoggers.has(logger) && secrets === undefined) return logger
+  // Redacting with more secrets includes what the logger inside would redact.
+  const inner = innerLoggers.get(logger) ?? logger
   const at = (level: RecordLevel) => (fields: object, message: string) => {
     // A failing logger must not fail a run. Its transport reports its own failures.
     callUnawaited(() => {
-      if (isRedacting && secrets?.isEmpty === true) return logger[level](fields, message)
-      return logger[level](redact(fields, undefined, secrets) as object, redactText(message, secrets))
+      if (isDisabled(inner, level)) return
+      return inner[level](redact(fields, undefined, secrets) as object, redactText(message, secrets))
     })
   }
   const wrapped: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
   if (typeof logger.isLevelEnabled === 'function') wrapped.isLevelEnabled = (level) => isEnabled(logger, level)
   redactingLoggers.add(wrapped)
+  if (secrets === undefined) innerLoggers.set(wrapped, logger)
   return wrapped
 }
 const redactingLoggers = new WeakSet<Logger>()
+/** The logger inside each that redacts without secrets of its own. */
+const innerLoggers = new WeakMap<Logger, Logger>()
+
+/** Whether a record of this level would be dropped, so that it need not be redacted. */
+function isDisabled(logger: Logger, level: RecordLevel): boolean {
+  return toldLevel(logger, level) === false
+}
 
 function isEnabled(logger: Logger, level: RecordLevel): boolean {
+  return toldLevel(logger, level) === true
+}
+
+/** Undefined if the logger can't tell. */
+function toldLevel(logger: Logger, level: RecordLevel): boolean | undefined {
   try {
-    return syncAnswer('isLevelEnabled', logger.isLevelEnabled?.(level)) === true
+    return syncAnswer('isLevelEnabled', logger.isLevelEnabled?.(level))
   } catch {
-    return false
+    return undefined
   }
 }
 

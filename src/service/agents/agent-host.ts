@@ -191,6 +191,7 @@ export class AgentHost {
 
   /** Like `toolsFor`, for display only. */
   toolsNamed(clientTools: readonly AnyTool[]): readonly AnyTool[] {
+    if (clientTools.length === 0) return this.tools.list()
     const names = new Set(clientTools.map(({ name }) => name))
     return [...this.tools.list().filter(({ name }) => !names.has(name)), ...clientTools]
   }

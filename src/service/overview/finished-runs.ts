@@ -49,7 +49,8 @@ export class FinishedRuns {
   }
 
   /** Adds a run of this process that has ended. Ignores one that waits. */
-  ended({ id, createdAt, head, redactor }: ServiceRun, { stopReason, error, usage, toolCalls }: RunResult): void {
+  ended(run: ServiceRun, { stopReason, error, usage, toolCalls }: RunResult): void {
+    const { id, createdAt, head } = run
     if (stopReason === 'paused' && head.kind === 'run') return
     const finishedAt = Date.now()
     this.#add(id, {
@@ -60,7 +61,7 @@ export class FinishedRuns {
       inputTokens: usage.inputTokens,
       outputTokens: usage.outputTokens,
       costUsd: usage.costUsd ?? 0,
-      tools: [...new Set(toolCalls.map(({ tool }) => tool))].slice(0, mostTools).map((tool) => redactor.redactText(tool)),
+      tools: [...new Set(toolCalls.map(({ tool }) => tool))].slice(0, mostTools).map((tool) => run.redactor.redactText(tool)),
     })
   }
 

@@ -133,10 +133,14 @@ export function adminRoutes(parts: ServiceParts): Route[] {
         'The events of all runs: the latest ones, then new ones as they occur. For a token with a tenant: those of its runs, since the first request for them.',
       headers: [{ name: 'last-event-id', description: 'The id of the last event received; the stream continues after it.' }],
       responses: { 200: { description: 'Events', types: ['text/event-stream'] } },
-      answer: ({ request, caller }) => {
+      answer: async ({ request, caller }) => {
         const release = limiter.admitStream(caller.name)
         try {
-          return streams.respond(new LogReader(runs.feed.of(caller.tenant), { after: readLastEventId(request) }), { onClose: release })
+          const feed = runs.feed.of(caller.tenant)
+          const response = streams.respond(new LogReader(feed, { after: readLastEventId(request) }), { onClose: release })
+          // Runs that start from now on are shown at once, because the feed has a reader.
+          await runs.showAll()
+          return response
         } catch (error) {
           release()
           throw error

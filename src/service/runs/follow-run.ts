@@ -8,6 +8,7 @@ import { problemOfRequest } from '../http/problem.ts'
 import type { RunBounds } from '../run-bounds.ts'
 import { ByTenant } from '../tenants/by-tenant.ts'
 import type { ServiceRun } from './service-run.ts'
+import { ShownEvents } from './shown-events.ts'
 import type { Outcome } from './stored-run.ts'
 
 export interface RunObserver {
@@ -27,6 +28,8 @@ export interface RunWatcher {
 
 /** Receives the events of a run, redacted. */
 export interface EventSink {
+  /** Whether events are wanted from the start. Otherwise they may be kept until somebody looks at the run. */
+  readonly isSeen: boolean
   add(event: RunEvent): void
   /** Resolves when all events are stored. */
   flush(): Promise<void>
@@ -56,6 +59,8 @@ interface FollowerParts {
   observer: RunObserver
   /** Called with the outcome of the run; must not reject. */
   ended(run: ServiceRun, outcome: Outcome): Promise<void>
+  /** Called if nobody has looked at the run before its end; must not throw. */
+  endedUnseen(run: ServiceRun, result: RunResult): void
   /** Called if it could not be followed to its end; must not reject. */
   brokeOff(run: ServiceRun, error: unknown): Promise<void>
 }
@@ -71,8 +76,16 @@ export class RunFollower {
   /** Resolves when the run has started, with its first event. Rejects with an `HttpProblem` if it can't start; `giveBack` is not called then. */
   async follow(run: ServiceRun, following: Following, begin: () => RunStream | Promise<RunStream>): Promise<void> {
     const { host, observer } = this.#parts
+    const { sink } = following
     const endLease = host.leaseTools()
     let stream: RunStream | undefined
+    const show = async (event: RunEvent) => {
+      for (const shown of await run.redactor.redact(event)) {
+        await giveWay()
+        sink.add(shown)
+      }
+    }
+    run.shownEvents = new ShownEvents(show, sink.isSeen)
     try {
       // Until a run first waits for its model, it works synchronously.
       await nextTurn()
@@ -102,7 +115,7 @@ export class RunFollower {
     following: Following,
     started: number,
   ): Promise<void> {
-    const { observer, ended, brokeOff } = this.#parts
+    const { observer, ended, endedUnseen, brokeOff } = this.#parts
     const { watcher, sink } = following
     let result: RunResult | undefined
     let isTold = false
@@ -111,6 +124,14 @@ export class RunFollower {
         await this.#take(run, stream, event, following)
       }
       result = await stream.result
+      if (run.shownEvents?.isUnseen && result.error === undefined) {
+        observer.ended(run, result, performance.now() - started)
+        endedUnseen(run, result)
+        isTold = true
+        watcher?.over(result)
+        return
+      }
+      await run.shownEvents?.reveal()
       const outcome = await run.outcomeOf(result)
       await sink.flush()
       observer.ended(run, result, performance.now() - started)
@@ -120,19 +141,17 @@ export class RunFollower {
       watcher?.over(result)
       await ending
     } catch (error) {
+      await run.shownEvents?.reveal().catch(() => {})
       await brokeOff(run, error)
     }
     if (!isTold) watcher?.over(result)
   }
 
-  async #take(run: ServiceRun, stream: RunStream, event: RunEvent, { watcher, sink }: Following): Promise<void> {
+  async #take(run: ServiceRun, stream: RunStream, event: RunEvent, { watcher }: Following): Promise<void> {
     watcher?.event(event)
     if (hiding.has(event.type)) for (const text of stream.hidden) run.redactor.secrets.add(text)
     this.#parts.observer.event(run, event)
-    for (const shown of await run.redactor.redact(event)) {
-      await giveWay()
-      sink.add(shown)
-    }
+    await run.shownEvents?.take(event)
   }
 }
 

@@ -22,9 +22,10 @@ import { orderOfTenant, type RunOrder, readInput, readOptions, storedOrder } fro
 import type { RecordOption, RunRecordings } from './run-recordings.ts'
 import { RunningRuns } from './running-runs.ts'
 import { sayToRun } from './say-to-run.ts'
-import { ServiceRun } from './service-run.ts'
+import { endOf, ServiceRun } from './service-run.ts'
 import { abortedWith, type Outcome, type RunHead } from './stored-run.ts'
 import { UnrecordedRuns } from './unrecorded-runs.ts'
+import { UnseenRuns } from './unseen-runs.ts'
 
 interface RunStoreParts {
   host: AgentHost
@@ -54,6 +55,7 @@ export class RunStore {
   readonly #follower: RunFollower
   /** The runs this process executes. */
   readonly #running = new RunningRuns()
+  readonly #unseen: UnseenRuns
   readonly #resumed: ResumedRuns
   #open: Opened | undefined
   #isClosed = false
@@ -63,10 +65,18 @@ export class RunStore {
     this.#parts = parts
     this.bounds = bounds
     this.feed = newFeed(bounds)
+    this.#unseen = new UnseenRuns(
+      () => this.bounds,
+      (run, outcome) => this.#endUnseen(run, outcome),
+    )
     this.#follower = new RunFollower({
       host,
       observer,
       ended: (run, outcome) => this.#end(run, outcome),
+      endedUnseen: (run, result) => {
+        this.#unseen.add(run, endOf(result))
+        this.#running.delete(run)
+      },
       brokeOff: (run, error) => this.#breakOff(run, error),
     })
     this.#resumed = new ResumedRuns({
@@ -96,12 +106,15 @@ export class RunStore {
       bounds,
       runOf: (runId) => this.#running.get(runId),
       carryOn: (run) => this.#resumed.carryOn(run),
-      tidied: () => this.#parts.recordings.forgetUnknown((ids) => this.#known(ids)),
+      tidied: () => {
+        this.#unseen.dropOld()
+        return this.#parts.recordings.forgetUnknown((ids) => this.#known(ids))
+      },
       feed,
       logger,
     })
-    const chat = new UnrecordedRuns({ shown: stored.runs.shown, bounds, feed })
     const inMemory = place.kind === 'memory'
+    const chat = new UnrecordedRuns({ shown: stored.runs.shown, bounds, feed, inMemory })
     this.#open = { stored, executions: { chat, run: inMemory ? chat : stored.runs }, inMemory }
     stored.caretaker.start()
   }
@@ -173,11 +186,13 @@ export class RunStore {
 
   /** Returns a run the caller may see. Rejects with an `HttpProblem`: 404, or 503 if the run can't be read. */
   async get(id: string, caller: Caller): Promise<ServiceRun> {
+    if (this.#unseen.has(id)) await this.#unseen.store()
     const found = this.#running.get(id) ?? (await this.#stored.find(id))
     // It may have started here meanwhile.
     const run = this.#running.get(id) ?? found
     if (run === undefined || !sees(caller, run.head))
       throw new HttpProblem(404, 'run_not_found', 'Unknown run; finished runs are kept for a limited time only', { param: 'id' })
+    await reveal([run])
     return run
   }
 
@@ -204,8 +219,15 @@ export class RunStore {
     return this.#parts.recordings.fileOf(run, this.#executionOf(run.head).recordings)
   }
 
+  /** Resolves when everything that has happened is in the logs and the store, including runs nobody has looked at. */
+  async showAll(): Promise<void> {
+    await this.#unseen.store()
+    await reveal(this.#running.all())
+  }
+
   /** Lists the runs the caller may see, newest first. Rejects with an `HttpProblem`. */
   async list(caller: Caller, query: ListQuery): Promise<RunList> {
+    await this.showAll()
     await this.#opened.stored.caretaker.forgetOld()
     return listRuns(query, this.#listSources(caller))
   }
@@ -260,7 +282,7 @@ export class RunStore {
 
   /** Returns which of these runs are stored. */
   async #known(ids: readonly string[]): Promise<ReadonlySet<string>> {
-    const here = ids.filter((id) => this.#running.has(id))
+    const here = ids.filter((id) => this.#running.has(id) || this.#unseen.has(id))
     const stored = await this.#stored.shown.progress(ids)
     return new Set([...here, ...stored.map(({ runId }) => runId)])
   }
@@ -285,6 +307,15 @@ export class RunStore {
     this.#running.delete(run)
   }
 
+  async #endUnseen(run: ServiceRun, outcome: Outcome): Promise<void> {
+    try {
+      await run.shownEvents?.reveal()
+      await this.#executionOf(run.head).end(run, { ...outcome, summary: run.redactSummary(outcome.summary) })
+    } catch (error) {
+      await this.#breakOff(run, error)
+    }
+  }
+
   async #breakOff(run: ServiceRun, error: unknown): Promise<void> {
     if (isTakenOver(error)) this.#parts.logger.warn({ runId: run.id }, 'another process continues the run')
     else if (!this.#isClosed) {
@@ -298,4 +329,9 @@ export class RunStore {
     }
     this.#running.delete(run)
   }
+}
+
+/** Shows the events of runs. A failure is reported where the run is followed. */
+async function reveal(runs: readonly ServiceRun[]): Promise<void> {
+  await Promise.allSettled(runs.map((run) => run.shownEvents?.reveal()))
 }

@@ -7,6 +7,7 @@ import type { AnyTool } from '../../tools/tool.ts'
 import { EventLog, type EventLogBounds } from '../../ui/web/event-log.ts'
 import type { StoredRecording } from '../recordings/stored-recording.ts'
 import { EventRedactor } from '../redaction/event-redactor.ts'
+import type { ShownEvents } from './shown-events.ts'
 import { type Outcome, type OutcomeSummary, type RunHead, type StoredRun, wordsOf, workedFor } from './stored-run.ts'
 
 /** A run as it is listed. */
@@ -37,7 +38,11 @@ let runs = 0
 export class ServiceRun {
   #head: RunHead
   readonly log: EventLog
-  readonly redactor: EventRedactor
+  /** The events of the current execution, on their way to the log. */
+  shownEvents: ShownEvents | undefined
+  #tools: readonly AnyTool[]
+  readonly #newRedactor: () => EventRedactor
+  #redactor: EventRedactor | undefined
   readonly control: RunControl = new RunControl()
   /** The order in which this process has seen runs. */
   readonly number: number = ++runs
@@ -51,7 +56,7 @@ export class ServiceRun {
   decisions: readonly string[]
   /** The number of the newest stored event; undefined: the run is not stored. */
   storedEvents: number | undefined
-  readonly #knownSecrets: number
+  #knownSecrets = 0
   /** Records the run beside its journal while this process executes it. */
   recording: StoredRecording | undefined
   readonly #abort = new AbortController()
@@ -63,16 +68,20 @@ export class ServiceRun {
   #waitedMs: number
 
   /** Restores a stored run, in this or another process. */
-  constructor(stored: StoredRun, tools: Iterable<AnyTool>, bounds: EventLogBounds, known: readonly string[] = []) {
+  constructor(stored: StoredRun, tools: readonly AnyTool[], bounds: EventLogBounds, known: readonly string[] = []) {
     const { head, createdAt, said, firstEventId, lastEventId, secrets, hidesAll, attempt, outcome, decisions = [], waitedMs = 0 } = stored
     this.decisions = decisions
     this.createdAt = createdAt
     this.#head = head
     this.said = said
-    this.redactor = new EventRedactor(tools, known)
-    this.#knownSecrets = [...this.redactor.secrets].length
-    for (const secret of secrets) this.redactor.secrets.add(secret)
-    if (hidesAll) this.redactor.secrets.hideAll()
+    this.#tools = tools
+    this.#newRedactor = () => {
+      const redactor = new EventRedactor(this.#tools, known)
+      this.#knownSecrets = [...redactor.secrets].length
+      for (const secret of secrets) redactor.secrets.add(secret)
+      if (hidesAll) redactor.secrets.hideAll()
+      return redactor
+    }
     this.log = new EventLog(bounds, { first: firstEventId, last: lastEventId })
     this.#attempt = attempt
     this.#waitedMs = waitedMs
@@ -81,6 +90,12 @@ export class ServiceRun {
 
   get id(): string {
     return this.#head.id
+  }
+
+  /** Created when it is first needed: of most chats, nobody reads anything but the reply. */
+  get redactor(): EventRedactor {
+    this.#redactor ??= this.#newRedactor()
+    return this.#redactor
   }
 
   get head(): RunHead {
@@ -127,7 +142,8 @@ export class ServiceRun {
 
   /** Secrets of this run, without those of every run. */
   get ownSecrets(): string[] {
-    return [...this.redactor.secrets].slice(this.#knownSecrets)
+    const all = [...this.redactor.secrets]
+    return all.slice(this.#knownSecrets)
   }
 
   abort(reason: string): void {
@@ -165,11 +181,18 @@ export class ServiceRun {
     this.#outcome = outcome
     this.#waitedMs = outcome.waitedMs ?? this.#waitedMs
     this.#coming = undefined
-    // No longer needed, and possibly large.
-    if (outcome.status === 'ended') this.#head = { ...this.#head, clientTools: [] }
+    if (outcome.status === 'ended') this.forgetClientTools()
     this.#ending.resolve()
     this.#releaseRecording()
     this.log.wake()
+  }
+
+  /** Drops the tools of the client, which may be large, once no call of them can come any more. None of them has secrets. */
+  forgetClientTools(): void {
+    if (this.#head.clientTools.length === 0) return
+    const ofClient = new Set(this.#head.clientTools)
+    this.#tools = this.#tools.filter((tool) => !ofClient.has(tool))
+    this.#head = { ...this.#head, clientTools: [] }
   }
 
   #releaseRecording(): void {
@@ -183,29 +206,29 @@ export class ServiceRun {
     // The client of a chat has the conversation and the answer, so only the summary and the events are stored.
     const isRun = this.head.kind === 'run'
     const isPaused = isRun && result.stopReason === 'paused'
-    const { stopReason, text, usage, iterations, steps, toolCalls, error } = result
-    const last = steps.at(-1)
     const shown = isRun ? await this.redactor.redactResult(told) : undefined
     const shownJson = shown === undefined ? '' : await writeJson(shown)
-    const output = this.redactor.redactText(text)
+    const ended = endOf(result)
+    const summary = { ...this.redactSummary(ended.summary), pending: shown?.pending ?? [] }
     const stateJson = isPaused && state !== undefined ? await writeJson(state) : undefined
     return {
+      ...ended,
       status: isPaused ? 'waiting' : 'ended',
-      finishedAt: new Date().toISOString(),
-      summary: {
-        stopReason,
-        answeredBy: last && `${last.provider}/${last.model}`,
-        output,
-        usage,
-        iterations,
-        toolCalls: toolCalls.reduce((sum, { nested }) => sum + 1 + (nested?.toolCalls ?? 0), 0),
-        tools: [...new Set(toolCalls.map(({ tool }) => this.redactor.redactText(tool)))].slice(0, mostTools),
-        pending: shown?.pending ?? [],
-        error: error && { code: error.code, message: this.redactor.redactText(error.message) },
-      },
+      summary,
       result: shownJson,
       state: stateJson,
       waitsFor: isPaused ? result.pending.map(({ toolCallId, fingerprint }) => ({ toolCallId, fingerprint })) : [],
+    }
+  }
+
+  /** Redacts a summary of `endOf`. */
+  redactSummary({ output, tools, error, ...others }: OutcomeSummary): OutcomeSummary {
+    const redacted = (text: string) => this.redactor.redactText(text)
+    return {
+      ...others,
+      output: output && redacted(output),
+      tools: [...new Set(tools?.map(redacted))].slice(0, mostTools),
+      error: error && { code: error.code, message: redacted(error.message) },
     }
   }
 
@@ -258,5 +281,27 @@ export class ServiceRun {
     if (this.#written?.outcome !== outcome || this.#written.firstEvent !== firstEvent)
       this.#written = { outcome, firstEvent, text: JSON.stringify(this.summary()) }
     return this.#written.text
+  }
+}
+
+/** Returns the outcome of an ended run with its secrets, and without its result. */
+export function endOf({ stopReason, text, usage, iterations, steps, toolCalls, error }: RunResult): Outcome {
+  const last = steps.at(-1)
+  return {
+    status: 'ended',
+    finishedAt: new Date().toISOString(),
+    summary: {
+      stopReason,
+      answeredBy: last && `${last.provider}/${last.model}`,
+      output: text,
+      usage,
+      iterations,
+      toolCalls: toolCalls.reduce((sum, { nested }) => sum + 1 + (nested?.toolCalls ?? 0), 0),
+      tools: toolCalls.map(({ tool }) => tool),
+      pending: [],
+      error: error && { code: error.code, message: error.message },
+    },
+    result: '',
+    waitsFor: [],
   }
 }

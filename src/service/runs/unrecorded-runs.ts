@@ -21,6 +21,8 @@ interface UnrecordedRunsParts {
   shown: ShownRuns
   bounds(): RunBounds
   feed: ByTenant<EventLog>
+  /** Whether a run that nobody has looked at may be lost with this process. */
+  inMemory: boolean
 }
 
 /**
@@ -49,7 +51,9 @@ export class UnrecordedRuns implements Execution {
   }
 
   sinkOf(run: ServiceRun): EventSink {
-    const { shown, feed } = this.#parts
+    const { shown, feed, inMemory } = this.#parts
+    const { kind, thread } = run.head
+    const isSeen = !inMemory || kind !== 'chat' || thread !== undefined || feed.with(run.head).some(({ isRead }) => isRead)
     let begun: Promise<unknown> | undefined
     const begin = async () => {
       run.storedEvents ??= 0
@@ -65,7 +69,7 @@ export class UnrecordedRuns implements Execution {
     const flush = async () => {
       await begun
     }
-    return { add, flush }
+    return { isSeen, add, flush }
   }
 
   async say(run: ServiceRun, messages: readonly ChatMessage[]): Promise<boolean> {

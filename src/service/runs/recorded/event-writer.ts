@@ -23,6 +23,7 @@ interface WaitingEvent {
  * Events that arrive during a write are written together.
  */
 export class EventWriter implements EventSink {
+  readonly isSeen = true
   readonly #run: ServiceRun
   readonly #shown: Pick<ShownRuns, 'append'>
   /** All events of all runs. */

@@ -42,7 +42,7 @@ export interface RecordedRunsParts {
   shown: ShownRuns
   /** Returns the agent of a run; undefined if the configuration no longer has it. */
   agentOf(head: RunHead): Agent | undefined
-  toolsOf(head: RunHead): Iterable<AnyTool>
+  toolsOf(head: RunHead): readonly AnyTool[]
   /** Secrets of the environment. */
   secrets: readonly string[]
   /** Returns the tools and context of a run that continues without a request. A rejection leaves the run waiting; it is tried again later. */

@@ -1,0 +1,70 @@
+import type { RunEvent } from '../../core/events.ts'
+import type { JsonObject } from '../../core/messages.ts'
+
+/** The size up to which the events of a run are kept as they are, in characters. */
+const mostKept = 262_144
+/** The memory an event takes besides its texts, in characters. */
+const perEvent = 200
+
+/**
+ * The events of a run on their way to those who look at it. Until somebody does, they are kept as they are; if nobody does, they are never
+ * redacted or written.
+ */
+export class ShownEvents {
+  readonly #show: (event: RunEvent) => Promise<void>
+  /** Undefined: each event is shown at once. */
+  #kept: RunEvent[] | undefined
+  #characters = 0
+  /** The metadata of the run, which its events share. */
+  #metadata: JsonObject | undefined
+  #revealing: Promise<void> | undefined
+
+  /** `show`: called for one event at a time. `isSeen`: whether somebody looks at the run from its start. */
+  constructor(show: (event: RunEvent) => Promise<void>, isSeen: boolean) {
+    this.#show = show
+    this.#kept = isSeen ? undefined : []
+  }
+
+  /** Whether nobody has looked at the run yet. */
+  get isUnseen(): boolean {
+    return this.#kept !== undefined && this.#revealing === undefined
+  }
+
+  /** The size of what is kept, in characters. */
+  get characters(): number {
+    return this.#characters
+  }
+
+  async take(event: RunEvent): Promise<void> {
+    if (this.#kept === undefined) return this.#show(event)
+    this.#kept.push(event)
+    this.#characters += sizeOf(event)
+    const { metadata } = event.meta
+    if (metadata !== undefined && metadata !== this.#metadata) this.#characters += JSON.stringify(metadata).length
+    this.#metadata = metadata
+    if (this.#characters > mostKept) await this.reveal()
+  }
+
+  /** Shows all events so far. Those that follow are shown at once. Rejects if an event can't be shown. */
+  reveal(): Promise<void> {
+    this.#revealing ??= this.#reveal()
+    return this.#revealing
+  }
+
+  async #reveal(): Promise<void> {
+    const { length } = this.#kept ?? []
+    // More may arrive meanwhile.
+    for (let at = 0; at < (this.#kept?.length ?? length); at++) {
+      const event = this.#kept?.[at]
+      if (event !== undefined) await this.#show(event)
+    }
+    this.#kept = undefined
+    this.#characters = 0
+  }
+}
+
+function sizeOf(event: RunEvent): number {
+  let size = perEvent
+  for (const value of Object.values(event)) if (typeof value === 'string') size += value.length
+  return size
+}
