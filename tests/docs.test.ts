@@ -81,6 +81,8 @@ const printed: Record<string, RegExp> = {
   'structured-output.ts': /^answered 2 2026\n$/,
   'code-mode.ts':
     /^refund \{ id: 'A1' \} line 2: const refunds = .*\nrefund \{ id: 'A3' \} line 2: .*\nDone: \[\{"refunded":"A1"\},"The call to `refund` was refused: too much"\]\n$/,
+  'preview.ts':
+    /^paused \{"wouldRefund":"A1"\}.*\n1\/3 refund \{ id: 'A1' \}\n2\/3 .*\n3\/3 .*\n\{"refunded":"A1"\} The call to `refund` was refused: already paid back \{"refunded":"A3"\}\n$/,
   'sub-agents.ts': /^2,460 metres\. 240\nI am billing\. You owe nothing\. billing 600\n$/,
   'override-points.ts': /^I can only read it\.\nThe key is \(hidden\)\.\nTool not found: write_note\. Available tools: read_note\.\n$/,
   'steering.ts': /^count 12\nTwelve sheep, and the dog is well\. 5\n7\n$/,

@@ -2,11 +2,14 @@ import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import { messageOf } from '../core/errors.ts'
 import type { StopReason } from '../core/events.ts'
 import type { ChatMessage } from '../core/messages.ts'
+import { settleIntents } from './calls/intents.ts'
 import { runToolRound } from './calls/tool-round.ts'
 import { checkedInput } from './middleware/guardrails/ask-guardrails.ts'
 import { jsonOf, type OutputFormat } from './output/output.ts'
+import { logLimit } from './run/log-limit.ts'
 import {
   addBeside,
+  addIntents,
   addRound,
   addTurn,
   countRound,
@@ -64,7 +67,7 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
     stopped: round !== undefined && lastTurn === undefined && endingOfRound(round, output) === undefined && isStopped(execution, iteration),
     rejected: turn.kind === 'reply' ? rejectedAnswers(state, turn.objection, output?.tool.name) : undefined,
     outputRetries: run.settings.outputRetries ?? 2,
-    exhausted: state.budget.exhausted(iteration),
+    exhausted: state.budget.exhausted(iteration - state.carriedOutIn),
     repeats: repeats.end,
     onLimit: run.settings.onLimit ?? 'stop',
     continuationsLeft: run.settings.onTruncated === 'continue' ? mostContinuations - state.continuations : 0,
@@ -79,10 +82,25 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
     state.unread = steering.unread
     next = decideNext(Object.assign(facts, { steering }))
   }
+  const asks = next.kind === 'end' && state.intents.length > 0 && facts.steering?.stops !== true && asksAfter.has(next.ending.stopReason)
+  if (asks) next = await closePreview(execution, iteration)
   if (next.kind !== 'end') say(state, next.objection, next.messages)
   state.continuations = next.kind === 'continue' && next.continuesText ? state.continuations + 1 : 0
-  if (lastTurn === undefined) logLimit(execution, iteration, next)
+  if (lastTurn === undefined)
+    logLimit(execution, iteration, next.kind === 'end' ? next.ending : next.kind === 'answer' ? next.limit : undefined)
   return next
+}
+
+/** The endings of a preview after which the user is asked about the calls that it has noted. */
+const asksAfter: ReadonlySet<StopReason> = new Set(['answered', 'truncated', 'stopped', 'max_iterations', 'repeated_calls', 'budget'])
+
+/** Once all of these calls are decided, the model continues with their results. Until then, the run pauses. */
+async function closePreview(execution: Execution, iteration: number): Promise<GoOn | End> {
+  const { output } = execution.run.agent
+  const round = await settleIntents(execution, iteration)
+  addIntents(execution.state, round, iteration, output?.tool.name)
+  const ending = endingOfRound(round, output)
+  return ending === undefined ? { kind: 'continue', objection: undefined, messages: [] } : end(ending)
 }
 
 /** How often the model is asked to continue one answer. */
@@ -116,21 +134,6 @@ function takeSteering({ durable, run }: Execution, iteration: number, { takesMes
     if (taken === undefined || taken.messages.length === 0) return taken ?? noSteering
     return { ...taken, ...(await checkedInput(run, taken.messages, iteration)) }
   })
-}
-
-function logLimit({ run, state }: Execution, iteration: number, next: GoOn | End): void {
-  const ending = next.kind === 'end' ? next.ending : next.kind === 'answer' ? next.limit : undefined
-  const words = ending && limitWords[ending.stopReason]
-  if (ending === undefined || words === undefined) return
-  const { stopReason } = ending
-  run.logger.warn({ runId: run.runId, stopReason, iterations: iteration, toolCalls: state.toolCalls.length }, words)
-}
-
-const limitWords: Partial<Record<StopReason, string>> = {
-  truncated: 'run ended: the answer was cut off at a token limit',
-  max_iterations: 'run ended: the iteration limit is reached and the model still calls tools',
-  budget: 'run ended: a budget is used up',
-  repeated_calls: 'run ended: the model repeats the same call',
 }
 
 /** All facts that `decideNext` uses at the end of an iteration. */

@@ -10,6 +10,7 @@ import { standAroundRequest } from './middleware/hooks/around-model.ts'
 import { standAroundFunction } from './middleware/hooks/around-tool.ts'
 import { beforeModel } from './middleware/hooks/model-hooks.ts'
 import { askBeforeCall } from './middleware/hooks/tool-hooks.ts'
+import { noteCall } from './middleware/preview.ts'
 import { aroundResults, reviewReply } from './middleware/review.ts'
 import { formatAnswer } from './middleware/structured-output/format-answer.ts'
 import { waitForBudget, withinBudget } from './middleware/within-budget.ts'
@@ -41,6 +42,7 @@ export function composeLayers(run: RunContext, survival: Survival, session?: str
     takeTurn: compaction === undefined ? takeOne : fitWindow(compaction, takeOne),
     askModel: compose(aroundRequests(run), sendRequest(run)),
     runCall: compose(aroundCalls(run, survival), runFunction(run)),
+    noteCall: noteCall(run),
     takeResult: (given) => compose(aroundResults(run), given),
     changeTurn: plan.requests.length === 0 ? undefined : beforeModel(run),
     planCall: planned.length === 0 ? undefined : inOrder(planned),

@@ -23,6 +23,8 @@ type IterationStep =
   | 'handoff'
   /** Whether the run has to end before it waits. */
   | 'wait'
+  /** Whether the run has to end before it asks about what it has noted. */
+  | 'intents'
   /** Whether the run has to end instead of being paused. */
   | 'pause'
   /** Whether the run has an `approve`. */
@@ -57,9 +59,13 @@ export function budgetPlace(iteration: number, suffix: string, times: number): s
   return `${iteration}.budget${suffix}${numbered(times)}`
 }
 
-/** Which attempt starts a batch of calls, counted from 1. `again`: calls that were allowed to run a second time. */
-export function roundStep(iteration: number, batch: number | 'again'): string {
-  return `${iteration}.round${batch === 'again' ? '.again' : numbered(batch)}`
+/**
+ * Which attempt starts a batch of calls, counted from 1. `again`: calls that were allowed to run a second time. `intent`: the position of a
+ * call that was noted before, and starts alone.
+ */
+export function roundStep(iteration: number, batch: number | 'again', intent?: number): string {
+  const of = intent === undefined ? '' : `.intent.${intent}`
+  return `${iteration}.round${of}${batch === 'again' ? '.again' : numbered(batch)}`
 }
 
 /** Asks `approve` about a call, for the `times`th time. */

@@ -74,6 +74,13 @@ export const shownAlready = 'it would change what was shown already'
 export const checkFailed = 'the check itself failed'
 export const endedBeforeCheck = 'the run ended before the check'
 
+/** The result of a call in a preview, until it is carried out. */
+export function notedText(tool: string): string {
+  return `Noted, not done: the call to \`${tool}\` will be carried out after the user has approved it. Continue with the rest of the task.`
+}
+
+export const answeredTooEarlyText = 'Not taken: it was given before the other calls were carried out. Answer again, by their results.'
+
 // Calls whose result needs a word
 
 export function notCompletedText(tool: string, problem: string): string {

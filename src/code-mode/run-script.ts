@@ -2,7 +2,7 @@ import { AgentRunner } from '../agent/agent-runner.ts'
 import { keepsRecords } from '../agent/journal/call-record.ts'
 import { stoppedByGuardrail } from '../agent/loop.ts'
 import { RunContext } from '../agent/run/run-context.ts'
-import { decisionsIn, endedOutside, type PausedAgent, pausedIn, questionOf } from '../agent/sub-agents/sub-agent.ts'
+import { decisionsIn, endedOutside, hasNoted, type PausedAgent, pausedIn, questionOf } from '../agent/sub-agents/sub-agent.ts'
 import type { RunResult } from '../agent/types/options.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { isJsonObject, type Json, withoutUndefined } from '../core/messages.ts'
@@ -53,7 +53,7 @@ export async function executeScript(script: GivenScript, ctx: ToolContext): Prom
   const paused = pausedIn(ctx.asked)
   const conclude = (result: RunResult) => {
     for (const approval of result.remembered ?? []) run.remembered.add(approval)
-    return resultOf(name, result, (reason) => run.stops.set(ctx.toolCallId, reason))
+    return resultOf(name, result, run, ctx.toolCallId)
   }
   try {
     if (paused === undefined) return conclude(await runner.run(code, { ...options, runId: ctx.idempotencyKey }))
@@ -88,15 +88,15 @@ function scriptRunner({ tools, limits }: GivenScript, run: RunContext): AgentRun
   )
 }
 
-/** `stop` is told why the outer run has to end, too. */
-function resultOf(
-  name: string,
-  { runId, stopReason, text, error, pending, state }: RunResult,
-  stop: (reason: string) => void,
-): ScriptResult | Question {
+/** If a guardrail has stopped the script, the outer run has to end, too. */
+function resultOf(name: string, result: RunResult, outer: RunContext, toolCallId: string): ScriptResult | Question {
+  const { runId, stopReason, text, error, pending, state } = result
   if (stopReason === 'answered') return readEnd(text)
-  if (stopReason === 'paused') return questionOf({ agent: name, runId, pending, state } satisfies PausedAgent as PausedAgent)
-  if (stopReason === 'refused' && error !== undefined) stop(error.message.replace(stoppedBy, ''))
+  if (stopReason === 'paused') {
+    const paused = { agent: name, runId, pending, state } satisfies PausedAgent as PausedAgent
+    return questionOf(paused, hasNoted(result, outer) ? readEnd(text) : undefined)
+  }
+  if (stopReason === 'refused' && error !== undefined) outer.stops.set(toolCallId, error.message.replace(stoppedBy, ''))
   throw new Error(error?.message ?? `The script was ended (${stopReason}).`)
 }
 

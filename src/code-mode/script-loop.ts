@@ -21,6 +21,8 @@ import { textForScript } from './result-values.ts'
 const longestLine = 200
 /** Most characters of a failed script's output that are shown. */
 const shownOutput = 2_000
+/** Most calls that are listed if a script can't continue. */
+const mostToldCalls = 20
 
 /** Takes the place of a model. */
 const scriptItself = {
@@ -147,7 +149,7 @@ class ScriptTurns {
       const difference = differenceOf(round, next)
       if (difference !== undefined) {
         const again = 'The script was started again, and did not make the same calls as before'
-        throw new Error(`${again}: ${difference}. Nothing more of it was run.`)
+        throw new Error(`${again}: ${difference}. Nothing more of it was run.${carriedOut(this.#execution)}`)
       }
       next = await this.#answer(round)
     }
@@ -172,6 +174,7 @@ class ScriptTurns {
       choice: undefined,
       uniqueIds: () => state.history.uniqueIds(),
       terms: { timeoutMs, maxValues, signal: run.signal, asNative: true },
+      isPreview: run.settings.effects === 'preview',
       needsApproval: (call) => needsApproval(run, state.remembered, call),
       prepared: run.prepared,
     })
@@ -195,6 +198,18 @@ function failed(problem: string): ModelError {
 function endText({ json, output }: Extract<ScriptRound, { ok: true }>, notes: readonly string[]): string {
   const beside = { ...(output === '' ? {} : { output: output.trimEnd() }), ...(notes.length === 0 ? {} : { notes }) }
   return `${JSON.stringify(beside)}\n${json}`
+}
+
+/** The calls with effects that have succeeded, in words. */
+function carriedOut({ run, state }: Execution): string {
+  const calls = state.toolCalls.flatMap(({ tool: name, args = {}, outcome }) => {
+    const tool = run.agent.registry.get(name)
+    if (outcome !== 'ok' || tool?.effect === 'read') return []
+    return [`${name}(${JSON.stringify(tool?.secrets === undefined ? args : redact(args, new Set(tool.secrets)))})`]
+  })
+  const shown = calls.slice(0, mostToldCalls).join(', ')
+  const more = calls.length > mostToldCalls ? ` and ${calls.length - mostToldCalls} more` : ''
+  return calls.length === 0 ? '' : ` These calls were carried out: ${shown}${more}.`
 }
 
 /** The calls that were run with other arguments than the script gave them, in words. */

@@ -151,6 +151,7 @@ export interface EventPayloads {
     place: string
     path?: PathStep[]
     script?: ScriptLine
+    plan?: PlanPlace
   }
   /** A pending call was decided. Emitted before the decision takes effect. */
   DECISION_MADE: MadeDecision & { toolCallId: string; tool: string; place: string }
@@ -163,6 +164,9 @@ export type ScriptLine = {
   /** The text of the line. */
   code: string
 }
+
+/** The number of a call in the plan of a preview, from 1, and the number of calls in it. */
+export type PlanPlace = { at: number; of: number }
 
 /** Where an event comes from. */
 export interface EventMeta {

@@ -11,6 +11,12 @@ export interface Question {
   schema?: JsonSchema
 }
 
+/** The question of an agent that has noted calls. */
+export interface NotedQuestion extends Question {
+  /** What its call returns until they are carried out. */
+  meanwhile: unknown
+}
+
 /** Shared by all installed copies of this package, and impossible to forge in JSON. */
 const question: symbol = Symbol.for('toolloop.question')
 
@@ -37,6 +43,10 @@ export function askAll(questions: Readonly<Record<string, Question>>): Question 
     about: { questions: Object.fromEntries(abouts) },
     schema: { type: 'object', properties: Object.fromEntries(schemas), required: Object.keys(questions) },
   })
+}
+
+export function isNoted(question: Question): question is NotedQuestion {
+  return 'meanwhile' in question
 }
 
 export function isQuestion(value: unknown): value is Question {

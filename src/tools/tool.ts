@@ -111,17 +111,25 @@ export interface Tool<Context = unknown> {
    * `undefined` or throwing means that it can't tell.
    */
   readonly reconcile?: (args: never, ctx: ToolContext<Context>) => Reconciled | undefined | Promise<Reconciled | undefined>
+  /**
+   * Says what a call would do, for a run with `effects: 'preview'`: the model gets its value instead of "noted, not done". Must have no
+   * effects. Not called for a `read` tool.
+   *
+   * Contract: as `execute`, with the same time limit and no retries. If it fails, the call has failed and is not part of the plan.
+   */
+  readonly preview?: (args: never, ctx: ToolContext<Context>) => unknown
 }
 
 /** The answer of `reconcile`: the call took effect and this is its value, or it did not and may run again. */
 export type Reconciled = { ran: true; value: unknown } | { ran: false }
 
 /** A tool with any argument and context types. The compiler does not check which context the tool needs. */
-export interface AnyTool extends Omit<Tool, 'approval' | 'execute' | 'reconcile'> {
+export interface AnyTool extends Omit<Tool, 'approval' | 'execute' | 'reconcile' | 'preview'> {
   readonly approval?: boolean | AnyMember['approval']
   // Methods, because the compiler checks their parameters bivariantly.
   execute?(args: never, ctx: ToolContext): unknown
   reconcile?(args: never, ctx: ToolContext): Reconciled | undefined | Promise<Reconciled | undefined>
+  preview?(args: never, ctx: ToolContext): unknown
 }
 
 interface AnyMember {
@@ -160,7 +168,7 @@ export abstract class BaseTool<Args = JsonObject, Context = unknown> implements 
   abstract execute(args: Args, ctx: ToolContext<Context>): unknown
 }
 
-type SharedOptions = Exclude<keyof Tool, 'parameters' | 'approval' | 'schema' | 'toContent' | 'execute' | 'reconcile'>
+type SharedOptions = Exclude<keyof Tool, 'parameters' | 'approval' | 'schema' | 'toContent' | 'execute' | 'reconcile' | 'preview'>
 
 /** Options of `defineTool`: the fields of a `Tool`, with `execute` typed by `parameters`. */
 export interface ToolOptions<S, Value, Context, Name extends string = string> extends Pick<Tool<Context>, SharedOptions> {
@@ -177,6 +185,8 @@ export interface ToolOptions<S, Value, Context, Name extends string = string> ex
   execute?(args: ArgsOf<S>, ctx: ToolContext<Context>): Value
   /** See `Tool.reconcile`. */
   reconcile?(args: ArgsOf<S>, ctx: ToolContext<Context>): Reconciled | undefined | Promise<Reconciled | undefined>
+  /** See `Tool.preview`. */
+  preview?(args: ArgsOf<S>, ctx: ToolContext<Context>): unknown
 }
 
 /** The result of `defineTool`. `Input`: the arguments as the model writes them, if a Standard Schema transforms them. */
@@ -204,6 +214,7 @@ const toolNames: OptionNames<Tool> = {
   toContent: true,
   execute: true,
   reconcile: true,
+  preview: true,
 }
 
 /** Includes the fields of a tool, because a tool may be defined from another one. */
@@ -271,6 +282,7 @@ export function checkTool(tool: AnyTool): void {
     wrong(`\`parameters\` of type 'object', got \`${show(parameters.type)}\``)
   }
   if (tool.execute !== undefined && typeof tool.execute !== 'function') wrong('an `execute` that is a function')
+  if (tool.preview !== undefined && typeof tool.preview !== 'function') wrong('a `preview` that is a function')
   if (tool.timeoutMs !== undefined && !(typeof tool.timeoutMs === 'number' && tool.timeoutMs > 0)) {
     throw new InvalidOptionError(`${tool.name}.timeoutMs`, 'a number of milliseconds > 0', tool.timeoutMs)
   }

@@ -62,7 +62,7 @@ function changed(call: PlannedCall, change: CallChange): PlannedCall {
     ? { code: 'tool_denied', text: refusedText(call.name, changedTooOften) }
     : change.refusal
   if (refusal !== undefined) Object.assign(planned, { action: 'reject', refusal } satisfies Partial<PlannedCall>)
-  else if (change.ask !== undefined) planned.approval = true
+  else if (change.ask !== undefined && call.intent === undefined) planned.approval = true
   // Its caller need not run it any more.
   if (change.result !== undefined) planned.action = 'run'
   return planned

@@ -14,11 +14,13 @@ import {
 import type { ToolChoice } from '../../models/chat-model.ts'
 import { type ArgumentTerms, innerArguments, type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
 import type { Lanes } from '../../tools/concurrency.ts'
+import { isNoted } from '../../tools/question.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { cancelledText, notFoundText } from '../../tools/told.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 import { endOf, executeCall, type RawEnd, type ToolCallEnd, type ToolCallEnvironment } from '../../tools/tool-runner.ts'
 import type { StepContext } from '../journal/journal.ts'
+import { runsAgent } from '../nested/nested-items.ts'
 import { type GivenKey, keyLeftBy } from '../run/call-keys.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
 import { callName, callStep } from '../step-keys.ts'
@@ -42,6 +44,8 @@ export interface PlanInput {
   uniqueIds(): (given: string, index: number) => string
   /** How arguments are read. */
   terms: ArgumentTerms
+  /** Calls that have effects are only noted. */
+  isPreview: boolean
   /** Called only for a tool that may need an approval. */
   needsApproval(call: PreparedCall): Promise<PlannedCall['approval']>
   /** Receives what is needed to run the calls, by id. Not recorded: rebuilt from the plan after a crash. */
@@ -90,7 +94,10 @@ async function planCall(input: PlanInput, id: string, { call, tool, repairs }: O
   planned.action = tool.execute === undefined ? 'client' : 'run'
   if (preparation.repairs !== undefined) planned.repairs = [...repairs, ...preparation.repairs]
   const mayNeedOne = tool.approval !== undefined && tool.approval !== false
-  return mayNeedOne ? { ...planned, ...withoutUndefined({ approval: await input.needsApproval(prepared) }) } : planned
+  const approval = mayNeedOne ? await input.needsApproval(prepared) : undefined
+  if (input.isPreview && planned.action === 'run' && planned.effect !== 'read' && !runsAgent(tool))
+    return { ...planned, intent: approval ?? true }
+  return approval === undefined ? planned : { ...planned, approval }
 }
 
 function refuse({ args: _, ...call }: PlannedCall, code: ErrorCode, text: string, args?: JsonObject): PlannedCall {
@@ -151,15 +158,24 @@ export async function carryOutCall(
   }
   const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
   try {
-    const outcome = await layers.runCall(running)
+    const outcome = await runOrNote(layers, running)
     const finished = finishCall(execution, outcome)
-    if (outcome.end.outcome !== 'ok' || given.isCarried)
+    if (finished.noted !== true && call.intent === undefined && (outcome.end.outcome !== 'ok' || given.isCarried))
       leaveKey(finished, call, given, 'effect' in outcome.end ? outcome.end.effect : undefined)
     return call.note === undefined ? finished : withResultNote(finished, call.note)
   } finally {
     unfollow?.()
     run.prepared.delete(call.id)
   }
+}
+
+async function runOrNote(layers: Execution['layers'], running: RunningCall): Promise<CallOutcome> {
+  const { intent, plan } = running.call
+  // What the plan answers has no effect.
+  if (intent !== undefined && plan?.result === undefined) return layers.noteCall(running)
+  const outcome = await layers.runCall(running)
+  const hasNoted = outcome.end.outcome === 'question' && isNoted(outcome.end.question)
+  return hasNoted ? layers.noteCall(running, outcome) : outcome
 }
 
 /** Records the state of the call's key for later calls. */
@@ -339,7 +355,7 @@ function logged({ iteration, call }: CallPlace): object {
 }
 
 /** Emits the start of a tool's function, without the secrets of its arguments. */
-function tellStart(run: RunContext, call: RunningCall, args: JsonObject): void {
+export function tellStart(run: RunContext, call: RunningCall, args: JsonObject): void {
   const { tool } = call.prepared
   const isHeard = run.events.hears(Event.TOOL_CALL_START)
   // The log hides them even if nobody listens.
@@ -364,7 +380,7 @@ export function refuseCall(execution: Execution, place: CallPlace, refusal: Refu
 }
 
 /** FINISH: turns the outcome of a call into its record, with what the model is told and what the app gets. */
-function finishCall(execution: Execution, { call, end, durationMs = 0, returned, stop }: CallOutcome): FinishedCall {
+function finishCall(execution: Execution, { call, end, durationMs = 0, returned, stop, noted }: CallOutcome): FinishedCall {
   if (end.outcome === 'uncertain')
     return recordCall(execution, call, 'uncertain', { content: uncertainText(call.prepared.tool.name), errorCode: 'tool_uncertain' })
   if (end.outcome === 'rejected') {
@@ -374,6 +390,7 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
   if (end.outcome === 'question') {
     const { about, schema } = end.question
     const question = { about: toJson(about), ...withoutUndefined({ schema: schema && (toJson(schema) as JsonSchema) }) }
+    if (noted !== undefined) return { ...recordCall(execution, call, 'ok', { content: noted, durationMs }), question, noted: true }
     // This record is not read: the call gets another one when it has been answered.
     return { ...recordCall(execution, call, 'cancelled', { content: '', attempts, durationMs }), question }
   }
@@ -383,6 +400,7 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
   if (end.outcome !== 'ok') finished.record.errorCode = end.code
   const reason = stop ?? execution.run.stops.get(call.call.id)
   if (reason !== undefined) finished.stop = reason
+  if (noted !== undefined) finished.noted = true
   const handoff = 'handsTo' in tool && end.outcome === 'ok' ? handoffOf(returned ?? end.value) : undefined
   if (handoff !== undefined) finished.handoff = handoff
   else if (tool.final === true) finished.final = true

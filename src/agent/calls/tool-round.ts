@@ -4,13 +4,13 @@ import { tagsOf } from '../run/run-context.ts'
 import { callStep, roundStep } from '../step-keys.ts'
 import { DeferredText } from '../text-calls/deferred-text.ts'
 import type { Execution } from '../types/execution.ts'
-import type { FinishedCall, PlannedCall, ToolRound } from '../types/recorded.ts'
+import type { FinishedCall, Intent, PlannedCall, ToolRound } from '../types/recorded.ts'
 import type { PendingItem } from '../types/result.ts'
 import type { CallTerms, CallWork, CarryOut } from '../types/running-call.ts'
 import { putToPlan } from './plan-call.ts'
 import { carryOutCall } from './tool-call.ts'
 import { decideApprovals, hasApprover } from './waiting/approvals.ts'
-import { finishWaiting } from './waiting/pending-calls.ts'
+import { asks, finishWaiting } from './waiting/pending-calls.ts'
 import { settleUncertain } from './waiting/uncertain-calls.ts'
 
 /** Starts calls with `carryOut`, each at its time. Resolves with their results in the order of `work`. */
@@ -36,9 +36,9 @@ export async function runToolRound(
     if (call.approval === undefined && call.action !== 'client') free.push({ call, index, key: callStep(iteration, index) })
   })
   const finished = await start(free, carryOut)
-  if (free.length === calls.length && !finished.some(asks)) return summarise(calls, finished)
+  if (free.length === calls.length && !finished.some(asks)) return summarise(iteration, calls, finished)
   const { finished: all, pending } = await finishWaiting({ execution, iteration, calls, finished, carryOut })
-  return summarise(calls, all, pending)
+  return summarise(iteration, calls, all, pending)
 }
 
 /** Asks `approve`, if there is one, and then the plan. If the plan asks for an approval, asks `approve` again. */
@@ -60,10 +60,6 @@ function needsApproval({ approval }: PlannedCall): boolean {
   return approval !== undefined
 }
 
-function asks({ question }: FinishedCall): boolean {
-  return question !== undefined
-}
-
 function isUncertain({ record }: FinishedCall): boolean {
   return record.outcome === 'uncertain'
 }
@@ -76,19 +72,19 @@ function hasTextAfter({ textAfter }: PlannedCall): boolean {
   return textAfter !== undefined
 }
 
-/** Carries out the calls of one turn, batch by batch. */
-function carryOutTogether(execution: Execution, iteration: number, calls: readonly PlannedCall[]): CarryOut {
+/** Carries out the calls of one turn, batch by batch. `intent`: the only one of them, which was noted before. */
+export function carryOutTogether(execution: Execution, iteration: number, calls: readonly PlannedCall[], intent?: Intent): CarryOut {
   const { durable, run, state } = execution
   const lanes = lanesFor(execution, calls)
   const { callKeys } = state
-  const keyOf = callKeys.isUsed ? callKeys.ofRound(iteration, calls) : undefined
+  const keyOf = callKeys.isUsed ? callKeys.ofRound(iteration, calls, intent?.index) : undefined
   const deferred = calls.some(hasTextAfter) ? new DeferredText(calls) : undefined
-  let batches = 0
+  let batches = intent?.waited ?? 0
 
   /** If a later execution finds another attempt's token, a call without a record may have run. */
   const mayHaveRun = async (batch: number | 'again'): Promise<boolean> => {
     const { attempt } = durable
-    return (await durable.step(roundStep(iteration, batch), async () => attempt)) !== attempt
+    return (await durable.step(roundStep(iteration, batch, intent?.index), async () => attempt)) !== attempt
   }
   const isRecorded = durable.survivesCrashes
   const carryOneWithText = (work: CallWork, terms: CallTerms, deferred: DeferredText): Promise<FinishedCall> => {
@@ -102,7 +98,7 @@ function carryOutTogether(execution: Execution, iteration: number, calls: readon
   return async (batch) => {
     batches++
     const isFromEarlier = isRecorded && (await mayHaveRun(batches))
-    const terms: CallTerms = { lanes, keyOf, mayHaveRun: isFromEarlier || run.mayHaveRunIn === iteration }
+    const terms: CallTerms = { lanes, keyOf, mayHaveRun: isFromEarlier || run.mayHaveRunIn?.has(iteration) === true }
     const started: Promise<FinishedCall>[] = []
     for (const work of batch) {
       started.push(deferred === undefined ? carryOne(execution, iteration, work, terms) : carryOneWithText(work, terms, deferred))
@@ -134,14 +130,22 @@ function lanesFor({ run }: Execution, calls: readonly PlannedCall[]): Lanes | un
   return calls.length > 1 && waits ? new Lanes(count) : undefined
 }
 
-function summarise(calls: readonly PlannedCall[], finished: readonly FinishedCall[], pending: PendingItem[] = []): ToolRound {
-  const round: ToolRound = { records: [], pending }
+/** `calls`: those of a turn, or one that was noted in it, at `first`. */
+export function summarise(
+  iteration: number,
+  calls: readonly PlannedCall[],
+  finished: readonly FinishedCall[],
+  pending: PendingItem[] = [],
+  first = 0,
+): ToolRound {
+  const round: ToolRound = { records: [], pending, intents: [] }
   const byId = new Map<string, FinishedCall>()
   for (const one of finished) byId.set(one.record.id, one)
-  for (const { id } of calls) {
-    const one = byId.get(id)
+  for (const [at, call] of calls.entries()) {
+    const one = byId.get(call.id)
     if (one === undefined) continue
     round.records.push(one.record)
+    if (one.noted) round.intents.push({ iteration, index: first + at, call, question: one.question, waited: 0, ...one.after })
     if (one.final && one.record.outcome === 'ok') round.final ??= one.record
     if (one.handoff !== undefined) round.handoff = one.handoff
     if (one.stop !== undefined) round.stop ??= one.stop

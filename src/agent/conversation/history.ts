@@ -125,6 +125,35 @@ export class History {
     this.append(message)
   }
 
+  /** Replaces the result of a call. */
+  replaceResult(result: ToolResultMessage): void {
+    const at = this.#messages.findLastIndex((message) => message.role === 'tool' && message.toolCallId === result.toolCallId)
+    if (at === -1) return
+    this.#messages[at] = asChecked(result)
+    this.#showAgain()
+  }
+
+  /**
+   * Removes the last message of the model, with the results of its calls, if it is an answer: it has no calls but those of the tool
+   * `answering`. Returns the calls of that tool that stay because they were made beside others.
+   */
+  dropAnswer(answering: string | undefined): ToolCall[] {
+    const at = this.#messages.findLastIndex(({ role }) => role === 'assistant')
+    const last = this.#messages[at]
+    if (last === undefined) return []
+    const calls = hasToolCalls(last) ? last.toolCalls : []
+    const answers = calls.filter((call) => call.function.name === answering)
+    if (answers.length < calls.length) return answers
+    this.#messages.length = at
+    this.#showAgain()
+    return []
+  }
+
+  /** Makes the visible list again after a change of earlier messages. */
+  #showAgain(): void {
+    if (this.#visible !== this.#messages) this.compact(this.#compaction)
+  }
+
   /** Appends messages of any kind, healed like those a conversation begins with. */
   extend(messages: readonly MessageInput[]): void {
     this.#load(toChatMessages(messages), 0)

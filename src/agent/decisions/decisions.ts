@@ -58,6 +58,7 @@ const itemNames: OptionNames<PendingItem> = {
   path: true,
   secrets: true,
   script: true,
+  plan: true,
 }
 
 /** A decision is made from its item: `{ ...item, approved: true }`. */

@@ -41,6 +41,12 @@ export function agentTools(tool: object | undefined): ToolSet | undefined {
   return isToolSet(tools) ? tools : undefined
 }
 
+/** Whether a call of the tool is a run of its own, whose calls have effects of their own. */
+export function runsAgent(tool: object): boolean {
+  const runs: unknown = 'runs' in tool ? tool.runs : undefined
+  return typeof runs === 'object' && runs !== null && 'tools' in runs
+}
+
 /**
  * The part of a question that may be shown. A question of an MCP server contains the state its call continues from, which only the program
  * may see. A nested agent asks for decisions on items of its own, which are shown separately.

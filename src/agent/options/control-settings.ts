@@ -1,7 +1,7 @@
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { ScriptLine } from '../../core/events.ts'
 import { type ChatMessage, isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import { boolean, callback, expecting, milliseconds, text, unchecked } from '../../core/options/check-options.ts'
+import { boolean, callback, expecting, milliseconds, oneOf, text, unchecked } from '../../core/options/check-options.ts'
 import type { ToolEffect } from '../../tools/tool.ts'
 import { checkEntries } from '../callbacks/check-entries.ts'
 import { checkGuardrails, type Guardrail } from '../callbacks/guardrails.ts'
@@ -59,6 +59,13 @@ export interface ControlSettings<Context = unknown> {
   approve?(request: ApprovalRequest<Context>): ApprovalDecision | Promise<ApprovalDecision>
   /** How long a run waits for a decision before the call is refused, in milliseconds. Default: forever. */
   decisionTimeoutMs?: number
+  /**
+   * `'preview'`: carries out only calls of `read` tools. The others are noted, and the run pauses with them as its plan. `resume` carries
+   * out those that are approved. Default `'apply'`: carries out all calls.
+   *
+   * @see [preview](docs/preview.md)
+   */
+  effects?: 'apply' | 'preview'
   /** Earlier approvals, given with `remember`, from a result's `remembered`: the same calls need no approval. */
   remembered?: readonly string[]
   /**
@@ -120,6 +127,7 @@ export const controlSettings: SettingRows<ControlSettings> = {
   metadata: { check: checkMetadata, stored: 'json' },
   approve: { check: callback, stored: 'not stored' },
   decisionTimeoutMs: { check: milliseconds, stored: 'numbers' },
+  effects: { check: oneOf('apply', 'preview'), stored: 'json' },
   remembered: { check: unchecked, stored: 'json' },
   stopWhen: { check: checkStopWhen, stored: 'not stored' },
   throwOnError: { check: boolean, stored: 'json' },

@@ -50,9 +50,9 @@ export class CallKeys {
     this.isUsed = this.#isNested || this.#open.size > 0
   }
 
-  /** The keys of the calls of one round. Open keys go to the first calls that match. */
-  ofRound(iteration: number, calls: readonly PlannedCall[]): KeyOf {
-    const placeOf = (index: number) => callName(this.#runId, iteration, index)
+  /** The keys of the calls of one round. Open keys go to the first calls that match. `first`: the position of the first of these calls. */
+  ofRound(iteration: number, calls: readonly PlannedCall[], first = 0): KeyOf {
+    const placeOf = (index: number) => callName(this.#runId, iteration, first + index)
     const own = (idempotencyKey: string): GivenKey => ({ idempotencyKey, isCarried: false })
     const claimed = new Set<string>()
     const claim = (digest: string): GivenKey | undefined => {
@@ -61,12 +61,13 @@ export class CallKeys {
       claimed.add(key)
       return { idempotencyKey: key, isCarried: true }
     }
-    const keys = calls.map(({ name, args, action }, index) => {
-      if (args === undefined || action !== 'run') return own(placeOf(index))
+    const keys = calls.map(({ name, args, action, intent }, index) => {
+      if (args === undefined || action !== 'run' || intent !== undefined) return own(placeOf(index))
       const digest = digestOf(name, args)
       return claim(digest) ?? own(this.#isNested ? this.#next(digest) : placeOf(index))
     })
-    return (index, { name, args }) => {
+    return (position, { name, args }) => {
+      const index = position - first
       const key = keys[index] ?? own(placeOf(index))
       if (args === undefined || args === calls[index]?.args) return key
       // A decision has changed its arguments.

@@ -86,8 +86,8 @@ export class RunContext extends Lifetime implements RunScope {
   durable: Durable | undefined
   /** The runs nested in its calls, if there were any. */
   nested: NestedRuns | undefined
-  /** The iteration whose waiting calls may have run before, if the run is resumed with `again`. */
-  mayHaveRunIn: number | undefined
+  /** The iterations whose waiting calls may have run before, if the run is resumed with `again`. */
+  mayHaveRunIn: ReadonlySet<number> | undefined
   /** A decision led to a call that was carried out. */
   hasCarriedOut = false
   /** Whether it continues after a turn that was recorded before. */

@@ -14,8 +14,8 @@ import {
 } from '../../core/messages.ts'
 import { History } from '../conversation/history.ts'
 import type { RunUsage } from '../limits/run-usage.ts'
-import { neverStartedText, noMoreCallsText, repeatNote, withNote } from '../told.ts'
-import type { Beside, Handoff, Objection, PlannedCall, ToolRound, Turn } from '../types/recorded.ts'
+import { answeredTooEarlyText, neverStartedText, noMoreCallsText, repeatNote, withNote } from '../told.ts'
+import type { Beside, Handoff, Intent, Objection, PlannedCall, ToolRound, Turn } from '../types/recorded.ts'
 import type { RunStep, ToolCallRecord } from '../types/result.ts'
 import { CallKeys } from './call-keys.ts'
 
@@ -45,6 +45,10 @@ export interface LoopState {
   readonly remembered: Set<string>
   /** Messages that the run did not read. Undefined until it has looked for the last time. */
   unread: readonly ChatMessage[] | undefined
+  /** The calls that were noted in a preview and are not decided yet. */
+  intents: readonly Intent[]
+  /** The iteration after which such calls were carried out last. `maxIterations` counts from there. */
+  carriedOutIn: number
 }
 
 /** The input of a run, and its context in this process. */
@@ -79,6 +83,8 @@ export function openState({ input, run }: Start, earlier?: readonly ChatMessage[
     callKeys: new CallKeys(run, earlier),
     remembered: new Set(run.settings.remembered),
     unread: undefined,
+    intents: [],
+    carriedOutIn: 0,
   }
   addBeside(state, input)
   return state
@@ -118,16 +124,36 @@ export function earlierText({ continuations, text }: Pick<LoopState, 'continuati
   return continuations === 0 ? '' : text
 }
 
-/** Adds a round: every call's result to the history, in the order of the calls. */
+/** Adds a round: every call's result to the history, in the order of the calls. A call that was noted has a result there already. */
 export function addRound(state: LoopState, round: ToolRound, { tell }: Pick<Repeats, 'tell'>): void {
-  state.budget.settle(round.records)
-  for (const record of round.records) {
+  const noted = new Set(round.intents.map(({ call }) => call.id))
+  const ended = noted.size === 0 ? round.records : round.records.filter(({ id }) => !noted.has(id))
+  state.budget.settle(ended)
+  for (const record of ended) {
     state.toolCalls.push(record)
     state.usage = addUsage(state.usage, record.nested?.usage)
     if (record.callKey !== undefined) state.callKeys.note(record.callKey)
-    state.history.appendResult(resultMessage(record, tell.has(record.id) ? repeatNote : undefined))
   }
+  for (const record of round.records) {
+    const message = resultMessage(record, tell.has(record.id) ? repeatNote : undefined)
+    if (!state.history.appendResult(message)) state.history.replaceResult(message)
+  }
+  if (noted.size > 0) state.intents = [...state.intents, ...round.intents]
   if (round.interrupted !== undefined) state.history.closeOpenCalls(neverStartedText)
+}
+
+/** Adds the results of calls that were noted, and removes the answer that the model gave without them. `answering`: the tool for answers. */
+export function addIntents(state: LoopState, round: ToolRound, iteration: number, answering: string | undefined): void {
+  state.intents = []
+  addRound(state, round, noRepeats)
+  if (round.pending.length > 0) return
+  state.carriedOutIn = iteration
+  state.text = ''
+  for (const {
+    id,
+    function: { name },
+  } of state.history.dropAnswer(answering))
+    state.history.replaceResult(toolMessage({ id, name }, answeredTooEarlyText, false))
 }
 
 /** The tool message of a call's record. */

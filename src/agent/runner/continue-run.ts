@@ -36,8 +36,9 @@ export function continueRun({ opener, loop, sessions }: Runner): ContinueRun {
     active.checkOpen(given.options.parent)
     const run = opener.open(recorded, whole)
     const leave = active.enter(run, { isRecorded: false, session: input.session })
-    const isAgain = again || (place !== undefined && run.outer?.mayHaveRunIn === given.options.parent?.iteration)
-    if (isAgain) run.mayHaveRunIn = iterationOf(paused.pending[0]?.place)
+    const isAgain = again || (place !== undefined && run.outer?.mayHaveRunIn?.has(given.options.parent?.iteration ?? 0) === true)
+    if (isAgain)
+      run.mayHaveRunIn = new Set([...paused.pending.map(({ place }) => place), ...Object.keys(paused.decisions)].map(iterationOf))
     try {
       await prepareModel(run)
       const { decisionTimeoutMs: timeoutMs } = run.settings

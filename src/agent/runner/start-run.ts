@@ -87,9 +87,10 @@ export function withParent<Context>(options: RunOptions<Context>, runner: RunSet
   const outer: RunSettings<never> = parent.run instanceof RunContext ? parent.run.settings : {}
   const approve = options.approve ?? runner.approve ?? (outer.approve as never)
   const telemetry = options.telemetry ?? runner.telemetry ?? outer.telemetry
+  const effects = outer.effects === 'preview' ? outer.effects : (options.effects ?? runner.effects ?? outer.effects)
   return {
     ...options,
-    ...withoutUndefined({ context, approve, telemetry }),
+    ...withoutUndefined({ context, approve, telemetry, effects }),
   }
 }
 
@@ -195,7 +196,8 @@ async function executeSteps(steps: Durable, { loop, run, input, sessions, state:
   const { control } = run.settings
   if (control !== undefined) control.listens = true
   const ending = refused === undefined ? await loop({ durable, run, state, layers: compose(), compose }) : stoppedByGuardrail(refused)
-  if (ending.stopReason !== 'paused') state.unread ??= await lastLook(durable, run)
+  if (ending.stopReason === 'paused') state.unread = undefined
+  else state.unread ??= await lastLook(durable, run)
   if (control !== undefined) control.listens = ending.stopReason === 'paused'
   const result = resultOf(state, ending, run)
   recorder?.ended(run, result)

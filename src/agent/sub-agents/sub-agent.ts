@@ -1,6 +1,6 @@
 import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { InvalidOptionError, isSetupFault, ToolloopError } from '../../core/errors.ts'
-import { hasToolCalls, isJsonObject, type Json } from '../../core/messages.ts'
+import { hasToolCalls, isJsonObject, type Json, withoutUndefined } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { ArgsOf, InputOf, IsAnySchema, ParametersSchema } from '../../tools/schema/infer.ts'
 import type { WrittenSchema } from '../../tools/schema/written-schema.ts'
@@ -115,6 +115,7 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
           return conclude(
             await agent.run(syncAnswer('input', input(args as TaskArgs<S>)), { ...nested, runId: ctx.idempotencyKey }),
             options,
+            ctx,
           )
         } catch (error) {
           throw endedOutside(error, ctx)
@@ -124,7 +125,7 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
         // The values that it began with are recorded.
         const { messages: _messages, session: _session, instructions: _instructions, ...again } = nested
         const from = paused.state ?? paused.runId
-        return conclude(await agent.resume(from, { ...again, decisions: decisionsIn(ctx.answer) }), options)
+        return conclude(await agent.resume(from, { ...again, decisions: decisionsIn(ctx.answer) }), options, ctx)
       } catch (error) {
         // Invalid decisions have changed nothing. They are asked for again, or the agent's run would be lost.
         if (!(error instanceof InvalidOptionError)) throw endedOutside(error, ctx)
@@ -163,9 +164,13 @@ function taskOf(args: unknown): RunInput {
   return isJsonObject(args) && typeof args.task === 'string' ? args.task : JSON.stringify(args)
 }
 
-function conclude(result: RunResult, { name, result: show }: Pick<AsToolOptions<never>, 'name' | 'result'>): unknown {
+function conclude(
+  result: RunResult,
+  { name, result: show }: Pick<AsToolOptions<never>, 'name' | 'result'>,
+  { run }: Pick<ToolContext<never>, 'run'>,
+): unknown {
   const { runId, stopReason, output, text, error, pending, state } = result
-  if (stopReason === 'paused') return questionOf({ agent: name, runId, pending, state })
+  if (stopReason === 'paused') return questionOf({ agent: name, runId, pending, state }, hasNoted(result, run) ? text : undefined)
   if (stopReason === 'answered' || stopReason === 'stopped' || answeredAtLimit(result)) return show === undefined ? output : show(result)
   if (stopReason === 'truncated') throw new Error(cutAnswerText(`the agent \`${name}\``, text))
   const said = text === '' ? '' : ` It had come to: ${text}`
@@ -190,9 +195,18 @@ export interface PausedAgent {
   problem?: string
 }
 
-/** The question of a call with a paused agent: it asks for decisions on the agent's items. */
-export function questionOf(about: PausedAgent): Question {
-  return ask({ about: JSON.parse(JSON.stringify(about)), schema: decisionsSchema })
+/**
+ * The question of a call with a paused agent: it asks for decisions on the agent's items. `meanwhile`: what the call returns until the calls
+ * that the agent has noted are carried out.
+ */
+export function questionOf(about: PausedAgent, meanwhile?: unknown): Question {
+  const question = ask({ about: JSON.parse(JSON.stringify(about)), schema: decisionsSchema })
+  return Object.assign(question, withoutUndefined({ meanwhile }))
+}
+
+/** Whether the run waits only because it has noted calls, in the preview of an outer run. These calls are part of the outer run's plan. */
+export function hasNoted({ pending }: Pick<RunResult, 'pending'>, outer: unknown): boolean {
+  return outer instanceof RunContext && outer.settings.effects === 'preview' && pending.every(({ plan }) => plan !== undefined)
 }
 
 const decisionsSchema: JsonSchema = {

@@ -191,6 +191,7 @@ class ModelTurn {
       choice: this.#asked.request.toolChoice,
       uniqueIds: () => state.history.uniqueIds(),
       terms: { timeoutMs, maxValues, signal: run.signal, asNative: true },
+      isPreview: run.settings.effects === 'preview',
       needsApproval: (call) => needsApproval(run, state.remembered, call),
       prepared: run.prepared,
     })

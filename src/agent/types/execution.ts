@@ -6,7 +6,7 @@ import type { AskModel, ChangeTurn, FormatAnswer } from './model-call.ts'
 import type { PlanCall } from './plan.ts'
 import type { Ending, Failed, Turn } from './recorded.ts'
 import type { Review } from './review.ts'
-import type { AroundTool, RunCall } from './running-call.ts'
+import type { AroundTool, NoteCall, RunCall } from './running-call.ts'
 
 /** One execution of a run, from its start or from where its record ends. */
 export interface Execution {
@@ -43,6 +43,8 @@ export interface Layers {
   readonly askModel: AskModel
   /** Runs a call, inside such a step. */
   readonly runCall: RunCall
+  /** Notes a call instead, in a preview. */
+  readonly noteCall: NoteCall
   /** Wraps the result that the caller supplies for a call. */
   readonly takeResult: AroundTool
   /** Changes a request before it is sent. */

@@ -36,6 +36,10 @@ export interface PlannedCall {
   note?: string
   /** What the plan decided before it ran. */
   plan?: CallChange
+  /**
+   * The run is a preview: the call is noted, and carried out only if that is approved. `about`: what its tool shows whoever decides.
+   */
+  intent?: true | { about: Json }
   script?: ScriptLine
 }
 
@@ -146,12 +150,27 @@ export interface FinishedCall {
   /** Its tool asks a question, and is called again with the answer. */
   question?: Pick<PendingItem, 'about' | 'schema'>
   interrupted?: 'aborted' | 'deadline'
+  /** It was noted and not carried out, or the agent inside it has noted calls. Its record has what the model is told until then. */
+  noted?: true
+  /** If it was noted after a decision: the call as it was decided, and how often it has waited. */
+  after?: Pick<Intent, 'call' | 'waited'>
+}
+
+/** A call that was noted in a preview. */
+export interface Intent extends Pick<FinishedCall, 'question'> {
+  call: PlannedCall
+  iteration: number
+  /** Its position in the turn. */
+  index: number
+  waited: number
 }
 
 /** The results of the calls of one turn, in order. */
 export interface ToolRound {
   records: ToolCallRecord[]
   pending: PendingItem[]
+  /** The calls among them that were only noted. */
+  intents: Intent[]
   /** The result of a tool whose result is the run's output. */
   final?: ToolCallRecord
   /** The agent that has the conversation from now on. If several calls hand over, the last counts. */

@@ -1,5 +1,5 @@
 import type { ErrorCode, ToolloopError } from '../../core/errors.ts'
-import type { FinishReason, MadeDecision, PathStep, ScriptLine, StopReason, ToolCallOutcome } from '../../core/events.ts'
+import type { FinishReason, MadeDecision, PathStep, PlanPlace, ScriptLine, StopReason, ToolCallOutcome } from '../../core/events.ts'
 import type { CallKey, ChatMessage, Content, Json, JsonObject, Usage } from '../../core/messages.ts'
 import type { JsonSchema, ToolEffect } from '../../tools/tool.ts'
 
@@ -83,6 +83,8 @@ export interface PendingItem {
   path?: PathStep[]
   /** For a call that a script makes: the line that makes it. */
   script?: ScriptLine
+  /** For a call that was noted in a preview: its number in the plan, from 1, and the number of calls in it. */
+  plan?: PlanPlace
 }
 
 /** A paused run as plain JSON. Store it, and pass it to `resume` in any process. Don't show it to anyone: it is for your program alone. */

@@ -1,4 +1,4 @@
-import type { Json } from '../../core/messages.ts'
+import type { Content, Json } from '../../core/messages.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import type { Lanes } from '../../tools/concurrency.ts'
 import type { CallTrace } from '../../tools/tool.ts'
@@ -77,10 +77,15 @@ export interface CallOutcome {
   raw?: RawEnd
   /** A guardrail ends the run: its name and why. */
   stop?: string
+  /** What the model is told of a call that was noted and not carried out. */
+  noted?: Content
 }
 
 /** Runs a call. Never rejects for a fault of its tool. */
 export type RunCall = (call: RunningCall) => Promise<CallOutcome>
+
+/** Notes a call of a preview instead of running it. `paused`: the outcome of a call whose agent has noted calls of its own. */
+export type NoteCall = (call: RunningCall, paused?: CallOutcome) => Promise<CallOutcome>
 
 /** Wraps a call: may change it, answer or refuse it instead of the function, and change the outcome. */
 export type AroundTool = (next: RunCall) => RunCall

@@ -9,7 +9,8 @@ import type { PendingItem } from '../../types/result.ts'
 import type { CallWork, CarryOut } from '../../types/running-call.ts'
 import { putToPlan } from '../plan-call.ts'
 import { recordCall, refuseCall } from '../tool-call.ts'
-import { applyVerdicts, askDecision, type DecidedItem, itemOf, publishDecision, publishItem, remember } from './verdict.ts'
+import { DecisionDesk } from './decision-desk.ts'
+import { applyVerdicts, type DecidedItem, itemOf } from './verdict.ts'
 
 /** A round with calls that wait: for an approval, for the caller's own tool, or for an answer. */
 export interface WaitingRound {
@@ -21,7 +22,7 @@ export interface WaitingRound {
   carryOut: CarryOut
 }
 
-interface WaitingCall {
+export interface WaitingCall {
   call: PlannedCall
   /** Its position in the turn. */
   index: number
@@ -42,7 +43,7 @@ interface DecidedCall extends WaitingCall {
 export async function finishWaiting(round: WaitingRound): Promise<{ finished: FinishedCall[]; pending: PendingItem[] }> {
   const { durable, run } = round.execution
   const { iteration } = round
-  const free = round.finished.filter(({ question }) => question === undefined)
+  const free = round.finished.filter((one) => !asks(one))
   const waiting = waitingCalls(round)
   // An aborted run must not wait, and its conversation must be complete. In memory nothing waits for long.
   const isOver =
@@ -55,7 +56,7 @@ export async function finishWaiting(round: WaitingRound): Promise<{ finished: Fi
 }
 
 function waitingCalls({ execution, iteration, calls, finished }: WaitingRound): WaitingCall[] {
-  const questions = new Map(finished.map(({ record, question }) => [record.id, question]))
+  const questions = new Map(finished.filter(asks).map(({ record, question }) => [record.id, question]))
   return calls.flatMap((call, index): WaitingCall[] => {
     const work = { call, index }
     if (waits(work)) return [waitingCall(execution, iteration, work)]
@@ -64,22 +65,27 @@ function waitingCalls({ execution, iteration, calls, finished }: WaitingRound): 
   })
 }
 
+/** Whether a call's tool asks a question. An agent that has noted calls does so when the run's plan is complete. */
+export function asks({ question, noted }: FinishedCall): boolean {
+  return question !== undefined && noted === undefined
+}
+
 /** Whether a call needs an approval, or its caller's result. */
 function waits({ call, result }: Pick<CallWork, 'call' | 'result'>): boolean {
   return call.approval !== undefined || (call.action === 'client' && result === undefined)
 }
 
 /** Waits for decisions, and carries them out. If a tool asks again, waits again. If this process can't wait, undecided calls are left. */
-async function waitForDecisions(
-  { execution, iteration, carryOut }: WaitingRound,
+export async function waitForDecisions(
+  { execution, iteration, carryOut }: Pick<WaitingRound, 'execution' | 'iteration' | 'carryOut'>,
   first: readonly WaitingCall[],
+  { desk = new DecisionDesk(execution), waited = 0 }: { desk?: DecisionDesk; waited?: number } = {},
 ): Promise<{ finished: FinishedCall[]; left: WaitingCall[] }> {
   const { run } = execution
   const finished: FinishedCall[] = []
   const left: WaitingCall[] = []
-  const desk = new Desk(execution)
   let waiting = first
-  for (let times = 2; waiting.length > 0; times++) {
+  for (let times = waited + 2; waiting.length > 0; times++) {
     const decided: DecidedCall[] = []
     // The deciders should know of all items before the run waits for the first.
     for (const item of waiting.flatMap(({ items }) => items)) await desk.open(item)
@@ -96,15 +102,19 @@ async function waitForDecisions(
     const ready = works.filter((work) => !waits(work))
     if (ready.length > 0 && run.interruption === undefined) run.hasCarriedOut = true
     const ended = await carryOut(ready)
-    finished.push(...ended.filter(({ question }) => question === undefined))
+    for (const [at, { call }] of ready.entries()) {
+      const one = ended[at]
+      if (one !== undefined && !asks(one)) finished.push(one.noted ? { ...one, after: { call, waited: times - 1 } } : one)
+    }
     // A call that asks again has the approved arguments, not those that the model wrote.
     waiting = works.flatMap((work) => {
       const { call, index, problems } = work
       if (waits(work)) return [waitingCall(execution, iteration, { call, index, times })]
-      const { question, record } = ended[ready.indexOf(work)] ?? {}
-      if (question === undefined) return []
+      const one = ended[ready.indexOf(work)]
+      if (one === undefined || !asks(one)) return []
+      const { question, record } = one
       // Only the decision at that time: there may be further ones by now if the run is executed again.
-      const asking = record?.decision === undefined ? call : { ...call, decision: record.decision }
+      const asking = record.decision === undefined ? call : { ...call, decision: record.decision }
       return [waitingCall(execution, iteration, { call: asking, index, question, problems, times })]
     })
   }
@@ -112,7 +122,7 @@ async function waitForDecisions(
 }
 
 /** `times`: how often it has waited, this time included. */
-function waitingCall(
+export function waitingCall(
   execution: Execution,
   iteration: number,
   {
@@ -129,44 +139,9 @@ function waitingCall(
   // A decision on one of an agent's items is carried out while the others keep waiting at the same places.
   const within = itemsWithin(question?.about, call.id, decisionPlace(iteration, index, problems + 1))
   if (within !== undefined) return { ...one, items: within }
-  const kind = question !== undefined ? 'question' : call.approval !== undefined ? 'approval' : 'client_tool'
+  const isApproval = call.approval !== undefined || call.intent !== undefined
+  const kind = question !== undefined ? 'question' : isApproval ? 'approval' : 'client_tool'
   return { ...one, items: [{ ...itemOf(execution, call, kind, place), ...question }] }
-}
-
-/** Shows the items of a round and emits the decisions on them, each once, no matter how often a nested agent asks. */
-class Desk {
-  readonly #execution: Execution
-  readonly #opened = new Set<string>()
-  readonly #decided = new Map<string, DecidedItem>()
-
-  constructor(execution: Execution) {
-    this.#execution = execution
-  }
-
-  async open(item: PendingItem): Promise<void> {
-    if (this.#opened.has(item.place)) return
-    this.#opened.add(item.place)
-    await publishItem(this.#execution, item)
-  }
-
-  async decided(items: readonly PendingItem[]): Promise<DecidedItem[]> {
-    const decided: DecidedItem[] = []
-    for (const item of items) {
-      const one = this.#decided.get(item.place) ?? (await this.#look(item))
-      if (one !== undefined) decided.push(one)
-    }
-    return decided
-  }
-
-  async #look(item: PendingItem): Promise<DecidedItem | undefined> {
-    const verdict = await askDecision(this.#execution, item)
-    if (verdict === undefined) return undefined
-    const one = { item, verdict }
-    this.#decided.set(item.place, one)
-    await publishDecision(this.#execution, one)
-    remember(this.#execution.state, one)
-    return one
-  }
 }
 
 /** Ends the calls that wait when the run has to end. The tool of a question has already run up to it. */

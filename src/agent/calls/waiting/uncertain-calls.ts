@@ -1,5 +1,6 @@
 import { askReconcile } from '../../../tools/call/reconcile.ts'
 import { endOf } from '../../../tools/tool-runner.ts'
+import { runsAgent } from '../../nested/nested-items.ts'
 import { type RunContext, tagsOf } from '../../run/run-context.ts'
 import { againStep, leftStep, uncertainPlace } from '../../step-keys.ts'
 import { uncertainText } from '../../told.ts'
@@ -14,6 +15,8 @@ export function notTwice(run: RunContext): AroundTool {
     // A call that the plan has answered has not run in any execution.
     if (!call.mayHaveRun || call.call.effect !== 'unsafe' || call.call.plan?.result !== undefined) return next(call)
     const { tool } = call.prepared
+    // In a preview, an agent inside a call does nothing until its calls are decided.
+    if (run.settings.effects === 'preview' && call.answered === undefined && runsAgent(tool)) return next(call)
     const found = await askReconcile(call.prepared, new CallEnvironment(run, call), 1)
     if (found === undefined) return { call, end: { outcome: 'uncertain' } }
     return found.ran ? { call, end: endOf(tool, found.value, run.limits.takenResultBytes) } : next(call)

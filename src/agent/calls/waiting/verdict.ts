@@ -75,14 +75,15 @@ const mostSaid = 300
 /** Describes a call that waits for a decision. */
 export function itemOf(
   { run, state }: Pick<Execution, 'run' | 'state'>,
-  { id, name, args = {}, effect, approval, plan, script }: PlannedCall,
+  { id, name, args = {}, effect, approval, intent, plan, script }: PlannedCall,
   kind: PendingItem['kind'],
   place: string,
 ): PendingItem {
   const named = { toolCallId: id, tool: name, args }
   const { secrets = [] } = run.agent.registry.get(name) ?? {}
   const hides = secrets.length === 0 ? {} : { secrets: [...secrets] }
-  const { about } = plan?.ask ?? (typeof approval === 'object' ? approval : {})
+  const shows = approval ?? intent
+  const { about } = plan?.ask ?? (typeof shows === 'object' ? shows : {})
   const said = script === undefined ? endOf(state.text.trim()) : undefined
   const fingerprint = fingerprintOf(run.runId, named)
   return { kind, ...named, effect, fingerprint, place, ...hides, ...withoutUndefined({ said, about, script }) }
@@ -110,8 +111,7 @@ interface DecidedCall {
 
 /** Applies the decisions: the call runs, runs with other arguments, is answered, or is refused. */
 export function applyVerdicts(run: RunContext, { call, decided, question }: DecidedCall): Pick<CallWork, 'call' | 'answered' | 'result'> {
-  const { approval: _, ...rest } = call
-  const free: PlannedCall = rest
+  const { approval: _, intent: __, ...free }: PlannedCall = call
   for (const { item, verdict } of decided) free.decision = madeDecision(item, verdict, free.decision)
   const asked = question?.about
   const within = decided.filter(({ item }) => item.path !== undefined)

@@ -1,0 +1,70 @@
+import { iterationStep } from '../step-keys.ts'
+import type { Execution } from '../types/execution.ts'
+import type { Intent, ToolRound } from '../types/recorded.ts'
+import type { PendingItem } from '../types/result.ts'
+import { carryOutTogether, summarise } from './tool-round.ts'
+import { DecisionDesk } from './waiting/decision-desk.ts'
+import { type WaitingCall, waitForDecisions, waitingCall } from './waiting/pending-calls.ts'
+
+type WaitingIntent = WaitingCall & Intent
+
+/**
+ * Asks about the calls that a preview has noted, and carries out those that are approved: in order, one after another, once all of them
+ * are decided. The results are those of one round. If something is not decided, it is pending.
+ */
+export async function settleIntents(execution: Execution, iteration: number): Promise<ToolRound> {
+  const { durable, run, state } = execution
+  const whole: ToolRound = { records: [], pending: [], intents: [] }
+  const isOver = async (name: 'intents' | 'pause'): Promise<boolean> => {
+    const why = await durable.step(iterationStep(iteration, name), async () => run.interruption ?? null)
+    if (why !== null) whole.interrupted = why
+    return why !== null
+  }
+  // An aborted run must not wait.
+  if (await isOver('intents')) return whole
+  const desk = new DecisionDesk(execution)
+  const waiting = planOf(execution, state.intents)
+  const items = waiting.flatMap((one) => one.items)
+  // Whoever decides should know of all items before the run waits for the first.
+  for (const item of items) await desk.open(item)
+  for (const item of items) if ((await desk.decided([item])).length === 0) whole.pending.push(item)
+  if (whole.pending.length > 0) {
+    if (await isOver('pause')) whole.pending = []
+    return whole
+  }
+  for (const one of waiting) {
+    const { iteration, index, waited } = one
+    const carryOut = carryOutTogether(execution, iteration, [one.call], one)
+    const { finished, left } = await waitForDecisions({ execution, iteration, carryOut }, [one], { desk, waited })
+    const pending = left.flatMap((asking) => asking.items)
+    add(whole, summarise(iteration, [one.call], finished, pending, index))
+    // What follows keeps its place in the order.
+    if (left.length > 0) break
+  }
+  if (whole.pending.length > 0 && (await isOver('pause'))) whole.pending = []
+  return whole
+}
+
+/** The noted calls with the items to decide, numbered as one plan. */
+function planOf(execution: Execution, intents: readonly Intent[]): WaitingIntent[] {
+  const waiting = intents.map((intent): WaitingIntent => {
+    const { iteration, index, question, waited } = intent
+    // The text after the call was shown when it was noted.
+    const { textAfter: _, ...call } = intent.call
+    return { ...intent, ...waitingCall(execution, iteration, { call, index, question, times: waited + 1 }) }
+  })
+  const of = waiting.reduce((sum, { items }) => sum + items.length, 0)
+  let at = 0
+  const numbered = (item: PendingItem): PendingItem => ({ ...item, plan: { at: ++at, of } })
+  return waiting.map((one) => ({ ...one, items: one.items.map(numbered) }))
+}
+
+/** Adds the result of one call to those of the whole plan. */
+function add(whole: ToolRound, { records, pending, intents, ...ending }: ToolRound): void {
+  whole.records.push(...records)
+  whole.pending.push(...pending)
+  whole.intents.push(...intents)
+  // As in a round: of several endings the first counts, and the last handoff.
+  const { final = ending.final, stop = ending.stop } = whole
+  Object.assign(whole, ending, final && { final }, stop && { stop })
+}
