@@ -93,7 +93,7 @@ const floors: Record<string, string[]> = {
     'durable',
     '*',
   ],
-  'agent/calls': ['*', 'waiting', 'tool-round.ts'],
+  'agent/calls': ['*', 'waiting', 'tool-round.ts', 'intents.ts'],
   'agent/durable': ['replay', '*'],
   'agent/middleware': ['hooks guardrails', 'structured-output', '*'],
   models: [

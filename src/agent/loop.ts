@@ -6,7 +6,6 @@ import { settleIntents } from './calls/intents.ts'
 import { runToolRound } from './calls/tool-round.ts'
 import { checkedInput } from './middleware/guardrails/ask-guardrails.ts'
 import { jsonOf, type OutputFormat } from './output/output.ts'
-import { logLimit } from './run/log-limit.ts'
 import {
   addBeside,
   addIntents,
@@ -86,8 +85,8 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
   if (asks) next = await closePreview(execution, iteration)
   if (next.kind !== 'end') say(state, next.objection, next.messages)
   state.continuations = next.kind === 'continue' && next.continuesText ? state.continuations + 1 : 0
-  if (lastTurn === undefined)
-    logLimit(execution, iteration, next.kind === 'end' ? next.ending : next.kind === 'answer' ? next.limit : undefined)
+  const ending = next.kind === 'end' ? next.ending : next.kind === 'answer' ? next.limit : undefined
+  if (lastTurn === undefined) run.logLimit(ending?.stopReason, iteration, state.toolCalls.length)
   return next
 }
 

@@ -42,7 +42,7 @@ export function composeLayers(run: RunContext, survival: Survival, session?: str
     takeTurn: compaction === undefined ? takeOne : fitWindow(compaction, takeOne),
     askModel: compose(aroundRequests(run), sendRequest(run)),
     runCall: compose(aroundCalls(run, survival), runFunction(run)),
-    noteCall: noteCall(run),
+    noteCall: (call, paused) => noteCall(run, call, paused),
     takeResult: (given) => compose(aroundResults(run), given),
     changeTurn: plan.requests.length === 0 ? undefined : beforeModel(run),
     planCall: planned.length === 0 ? undefined : inOrder(planned),

@@ -10,7 +10,7 @@ import type { CallTerms, CallWork, CarryOut } from '../types/running-call.ts'
 import { putToPlan } from './plan-call.ts'
 import { carryOutCall } from './tool-call.ts'
 import { decideApprovals, hasApprover } from './waiting/approvals.ts'
-import { asks, finishWaiting } from './waiting/pending-calls.ts'
+import { finishWaiting } from './waiting/pending-calls.ts'
 import { settleUncertain } from './waiting/uncertain-calls.ts'
 
 /** Starts calls with `carryOut`, each at its time. Resolves with their results in the order of `work`. */
@@ -58,6 +58,10 @@ async function planRound(execution: Execution, iteration: number, planned: reado
 
 function needsApproval({ approval }: PlannedCall): boolean {
   return approval !== undefined
+}
+
+function asks({ question }: FinishedCall): boolean {
+  return question !== undefined
 }
 
 function isUncertain({ record }: FinishedCall): boolean {

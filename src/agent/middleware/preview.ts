@@ -1,3 +1,4 @@
+import { withoutUndefined } from '../../core/messages.ts'
 import { isNoted, isQuestion } from '../../tools/question.ts'
 import type { AnyTool, ToolContext } from '../../tools/tool.ts'
 import { endOf, executeCall, type ToolCallEnd } from '../../tools/tool-runner.ts'
@@ -5,38 +6,37 @@ import { withoutLongText } from '../calls/keep-aside.ts'
 import { CallEnvironment, inLane, tellEnd, tellStart } from '../calls/tool-call.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { notedText } from '../told.ts'
-import type { CallOutcome, NoteCall, RunningCall } from '../types/running-call.ts'
+import type { CallOutcome, RunningCall } from '../types/running-call.ts'
 import { checkResults } from './guardrails/tool-guardrails.ts'
 
 /**
  * Notes a call of a preview. The model gets what the tool's `preview` returns, as far as guardrails let it pass. Hooks are not told: nothing
  * has been done. A preview that fails is the end of its call.
  */
-export function noteCall(run: RunContext): NoteCall {
-  const check = checkResults(run)
-  const shown = async (call: RunningCall, outcome: CallOutcome): Promise<CallOutcome> => {
-    const checked = await withoutLongText(run, await check(async () => outcome)(call))
-    const { end } = checked
-    return end.outcome === 'ok' ? { ...checked, end: { ...end, value: undefined }, noted: end.content } : checked
+export async function noteCall(run: RunContext, call: RunningCall, paused?: CallOutcome): Promise<CallOutcome> {
+  if (paused !== undefined) return notePaused(run, call, paused)
+  const outcome = await inLane(async (call) => guarded(run, { call, end: await previewEnd(run, call) }))(call)
+  if (outcome.noted !== undefined) {
+    call.ended?.()
+    return outcome
   }
-  const ofTool = inLane(async (call) => {
-    const end = await previewEnd(run, call)
-    return shown(call, { call, end })
-  })
-  return async (call, paused) => {
-    if (paused !== undefined) {
-      const value = paused.end.outcome === 'question' && isNoted(paused.end.question) ? paused.end.question.meanwhile : undefined
-      const { noted, stop } = await shown(call, { call, end: endOf(call.prepared.tool, value, run.limits.takenResultBytes) })
-      return { ...paused, noted: noted ?? notedText(call.prepared.tool.name), ...(stop === undefined ? {} : { stop }) }
-    }
-    const outcome = await ofTool(call)
-    if (outcome.noted !== undefined) {
-      call.ended?.()
-      return outcome
-    }
-    tellStart(run, call, call.prepared.args)
-    return tellEnd(run)(async () => outcome)(call)
-  }
+  tellStart(run, call, call.prepared.args)
+  return tellEnd(run)(async () => outcome)(call)
+}
+
+/** Notes a call whose agent has noted calls of its own. */
+async function notePaused(run: RunContext, call: RunningCall, paused: CallOutcome): Promise<CallOutcome> {
+  const { tool } = call.prepared
+  const value = paused.end.outcome === 'question' && isNoted(paused.end.question) ? paused.end.question.meanwhile : undefined
+  const { noted = notedText(tool.name), stop } = await guarded(run, { call, end: endOf(tool, value, run.limits.takenResultBytes) })
+  return { ...paused, noted, ...withoutUndefined({ stop }) }
+}
+
+/** What guardrails let pass of the outcome, with what the model is told. */
+async function guarded(run: RunContext, outcome: CallOutcome): Promise<CallOutcome> {
+  const checked = await withoutLongText(run, await checkResults(run)(async () => outcome)(outcome.call))
+  const { end } = checked
+  return end.outcome === 'ok' ? { ...checked, end: { ...end, value: undefined }, noted: end.content } : checked
 }
 
 async function previewEnd(run: RunContext, call: RunningCall): Promise<ToolCallEnd> {

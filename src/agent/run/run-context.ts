@@ -1,5 +1,6 @@
 import type { EventBus } from '../../core/callbacks/event-bus.ts'
 import { messageOf, type ToolloopError } from '../../core/errors.ts'
+import type { StopReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import { type Logger, redacting } from '../../core/logger.ts'
 import { type ChatMessage, deepFreeze, type JsonObject } from '../../core/messages.ts'
@@ -212,6 +213,12 @@ export class RunContext extends Lifetime implements RunScope {
     this.logger.debug({ runId: this.runId, ...outer, ...fields() }, message)
   }
 
+  /** Warns of a limit that ends the run, or makes it ask for a last answer. */
+  logLimit(stopReason: StopReason | undefined, iterations: number, toolCalls: number): void {
+    const words = stopReason && limitWords[stopReason]
+    if (words !== undefined) this.logger.warn({ runId: this.runId, stopReason, iterations, toolCalls }, words)
+  }
+
   async keep(name: string, text: string): Promise<void> {
     await this.keptResults.put(name, text)
   }
@@ -229,6 +236,13 @@ export class RunContext extends Lifetime implements RunScope {
     const parent = this.#parent
     return new RunUsage(this.limits, parent && { budget: parent.run.budget, toolCallId: parent.toolCallId ?? '', runId: this.runId })
   }
+}
+
+const limitWords: Partial<Record<StopReason, string>> = {
+  truncated: 'run ended: the answer was cut off at a token limit',
+  max_iterations: 'run ended: the iteration limit is reached and the model still calls tools',
+  budget: 'run ended: a budget is used up',
+  repeated_calls: 'run ended: the model repeats the same call',
 }
 
 /** The fields of an event that name its step. */

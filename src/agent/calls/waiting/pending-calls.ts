@@ -66,7 +66,7 @@ function waitingCalls({ execution, iteration, calls, finished }: WaitingRound): 
 }
 
 /** Whether a call's tool asks a question. An agent that has noted calls does so when the run's plan is complete. */
-export function asks({ question, noted }: FinishedCall): boolean {
+function asks({ question, noted }: FinishedCall): boolean {
   return question !== undefined && noted === undefined
 }
 
