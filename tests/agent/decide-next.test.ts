@@ -36,7 +36,7 @@ const record = (tool: string): ToolCallRecord => ({
   durationMs: 1,
   attempts: 1,
 })
-const round: ToolRound = { records: [record('search')], pending: [] }
+const round: ToolRound = { records: [record('search')], pending: [], intents: [] }
 const pending: PendingItem[] = [{ kind: 'approval', toolCallId: 'c', tool: 'send', args: {}, fingerprint: 'f', place: '1.tool.0.decision' }]
 const answerTool = defineTool({ name: 'final_answer', description: '', parameters: { type: 'object' }, execute: () => null })
 const output = { tool: answerTool, wrapped: true }

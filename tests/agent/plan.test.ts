@@ -42,6 +42,7 @@ async function plan(
     choice: undefined,
     uniqueIds: () => history.uniqueIds(),
     terms: {},
+    isPreview: false,
     needsApproval: needsApproval ?? (async ({ tool: { approval } }) => (approval === true ? true : undefined)),
     prepared,
   })

@@ -211,6 +211,12 @@ describe.each(['state', 'journal'] as const)('a preview, resumed by its %s', (wh
     expect([result.stopReason, asked, done]).toEqual(['answered', [], ['refund a 1.tool.0', 'pay b 1.tool.1']])
   })
 
+  it('shows what `approval` of a tool shows', async () => {
+    const send = defineTool({ name: 'send', description: 'x', parameters, approval: ({ id }) => ({ about: `to ${id}` }), execute: () => 'sent' })
+    const plan = await open([calls(call('send', 'Ada')), 'plan'], { tools: [send] }).run()
+    expect(plan.pending).toMatchObject([{ about: 'to Ada', effect: 'unsafe', said: 'plan', plan: { at: 1, of: 1 } }])
+  })
+
   it('keeps the order when a tool of the plan asks a question: what follows waits', async () => {
     const { done, tools } = openShop()
     const sign = defineTool({
