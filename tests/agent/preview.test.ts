@@ -212,7 +212,13 @@ describe.each(['state', 'journal'] as const)('a preview, resumed by its %s', (wh
   })
 
   it('shows what `approval` of a tool shows', async () => {
-    const send = defineTool({ name: 'send', description: 'x', parameters, approval: ({ id }) => ({ about: `to ${id}` }), execute: () => 'sent' })
+    const send = defineTool({
+      name: 'send',
+      description: 'x',
+      parameters,
+      approval: ({ id }) => ({ about: `to ${id}` }),
+      execute: () => 'sent',
+    })
     const plan = await open([calls(call('send', 'Ada')), 'plan'], { tools: [send] }).run()
     expect(plan.pending).toMatchObject([{ about: 'to Ada', effect: 'unsafe', said: 'plan', plan: { at: 1, of: 1 } }])
   })
