@@ -54,7 +54,8 @@ export function useBrowser(): (url: string, options?: OpenOptions) => Promise<Pa
     })
     const context = await browser.newContext({ reducedMotion: 'reduce', colorScheme: 'light', deviceScaleFactor: 0.25 })
     context.setDefaultTimeout(10_000)
-    const keep = `sessionStorage.setItem('toolloop.token', ${JSON.stringify(token)})`
+    const stored = JSON.stringify({ token, until: Date.now() + 12 * 3_600_000 })
+    const keep = `localStorage.setItem('toolloop.token:' + new URL('..', location).pathname, ${JSON.stringify(stored)})`
     await context.addInitScript(`if (location.protocol === 'http:' && location.search !== '?signed-out') ${keep}`)
     page = await context.newPage()
   })

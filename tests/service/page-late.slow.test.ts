@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
+import { barriersInAllLooks } from './page-axe.ts'
 import { hasBrowser, useBrowser } from './page-browser.ts'
 import { startProxy } from './page-proxy.ts'
 import { configFile, json, payTool, startService } from './start-service.ts'
@@ -178,7 +179,8 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     await page.getByText('Live', { exact: true }).waitFor()
     await page.locator('.timeline').getByText('one').waitFor()
     await page.goto(`${proxy.url}/admin/#/runs/run_none`)
-    await page.getByText('This run is no longer stored').waitFor()
+    await page.getByText('There is no run run_none. It never existed, or is no longer stored.').waitFor()
+    expect(await page.getByRole('button', { name: 'Export' }).count()).toBe(0)
   })
 
   it.each([
@@ -302,5 +304,57 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
       await page.getByText('Live', { exact: true }).waitFor({ timeout: 30_000 })
       await expect.poll(said).toContain(`new${at}`)
     }
+  })
+
+  it('a view whose script is late says that it loads; one that can’t be loaded says so, and is loaded when that is possible again', async () => {
+    const { url } = await startService({ model: scriptedModel([]), builtinTools: ['calculate'] })
+    const proxy = await startProxy(url)
+    const page = await open(proxy.url)
+    await page.getByText('Live', { exact: true }).waitFor()
+    const late = proxy.hold(/^GET .*overview-view-/)
+    const back = proxy.answer(/^GET .*tools-view-/, 502, '')
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await late.asked
+    await page.locator('main').getByText('Loading…').waitFor()
+    expect(await barriersInAllLooks(page)).toEqual([])
+    late.release()
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    await page.getByRole('link', { name: 'Tools' }).click()
+    await page.getByText('This part of the page could not be loaded').waitFor()
+    expect(await barriersInAllLooks(page)).toEqual([])
+    back()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('heading', { name: 'Tools and skills' }).waitFor()
+    await page.getByText('1 tool').waitFor()
+  })
+
+  it('“Live” is true: a request without a response ends it, and the connection comes back by itself or at a click', async () => {
+    const { url, post } = await startService({ model: scriptedModel(['one']) })
+    const { id } = await json(post('/v1/runs', { input: 'hello' }))
+    const page = await open(url)
+    await page.getByText('Live', { exact: true }).waitFor()
+    await page.context().setOffline(true)
+    onTestFinished(() => page.context().setOffline(false))
+    await page.getByText('Connection lost').waitFor()
+    await page.evaluate(`location.hash = '#/runs/${id}'`)
+    await page.getByText('This run can’t be loaded now.').waitFor()
+    await page.evaluate(`location.hash = '#/runs'`)
+    await page.context().setOffline(false)
+    await page.getByText('Live', { exact: true }).waitFor()
+
+    const proxy = await startProxy(url)
+    const through = await open(proxy.url)
+    await through.getByText('Live', { exact: true }).waitFor()
+    const gone = proxy.answer(/^GET \/admin\/api\/feed/, 502, '')
+    await through.route(/overview\?/, (route) => route.abort())
+    onTestFinished(() => through.unroute(/overview\?/))
+    await through.evaluate(`location.hash = '#/overview'`)
+    await through.getByText('Connection lost').waitFor()
+    await through.locator('main').getByText('The service can’t be reached').waitFor()
+    gone()
+    await through.unroute(/overview\?/)
+    await through.getByRole('banner').getByRole('button', { name: 'Try again' }).click()
+    await through.getByText('Live', { exact: true }).waitFor()
+    await through.locator('main').getByText('The service can’t be reached').waitFor({ state: 'detached' })
   })
 })

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { hasBrowser, useBrowser } from './page-browser.ts'
 import { startService, token } from './start-service.ts'
@@ -19,9 +20,9 @@ describe.skipIf(!hasBrowser)('signing in to the admin page by a link, in a brows
     expect(new URL(page.url()).hash).toBe('#/runs')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Runs' }).waitFor()
-    const kept = await page.evaluate<string[]>('Object.values(sessionStorage)')
+    const kept = await page.evaluate<string[]>('Object.values(localStorage)')
     expect(kept).toHaveLength(1)
-    expect(kept).not.toContain(token)
+    expect(kept.join()).not.toContain(token)
     const code = hash.slice('#/sign-in/'.length)
     expect(asked.filter((one) => one.includes(code))).toEqual([])
     expect(await page.evaluate('document.referrer')).toBe('')
@@ -40,8 +41,7 @@ describe.skipIf(!hasBrowser)('signing in to the admin page by a link, in a brows
       await page.evaluate(`location.hash = ${JSON.stringify(service.signInLink(url).slice(link.indexOf('#')))}`)
       await page.getByRole('button', { name: 'Sign in', exact: true }).click()
       await page.getByRole('heading', { name: 'Runs' }).waitFor()
-      const [session] = await page.evaluate<string[]>('Object.values(sessionStorage)')
-      return session
+      return page.evaluate<string>('JSON.parse(Object.values(localStorage)[0]).token')
     }
     const stateOf = async (session: string | undefined) =>
       (await fetch(`${url}/agent/admin/api/state`, { headers: { authorization: `Bearer ${session}` } })).status
@@ -55,5 +55,33 @@ describe.skipIf(!hasBrowser)('signing in to the admin page by a link, in a brows
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in to toolloop' }).waitFor()
     await expect.poll(() => stateOf(second)).toBe(401)
+  })
+
+  it('holds for all tabs of the browser, and so does signing out; a service mounted elsewhere has a sign-in of its own', async () => {
+    const { url } = await startService({ model: scriptedModel([]), basePath: '/agent' })
+    const folder = '/agent/admin/'
+    const page = await open(url, { folder, signedIn: false })
+    const other = await page.context().newPage()
+    onTestFinished(() => other.close())
+    await other.goto(`${url}${folder}?signed-out`)
+    const signIn = (one: Page) => one.getByRole('heading', { name: 'Sign in to toolloop' }).waitFor()
+    const runs = (one: Page) => one.getByRole('heading', { name: 'Runs' }).waitFor()
+    await signIn(other)
+    await page.getByLabel('Token').fill(token)
+    await page.keyboard.press('Enter')
+    await Promise.all([runs(page), runs(other)])
+    await other.reload()
+    await runs(other)
+    expect(await other.evaluate('Object.keys(localStorage)')).toEqual(['toolloop.token:/agent/'])
+    await other.getByRole('button', { name: 'Sign out' }).click()
+    await Promise.all([signIn(page), signIn(other)])
+    expect(await page.evaluate('localStorage.length')).toBe(0)
+
+    // One that was last used long ago is not kept.
+    await page.evaluate(
+      `localStorage.setItem('toolloop.token:/agent/', ${JSON.stringify(JSON.stringify({ token, until: Date.now() - 1 }))})`,
+    )
+    await page.reload()
+    await signIn(page)
   })
 })

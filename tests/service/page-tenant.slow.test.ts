@@ -35,7 +35,7 @@ describe.skipIf(!hasBrowser)('the admin page of one tenant, in a browser', () =>
     await page.goto(`${url}/admin/#/overview`)
     await page.getByText('Runs', { exact: true }).first().waitFor()
     await page.goto(`${url}/admin/#/runs/${other.id}`)
-    await page.getByText('This run is no longer stored.').first().waitFor()
+    await page.getByText('It never existed, or is no longer stored.').first().waitFor()
     expect(await page.getByText('pay for zeta').count()).toBe(0)
   })
 })

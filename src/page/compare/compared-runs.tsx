@@ -1,8 +1,10 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { ask, messageOf } from '../data/api.ts'
 import type { RunWithResult } from '../data/follow-run.ts'
 import { whyNoRecording } from '../runs/export-dialog.tsx'
+import { useWhenConnected } from '../ui/live-context.ts'
+import { Loading } from '../ui/loaded.tsx'
 import { ComparedCalls } from './compare-calls.tsx'
 import { FactsTable } from './compare-facts.tsx'
 import { Compared } from './compared.tsx'
@@ -24,21 +26,10 @@ interface Side {
 /** Compares the input, actions and results of two runs. */
 export function ComparedRuns({ first, second }: { first: string; second: string }) {
   const [sides, setSides] = useState<[Side, Side] | { failure: string }>()
-  useEffect(() => {
-    Promise.all([sideOf(first), sideOf(second)]).then(setSides, (thrown) => setSides({ failure: messageOf(thrown) }))
-  }, [first, second])
-  if (sides === undefined)
-    return (
-      <p class="muted" role="status">
-        Loading…
-      </p>
-    )
-  if ('failure' in sides)
-    return (
-      <p class="error-text" role="alert">
-        {sides.failure}
-      </p>
-    )
+  const load = () => Promise.all([sideOf(first), sideOf(second)]).then(setSides, (thrown) => setSides({ failure: messageOf(thrown) }))
+  useWhenConnected(load, `${first} ${second}`)
+  if (sides === undefined) return <Loading />
+  if ('failure' in sides) return <Loading failure={sides.failure} retry={load} />
   const [{ run: one }, { run: other }] = sides
   return (
     <>

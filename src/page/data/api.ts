@@ -39,6 +39,13 @@ export function whenSignedOut(listener: () => void) {
   onSignedOut = listener
 }
 
+/** Called when a request gets no response. */
+let onUnreachable: () => void = () => {}
+
+export function whenUnreachable(listener: () => void) {
+  onUnreachable = listener
+}
+
 export interface RequestOptions {
   method?: string
   /** Sent as JSON. */
@@ -70,6 +77,7 @@ export async function send(path: string, { method = 'GET', body, headers = {}, s
     })
   } catch (error) {
     if (signal?.aborted) throw error
+    onUnreachable()
     throw new ApiError(0, unreachable)
   }
   if (response.ok || response.status === 304) return response
@@ -125,5 +133,7 @@ export function post(path: string, body: unknown, signal?: AbortSignal) {
 
 /** Returns the message of an error for the user. */
 export function messageOf(error: unknown) {
+  // A script could not be loaded: browsers say so in their own ways, with its address.
+  if (error instanceof TypeError && /module/i.test(error.message)) return unreachable
   return error instanceof Error ? error.message : String(error)
 }

@@ -27,6 +27,8 @@ export class RunFollower {
       onResult(run: RunWithResult, view: RunView): void
       onGap(events: number): void
       onGone(): void
+      /** Called when the connection is lost, or there again. */
+      onConnection?(isLost: boolean): void
     },
   ) {
     this.#id = id
@@ -58,6 +60,7 @@ export class RunFollower {
       },
       onState: (state) => {
         if (state === 'refused') this.#handlers.onGone()
+        if (state === 'open' || state === 'lost') this.#handlers.onConnection?.(state === 'lost')
       },
     })
   }

@@ -1,17 +1,47 @@
-/** Data stored for this tab: other tabs don't see it, and it is deleted when the tab closes. */
-const tokenKey = 'toolloop.token'
+/** Shared by the tabs of the browser. A service that is mounted elsewhere on this origin has its own. */
+const tokenKey = `toolloop.token:${new URL('../', document.baseURI).pathname}`
+/** The longest time that a token is kept after it was last used. */
+const longestMs = 12 * 3_600_000
+/** Only for this tab, and deleted when it closes. */
 const chatKey = 'toolloop.chat'
 
-export function token() {
-  return sessionStorage.getItem(tokenKey)
+/** The token of this tab; undefined if it was not read yet. */
+let current: string | null | undefined
+
+export function token(): string | null {
+  current ??= kept()
+  return current
 }
 
-export function keepToken(value: string) {
-  sessionStorage.setItem(tokenKey, value)
+function kept(): string | null {
+  try {
+    const { token, until } = JSON.parse(localStorage.getItem(tokenKey) ?? '{}')
+    return typeof token === 'string' && until > Date.now() ? token : null
+  } catch {
+    return null
+  }
 }
 
-export function forgetToken() {
-  sessionStorage.removeItem(tokenKey)
+export function keepToken(value: string): void {
+  current = value
+  localStorage.setItem(tokenKey, JSON.stringify({ token: value, until: Date.now() + longestMs }))
+}
+
+/** Forgets the token in all tabs. */
+export function forgetToken(): void {
+  current = null
+  localStorage.removeItem(tokenKey)
+}
+
+/** Calls `listener` with the new token when another tab has signed in, or with null when it has signed out. */
+export function whenTokenChanges(listener: (token: string | null) => void): void {
+  addEventListener('storage', ({ key }) => {
+    if (key !== null && key !== tokenKey) return
+    const now = kept()
+    if (now === current) return
+    current = now
+    listener(now)
+  })
 }
 
 /** A conversation without its messages, which are stored in its runs. */

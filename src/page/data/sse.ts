@@ -1,6 +1,6 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { nextTask } from '../ui/slices.ts'
-import { ApiError, send } from './api.ts'
+import { ApiError, send, whenUnreachable } from './api.ts'
 
 /** `data` is the parsed JSON of the event. */
 export interface StreamEvent {
@@ -10,11 +10,27 @@ export interface StreamEvent {
 }
 
 /** The service sends something at least every 15 s. A connection that is silent for longer is dead. */
-const silenceMs = 40_000
+const silenceMs = 25_000
 const firstWaitMs = 500
 const longestWaitMs = 10_000
 /** How long to handle events without yielding. */
 const busyMs = 16
+
+/** `doubt`: open connections may be dead. `retry`: lost ones can be opened again at once. */
+const network = new EventTarget()
+
+/** Opens lost connections again without waiting. */
+export function retryNow(): void {
+  network.dispatchEvent(new Event('retry'))
+}
+
+function doubt(): void {
+  network.dispatchEvent(new Event('doubt'))
+}
+
+whenUnreachable(doubt)
+addEventListener('offline', doubt)
+addEventListener('online', retryNow)
 
 export interface Reading {
   onEvent: (event: StreamEvent) => void
@@ -79,6 +95,7 @@ async function* connect(path: string, after: number, signal: AbortSignal, onOpen
       headers: { accept: 'text/event-stream', ...(after > 0 ? { 'last-event-id': String(after) } : {}) },
       signal: AbortSignal.any([signal, silent.signal]),
     })
+    network.addEventListener('doubt', () => silent.abort(), { signal: silent.signal })
     onOpen()
     if (body === null) return
     const reader = body.pipeThrough(new TextDecoderStream()).getReader()
@@ -106,9 +123,11 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
     const end = () => {
       clearTimeout(timer)
       signal.removeEventListener('abort', end)
+      network.removeEventListener('retry', end)
       resolve()
     }
     const timer = setTimeout(end, ms)
     signal.addEventListener('abort', end)
+    network.addEventListener('retry', end)
   })
 }

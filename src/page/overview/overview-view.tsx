@@ -2,6 +2,7 @@ import { count } from '../data/format.ts'
 import { useTitle } from '../shell/address.ts'
 import type { Overview } from '../types.ts'
 import { useLive } from '../ui/live-context.ts'
+import { Loading } from '../ui/loaded.tsx'
 import { FirstRun } from './first-run.tsx'
 import { Metrics } from './metrics.tsx'
 import { NumbersTable } from './numbers-table.tsx'
@@ -13,7 +14,7 @@ const windows: Record<WindowName, string> = { hour: 'Last hour', day: 'Last day'
 export function OverviewView({ param }: { param: string | undefined }) {
   useTitle('Overview')
   const name = param === 'day' ? 'day' : 'hour'
-  const { loaded, failure } = useOverview(useLive(), name)
+  const { loaded, failure, load } = useOverview(useLive(), name)
   return (
     <div class="column wide">
       <div class="view-head">
@@ -27,9 +28,7 @@ export function OverviewView({ param }: { param: string | undefined }) {
         </nav>
         <p class="muted">{loaded !== undefined && statusOf(loaded.overview)}</p>
       </div>
-      <p class="error-text" role="alert">
-        {failure}
-      </p>
+      {(loaded === undefined || failure !== '') && <Loading failure={failure} retry={load} />}
       {loaded !== undefined && (
         <>
           <div class="stack">

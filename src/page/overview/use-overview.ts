@@ -1,7 +1,8 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { ask, messageOf } from '../data/api.ts'
 import type { Live } from '../data/live.ts'
 import type { Overview } from '../types.ts'
+import { useWhenConnected } from '../ui/live-context.ts'
 
 /** Minimum pause between requests, because runs may end all the time. */
 const pauseMs = 2_500
@@ -18,11 +19,16 @@ export function timeOfStep({ from, stepMs }: Overview, step: number): string {
 
 /**
  * The latest overview of a window, updated as runs end. Until it arrives, the one of the previous window. `failure` says why there is no
- * newer one.
+ * newer one; `load` requests it at once.
  */
-export function useOverview(live: Live, name: WindowName): { loaded?: { name: WindowName; overview: Overview }; failure: string } {
+export function useOverview(
+  live: Live,
+  name: WindowName,
+): { loaded?: { name: WindowName; overview: Overview }; failure: string; load: () => void } {
   const [loaded, setLoaded] = useState<{ name: WindowName; overview: Overview }>()
   const [failure, setFailure] = useState('')
+  const current = useRef(() => {})
+  const load = () => current.current()
   useEffect(() => {
     let timer: number | undefined
     /** Increases with every request: only the response to the latest one is shown. */
@@ -46,7 +52,7 @@ export function useOverview(live: Live, name: WindowName): { loaded?: { name: Wi
     const unsubscribe = live.onRuns((ids) => {
       if (ids.length > 0) timer ??= setTimeout(load, pauseMs)
     })
-    void load()
+    current.current = () => void load()
     return () => {
       turn++
       clearTimeout(timer)
@@ -54,5 +60,6 @@ export function useOverview(live: Live, name: WindowName): { loaded?: { name: Wi
       unsubscribe()
     }
   }, [live, name])
-  return { loaded, failure }
+  useWhenConnected(load, name)
+  return { loaded, failure, load }
 }

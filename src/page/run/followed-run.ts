@@ -22,8 +22,11 @@ export class FollowedRun {
   readonly decisions = signal<readonly Decision[]>([])
   /** Whether the run has ended, and the result is its final one. */
   readonly isOver = signal(false)
-  /** Whether it is no longer stored. */
+  /** Whether the service does not have it. */
   readonly isGone = signal(false)
+  /** Whether nothing of it has arrived yet. */
+  readonly isAwaited = signal(true)
+  readonly isLost = signal(false)
   #id
   #live
 
@@ -37,6 +40,7 @@ export class FollowedRun {
     let isClosed = false
     const follower = new RunFollower(this.#id, this.#live, {
       onEvent: (event, view) => {
+        this.isAwaited.value = false
         if (event.type === 'RUN_START' || event.type === 'MODEL_START') this.isOver.value = false
         // Only if needed: a new list makes its component re-render, even an empty one.
         if (event.type !== 'DECISION_NEEDED' && this.items.value.length > 0) this.items.value = []
@@ -46,7 +50,11 @@ export class FollowedRun {
       onResult: (run, view) => this.#end(run, view),
       onGap: (events) => this.steps.gap(events),
       onGone: () => {
+        this.isAwaited.value = false
         this.isGone.value = true
+      },
+      onConnection: (isLost) => {
+        this.isLost.value = isLost
       },
     })
     const isUnknown = () => !isClosed && this.run.value === undefined
@@ -71,6 +79,7 @@ export class FollowedRun {
 
   /** The run waits or has ended. */
   #end(run: RunWithResult, view: RunView): void {
+    this.isAwaited.value = false
     const { result, decisions = [], ...summary } = run
     this.#live.learn(summary)
     this.summary.value = summary

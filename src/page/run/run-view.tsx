@@ -1,14 +1,17 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { visibleLines } from '../../core/text/visible.ts'
 import { DecisionHistory } from '../approvals/decision-history.tsx'
 import { DecisionList } from '../approvals/decision-list.tsx'
 import { messageOf, post } from '../data/api.ts'
 import type { RunWithResult } from '../data/follow-run.ts'
 import { clock, count, duration, ending, money } from '../data/format.ts'
+import { retryNow } from '../data/sse.ts'
 import { compareHref } from '../runs/addresses.ts'
 import { openExport, openRunAgain } from '../runs/dialogs.ts'
 import type { Run } from '../types.ts'
 import { Icon } from '../ui/icon.tsx'
 import { useLive } from '../ui/live-context.ts'
+import { Loading } from '../ui/loaded.tsx'
 import { useNewId } from '../ui/new-id.ts'
 import { FollowedRun } from './followed-run.ts'
 import { RunBadge } from './run-badge.tsx'
@@ -62,7 +65,7 @@ export function RunView({ id }: { id: string }) {
         <h2 ref={title} tabIndex={-1} class="run-title">
           {run?.input || 'Run'}
         </h2>
-        <div class="panel-actions">
+        <div class="panel-actions" hidden={followed.isGone.value}>
           {run !== undefined && <RunBadge run={run} />}
           {status === 'waiting' && (
             <button type="button" class="primary" onClick={decideNow}>
@@ -93,7 +96,7 @@ export function RunView({ id }: { id: string }) {
       <DecisionHistory decisions={followed.decisions.value} />
       <Waterfall spans={followed.spans} status={status} run={followed.run.value} />
       <Timeline steps={followed.steps} />
-      <Outcome followed={followed} />
+      <Outcome id={id} followed={followed} wasKnown={run !== undefined} />
       <p class="error-text" role="alert" id={errorId}>
         {failure}
       </p>
@@ -135,10 +138,17 @@ function factsOf(run: Run | undefined): [name: string, value: string][] {
   return facts.filter((fact): fact is [string, string] => fact[1] !== undefined)
 }
 
-function Outcome({ followed: { run, isOver, isGone } }: { followed: FollowedRun }) {
+function Outcome({ id, followed, wasKnown }: { id: string; followed: FollowedRun; wasKnown: boolean }) {
+  const { run, isOver, isGone, isAwaited, isLost } = followed
   return (
     <div class="outcome">
-      {isGone.value && <p class="empty">This run is no longer stored. Finished runs are kept for a limited time.</p>}
+      {isAwaited.value && <Loading failure={isLost.value ? 'This run can’t be loaded now. It is tried again.' : ''} retry={retryNow} />}
+      {isGone.value && (
+        <p class="empty">
+          {wasKnown ? 'This run is no longer stored.' : `There is no run ${visibleLines(id)}. It never existed, or is no longer stored.`}
+          {' Finished runs are kept for a limited time.'}
+        </p>
+      )}
       {isOver.value && run.value !== undefined && <End run={run.value} />}
     </div>
   )

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
 import { RunList } from '../data/run-list.ts'
 import type { Run } from '../types.ts'
-import { useLive } from '../ui/live-context.ts'
+import { useLive, useWhenConnected } from '../ui/live-context.ts'
 import { loaded } from '../ui/loaded.tsx'
 import { compareHref } from './addresses.ts'
 import { FilterForm } from './filter-form.tsx'
@@ -62,6 +62,7 @@ function useRunList(filters: Filters): { list: RunList; isBegun: boolean } {
   const [list] = useState(() => new RunList(live, () => draw(undefined)))
   useLayoutEffect(() => void list.show(queryOf(filters)), [list, filters])
   useEffect(() => () => list.close(), [list])
+  useWhenConnected(() => list.error !== '' && list.retry())
   return { list, isBegun: changes > 0 }
 }
 

@@ -3,6 +3,7 @@ import { useRef } from 'preact/hooks'
 import type { Config } from '../data/config-file.ts'
 import { useTitle } from '../shell/address.ts'
 import { useLive } from '../ui/live-context.ts'
+import { Loading } from '../ui/loaded.tsx'
 import { useRefocus } from '../ui/refocus.ts'
 import { CurrentModel } from './current-model.tsx'
 import { ModelCard } from './model-card.tsx'
@@ -35,8 +36,8 @@ export function ModelsView() {
   )
 }
 
-function Notice({ saved, dismiss, reload }: ConfigEditing) {
-  if (saved === undefined) return null
+function Notice({ file, saved, dismiss, reload }: ConfigEditing) {
+  if (saved === undefined || file === undefined) return null
   return (
     <div key={saved} class={`notice ${saved.kind}`} role={saved.kind === 'error' ? 'alert' : 'status'}>
       <p>{saved.words}</p>
@@ -53,8 +54,8 @@ function Notice({ saved, dismiss, reload }: ConfigEditing) {
 }
 
 function Sections(editing: ConfigEditing) {
-  const { file } = editing
-  if (file === undefined) return <p class="muted">Loading…</p>
+  const { file, saved } = editing
+  if (file === undefined) return <Loading failure={saved?.words} retry={editing.reload} />
   if (file.state.file === null)
     return (
       <>

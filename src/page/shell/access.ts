@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { Conversation } from '../chat/conversation.ts'
 import { ApiError, ask, forgetAnswers, messageOf, send, whenSignedOut } from '../data/api.ts'
 import { Live } from '../data/live.ts'
-import { forgetChat, forgetToken, keepToken, token } from '../data/session.ts'
+import { forgetChat, forgetToken, keepToken, token, whenTokenChanges } from '../data/session.ts'
 import { takeLinkCode } from './address.ts'
 
 /** What exists while a user is signed in. */
@@ -39,24 +39,37 @@ async function enter(): Promise<void> {
   } catch (error) {
     // A refused token has been deleted by now. One that could not be tried may be valid, and the button tries it again.
     const kept = token()
-    if (own === turn && kept !== null) leave({ by: 'token', token: kept, failure: messageOf(error) })
+    if (own === turn && kept !== null) close({ by: 'token', token: kept, failure: messageOf(error) })
     return
   }
   if (own !== turn) return live.stop()
+  keepToken(token() ?? '')
   session.value = { live, conversation: new Conversation(live) }
   signIn.value = undefined
 }
 
 /** Ends the session, and asks for a sign-in. */
 function leave(how: SignIn = { by: 'token', token: '', failure: '' }): void {
+  close(how)
+  forgetToken()
+}
+
+/** The same in this tab alone. */
+function close(how: SignIn | undefined): void {
   turn++
   session.value?.conversation.close()
   session.value?.live.stop()
   session.value = undefined
   for (const dialog of document.querySelectorAll('dialog')) dialog.close()
-  forgetToken()
   forgetAnswers()
   signIn.value = how
+}
+
+/** Another tab has signed in or out. */
+function follow(given: string | null): void {
+  forgetChat()
+  close(given === null ? { by: 'token', token: '', failure: '' } : undefined)
+  if (given !== null) void enter()
 }
 
 export function askForToken(): void {
@@ -117,6 +130,7 @@ export function takeLink(): boolean {
 /** Checks whether the user is signed in, or has opened a link. */
 export function start(): void {
   whenSignedOut(() => leave({ by: 'token', token: '', failure: 'The token is no longer accepted.' }))
+  whenTokenChanges(follow)
   if (takeLink()) return
   if (token() === null) leave()
   else void enter()

@@ -1,5 +1,9 @@
+import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { useLive } from '../ui/live-context.ts'
+
+/** Why the latest action failed that has no other place to say so; `''` if it has not. */
+export const failed = signal('')
 
 /** Problems that need attention, in every view, until they are solved or dismissed. */
 export function Notices() {
@@ -18,6 +22,14 @@ export function Notices() {
   if (stillClosed.length !== closed.size) setClosed(new Set(stillClosed))
   return (
     <div id="notices">
+      {failed.value !== '' && (
+        <div class="notice error" role="alert">
+          <p>{failed.value}</p>
+          <button type="button" class="quiet icon-button notice-close" aria-label="Dismiss" onClick={clearFailure}>
+            ×
+          </button>
+        </div>
+      )}
       {notices
         .filter(({ words }) => !closed.has(words))
         .map(({ kind, words }) => (
@@ -36,4 +48,8 @@ export function Notices() {
         ))}
     </div>
   )
+}
+
+function clearFailure(): void {
+  failed.value = ''
 }

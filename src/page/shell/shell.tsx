@@ -1,11 +1,13 @@
 import { useEffect, useRef } from 'preact/hooks'
+import { messageOf } from '../data/api.ts'
+import { retryNow } from '../data/sse.ts'
 import { announce } from '../ui/announce.ts'
 import { dropKeys, holdKeys } from '../ui/dialog.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { type Session, signOut } from './access.ts'
 import { address, title } from './address.ts'
-import { Notices } from './notices.tsx'
+import { failed, Notices } from './notices.tsx'
 import { places } from './places.ts'
 import { showShortcuts, useShortcuts } from './shortcuts.ts'
 import { ThemeButton } from './theme-button.tsx'
@@ -95,9 +97,16 @@ function Connection() {
   const { connection } = useLive()
   const words = { connecting: 'Connecting…', open: 'Live', lost: 'Connection lost', refused: 'Not connected' }[connection]
   return (
-    <span id="connection" class={`connection ${connection}`} role="status">
-      {words}
-    </span>
+    <>
+      <span id="connection" class={`connection ${connection}`} role="status">
+        {words}
+      </span>
+      {connection === 'lost' && (
+        <button type="button" class="quiet retry" onClick={retryNow}>
+          Try again
+        </button>
+      )}
+    </>
   )
 }
 
@@ -153,9 +162,12 @@ async function showPalette(session: Session): Promise<void> {
   // Another dialog is open, and must be closed first.
   if (document.querySelector('dialog[open]:not(.palette)') !== null) return
   holdKeys()
+  failed.value = ''
   try {
     const [{ openPalette }, { commandsOf }] = await Promise.all([import('./palette.tsx'), import('./commands.ts')])
     await openPalette(commandsOf(session))
+  } catch (thrown) {
+    failed.value = `Find could not be opened: ${messageOf(thrown)}`
   } finally {
     dropKeys()
   }

@@ -36,7 +36,7 @@ function LinkForm({ link }: { link: Link }) {
   return (
     <form class="sign-in-card" aria-busy={busy} onSubmit={submit}>
       <Head />
-      <p class="muted">Your link signs in this browser, once. You stay signed in for 12 hours, or until you close this tab.</p>
+      <p class="muted">Your link signs in this browser, once. You stay signed in, in all its tabs, for 12 hours or until you sign out.</p>
       <p class="error-text" role="alert">
         {busy ? '' : link.failure}
       </p>
@@ -69,7 +69,8 @@ function TokenForm({ how }: { how: SignIn & { by: 'token' } }) {
     <form class="sign-in-card" noValidate onSubmit={submit}>
       <Head />
       <p class="muted">
-        Use a token with the <code>admin</code> role. It is kept only until you close this tab.
+        Use a token with the <code>admin</code> role. All tabs of this browser keep it until you sign out, or for 12 hours after you last
+        opened the page.
       </p>
       <label for="token">Token</label>
       <input

@@ -3,6 +3,7 @@ import { useCallback, useEffect, useState } from 'preact/hooks'
 import { count } from '../data/format.ts'
 import { useTitle } from '../shell/address.ts'
 import type { McpServer, Skill, ToolWithCalls } from '../types.ts'
+import { Loading } from '../ui/loaded.tsx'
 import { useNewId } from '../ui/new-id.ts'
 import { useInSlices } from '../ui/slices.ts'
 import { ServerList } from './server-list.tsx'
@@ -37,7 +38,7 @@ export function ToolsView({ param }: { param: string | undefined }) {
     <div class="column">
       <div class="view-head">
         <h1 tabIndex={-1}>Tools and skills</h1>
-        <p class="muted">{`${count(allTools.length, 'tool')} · ${count(allSkills.length, 'skill')}`}</p>
+        <p class="muted">{tools.answer && `${count(allTools.length, 'tool')} · ${count(allSkills.length, 'skill')}`}</p>
       </div>
       <div class="field">
         <label for={filterId}>Filter</label>
@@ -49,7 +50,7 @@ export function ToolsView({ param }: { param: string | undefined }) {
           onInput={({ currentTarget }) => setFilter(currentTarget.value)}
         />
       </div>
-      <Failure message={tools.failure} />
+      {(tools.answer === undefined || tools.failure !== '') && <Loading failure={tools.failure} retry={tools.load} />}
       {tools.answer?.data.length === 0 && <NoTools />}
       <div class="stack">
         <ServerList servers={tools.answer?.servers ?? []} />
@@ -72,7 +73,7 @@ export function ToolsView({ param }: { param: string | undefined }) {
           </Section>
         )}
         <SkillProblems problems={problems} />
-        <Failure message={skills.failure} />
+        {skills.failure !== '' && <Loading failure={skills.failure} retry={skills.load} />}
       </div>
     </div>
   )
@@ -93,15 +94,6 @@ function Section({ title, summary, children }: { title: string; summary: string;
       </div>
       <div class="tool-list">{children}</div>
     </section>
-  )
-}
-
-function Failure({ message }: { message: string }) {
-  if (message === '') return null
-  return (
-    <p class="error-text" role="alert">
-      {message}
-    </p>
   )
 }
 

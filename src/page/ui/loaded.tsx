@@ -1,25 +1,82 @@
-import type { ComponentType, FunctionComponent } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import type { ComponentChildren, ComponentType, FunctionComponent } from 'preact'
+import { useEffect, useReducer, useState } from 'preact/hooks'
 import { messageOf } from '../data/api.ts'
 
-/** A component whose script is loaded when it is first shown. Use it for what is rarely needed first. */
+/** How long to wait before a script is requested again, in milliseconds. Doubles with each failure. */
+const firstWaitMs = 1_000
+const longestWaitMs = 10_000
+
+/**
+ * A component whose script is loaded when it is first shown. Use it for what is rarely needed first. A script that could not be loaded is
+ * requested again after some time, when the browser is online again, and by a button.
+ */
 export function loaded<Props extends object>(load: () => Promise<ComponentType<Props>>): FunctionComponent<Props> {
   let known: { Shown: ComponentType<Props> } | undefined
   return function Loaded(props) {
     const [state, setState] = useState<{ Shown: ComponentType<Props> } | { failure: string } | undefined>(known)
+    const [attempts, again] = useReducer((count: number, _: unknown) => count + 1, 0)
     useEffect(() => {
       if (known !== undefined) return setState(known)
+      let timer: number | undefined
+      let isOver = false
       load().then(
         (Shown) => {
           known ??= { Shown }
-          setState(known)
+          if (!isOver) setState(known)
         },
-        (thrown: unknown) => setState({ failure: messageOf(thrown) }),
+        (thrown: unknown) => {
+          if (isOver) return
+          setState({ failure: messageOf(thrown) })
+          timer = setTimeout(() => again(undefined), Math.min(firstWaitMs * 2 ** attempts, longestWaitMs))
+          addEventListener('online', again)
+        },
       )
-    }, [])
-    if (state === undefined) return null
-    if ('failure' in state)
-      return <p class="error-text" role="alert">{`This part of the page could not be loaded: ${state.failure}. Reload the page.`}</p>
-    return <state.Shown {...props} />
+      return () => {
+        isOver = true
+        clearTimeout(timer)
+        removeEventListener('online', again)
+      }
+    }, [attempts])
+    if (state === undefined) return <Loading />
+    if ('Shown' in state) return <state.Shown {...props} />
+    return (
+      <Loading failure={`This part of the page could not be loaded: ${state.failure}`} retry={again}>
+        {/* A browser may not request a script again that it could not load. */}
+        <button type="button" class="link-button" onClick={() => location.reload()}>
+          Reload the page
+        </button>
+      </Loading>
+    )
   }
+}
+
+interface LoadingProps {
+  /** Why it could not be loaded; `''` while it is loading. */
+  failure?: string
+  retry?: (event: Event) => unknown
+  children?: ComponentChildren
+}
+
+/** Stands in for content that is loading, or says why it could not be loaded. */
+export function Loading({ failure = '', retry, children }: LoadingProps) {
+  if (failure === '')
+    return (
+      <div class="skeleton" role="status">
+        <span class="visually-hidden">Loading…</span>
+        <i />
+        <i />
+        <i />
+      </div>
+    )
+  return (
+    <p class="error-text failed-load" role="alert">
+      <span>{failure}</span>
+      {retry !== undefined && (
+        <button type="button" class="link-button" onClick={retry}>
+          Try again
+        </button>
+      )}
+      {children}
+    </p>
+  )
 }
