@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { MockProvider } from '../../src/testing/index.ts'
 import { startStrictProvider } from '../models/rules/strict-provider.ts'
+import { asUsersWrite } from '../release/packed-project.ts'
 import { installed, makeProject, node26, runIn } from './project.ts'
 
 const isInstalled = existsSync(join(installed, 'next'))
@@ -157,16 +158,11 @@ describe.skipIf(!isInstalled)('a bundle (skipped without `npm ci --prefix .ci/pl
       ['streams runs from OpenAI and Anthropic through their SDKs', 'main.ts', new RegExp(`^${answers}$`)],
       ['records a run in an SQLite file', 'durable-refund.ts', /^paused \{\s+order: .17.,\s+euros: 250,?\s+\}\n$/],
     ])('%s', { timeout: minutes }, async (_, file, printed) => {
-      if (file !== 'main.ts') writeFileSync(join(project, file), shown(file))
+      if (file !== 'main.ts')
+        writeFileSync(join(project, file), asUsersWrite(readFileSync(new URL(`../examples/${file}`, import.meta.url), 'utf8')))
       const env = { PATH: process.env.PATH, HOME: project, BASE_URL: server.baseURL }
       const { stdout } = await promisify(execFile)(program, [...args, file], { cwd: project, env })
       expect(stdout).toMatch(printed)
     })
   })
 })
-
-/** An example as the docs show it: it imports the package by its name. */
-function shown(example: string): string {
-  const source = readFileSync(new URL(`../examples/${example}`, import.meta.url), 'utf8')
-  return source.replace(/'\.\.\/\.\.\/src\/(.*?)\/?index\.ts'/g, (_, entry) => `'toolloop${entry === '' ? '' : `/${entry}`}'`)
-}

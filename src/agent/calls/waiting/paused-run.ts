@@ -10,9 +10,11 @@ import { verdictIn } from './verdict.ts'
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 
+const stateVersion: RunState['version'] = 1
+
 /** The check of each part of a state. */
 const stateParts: Readonly<Record<keyof RunState, readonly [isValid: (part: unknown) => boolean, expected: string]>> = {
-  version: [(version) => version === 1, '1'],
+  version: [(version) => version === stateVersion, `${stateVersion}`],
   runId: [isText, 'a string'],
   input: [isJsonObject, 'an object'],
   steps: [isJsonObject, 'an object'],
@@ -30,6 +32,9 @@ export function readState(state: unknown): RunState {
   if ('stopReason' in state && !('version' in state)) {
     throw new InvalidOptionError('state', `${expected}, not the whole result: pass \`result.state\`, which only a paused run has`)
   }
+  const { version } = state
+  if (typeof version === 'number' && version > stateVersion)
+    throw new InvalidOptionError('state.version', `${stateVersion} or older, got \`${version}\`: a newer toolloop has made it`)
   for (const [name, [isValid, words]] of Object.entries(stateParts)) {
     const part = state[name]
     // The message leaves out the value, because it may hold a conversation.
