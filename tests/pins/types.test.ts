@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { Event } from '../../src/core/events.ts'
 import { errorCodes } from '../../src/index.ts'
@@ -26,10 +27,11 @@ function linesOfAll(names: readonly string[]): string[] {
   return linesOf((name) => names.includes(name))
 }
 
-it('the exports of each entry', () => {
-  const lines = [...entries].flatMap(([entry, file]) =>
-    exportsOf(file).map(({ name, isType }) => `${entry}: ${isType ? 'type ' : ''}${name}`),
-  )
+it('the exports of each entry, and which entries are experimental', () => {
+  const lines = [...entries].flatMap(([entry, file]) => [
+    ...(/^.*Experimental/.test(readFileSync(file, 'utf8')) ? [`${entry}: experimental`] : []),
+    ...exportsOf(file).map(({ name, isType }) => `${entry}: ${isType ? 'type ' : ''}${name}`),
+  ])
   expectPinned('exports.txt', lines)
 })
 
