@@ -9,10 +9,13 @@ import { startStrictProvider } from './models/rules/strict-provider.ts'
 
 const map = readFileSync(new URL('../src/README.md', import.meta.url), 'utf8')
 
-/** The files that the map lists as the path of a call, in order. */
-const told = [...(map.split('\n## The path of a call\n')[1]?.split('\n## ')[0] ?? '').matchAll(/^\d+\. `([^`]+)`/gm)].map(
-  ([, file]) => file,
-)
+/** The files that the map lists under a heading, in order. */
+function toldUnder(heading: string): string[] {
+  const section = map.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
+  return [...section.matchAll(/^\d+\. `([^`]+)`/gm)].map(([, file = '']) => file)
+}
+
+const told = toldUnder('The path of a call')
 
 /** The files whose functions are called from the answer to the second request to the body of the third; by then, everything is loaded. */
 async function wayOfACall(): Promise<string[]> {
@@ -40,11 +43,32 @@ it('the path of a call in src/README.md is the real one', async () => {
 })
 
 it('a call passes through few files, and none of a feature that its run does not use', () => {
-  const ofAgent = told.filter((file) => !file?.startsWith('models/'))
+  const ofAgent = told.filter((file) => !file.startsWith('models/'))
   expect(new Set(told).size).toBe(told.length)
   expect(ofAgent.length).toBeLessThanOrEqual(20)
   expect(told.length).toBeLessThanOrEqual(35)
-  expect(told.filter((file) => /^agent\/(hooks|output|decisions|nested)\//.test(file ?? ''))).toEqual([])
+  expect(told.filter((file) => /^agent\/(hooks|output|decisions|nested)\//.test(file))).toEqual([])
+})
+
+/** The files whose functions a second process calls for a call that was approved, until its tool's function runs. */
+async function wayOfAnApproval(file: string): Promise<{ resumed: string[]; waited: string[] }> {
+  const processOf = (command: string) => fork(new URL('./approval-path-process.ts', import.meta.url), [file, command], { execArgv: [] })
+  expect(await once(processOf('ask'), 'exit')).toEqual([0, null])
+  const child = processOf('decide')
+  const ended = once(child, 'exit')
+  const [called] = await once(child, 'message')
+  expect(await ended).toEqual([0, null])
+  return called
+}
+
+it('an approval over two processes passes few files: from the wait to the function of the tool, and with all that opens the run again', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'toolloop-path-'))
+  onTestFinished(() => rmSync(cwd, { recursive: true, force: true }))
+  const { resumed, waited } = await wayOfAnApproval(join(cwd, 'runs.sqlite'))
+  expect(waited.sort()).toEqual(toldUnder('The path of an approved call').sort())
+  expect(waited.length).toBeLessThanOrEqual(22)
+  expect(resumed, 'the way is measured').toContain('agent/runner/start-run.ts')
+  expect(resumed.length, resumed.sort().join('\n')).toBeLessThanOrEqual(54)
 })
 
 /** The files whose functions a service calls from a request for a run with one call to its result. */
@@ -59,13 +83,16 @@ async function wayOfARun(...place: readonly string[]): Promise<string[]> {
 }
 
 it.each([
-  ['in memory', [], 33],
-  ['in a folder', ['runs'], 37],
-] as const)('a run of the service %s passes few of its files', async (_, [folder], most) => {
+  ['in memory', [], 34, 125],
+  ['in a folder', ['runs'], 35, 134],
+] as const)('a run of the service %s passes few files', async (_, [folder], mostOfService, most) => {
   const cwd = mkdtempSync(join(tmpdir(), 'toolloop-path-'))
   onTestFinished(() => rmSync(cwd, { recursive: true, force: true }))
-  const called = await wayOfARun(...(folder === undefined ? [] : [join(cwd, folder)]))
+  // The caretaker works by a timer, for all runs.
+  const called = (await wayOfARun(...(folder === undefined ? [] : [join(cwd, folder)]))).filter((file) => !file.endsWith('/caretaker.ts'))
   const ofService = called.filter((file) => file.startsWith('service/'))
   expect(ofService, 'the way is measured').toContain('service/runs/run-store.ts')
-  expect(ofService.length, ofService.sort().join('\n')).toBeLessThanOrEqual(most)
+  if (folder !== undefined) expect(ofService).toEqual(expect.arrayContaining(toldUnder('The path of a run through the service')))
+  expect(ofService.length, ofService.sort().join('\n')).toBeLessThanOrEqual(mostOfService)
+  expect(called.length, called.sort().join('\n')).toBeLessThanOrEqual(most)
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { JsonScanner } from '../src/core/json/json-scanner.ts'
-import { countValues, hasMoreValues, parseUpTo, ValueCount } from '../src/core/json/value-count.ts'
+import { countValues, hasMoreValues, parseUpTo, ValueCount } from '../src/core/json.ts'
 
 const spaced = fc.tuple(fc.jsonValue(), fc.integer({ min: 0, max: 3 })).map(([value, space]) => JSON.stringify(value, null, space))
 

@@ -1,22 +1,22 @@
 import { keepAside } from './calls/keep-aside.ts'
 import { answerByPlan, inLane, runFunction, tellEnd } from './calls/tool-call.ts'
 import { notTwice } from './calls/waiting/uncertain-calls.ts'
-import { leavesOut } from './conversation/compaction.ts'
+import type { Durable } from './journal/journal.ts'
 import { budgetsOf, waitsForBudget } from './limits/budget.ts'
 import { fitWindow } from './middleware/compact-when-full.ts'
 import { holdText } from './middleware/guardrails/hold-text.ts'
-import { checkCalls } from './middleware/guardrails/tool-guardrails.ts'
+import { checkCalls, checkResults } from './middleware/guardrails/tool-guardrails.ts'
 import { standAroundRequest } from './middleware/hooks/around-model.ts'
 import { standAroundFunction } from './middleware/hooks/around-tool.ts'
 import { beforeModel } from './middleware/hooks/model-hooks.ts'
-import { askBeforeCall } from './middleware/hooks/tool-hooks.ts'
+import { askAfterCall, askBeforeCall } from './middleware/hooks/tool-hooks.ts'
 import { noteCall } from './middleware/preview.ts'
-import { aroundResults, reviewReply } from './middleware/review.ts'
+import { reviewReply } from './middleware/review.ts'
 import { formatAnswer } from './middleware/structured-output/format-answer.ts'
 import { waitForBudget, withinBudget } from './middleware/within-budget.ts'
 import { findWrittenCalls } from './middleware/written-calls.ts'
 import { recordAnswers, recordCalls, recordRequests } from './observe/recorder.ts'
-import type { PieceTimes, RunTelemetry } from './observe/telemetry.ts'
+import { measureCall, measureRequest } from './observe/telemetry.ts'
 import type { RunContext } from './run/run-context.ts'
 import { askOnceMore, readWrittenCalls, requestOf, sendRequest, takeTurn } from './turn/model-turn.ts'
 import type { Layers } from './types/execution.ts'
@@ -24,13 +24,8 @@ import type { AroundModel } from './types/model-call.ts'
 import type { PlanCall } from './types/plan.ts'
 import type { AroundTool } from './types/running-call.ts'
 
-/** Whether a run's steps outlive its process. */
-interface Survival {
-  survivesCrashes: boolean
-}
-
 /** Composes both lists for a run when it begins, and again after a handoff. */
-export function composeLayers(run: RunContext, survival: Survival, session?: string): Layers {
+export function composeLayers(run: RunContext, durable: Pick<Durable, 'survivesCrashes'>, session?: string): Layers {
   const { settings, agent } = run
   const { plan } = agent.callbacks
   const { compaction } = settings
@@ -41,7 +36,7 @@ export function composeLayers(run: RunContext, survival: Survival, session?: str
     request: requestOf(settings, run.signal, session),
     takeTurn: compaction === undefined ? takeOne : fitWindow(compaction, takeOne),
     askModel: compose(aroundRequests(run), sendRequest(run)),
-    runCall: compose(aroundCalls(run, survival), runFunction(run)),
+    runCall: compose(aroundCalls(run, durable), runFunction(run)),
     noteCall: (call, paused) => noteCall(run, call, paused),
     takeResult: (given) => compose(aroundResults(run), given),
     changeTurn: plan.requests.length === 0 ? undefined : beforeModel(run),
@@ -82,7 +77,7 @@ export function aroundRequests(run: RunContext): Named<AroundModel>[] {
 }
 
 /** Wraps a tool's function, outermost first. */
-export function aroundCalls(run: RunContext, { survivesCrashes }: Survival): Named<AroundTool>[] {
+export function aroundCalls(run: RunContext, { survivesCrashes }: Pick<Durable, 'survivesCrashes'>): Named<AroundTool>[] {
   const { telemetry } = run
   const { callbacks } = run.agent
   return there(
@@ -98,33 +93,21 @@ export function aroundCalls(run: RunContext, { survivesCrashes }: Survival): Nam
   )
 }
 
+/** Checks the result of a call, no matter who carried it out. Outermost first. */
+function aroundResults(run: RunContext): Named<AroundTool>[] {
+  const { callbacks, guardrails } = run.agent
+  return there(
+    guardrails.result.length > 0 && ['guardrails: the result', checkResults(run)],
+    callbacks.around.results.length > 0 && ['hooks after the call', askAfterCall(run)],
+  )
+}
+
 /** Asks the entries in order until one decides about the call. */
 function inOrder(plan: readonly Named<PlanCall>[]): PlanCall {
   return async (planned) => {
     let call = planned
     for (const [, decide] of plan) if (call.end === undefined) call = await decide(call)
     return call
-  }
-}
-
-function measureRequest(telemetry: RunTelemetry, { settings }: RunContext): AroundModel {
-  return (next) => (call) => {
-    const { model, tools, request, iteration } = call
-    const secretsOf = (name: string) => new Set(tools.get(name)?.secrets)
-    const isCompacted = settings.compaction !== undefined && leavesOut(request.messages)
-    const { provider, model: name, baseURL, api } = model
-    const timePieces = (times: PieceTimes) => call.turn.timePieces(times)
-    const measured = { provider, model: name, baseURL, api, request, iteration, isCompacted, timePieces, secretsOf }
-    return telemetry.aroundRequest(measured, () => next(call))
-  }
-}
-
-function measureCall(telemetry: RunTelemetry): AroundTool {
-  return (next) => (running) => {
-    const { iteration, call, prepared } = running
-    const { tool, args } = prepared
-    const measured = { toolCallId: call.id, tool, args, iteration, repairs: call.repairs, decision: call.decision }
-    return telemetry.aroundCall(measured, (trace) => next({ ...running, trace }))
   }
 }
 

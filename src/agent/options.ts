@@ -11,7 +11,7 @@ import type { AnyTool } from '../tools/tool.ts'
 import { checkCostIsKnown, iterationsOf } from './options/limits.ts'
 import { resumeOptions, runOptions } from './options/run-options.ts'
 import { runSettings } from './options/run-settings.ts'
-import { runnerOptions, settingsOf } from './options/runner-options.ts'
+import { onlyRunner, runnerOptions } from './options/runner-options.ts'
 import { checksOf } from './options/setting-row.ts'
 import { chooseCallForm } from './text-calls/mode.ts'
 import type { AgentRules, RunnerOptions, RunOptions, RunSettings } from './types/options.ts'
@@ -69,7 +69,8 @@ export function activeTools(tools: ToolSet, { activeTools: only }: RunSettings<n
 export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOptions<Context>): RunOptions<Context> {
   const own = iterationsOf(run)
   const rounds = own === undefined ? iterationsOf(runner) : own
-  const merged: RunOptions<Context> = settingsOf(runner)
+  const merged: RunOptions<Context> = {}
+  for (const [name, value] of Object.entries(runner)) if (!Object.hasOwn(onlyRunner, name)) Object.assign(merged, { [name]: value })
   assignGiven(merged, run)
   merged.maxIterations = rounds
   merged.maxToolRounds = undefined

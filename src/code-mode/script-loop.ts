@@ -1,5 +1,5 @@
 import { planCalls } from '../agent/calls/tool-call.ts'
-import { needsApproval } from '../agent/calls/waiting/approvals.ts'
+import { needsApproval } from '../agent/calls/waiting/verdict.ts'
 import { runLoop } from '../agent/loop.ts'
 import type { LoopState } from '../agent/run/run-state.ts'
 import { scriptStep, turnStep } from '../agent/step-keys.ts'

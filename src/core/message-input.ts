@@ -1,6 +1,5 @@
 import { messageOf, show, ToolloopError } from './errors.ts'
-import { hasMoreValues } from './json/value-count.ts'
-import { isDeeperThan } from './json.ts'
+import { hasMoreValues, isDeeperThan } from './json.ts'
 import {
   type AIMessage,
   areChecked,

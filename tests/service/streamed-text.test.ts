@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { jsonSecretsIn } from '../../src/core/redaction/json-secrets.ts'
+import { jsonSecretsIn } from '../../src/core/redaction/named-values.ts'
 import { redactText } from '../../src/core/redaction/redact.ts'
 import { SecretTexts } from '../../src/core/redaction/secret-texts.ts'
 import { hideParts } from '../../src/core/redaction/spans.ts'

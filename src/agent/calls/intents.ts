@@ -3,8 +3,8 @@ import type { Execution } from '../types/execution.ts'
 import type { Intent, ToolRound } from '../types/recorded.ts'
 import type { PendingItem } from '../types/result.ts'
 import { carryOutTogether, summarise } from './tool-round.ts'
-import { DecisionDesk } from './waiting/decision-desk.ts'
 import { type WaitingCall, waitForDecisions, waitingCall } from './waiting/pending-calls.ts'
+import { DecisionDesk } from './waiting/verdict.ts'
 
 type WaitingIntent = WaitingCall & Intent
 

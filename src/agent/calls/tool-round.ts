@@ -9,9 +9,9 @@ import type { PendingItem } from '../types/result.ts'
 import type { CallTerms, CallWork, CarryOut } from '../types/running-call.ts'
 import { putToPlan } from './plan-call.ts'
 import { carryOutCall } from './tool-call.ts'
-import { decideApprovals, hasApprover } from './waiting/approvals.ts'
 import { finishWaiting } from './waiting/pending-calls.ts'
 import { settleUncertain } from './waiting/uncertain-calls.ts'
+import { decideApprovals, hasApprover } from './waiting/verdict.ts'
 
 /** Starts calls with `carryOut`, each at its time. Resolves with their results in the order of `work`. */
 export type StartCalls = (work: readonly CallWork[], carryOut: CarryOut) => Promise<FinishedCall[]>

@@ -4,8 +4,7 @@ import { isJsonObject, type Json, withoutUndefined } from '../../core/messages.t
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { isRunStatus } from '../../core/runs/run-states.ts'
 import type { ToolSet } from '../../tools/registry.ts'
-import { isWhole, itemFinder } from '../calls/waiting/paused-run.ts'
-import { verdictIn } from '../calls/waiting/verdict.ts'
+import { isWhole, itemFinder, verdictIn } from '../calls/waiting/verdict.ts'
 import { RunControl } from '../conversation/run-control.ts'
 import { checkNamesItem, type Decision } from '../decisions/decisions.ts'
 import {

@@ -8,11 +8,8 @@ import { placeOf, type RunContext } from '../run/run-context.ts'
 import { refusedByText, shownAlready, unfitAnswerText, withheldAnswerText, withheldText } from '../told.ts'
 import type { PlannedCall } from '../types/recorded.ts'
 import type { Review, ReviewedReply, ReviewedTurn } from '../types/review.ts'
-import type { AroundTool } from '../types/running-call.ts'
 import { type Checked, checkOutput } from './guardrails/ask-guardrails.ts'
-import { checkResults } from './guardrails/tool-guardrails.ts'
 import { afterModel } from './hooks/model-hooks.ts'
-import { askAfterCall } from './hooks/tool-hooks.ts'
 import { checkAnswers } from './structured-output/check-answers.ts'
 import { unwrapAnswers } from './structured-output/unwrap-answers.ts'
 
@@ -109,13 +106,4 @@ function askHooks(run: RunContext, { response, plan, step, meta }: ReviewedTurn)
   const toolCalls = plan.calls.map(({ id, function: call }) => ({ id, tool: call.name, rawArguments: call.arguments }))
   const place = placeOf(run, meta.iteration)
   return afterModel(run, { ...place, text: response.text, toolCalls, finishReason, ...withoutUndefined({ usage }) })
-}
-
-/** Checks the result of a call, no matter who carried it out. Outermost first. */
-export function aroundResults(run: RunContext): [name: string, layer: AroundTool][] {
-  const { callbacks, guardrails } = run.agent
-  const checks: [string, AroundTool][] = []
-  if (guardrails.result.length > 0) checks.push(['guardrails: the result', checkResults(run)])
-  if (callbacks.around.results.length > 0) checks.push(['hooks after the call', askAfterCall(run)])
-  return checks
 }

@@ -4,8 +4,11 @@ import type { ChatMessage, Json, JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ModelResponse, Sampling } from '../../models/chat-model.ts'
 import type { AnyTool, CallTrace } from '../../tools/tool.ts'
 import type { RawEnd, ToolCallEnd } from '../../tools/tool-runner.ts'
+import { leavesOut } from '../conversation/compaction.ts'
 import type { EventTap } from '../types/event-tap.ts'
+import type { AroundModel, PieceTimes } from '../types/model-call.ts'
 import type { RunResult } from '../types/result.ts'
+import type { AroundTool } from '../types/running-call.ts'
 
 /** Measures runs, their model requests and their calls: the return value of `telemetry()` of `toolloop/telemetry`. */
 export interface Telemetry {
@@ -91,14 +94,6 @@ export interface MeasuredRequest {
   secretsOf(tool: string): ReadonlySet<string>
 }
 
-/** Contract: called synchronously. The methods must not throw. */
-export interface PieceTimes {
-  /** A piece has arrived at the time `at`, by `performance.now()`. */
-  note(at: number): void
-  /** Discards the pieces so far. */
-  restart(): void
-}
-
 export interface MeasuredCall {
   readonly toolCallId: string
   readonly tool: AnyTool
@@ -120,4 +115,25 @@ export function measuredParent(
 ): MeasuredRun['parent'] {
   const telemetry = parent?.run.telemetry
   return parent === undefined || telemetry === undefined ? undefined : { telemetry, toolCallId: parent.toolCallId }
+}
+
+export function measureRequest(telemetry: RunTelemetry, { settings }: { settings: { compaction?: unknown } }): AroundModel {
+  return (next) => (call) => {
+    const { model, tools, request, iteration } = call
+    const secretsOf = (name: string) => new Set(tools.get(name)?.secrets)
+    const isCompacted = settings.compaction !== undefined && leavesOut(request.messages)
+    const { provider, model: name, baseURL, api } = model
+    const timePieces = (times: PieceTimes) => call.turn.timePieces(times)
+    const measured = { provider, model: name, baseURL, api, request, iteration, isCompacted, timePieces, secretsOf }
+    return telemetry.aroundRequest(measured, () => next(call))
+  }
+}
+
+export function measureCall(telemetry: RunTelemetry): AroundTool {
+  return (next) => (running) => {
+    const { iteration, call, prepared } = running
+    const { tool, args } = prepared
+    const measured = { toolCallId: call.id, tool, args, iteration, repairs: call.repairs, decision: call.decision }
+    return telemetry.aroundCall(measured, (trace) => next({ ...running, trace }))
+  }
 }

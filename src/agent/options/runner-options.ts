@@ -83,7 +83,7 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
 }
 
 /** Options that only a runner has. Those that are not checked here are checked where they are used. */
-const onlyRunner: OptionChecks<Omit<RunnerOptions, keyof RunSettings>> = {
+export const onlyRunner: OptionChecks<Omit<RunnerOptions, keyof RunSettings>> = {
   model: unchecked,
   models: unchecked,
   fallbackOn: unchecked,
@@ -98,11 +98,6 @@ const onlyRunner: OptionChecks<Omit<RunnerOptions, keyof RunSettings>> = {
 }
 
 export const runnerOptions: OptionChecks<RunnerOptions> = { ...checksOf(runSettings), ...onlyRunner }
-
-/** The settings among a runner's options: the defaults of its runs. */
-export function settingsOf<Context>(options: RunnerOptions<Context>): RunSettings<Context> {
-  return Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(onlyRunner, name)))
-}
 
 /**
  * The rules that wrap an agent's turns and calls, in any run. After a `handoff` they apply inside those of the run, and their limits count

@@ -34,7 +34,7 @@ import { havingWaited, sumOfUsage, usageOfFailure, withCost, withReceived, withW
 import type { ToolSet } from '../../tools/registry.ts'
 import { HookFailure, RequestStopped } from '../callbacks/failures.ts'
 import { planCalls } from '../calls/tool-call.ts'
-import { needsApproval } from '../calls/waiting/approvals.ts'
+import { needsApproval } from '../calls/waiting/verdict.ts'
 import type { StepTags } from '../journal/journal.ts'
 import { BudgetSpentError } from '../limits/budget.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'

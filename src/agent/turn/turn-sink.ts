@@ -6,10 +6,9 @@ import { TextBuffer } from '../../core/text/text-buffer.ts'
 import type { ChatModel, ModelRetry, ModelSink } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { History } from '../conversation/history.ts'
-import type { PieceTimes } from '../observe/telemetry.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { findTool } from '../text-calls/find-tools.ts'
-import type { CheckedText, TextReader, TurnPieces, TurnRequest } from '../types/model-call.ts'
+import type { CheckedText, PieceTimes, TextReader, TurnPieces, TurnRequest } from '../types/model-call.ts'
 import type { Failed } from '../types/recorded.ts'
 
 /**

@@ -1,7 +1,6 @@
 import type { ChatMessage, Usage } from '../../core/messages.ts'
 import type { ChatModel, ModelRequest, ModelRetry, ModelSink, ToolChoice } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
-import type { PieceTimes } from '../observe/telemetry.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
 
 /** What one turn asks, of which model, with which tools. */
@@ -52,6 +51,14 @@ export interface TurnPieces {
   readonly received: string | undefined
   /** Sets the reader for the current request's text in case the response breaks off. */
   readBy(reader: TextReader): void
+}
+
+/** Contract: called synchronously. The methods must not throw. */
+export interface PieceTimes {
+  /** A piece has arrived at the time `at`, by `performance.now()`. */
+  note(at: number): void
+  /** Discards the pieces so far. */
+  restart(): void
 }
 
 /** The text of a response that is checked as it arrives. */

@@ -1,4 +1,4 @@
-import { countValues } from '../../core/json/value-count.ts'
+import { countValues } from '../../core/json.ts'
 import { giveWay } from '../../core/time/give-way.ts'
 import type { SchemaCheck } from './check-schema.ts'
 import { describeProblems } from './check-schema.ts'

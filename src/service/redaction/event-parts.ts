@@ -2,7 +2,7 @@ import { agentTools } from '../../agent/nested/nested-items.ts'
 import type { RunResult } from '../../agent/types/options.ts'
 /** Converts the parts of events and results that are shown in their own form. */
 import { Event, type RunEvent } from '../../core/events.ts'
-import { parseUpTo } from '../../core/json/value-count.ts'
+import { parseUpTo } from '../../core/json.ts'
 import { type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { lookForSecrets, redact, secretsIn } from '../../core/redaction/redact.ts'
 import type { SecretTexts } from '../../core/redaction/secret-texts.ts'

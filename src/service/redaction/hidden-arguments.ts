@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { itemFinder } from '../../agent/calls/waiting/paused-run.ts'
+import { itemFinder } from '../../agent/calls/waiting/verdict.ts'
 import { checkDecision, checkNamesItem, type Decision } from '../../agent/decisions/decisions.ts'
 import type { PendingItem } from '../../agent/types/options.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { itemFinder } from '../../agent/calls/waiting/paused-run.ts'
+import { itemFinder } from '../../agent/calls/waiting/verdict.ts'
 import type { Decision } from '../../agent/decisions/decisions.ts'
 import type { ShownRuns } from '../../agent/journal/shown-runs.ts'
 import type { PendingItem } from '../../agent/types/options.ts'

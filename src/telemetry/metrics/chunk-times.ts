@@ -1,4 +1,4 @@
-import type { PieceTimes } from '../../agent/observe/telemetry.ts'
+import type { PieceTimes } from '../../agent/types/model-call.ts'
 import type { ModelResponse } from '../../models/chat-model.ts'
 
 /** The most values recorded per response. Each costs an SDK microseconds, and a response may have thousands of pieces. */

@@ -4,9 +4,9 @@ import type { Logger } from '../../../core/logger.ts'
 import { isJsonObject, type Json } from '../../../core/messages.ts'
 import { processClock } from '../../../core/time/process-clock.ts'
 import type { ToolSet } from '../../../tools/registry.ts'
-import { checkNamesItem, type Decision, fingerprintOf } from '../../decisions/decisions.ts'
-import type { PendingItem, RunState } from '../../types/result.ts'
-import { verdictIn } from './verdict.ts'
+import { checkNamesItem, type Decision } from '../../decisions/decisions.ts'
+import type { RunState } from '../../types/result.ts'
+import { isWhole, itemFinder, verdictIn } from './verdict.ts'
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 
@@ -101,25 +101,6 @@ export async function decide(
     taken[item.place] = (await verdictIn(decision, item, { registry, where })) as Json
   }
   return { ...state, decisions: { ...state.decisions, ...taken }, asOf: now }
-}
-
-/** Finds the item that a decision is made for. Ids of calls are unique within a run, but not among its nested runs: fingerprints are. */
-export function itemFinder<Item>(pending: readonly Item[]): (decision: Named) => Item | undefined {
-  const items = new Map<string, Item>()
-  const keyOf = ({ toolCallId, fingerprint }: Named): string => JSON.stringify([toolCallId, fingerprint])
-  for (const item of pending) if (isJsonObject(item) && !items.has(keyOf(item))) items.set(keyOf(item), item)
-  return (decision) => items.get(keyOf(decision))
-}
-
-/** The fields that name an item. From outside they may hold anything. */
-interface Named {
-  toolCallId?: unknown
-  fingerprint?: unknown
-}
-
-/** Whether the fingerprint matches the item: a stored state may have been modified. A nested agent checks its own. */
-export function isWhole(runId: string, item: PendingItem): boolean {
-  return item.path !== undefined || item.fingerprint === fingerprintOf(runId, item)
 }
 
 /** Whether resuming carries anything out: there is a decision, or something has waited longer than it may. */

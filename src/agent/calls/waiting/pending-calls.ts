@@ -9,8 +9,7 @@ import type { PendingItem } from '../../types/result.ts'
 import type { CallWork, CarryOut } from '../../types/running-call.ts'
 import { putToPlan } from '../plan-call.ts'
 import { recordCall, refuseCall } from '../tool-call.ts'
-import { DecisionDesk } from './decision-desk.ts'
-import { applyVerdicts, type DecidedItem, itemOf } from './verdict.ts'
+import { applyVerdicts, type DecidedItem, DecisionDesk, itemOf } from './verdict.ts'
 
 /** A round with calls that wait: for an approval, for the caller's own tool, or for an answer. */
 export interface WaitingRound {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AuthProvider, Transport } from '@modelcontextprotocol/client'
-import { ValueCount } from '../../../core/json/value-count.ts'
+import { ValueCount } from '../../../core/json.ts'
 import { nextTurn } from '../../../core/time/give-way.ts'
 import type { SignIn } from '../auth/sign-in.ts'
 import type { McpClientSdk } from '../sdk/load-sdk.ts'

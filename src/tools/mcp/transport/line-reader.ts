@@ -1,4 +1,4 @@
-import { ValueCount } from '../../../core/json/value-count.ts'
+import { ValueCount } from '../../../core/json.ts'
 
 /** Limits for one line. */
 export interface LineBounds {
