@@ -106,7 +106,7 @@ export function createOptions(): Option[] {
       '--session <name>',
       'store the conversation under this name, in .toolloop of this folder, or continue it; runs list: only its runs',
     ),
-    new Option('--resume', 'chat: continue the latest conversation stored in this folder'),
+    new Option('--resume', 'chat: choose a conversation of this folder to continue; without a terminal, the latest'),
     new Option('--plain', 'print answers without rendering their Markdown'),
     new Option('--status <status>', 'runs list: only runs that are running, waiting or ended').choices(runStatuses),
     new Option(

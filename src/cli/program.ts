@@ -307,7 +307,7 @@ const examples = `Examples
   toolloop --tools ./my-tools.ts --json "What is the weather in Tokyo?" | jq -r .output
   toolloop chat -m deepseek/deepseek-chat
   toolloop chat --session plans       # starts or continues the conversation plans
-  toolloop chat --resume              # continues the latest stored conversation
+  toolloop chat --resume              # offers the conversations of this folder
   toolloop run --record sum.json "How much is 17 * 23?" && toolloop replay sum.json
   toolloop tools call calculate '{"expression": "2 ** 64"}'
   toolloop skills run csv-tools scripts/total.py -- --column price prices.csv
@@ -327,7 +327,7 @@ Environment
   TOOLLOOP_MODEL    the model to use without --model
   OPENAI_API_KEY…   a provider's key; config/providers.yaml lists all names
   OLLAMA_HOST, LMSTUDIO_HOST, VLLM_HOST  the addresses of these servers, if not the default ports on this machine
-  TOOLLOOP_HISTORY  the file of earlier prompts, instead of ~/.toolloop/history; empty: none
+  TOOLLOOP_HISTORY  the file of earlier prompts, instead of ~/.toolloop/history; empty: neither prompts nor chats are kept
   TOOLLOOP_JOURNAL  the journal of toolloop run and toolloop runs without --journal
   TOOLLOOP_TOKEN    the token of toolloop serve; without it a random one is printed
   NO_COLOR, FORCE_COLOR  turn colours off or on`

@@ -25,11 +25,17 @@ function own(models: Readonly<Record<string, ListedModel>>, name: string): Liste
   return Object.hasOwn(models, name) ? models[name] : undefined
 }
 
+/** The names of a provider's models whose prices are known. */
+export function listedModels(provider: string): string[] {
+  prices ??= bundledPrices()
+  return Object.hasOwn(prices, provider) ? Object.keys(prices[provider] ?? {}) : []
+}
+
 /** Suggests `provider/model` for the name of a known model without its provider, also if it is mistyped. */
 export function nearestModel(name: string): string | undefined {
   prices ??= bundledPrices()
   const known = new Map<string, string>()
-  for (const [provider, models] of Object.entries(prices))
-    for (const model of Object.keys(models)) if (!known.has(model)) known.set(model, `${provider}/${model}`)
+  for (const provider of Object.keys(prices))
+    for (const model of listedModels(provider)) if (!known.has(model)) known.set(model, `${provider}/${model}`)
   return known.get(name) ?? known.get(nearestName(name, known.keys()) ?? '')
 }

@@ -177,7 +177,7 @@ describe('slash commands', () => {
       'model: custom/other\n',
       'error: ',
       'forgot 2 messages\n',
-      '  /model [provider/name]  show the model, or change it\n',
+      '  /model [provider/name]  choose the model, or change it to this one\n',
       'unknown command /hlep (did you mean `/help`?); /help lists them.',
       'unknown command /typo; /help lists them.',
     ]) {
@@ -301,6 +301,7 @@ describe('toolloop chat on a terminal', () => {
     await shows(io, 'why not? ')
     io.stdin.write('that is the wrong disk\r')
     await shows(io, 'Too bad.')
+    await shows(io, '> ', 2)
     io.stdin.write('Really.\r')
     await shows(io, choices, 2)
     io.stdin.write('y')

@@ -1,19 +1,21 @@
 import { resolve } from 'node:path'
 import type { AgentRunner } from '../../agent/agent-runner.ts'
 import { eventsOf, type RunStream } from '../../agent/runner/run-stream.ts'
-import type { Sessions } from '../../agent/sessions/sessions.ts'
 import type { RunResult } from '../../agent/types/options.ts'
 import { createAgentRunner } from '../../backends/index.ts'
 import { isSetupFault, messageOf } from '../../core/errors.ts'
 import type { MessageInput } from '../../core/message-input.ts'
-import type { ChatMessage } from '../../core/messages.ts'
 import { definitionsOf } from '../../tools/tool.ts'
+import { describeContext } from '../chat/context-use.ts'
+import { Conversation } from '../chat/conversation.ts'
+import { knownModels } from '../chat/known-models.ts'
+import { Spending } from '../chat/spending.ts'
+import { isNamed } from '../chat/stored-chats.ts'
 import { EXIT_FAILED, EXIT_OK, EXIT_PAUSED, EXIT_SIGINT, EXIT_USAGE, exitCodeOf } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
 import { attachFiles } from '../setup/attachments.ts'
-import { chooseModel, type ModelChoice } from '../setup/choose-model.ts'
+import { chooseModel, describeModel, type ModelChoice } from '../setup/choose-model.ts'
 import { describeChoice, openChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
-import { type OpenSession, openSession, releaseUndecided } from '../setup/sessions.ts'
 import { completeIn } from '../terminal/editor/completions.ts'
 import type { TypedText } from '../terminal/editor/keyed-input.ts'
 import { openPromptHistory } from '../terminal/editor/prompt-history.ts'
@@ -37,20 +39,19 @@ export async function chat(flags: Flags, io: CliIO): Promise<number> {
   const calls = new ShownCalls()
   let agent: PreparedAgent | undefined
   let lines: Lines | undefined
-  let session: OpenSession | undefined
+  let conversation: Conversation | undefined
   try {
     agent = await prepareAgent(flags, terminal, interrupts.signal)
-    session = await openSession(flags, io)
-    const earlier = (await session?.sessions.read(session.id)) ?? []
     lines = isOnTerminal(io) ? await openPrompt(terminal, flags, calls) : new PipedLines(io)
-    return await new Chat(agent, { session, earlier, calls }, flags, terminal, lines, interrupts).run()
+    conversation = await Conversation.open(flags, io, lines, interrupts.signal)
+    return await new Chat(agent, { conversation, calls }, flags, terminal, lines, interrupts).run()
   } catch (error) {
     if (interrupts.exitCode !== undefined) return interrupts.exitCode
     throw error
   } finally {
     lines?.close()
     terminal.waitFor(undefined)
-    await session?.close()
+    await conversation?.close()
     await agent?.close()
     interrupts.release()
   }
@@ -70,16 +71,20 @@ async function openPrompt(terminal: Terminal, flags: Flags, calls: ShownCalls): 
   return lines
 }
 
-/** The stored conversation, if there is one, and its earlier messages. */
+const summaryRequest =
+  'Summarize this conversation so that you can continue without the messages above: what I want, what was decided, found and changed, ' +
+  'with names, paths and numbers as they are, and what is left to do. Write only the summary.'
+const summaryTitle = 'Summary of our conversation so far:'
+
+/** What a chat keeps. */
 interface Kept {
-  session: OpenSession | undefined
-  earlier: readonly ChatMessage[]
+  conversation: Conversation
   calls: ShownCalls
 }
 
 class Chat implements ChatState {
-  messages: readonly ChatMessage[]
-  readonly #session: OpenSession | undefined
+  readonly conversation: Conversation
+  readonly spending: Spending = new Spending()
   readonly #agent: PreparedAgent
   readonly #flags: Flags
   readonly #terminal: Terminal
@@ -95,17 +100,9 @@ class Chat implements ChatState {
   readonly #quit = new AbortController()
   #exitCode = EXIT_OK
 
-  constructor(
-    agent: PreparedAgent,
-    { session, earlier, calls }: Kept,
-    flags: Flags,
-    terminal: Terminal,
-    lines: Lines,
-    interrupts: Interrupts,
-  ) {
+  constructor(agent: PreparedAgent, { conversation, calls }: Kept, flags: Flags, terminal: Terminal, lines: Lines, interrupts: Interrupts) {
     this.#agent = agent
-    this.#session = session
-    this.messages = earlier
+    this.conversation = conversation
     this.#calls = calls
     this.#flags = flags
     this.#terminal = terminal
@@ -132,38 +129,81 @@ class Chat implements ChatState {
 
   readonly say = (line: string): void => this.#terminal.note(line)
 
-  /** The conversations of this folder; undefined if they are not stored. */
-  get sessions(): Sessions | undefined {
-    return this.#session?.sessions
+  get lines(): Lines {
+    return this.#lines
+  }
+
+  get signal(): AbortSignal {
+    return this.#interrupts.signal
   }
 
   showCall(number?: number): void {
     this.#calls.show(number, this.#terminal)
   }
 
-  async forget(): Promise<void> {
-    await this.#session?.sessions.delete(this.#session.id)
-    this.messages = []
+  async resume(id: string): Promise<void> {
+    await this.conversation.resume(id)
+    this.#describeConversation()
+    if (!(await this.#isFree(this.signal))) await this.conversation.beginNew()
+  }
+
+  async compact(): Promise<void> {
+    const { messages } = this.conversation
+    if (messages.length === 0) return this.say('nothing said yet')
+    // It would answer that it can't.
+    if (openChoice(this.#choice).provider === 'demo') return this.say('the demo model can’t summarize a conversation')
+    await this.#whileRunning(async (signal) => {
+      const runner = await this.#createRunner(this.#choice)
+      const begun = performance.now()
+      this.#terminal.waitFor('summarizing the conversation')
+      const result = await runner.run(summaryRequest, { messages, toolChoice: 'none', signal })
+      this.#terminal.waitFor(undefined)
+      this.spending.add(result, performance.now() - begun)
+      if (result.stopReason !== 'answered') return this.say(this.#terminal.paint('yellow', `not compacted: ${describeEnding(result)}`))
+      await this.conversation.beginNew([{ role: 'user', content: `${summaryTitle}\n\n${result.output}` }])
+      this.say(this.#terminal.paint('dim', `${plural(messages.length, 'message')} are now a summary; /history shows it`))
+    })
+  }
+
+  readonly clearScreen = (): void => this.#terminal.clear()
+
+  readonly describeContext = (): string[] => {
+    const { contextWindow } = openChoice(this.#choice).capabilities
+    const { instructions } = this.#agent.options
+    const text = typeof instructions === 'string' ? instructions : undefined
+    return describeContext({
+      instructions: text,
+      tools: definitionsOf(this.tools),
+      messages: this.conversation.messages,
+      window: contextWindow,
+    })
+  }
+
+  async pickModel(): Promise<void> {
+    const models = await knownModels(this.#terminal.io, this.signal)
+    const items = models.map(({ name, from }) => ({ text: name, detail: name === this.modelName ? `${from} · current` : from }))
+    const at = await this.#lines.pick('Use which model?', items, this.signal)
+    const chosen = at === undefined ? undefined : models[at]
+    if (chosen !== undefined) await this.#use({ ...this.#choice, model: chosen.model, name: describeModel(chosen.model) })
   }
 
   async switchModel(name: string): Promise<void> {
     const { env, cwd } = this.#terminal.io
-    const choice = await chooseModel({ model: name, baseURL: this.#flags.baseUrl, env, cwd })
-    this.#runner = await this.#createRunner(choice)
+    await this.#use(await chooseModel({ model: name, baseURL: this.#flags.baseUrl, env, cwd }))
+  }
+
+  async #use(choice: ModelChoice): Promise<void> {
+    // Rejects before anything changes.
+    await this.#createRunner(choice)
     this.#choice = choice
+    this.#runner = undefined
   }
 
   async run(): Promise<number> {
     if (!this.#flags.quiet) this.say(this.#terminal.paint('dim', describeChoice(this.#choice)))
     if (this.#lines.interactive) this.say(this.#terminal.paint('dim', '/help lists the commands'))
     if (this.#lines.interactive && !this.#flags.quiet) await this.#showExamples()
-    if (this.messages.length > 0 && !this.#flags.quiet)
-      this.say(
-        this.#terminal.paint(
-          'dim',
-          `${this.#session?.id}: continues after ${plural(this.messages.length, 'message')}; /history shows them`,
-        ),
-      )
+    if (!this.#flags.quiet) this.#describeConversation()
     const ended = AbortSignal.any([this.#interrupts.signal, this.#quit.signal])
     if (!(await this.#isFree(ended))) return this.#interrupts.exitCode ?? EXIT_PAUSED
     for (;;) {
@@ -185,6 +225,12 @@ class Chat implements ChatState {
     return this.#lines.interactive ? EXIT_OK : this.#exitCode
   }
 
+  #describeConversation(): void {
+    const { id, messages } = this.conversation
+    const text = `${isNamed(id) ? `${id}: ` : ''}continues after ${plural(messages.length, 'message')}; /history shows them`
+    if (messages.length > 0) this.say(this.#terminal.paint('dim', withoutControls(text)))
+  }
+
   /** Shows examples that the demo model understands with the tools of this chat. Other models need none. */
   async #showExamples(): Promise<void> {
     if (openChoice(this.#choice).provider !== 'demo') return
@@ -195,9 +241,10 @@ class Chat implements ChatState {
 
   /** Whether the conversation can continue. A run that waits in it must first be decided or abandoned. */
   async #isFree(signal: AbortSignal): Promise<boolean> {
-    const { id, sessions } = this.#session ?? {}
-    const { waiting } = (id !== undefined && (await sessions?.get(id))) || {}
-    if (id === undefined || waiting === undefined) return true
+    const { id } = this.conversation
+    const sessions = await this.conversation.sessions()
+    const { waiting } = (await sessions?.get(id)) ?? {}
+    if (waiting === undefined) return true
     const tools = waiting.pending.map(({ tool }) => tool).join(', ')
     this.say(this.#terminal.paint('yellow', withoutControls(`${id}: a run waits for a decision on ${tools}`)))
     this.#terminal.row(this.#terminal.paint('dim', `to decide: toolloop runs decide ${waiting.runId} --journal FILE`))
@@ -206,7 +253,7 @@ class Chat implements ChatState {
       const answer = await this.#lines.choose('abandon that run and continue without it?', answers, signal).catch(() => 'n')
       if (answer === 'y') {
         await sessions?.release(id)
-        this.messages = (await sessions?.read(id)) ?? []
+        await this.conversation.resume(id)
         return true
       }
     }
@@ -217,16 +264,15 @@ class Chat implements ChatState {
   async #answer(prompt: TypedText): Promise<void> {
     const message = await this.#messageOf(prompt)
     if (message === undefined) return
-    this.#running = new AbortController()
     const begun = performance.now()
-    try {
-      const signal = AbortSignal.any([this.#running.signal, this.#interrupts.signal])
+    await this.#whileRunning(async (signal) => {
+      const problem = await this.conversation.begin()
+      if (problem !== undefined) this.say(this.#terminal.paint('yellow', withoutControls(`this chat is not kept: ${problem}`)))
       this.#runner ??= await this.#createRunner(this.#choice)
-      const conversation = this.#session === undefined ? { messages: this.messages } : { session: this.#session.id }
-      const options = { ...conversation, signal, ...keepingWhole(this.#terminal.io, this.#flags) }
+      const options = { ...this.conversation.runOptions, signal, ...keepingWhole(this.#terminal.io, this.#flags) }
       const result = await this.#show(this.#runner, this.#runner.stream(message, options), signal)
-      await releaseUndecided(result, this.#session)
-      this.messages = result.messages
+      await this.conversation.add(result)
+      this.spending.add(result, performance.now() - begun)
       if (this.#lines.interactive && !this.#flags.quiet)
         this.say(this.#terminal.paint('dim', describeSpending(result, performance.now() - begun)))
       const ending = describeEnding(result)
@@ -236,6 +282,14 @@ class Chat implements ChatState {
       this.say(this.#terminal.paint('yellow', ending))
       if (result.stopReason === 'paused') this.say(this.#terminal.paint('dim', nobodyDecided))
       this.#exitCode = exitCodeOf(result)
+    })
+  }
+
+  /** Does work that Ctrl-C aborts. */
+  async #whileRunning(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    this.#running = new AbortController()
+    try {
+      await work(AbortSignal.any([this.#running.signal, this.#interrupts.signal]))
     } finally {
       this.#running = undefined
     }
@@ -271,8 +325,12 @@ class Chat implements ChatState {
   }
 
   #createRunner(choice: ModelChoice): Promise<AgentRunner> {
-    const kept = this.#session && { sessions: this.#session.sessions }
-    return createAgentRunner({ ...this.#agent.options, ...kept, model: openChoice(choice), approve: this.#people.approve })
+    return createAgentRunner({
+      ...this.#agent.options,
+      ...this.conversation.store,
+      model: openChoice(choice),
+      approve: this.#people.approve,
+    })
   }
 
   #interrupt(typed: boolean): void {

@@ -1,7 +1,10 @@
-import type { Sessions } from '../../agent/sessions/sessions.ts'
-import { type ChatMessage, hasToolCalls, textOf } from '../../core/messages.ts'
+import { hasToolCalls, textOf } from '../../core/messages.ts'
 import { didYouMean } from '../../core/nearest-name.ts'
 import type { AnyTool } from '../../tools/tool.ts'
+import type { Conversation } from '../chat/conversation.ts'
+import type { Spending } from '../chat/spending.ts'
+import { pickSession } from '../chat/stored-chats.ts'
+import type { Lines } from '../terminal/lines.ts'
 import { plural } from '../terminal/render.ts'
 import { shorten, withoutControls } from '../terminal/terminal.ts'
 
@@ -10,14 +13,23 @@ export interface ChatState {
   readonly tools: readonly AnyTool[]
   /** `provider/name` of the current model. */
   readonly modelName: string
-  readonly messages: readonly ChatMessage[]
-  /** Forgets the conversation, including the stored one. */
-  forget(): Promise<void>
+  readonly conversation: Conversation
+  readonly spending: Spending
+  readonly lines: Lines
+  /** Aborted when the chat ends. */
+  readonly signal: AbortSignal
   /** Changes the model. Rejects and keeps the old one if the new one can't be created. */
   switchModel(name: string): Promise<void>
+  /** Lets the person at the terminal choose a model. */
+  pickModel(): Promise<void>
+  /** Continues a stored conversation, after what it waits for is given up. */
+  resume(id: string): Promise<void>
+  /** Replaces the conversation by a summary that the model writes. The whole one stays stored. */
+  compact(): Promise<void>
+  /** How much of the context window is used, in lines. */
+  describeContext(): string[]
+  clearScreen(): void
   say(line: string): void
-  /** The stored conversations; undefined if this one is not stored. */
-  readonly sessions: Sessions | undefined
   /** Shows a call completely; without a number, the last one. */
   showCall(number?: number): void
 }
@@ -33,14 +45,23 @@ const lineLength = 100
 const mostSessions = 50
 
 const commands = new Map<string, SlashCommand>([
+  ['new', { usage: '/new', help: 'begin another conversation; this one stays among /sessions', run: beginNew }],
+  ['clear', { usage: '/clear', help: 'the same, on an empty screen', run: clear }],
+  ['sessions', { usage: '/sessions', help: 'continue a conversation of this folder; also /resume', run: chooseSession }],
+  ['compact', { usage: '/compact', help: 'replace the conversation by a summary', run: (state) => state.compact().then(nothing) }],
+  ['context', { usage: '/context', help: 'show how much of the context window is used', run: showContext }],
+  ['cost', { usage: '/cost', help: 'show what this chat has taken: time, tokens, money', run: showCost }],
+  ['model', { usage: '/model [provider/name]', help: 'choose the model, or change it to this one', run: changeModel }],
   ['tools', { usage: '/tools', help: 'list the tools', run: listTools }],
   ['show', { usage: '/show [number]', help: 'show a call completely; Ctrl-O shows the last one', run: showCall }],
-  ['model', { usage: '/model [provider/name]', help: 'show the model, or change it', run: changeModel }],
   ['history', { usage: '/history', help: 'show the conversation', run: showHistory }],
-  ['sessions', { usage: '/sessions', help: 'list the conversations stored in this folder', run: listSessions }],
-  ['reset', { usage: '/reset', help: 'forget the conversation', run: reset }],
+  ['reset', { usage: '/reset', help: 'forget the conversation, also the stored one', run: reset }],
   ['help', { usage: '/help', help: 'show this', run: showHelp }],
-  ['quit', { usage: '/quit', help: 'end the chat, like Ctrl-D', run: () => 'quit' }],
+  ['quit', { usage: '/quit', help: 'end the chat, like Ctrl-D; also /exit', run: () => 'quit' }],
+])
+const otherNames = new Map([
+  ['resume', 'sessions'],
+  ['exit', 'quit'],
 ])
 
 /** All commands, with their slash. */
@@ -49,7 +70,7 @@ export const slashCommands: readonly string[] = [...commands.keys()].map((name) 
 /** Runs a line that starts with a slash. */
 export async function runSlashCommand(line: string, state: ChatState): Promise<'quit' | undefined> {
   const [, name = '', argument = ''] = /^\/(\S*)\s*(.*)$/s.exec(line) ?? []
-  const command = commands.get(name)
+  const command = commands.get(otherNames.get(name) ?? name)
   if (command !== undefined) return command.run(state, argument.trim())
   state.say(
     `unknown command /${name}${didYouMean(`/${name}`, slashCommands)}; /help lists them. To send a prompt that starts with a slash, put a space before it`,
@@ -70,21 +91,49 @@ function showCall(state: ChatState, number: string): undefined {
   else state.showCall(Number(number))
 }
 
-async function listSessions({ sessions, say }: ChatState): Promise<undefined> {
+const nothing = (): undefined => undefined
+
+async function beginNew({ conversation, say }: ChatState): Promise<undefined> {
+  await conversation.beginNew()
+  say('a new conversation')
+}
+
+async function clear({ conversation, clearScreen }: ChatState): Promise<undefined> {
+  await conversation.beginNew()
+  clearScreen()
+}
+
+async function chooseSession(state: ChatState): Promise<undefined> {
+  const { conversation, lines, signal, say } = state
+  const sessions = await conversation.sessions()
   const { sessions: found = [] } = (await sessions?.list({ limit: mostSessions })) ?? {}
-  if (found.length === 0) say('none: start the chat with --session NAME to store it')
-  for (const { id, updatedAt, messageCount, status } of found) {
-    const changed = new Date(updatedAt).toISOString().slice(0, 16).replace('T', ' ')
-    say(withoutControls(`  ${id}  ${changed}  ${plural(messageCount, 'message')}${status === 'idle' ? '' : ` (${status})`}`))
-  }
+  if (sessions === undefined || found.length === 0)
+    say(lines.interactive ? 'none yet' : 'none: start the chat with --session NAME to store it')
+  else if (lines.interactive) {
+    const id = await pickSession(sessions, lines, signal)
+    if (id !== undefined) await state.resume(id)
+  } else
+    for (const { id, updatedAt, messageCount, status } of found) {
+      const changed = new Date(updatedAt).toISOString().slice(0, 16).replace('T', ' ')
+      say(withoutControls(`  ${id}  ${changed}  ${plural(messageCount, 'message')}${status === 'idle' ? '' : ` (${status})`}`))
+    }
+}
+
+function showCost({ spending, say }: ChatState): undefined {
+  for (const line of spending.lines()) say(withoutControls(line))
+}
+
+function showContext({ describeContext, say }: ChatState): undefined {
+  for (const line of describeContext()) say(line)
 }
 
 async function changeModel(state: ChatState, name: string): Promise<undefined> {
   if (name !== '') await state.switchModel(name)
+  else if (state.lines.interactive) await state.pickModel()
   state.say(`model: ${state.modelName}`)
 }
 
-function showHistory({ messages, say }: ChatState): undefined {
+function showHistory({ conversation: { messages }, say }: ChatState): undefined {
   if (messages.length === 0) say('nothing said yet')
   for (const message of messages) {
     const calls = hasToolCalls(message) ? message.toolCalls.map((call) => `${call.function.name}(${call.function.arguments})`) : []
@@ -93,8 +142,8 @@ function showHistory({ messages, say }: ChatState): undefined {
 }
 
 async function reset(state: ChatState): Promise<undefined> {
-  const { length } = state.messages
-  await state.forget()
+  const { length } = state.conversation.messages
+  await state.conversation.forget()
   state.say(`forgot ${plural(length, 'message')}`)
 }
 

@@ -113,7 +113,12 @@ function checkName(name: string, from: string, configured: readonly string[]): v
 }
 
 function named(model: string | ModelSettings, source: ModelSource, why: string): ModelChoice {
-  return { model, name: typeof model === 'string' ? model : `${model.provider}/${model.model}`, source, why }
+  return { model, name: describeModel(model), source, why }
+}
+
+/** `provider/model`, for people. */
+export function describeModel(model: string | ModelSettings): string {
+  return typeof model === 'string' ? model : `${model.provider}/${model.model}`
 }
 
 function withBaseURL(choice: ModelChoice, baseURL: string | undefined): ModelChoice {

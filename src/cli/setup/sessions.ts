@@ -1,41 +1,53 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Sessions } from '../../agent/sessions/sessions.ts'
 import type { RunResult } from '../../agent/types/options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { Flags } from '../flags.ts'
 import type { CliIO } from '../terminal/terminal.ts'
 
-/** The conversation of `--session` or `--resume`. */
+/** A stored conversation. */
 export interface OpenSession {
   id: string
   sessions: Sessions
   close(): Promise<void>
 }
 
-/**
- * Opens the conversations of the current folder. Undefined without `--session` and `--resume`. With `--session`, creates the file if
- * needed, readable only by its owner. Rejects with `invalid_option` if there is no conversation to resume.
- */
-export async function openSession({ session: id, resume }: Flags, { cwd }: CliIO): Promise<OpenSession | undefined> {
-  if (id === undefined && !resume) return undefined
-  if (id !== undefined && resume) throw new InvalidOptionError('--resume', 'without `--session`, which names the conversation')
-  const file = fileIn(cwd)
-  const none = new InvalidOptionError('--resume', 'used where a conversation was kept: `--session NAME` keeps one')
-  if (id === undefined && !existsSync(file)) throw none
-  const { sqliteSessions } = await import('../../sessions/sqlite/index.ts')
-  const sessions = sqliteSessions({ file })
-  const last = id ?? (await sessions.list({ limit: 1 })).sessions[0]?.id
-  if (last !== undefined) return { id: last, sessions, close: () => sessions.close() }
-  await sessions.close()
-  throw none
+/** Opens the conversation of `--session`. Creates the file if needed, readable only by its owner. Undefined without this option. */
+export async function openSession({ session: id }: Flags, { cwd }: CliIO): Promise<OpenSession | undefined> {
+  if (id === undefined) return undefined
+  const sessions = await openSessions(cwd)
+  return { id, sessions, close: () => sessions.close() }
 }
 
-/** Opens the stored conversations of the current folder, for runs that may belong to one of them. Undefined if there are none. */
-export async function openKeptSessions({ cwd }: CliIO): Promise<Sessions | undefined> {
-  if (!existsSync(fileIn(cwd))) return undefined
+/** Opens the conversations of a folder. Creates their file if needed, readable only by its owner, in a folder that Git ignores. */
+export async function openSessions(folder: string): Promise<Sessions> {
+  const file = fileIn(folder)
+  if (!existsSync(file)) {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    // One that is there stays as it is.
+    await writeFile(join(dirname(file), '.gitignore'), '*\n', { flag: 'wx' }).catch(() => {})
+  }
   const { sqliteSessions } = await import('../../sessions/sqlite/index.ts')
-  return sqliteSessions({ file: fileIn(cwd) })
+  return sqliteSessions({ file })
+}
+
+/** Opens the stored conversations of a folder. Undefined if there are none. */
+export async function openKeptSessions({ cwd }: Pick<CliIO, 'cwd'>): Promise<Sessions | undefined> {
+  return existsSync(fileIn(cwd)) ? openSessions(cwd) : undefined
+}
+
+/** Rejects with `invalid_option` if there is no conversation to resume. */
+export async function openForResume({ session }: Flags, { cwd }: CliIO): Promise<Sessions> {
+  if (session !== undefined) throw new InvalidOptionError('--resume', 'without `--session`, which names the conversation')
+  const sessions = await openKeptSessions({ cwd })
+  if (sessions !== undefined && (await sessions.list({ limit: 1 })).sessions.length > 0) return sessions
+  await sessions?.close()
+  throw new InvalidOptionError(
+    '--resume',
+    'used where a conversation was kept: a chat on a terminal keeps one, and so does `--session NAME`',
+  )
 }
 
 function fileIn(folder: string): string {
@@ -46,7 +58,11 @@ function fileIn(folder: string): string {
  * Releases the conversation from a run that nobody will decide: one that was aborted while it waited, or that waits without a journal to
  * find it in. Keeps its progress.
  */
-export async function releaseUndecided({ stopReason }: RunResult, session: OpenSession | undefined, hasJournal = false): Promise<void> {
+export async function releaseUndecided(
+  { stopReason }: RunResult,
+  session: Pick<OpenSession, 'id' | 'sessions'> | undefined,
+  hasJournal = false,
+): Promise<void> {
   if (session === undefined || (stopReason !== 'aborted' && (stopReason !== 'paused' || hasJournal))) return
   const { id, sessions } = session
   if ((await sessions.get(id))?.status === 'waiting') await sessions.release(id)

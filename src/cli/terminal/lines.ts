@@ -1,5 +1,6 @@
 import { createInterface, type Interface } from 'node:readline/promises'
 import type { TypedText } from './editor/keyed-input.ts'
+import type { PickerItem } from './editor/picker.ts'
 import type { CliIO } from './terminal.ts'
 
 /** The input of a chat. */
@@ -28,6 +29,8 @@ export interface Lines {
     signal: AbortSignal,
     onEnter?: NoInfer<K>,
   ): Promise<K | 'n'>
+  /** Shows a list. Resolves with the position of the item that is chosen, or undefined for none. Rejects if `signal` is aborted. */
+  pick(title: string, items: readonly PickerItem[], signal: AbortSignal): Promise<number | undefined>
   /** Drops the typed text. */
   clearLine(): void
   /** Puts input that was entered ahead back at the next prompt for editing, after `first`. */
@@ -81,6 +84,10 @@ export class PipedLines implements Lines {
 
   async choose(): Promise<'n'> {
     return 'n'
+  }
+
+  async pick(): Promise<undefined> {
+    return undefined
   }
 
   clearLine(): void {}

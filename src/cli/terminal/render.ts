@@ -202,7 +202,7 @@ function describeProgress(update: Json): string {
 /** What a run took: time, tokens, and dollars if they are known. */
 export function describeSpending({ usage }: RunResult, milliseconds: number): string {
   const { inputTokens, outputTokens, costUsd } = usage
-  const cost = costUsd === undefined ? '' : ` · $${costUsd.toFixed(costUsd < 0.01 ? 4 : 2)}`
+  const cost = costUsd === undefined ? '' : ` · ${formatCost(costUsd)}`
   return `${formatDuration(milliseconds)} · ${inputTokens.toLocaleString('en-US')} tokens in, ${outputTokens.toLocaleString('en-US')} out${cost}`
 }
 
@@ -253,6 +253,10 @@ export function formatDuration(milliseconds: number): string {
   return milliseconds < 60_000
     ? `${(milliseconds / 1_000).toFixed(1)} s`
     : `${Math.floor(milliseconds / 60_000)} min ${Math.round((milliseconds % 60_000) / 1_000)} s`
+}
+
+export function formatCost(dollars: number): string {
+  return `$${dollars.toFixed(dollars < 0.01 ? 4 : 2)}`
 }
 
 export function formatBytes(bytes: number): string {

@@ -2,6 +2,7 @@ import { emitKeypressEvents } from 'node:readline'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { KeyedInput, type KeyedInputOptions, type TypedText } from './editor/keyed-input.ts'
 import { isEnter, nameOf, type PressedKey } from './editor/keys.ts'
+import { Picker, type PickerItem } from './editor/picker.ts'
 import type { Lines } from './lines.ts'
 import { type CliIO, shorten, withoutControls } from './terminal.ts'
 import { wrapWords } from './wrap-words.ts'
@@ -54,6 +55,8 @@ export class TerminalLines implements Lines {
   #isAnswerable = false
   /** The keys that answer the question; undefined if it takes a text. */
   #choice: Choice | undefined
+  /** The list in place of a question. */
+  #picker: Picker | undefined
   /** When a key was last typed at the prompt. */
   #typedAt = Number.NEGATIVE_INFINITY
   /** Whether the question is an edit of a draft, which Ctrl-C leaves. */
@@ -122,6 +125,26 @@ export class TerminalLines implements Lines {
       return (answer ?? 'n') as K | 'n'
     } finally {
       this.#choice = undefined
+    }
+  }
+
+  async pick(title: string, items: readonly PickerItem[], signal: AbortSignal): Promise<number | undefined> {
+    signal.throwIfAborted()
+    if (this.#closed) return undefined
+    this.#prompt.hide()
+    const picker = new Picker(title, items)
+    const shown = new KeyedInput(this.#io, { prompt: '', above: () => picker.rows(this.#columns, this.#io.stderr.rows || 24) }, 'typed')
+    this.#picker = picker
+    this.#question = shown
+    this.#isAnswerable = true
+    try {
+      shown.redraw()
+      const chosen = await untilAborted(shown, signal)
+      signal.throwIfAborted()
+      return chosen === undefined ? undefined : picker.chosen
+    } finally {
+      this.#picker = undefined
+      this.#endQuestion()
     }
   }
 
@@ -333,9 +356,16 @@ export class TerminalLines implements Lines {
     if (key.name === 'paste-start') this.#paste = ''
     else if (key.name === 'paste-end') this.#endPaste()
     else if (this.#paste !== undefined) this.#paste += key.sequence ?? text ?? ''
+    else if (this.#picker !== undefined) this.#pressInList(this.#picker, text, key)
     else if (isInterrupt) this.#interrupt()
     else if (key.ctrl === true && key.name === 'z' && process.platform !== 'win32') this.#suspend()
     else this.#press(this.#typedInto, text, key)
+  }
+
+  #pressInList(picker: Picker, text: string | undefined, key: PressedKey): void {
+    const how = picker.press(text, key)
+    if (how === undefined) this.#question?.redraw()
+    else this.#question?.end(how === 'chosen' ? '' : undefined)
   }
 
   #interrupt(): void {
@@ -385,8 +415,8 @@ export class TerminalLines implements Lines {
       .replace(/[^\P{Cc}\n\t]/gu, '')
       .replace(/\n$/, '')
     this.#paste = undefined
-    // A paste answers no question by itself.
-    const into = this.#choice === undefined ? this.#typedInto : this.#prompt
+    // A paste neither answers a question by itself nor chooses from a list.
+    const into = this.#choice === undefined && this.#picker === undefined ? this.#typedInto : this.#prompt
     into.paste(pasted)
   }
 

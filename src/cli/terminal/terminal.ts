@@ -116,6 +116,11 @@ export class Terminal {
     return Math.max(4, (this.#io.stderr.columns || 80) - 1)
   }
 
+  /** Empties the screen, except for the prompt. */
+  clear(): void {
+    if (this.#io.stderr.isTTY && this.#canMove) this.#abovePrompt(() => void this.#io.stderr.write('\x1b[H\x1b[2J'))
+  }
+
   /** Makes sure that the next output to stderr starts a new line. */
   startLine(): void {
     this.#eraseStatus()

@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto'
+import { messageIdOf } from '../../agent/conversation/message-id.ts'
+import type { Sessions } from '../../agent/sessions/sessions.ts'
+import type { RunOptions, RunResult } from '../../agent/types/options.ts'
+import { messageOf } from '../../core/errors.ts'
+import type { ChatMessage } from '../../core/messages.ts'
+import type { Flags } from '../flags.ts'
+import { openForResume, openKeptSessions, openSessions, releaseUndecided } from '../setup/sessions.ts'
+import type { Lines } from '../terminal/lines.ts'
+import type { CliIO } from '../terminal/terminal.ts'
+import { pickSession } from './stored-chats.ts'
+
+/** The conversation of a chat: its messages, and where they are stored. */
+export class Conversation {
+  messages: readonly ChatMessage[] = []
+  #id: string
+  readonly #folder: string
+  /** Undefined until the file is opened, and if nothing is stored. */
+  #sessions: Sessions | undefined
+  /** Whether the first prompt opens the file. */
+  #isKept: boolean
+  /** The position of the message that the next prompt replaces, with all that follow. */
+  #replaced: number | undefined
+
+  private constructor(folder: string, id: string, sessions: Sessions | undefined, isKept: boolean) {
+    this.#folder = folder
+    this.#id = id
+    this.#sessions = sessions
+    this.#isKept = isKept
+  }
+
+  /**
+   * Opens the conversation of `--session`, or the one that is chosen for `--resume`: without a person at the terminal, the latest. Otherwise
+   * begins a new one, which is stored if somebody types it. Rejects with `invalid_option` if there is nothing to resume.
+   */
+  static async open(flags: Flags, io: CliIO, lines: Lines, signal: AbortSignal): Promise<Conversation> {
+    const { cwd, env } = io
+    const sessions = flags.resume ? await openForResume(flags, io) : flags.session === undefined ? undefined : await openSessions(cwd)
+    // An empty variable means that nothing typed is written down.
+    const conversation = new Conversation(cwd, flags.session ?? newId(), sessions, lines.interactive && env.TOOLLOOP_HISTORY !== '')
+    try {
+      const id = flags.resume && sessions !== undefined ? await latestOrPicked(sessions, lines, signal) : flags.session
+      if (id !== undefined) await conversation.resume(id)
+    } catch (error) {
+      await sessions?.close()
+      throw error
+    }
+    return conversation
+  }
+
+  get id(): string {
+    return this.#id
+  }
+
+  /** The stored conversations; undefined if there are none. */
+  async sessions(): Promise<Sessions | undefined> {
+    this.#sessions ??= this.#isKept ? await openKeptSessions({ cwd: this.#folder }) : undefined
+    return this.#sessions
+  }
+
+  /** Opens the store before the first run. Resolves with the reason why nothing can be stored, if so. The chat then continues without. */
+  async begin(): Promise<string | undefined> {
+    if (!this.#isKept || this.#sessions !== undefined) return undefined
+    let sessions: Sessions | undefined
+    try {
+      sessions = await openSessions(this.#folder)
+      await sessions.list({ limit: 1 })
+      this.#sessions = sessions
+      return undefined
+    } catch (error) {
+      await sessions?.close()
+      this.#isKept = false
+      return messageOf(error)
+    }
+  }
+
+  /** How the next run gets the conversation. Its runner needs `sessions`. */
+  get runOptions(): Pick<RunOptions, 'messages' | 'session'> {
+    const at = this.#replaced
+    if (this.#sessions === undefined) return { messages: this.messages.slice(0, at) }
+    const message = at === undefined ? undefined : this.messages[at]
+    if (at === undefined || message === undefined) return { session: this.#id }
+    return { session: { id: this.#id, replaces: messageIdOf(message, at) } }
+  }
+
+  /** The store for runners. */
+  get store(): { sessions?: Sessions } {
+    return this.#sessions === undefined ? {} : { sessions: this.#sessions }
+  }
+
+  /** Adds what a run has said. */
+  async add(result: RunResult): Promise<void> {
+    this.#replaced = undefined
+    if (this.#sessions !== undefined) await releaseUndecided(result, { id: this.#id, sessions: this.#sessions })
+    this.messages = result.messages
+  }
+
+  /** Continues a stored conversation. */
+  async resume(id: string): Promise<void> {
+    this.#replaced = undefined
+    this.#id = id
+    this.messages = (await this.#sessions?.read(id)) ?? []
+  }
+
+  /** Begins a new conversation, with these messages. The current one stays stored. */
+  async beginNew(messages: readonly ChatMessage[] = []): Promise<void> {
+    this.#replaced = undefined
+    this.#id = newId()
+    if (messages.length > 0) await this.#sessions?.append(this.#id, messages)
+    this.messages = messages
+  }
+
+  /** Forgets the conversation, including the stored one. */
+  async forget(): Promise<void> {
+    await this.#sessions?.delete(this.#id)
+    this.#replaced = undefined
+    this.messages = []
+  }
+
+  async close(): Promise<void> {
+    await this.#sessions?.close()
+  }
+}
+
+async function latestOrPicked(sessions: Sessions, lines: Lines, signal: AbortSignal): Promise<string | undefined> {
+  const { sessions: found } = await sessions.list({ limit: 2 })
+  return lines.interactive && found.length > 1 ? pickSession(sessions, lines, signal) : found[0]?.id
+}
+
+/** Sorts by time, and differs between chats that start at the same time. */
+function newId(): string {
+  const now = new Date().toISOString().slice(0, 19).replace(/[-:]/g, '').replace('T', '-')
+  return `chat-${now}-${randomBytes(2).toString('hex')}`
+}

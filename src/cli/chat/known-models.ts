@@ -1,0 +1,36 @@
+import { listedModels } from '../../models/price-list.ts'
+import type { ModelSettings } from '../../models/settings.ts'
+import { readConfig } from '../../service/config/config-file.ts'
+import { describeModel } from '../setup/choose-model.ts'
+import { findServers, localServers } from '../setup/local-servers.ts'
+import { findKeys } from '../setup/provider-keys.ts'
+import type { CliIO } from '../terminal/terminal.ts'
+
+const probeMs = 1_000
+
+/** A model that can be used here. */
+interface KnownModel {
+  /** What `--model` takes. */
+  name: string
+  model: string | ModelSettings
+  /** Where it comes from, for people. */
+  from: string
+}
+
+/** The models that can be used here: those of the configuration, of servers on this machine, and of providers whose key is set. */
+export async function knownModels({ env, cwd }: Pick<CliIO, 'env' | 'cwd'>, signal: AbortSignal): Promise<KnownModel[]> {
+  const { models: configured = {} } = (await readConfig(cwd, env)) ?? {}
+  const servers = await findServers(localServers(env), probeMs, signal)
+  return [
+    ...Object.entries(configured).map(([name, model]) => ({ name, model, from: `${describeModel(model)} · configured` })),
+    ...servers.flatMap(({ provider, baseURL, models }) =>
+      models.map((model) => ({ name: `${provider}/${model}`, model: { provider, model, baseURL }, from: baseURL })),
+    ),
+    ...findKeys(env).flatMap(({ provider, variable }) =>
+      listedModels(provider)
+        .toReversed()
+        .map((model) => ({ name: `${provider}/${model}`, model: `${provider}/${model}`, from: variable })),
+    ),
+    { name: 'demo', model: 'demo', from: 'no language model, needs no key' },
+  ]
+}
