@@ -345,6 +345,21 @@ describe('the configuration while the service runs', () => {
     expect(log()).toContain('`onReload` failed')
   })
 
+  it('a current model that is not there is refused with the names of `models` and the nearest one', async () => {
+    const models = 'models:\n  large: demo\n  small: demo\n'
+    const { file } = await configFile(`model: demo\n${models}`)
+    const { ask } = await startService({ configFile: file })
+    const put = async (model: string) => {
+      const body = JSON.stringify({ text: `model: ${model}\n${models}` })
+      return ask('/admin/api/config', { method: 'PUT', body, headers: { 'content-type': 'application/json', 'if-match': '*' } })
+    }
+    const refused = await json(put('larg'))
+    const message =
+      'Expected `model` to name a model as \'provider/model\', or one of `models` (large, small), got `"larg"` (did you mean `large`?)'
+    expect(refused.error.problems).toEqual([{ path: '/model', message }])
+    expect((await put('small')).status).toBe(200)
+  })
+
   it('a service without a usable configuration is not started', async () => {
     const { file } = await configFile('modle: demo\n')
     const service = createService({ configFile: file, token: 'test-token-operator' })

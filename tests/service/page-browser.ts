@@ -83,3 +83,21 @@ export function useBrowser(): (url: string, options?: OpenOptions) => Promise<Pa
     return page
   }
 }
+
+/** The text in the editor of the configuration, which has only its visible lines on the page. */
+export function configText(page: Page): Promise<string> {
+  return page.evaluate<string>(`document.querySelector('#config-text')?.value ?? ''`)
+}
+
+/** Replaces that text, as by pasting. */
+export async function writeConfigText(page: Page, text: string): Promise<void> {
+  const editor = page.getByRole('textbox', { name: 'Configuration file, as YAML' })
+  await editor.focus()
+  await page.keyboard.press('Control+a')
+  await editor.evaluate((element, given) => {
+    const { DataTransfer, ClipboardEvent } = element.ownerDocument.defaultView
+    const clipboardData = new DataTransfer()
+    clipboardData.setData('text/plain', given)
+    element.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }))
+  }, text)
+}

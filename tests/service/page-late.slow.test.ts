@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { barriersInAllLooks } from './page-axe.ts'
-import { hasBrowser, useBrowser } from './page-browser.ts'
+import { configText, hasBrowser, useBrowser } from './page-browser.ts'
 import { startProxy } from './page-proxy.ts'
 import { configFile, json, payTool, startService } from './start-service.ts'
 
@@ -110,8 +110,8 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     const { url } = await startService({ configFile: file })
     const proxy = await startProxy(url)
     const page = await open(proxy.url, { path: '#/config' })
-    const text = page.getByLabel('Configuration file, as YAML')
-    await expect.poll(() => text.inputValue()).toContain('second')
+    const text = page.getByRole('textbox', { name: 'Configuration file, as YAML' })
+    await expect.poll(() => configText(page)).toContain('second')
     const saving = proxy.hold(/^PUT /)
     await text.focus()
     await page.keyboard.press('Control+Home')
@@ -121,10 +121,10 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     await page.keyboard.type('# two\n')
     saving.release()
     await page.getByText('Saved. The changes apply').waitFor()
-    expect(await text.inputValue()).toMatch(/^# one\n# two\nmodels:/)
+    expect(await configText(page)).toMatch(/^# one\n# two\nmodels:/)
     await page.keyboard.press('Control+s')
     await expect.poll(() => page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
-    expect(await text.inputValue()).toMatch(/^# one\n# two\nmodels:/)
+    expect(await configText(page)).toMatch(/^# one\n# two\nmodels:/)
 
     await page.evaluate(`location.hash = '#/models'`)
     await page.getByRole('button', { name: 'Use second' }).dblclick()

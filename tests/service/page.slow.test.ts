@@ -9,7 +9,7 @@ import { AgentRunner, ask as askSomebody, asTool, type JsonSchema } from '../../
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { startStrictProvider } from '../models/rules/strict-provider.ts'
-import { hasBrowser, useBrowser } from './page-browser.ts'
+import { configText, hasBrowser, useBrowser, writeConfigText } from './page-browser.ts'
 import { configFile, json, payTool, startService, token } from './start-service.ts'
 
 it('finds the line of a failing path', async () => {
@@ -658,7 +658,7 @@ models:
       chat: '.composer',
       models: '.cards + *, .card',
       tools: '.tool:has-text("greeting")',
-      config: '.editor b, .editor textarea:enabled',
+      config: '.yaml-editor',
     })) {
       await page.evaluate(`location.hash = '#/${path}'`)
       await page.locator(ready).first().waitFor({ state: 'attached' })
@@ -703,46 +703,42 @@ models:
     const { file } = await configFile(text)
     const { url } = await startService({ configFile: file })
     const page = await open(url, { path: '#/config' })
-    const editor = page.getByLabel('Configuration file, as YAML')
-    await expect.poll(() => editor.inputValue(), { timeout: 10_000 }).toBe(text)
-    expect(await page.locator('.line-numbers i').allInnerTexts()).toEqual(
-      ['2', '3', '4', '5', '6'].map((line) => expect.stringContaining(line)),
-    )
-    await see(page, 'Lines with a struck number are read-only here')
-    await editor.fill(text.replace('optional: true', 'optional: true\n      approval: false'))
+    await expect.poll(() => configText(page), { timeout: 10_000 }).toBe(text)
+    await expect.poll(() => page.locator('.cm-gutterElement.locked').allInnerTexts()).toEqual(['2', '3', '4', '5', '6'])
+    await see(page, 'Lines 2–6 can be changed only in the file itself; here you can remove parts of what they allow.')
+    await writeConfigText(page, text.replace('optional: true', 'optional: true\n      approval: false'))
     await page.getByRole('button', { name: 'Save' }).click()
     await see(page, 'Not saved.')
     await see(page, /\/mcp\/servers\/search can only be changed in the file; over the API, a server can only be removed/)
     await page.getByRole('button', { name: 'Line 4' }).click()
-    await editor.fill('model: demo\n')
+    await writeConfigText(page, 'model: demo\n')
     await page.getByRole('button', { name: 'Save' }).click()
     await see(page, 'Saved. The changes apply from the next request.')
-    await page.getByText('Lines with a struck number').waitFor({ state: 'hidden' })
+    await page.getByText('can be changed only in the file itself').waitFor({ state: 'hidden' })
   })
 
   it('S4-27 a configuration that is not usable is refused with the failing paths, and the state says what is wrong with the file', async () => {
     const { file, write } = await configFile('model: demo\nlimits:\n  maxIterations: 3\n')
     const { url, ask } = await startService({ configFile: file, times: { debounceMs: 5 } })
     const page = await open(url, { path: '#/config' })
-    const editor = page.getByLabel('Configuration file, as YAML')
-    await expect.poll(() => editor.inputValue(), { timeout: 10_000 }).toContain('model: demo')
-    await editor.fill('model: demo\nlimits:\n  maxIterations: 0\n')
+    await expect.poll(() => configText(page), { timeout: 10_000 }).toContain('model: demo')
+    await writeConfigText(page, 'model: demo\nlimits:\n  maxIterations: 0\n')
     await page.getByRole('button', { name: 'Save' }).click()
     await see(page, 'Not saved.')
     await see(page, '/limits/maxIterations')
     await page.getByRole('button', { name: 'Line 3' }).click()
-    expect(await page.evaluate('getSelection()?.toString()')).toBe('  maxIterations: 0')
-    await editor.fill('model: demo\nlimits:\n  maxIterations: 4\n')
+    expect(await page.locator('.cm-activeLine, .cm-line.bad').allInnerTexts()).toEqual(['  maxIterations: 0'])
+    await writeConfigText(page, 'model: demo\nlimits:\n  maxIterations: 4\n')
     await page.keyboard.press('Control+s')
     await see(page, 'Saved. The changes apply from the next request.')
     expect(await json(ask('/admin/api/config'))).toMatchObject({ config: { limits: { maxIterations: 4 } } })
     // Somebody else is quicker.
-    await editor.fill('model: demo # mine\n')
+    await writeConfigText(page, 'model: demo # mine\n')
     await write('model: demo # theirs\n')
     await page.getByRole('button', { name: 'Save' }).click()
     await see(page, 'Someone else changed the file')
     await page.getByRole('button', { name: 'Reload and discard my changes' }).click()
-    await expect.poll(() => editor.inputValue(), { timeout: 10_000 }).toBe('model: demo # theirs\n')
+    await expect.poll(() => configText(page), { timeout: 10_000 }).toBe('model: demo # theirs\n')
     // And breaks it.
     await write('model: { provider: \n')
     await page.getByRole('button', { name: 'Sign out' }).waitFor()
@@ -846,7 +842,7 @@ models:
     await write('models: { "<img src=x onerror=window.hacked=19>": { provider: 1 } }\n')
     await expect.poll(async () => (await json(ask('/admin/api/state'))).config.lastError, { timeout: 10_000 }).not.toBeNull()
     await page.goto(`${url}/admin/#/config`)
-    await expect.poll(() => page.getByLabel('Configuration file, as YAML').inputValue(), { timeout: 10_000 }).toContain('onerror=')
+    await expect.poll(() => configText(page), { timeout: 10_000 }).toContain('onerror=')
     await isText('#/config')
     expect(await page.evaluate(`Reflect.get(window, 'hacked')`)).toBeUndefined()
     // And if anything of it were markup one day, the browser would not run it.

@@ -1,10 +1,8 @@
 import type { Backend } from '../../backends/index.ts'
-import { InvalidOptionError, messageOf, show, ToolloopError } from '../../core/errors.ts'
-import { nearestName } from '../../core/nearest-name.ts'
-import { findOnlyModel, type Providers } from '../../models/presets.ts'
-import { nearestModel } from '../../models/price-list.ts'
+import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
+import type { Providers } from '../../models/presets.ts'
 import type { ModelSettings } from '../../models/settings.ts'
-import { type Config, findModel, type LimitsConfig } from '../../service/config/config.ts'
+import { type Config, checkModelName, findModel, type LimitsConfig } from '../../service/config/config.ts'
 import { readConfig } from '../../service/config/config-file.ts'
 import { type FoundServer, findServers, type LocalServer, listModels, localServers } from './local-servers.ts'
 import { findKeys } from './provider-keys.ts'
@@ -93,23 +91,12 @@ function findNamed({ model, baseURL, env }: ChooseModelOptions, config: ConfigFi
     const found = findModel({ ...config, model: name }) ?? name
     if (found !== name) return named(found, source, `${from}: ${name}`)
     // The server at a base URL may have a model of any name.
-    if (baseURL === undefined) checkName(name, from, Object.keys(config.models ?? {}))
+    if (baseURL === undefined) checkModelName(name, from, config)
     return named(name, source, from)
   }
   if (model !== undefined) return find(model, 'option', '--model')
   if (env.TOOLLOOP_MODEL) return find(env.TOOLLOOP_MODEL, 'environment', 'TOOLLOOP_MODEL')
   return typeof chosen === 'string' ? find(chosen, 'file', file) : chosen && named(chosen, 'file', file)
-}
-
-/** Refuses a name without a provider if the file names models. Without them, `createModel` refuses it. */
-function checkName(name: string, from: string, configured: readonly string[]): void {
-  if (configured.length === 0 || name.includes('/') || findOnlyModel(name) !== undefined) return
-  const meant = nearestName(name, configured) ?? nearestModel(name)
-  const expected = `Expected ${from} to name a model as 'provider/model', or one of \`models\` (${configured.join(', ')})`
-  throw new ToolloopError(
-    'invalid_option',
-    `${expected}, got \`${show(name)}\`${meant === undefined ? '' : ` (did you mean \`${meant}\`?)`}`,
-  )
 }
 
 function named(model: string | ModelSettings, source: ModelSource, why: string): ModelChoice {

@@ -25,6 +25,10 @@ export function ArgumentsForm({ decision, submit }: FormProps) {
   const plan = useMemo(() => planOf(isJson ? {} : schema), [schema, isJson])
   const [problems, setProblems] = useState(none)
   useEffect(() => {
+    if (decision.wantsFocus) place.current?.querySelector<HTMLElement>('input, select, textarea')?.focus()
+    decision.wantsFocus = false
+  }, [decision])
+  useEffect(() => {
     if (problems.size > 0) place.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
   }, [problems])
 

@@ -1,9 +1,11 @@
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks'
 import { visibleLines } from '../../core/text/visible.ts'
 import type { JsonSchema } from '../types.ts'
-import { ArgumentsForm } from './arguments-form.tsx'
+import { loaded } from '../ui/loaded.tsx'
 import { DeclineButton, Form, type FormProps, TextField } from './form.tsx'
 import { Subject } from './subject.tsx'
+
+const ArgumentsForm = loaded(() => import('./arguments-form.tsx').then(({ ArgumentsForm }) => ArgumentsForm))
 
 /** Approves or rejects a call, possibly with other arguments, or a run over its budget. */
 export function Approval(props: FormProps) {
@@ -13,7 +15,7 @@ export function Approval(props: FormProps) {
   // If the card appears again with an open form, the focus stays where it is.
   useLayoutEffect(() => {
     if (before.current === form) return
-    const wanted = form === 'choice' ? `[data-key="${before.current === 'edit' ? 'e' : 'r'}"]` : 'input, select, textarea'
+    const wanted = form === 'choice' ? `[data-key="${before.current === 'edit' ? 'e' : 'r'}"]` : 'textarea'
     before.current = form
     const element = place.current?.querySelector(wanted)
     if (element instanceof HTMLElement) element.focus()

@@ -16,6 +16,8 @@ export class OpenDecision {
   readonly text = signal('')
   /** The edited arguments, as a `SchemaForm` has them. */
   readonly edited = signal<unknown>(undefined)
+  /** Whether the arguments get the focus when their form, which is loaded on demand, is there. */
+  wantsFocus = false
   readonly error
   readonly isBusy = signal(false)
   /** The decision in a word; `''` if there is none yet. */
@@ -31,6 +33,7 @@ export class OpenDecision {
 
   open(form: 'choice' | 'edit' | 'reject'): void {
     if (form === 'edit') this.edited.value = splitLarge(this.item.args).small
+    this.wantsFocus = form === 'edit'
     this.form.value = form
     this.text.value = ''
     this.error.value = ''

@@ -1,14 +1,14 @@
 import { ApiError, messageOf, type Problem } from '../data/api.ts'
-import { lineOfPath } from '../data/yaml-lines.ts'
+import type { YamlLines } from '../yaml/yaml-lines.ts'
 
-/** The text with the problems, and a function that shows one of its lines. */
+/** The lines of the text with the problems, and a function that shows one of them. */
 interface Lines {
-  text: string
+  lines: YamlLines
   showLine(line: number): void
 }
 
 /** Says why the file was not saved, or could not be read. */
-export function Failure({ thrown, reload, ...lines }: Lines & { thrown: unknown; reload(): void }) {
+export function Failure({ thrown, reload, ...place }: Lines & { thrown: unknown; reload(): void }) {
   if (thrown instanceof ApiError && thrown.status === 412)
     return (
       <div class="error-box">
@@ -26,24 +26,24 @@ export function Failure({ thrown, reload, ...lines }: Lines & { thrown: unknown;
         <p>
           <strong>Not saved.</strong> The configuration is unchanged.
         </p>
-        <ProblemList problems={thrown.problems} lines={lines} />
+        <ProblemList problems={thrown.problems} place={place} />
       </div>
     )
   return <p class="error-text">{messageOf(thrown)}</p>
 }
 
-/** `lines` is undefined if they can't be found. */
-export function ProblemList({ problems, lines }: { problems: readonly Problem[]; lines?: Lines }) {
+/** `place` is undefined if the lines can't be found. */
+export function ProblemList({ problems, place }: { problems: readonly Problem[]; place?: Lines }) {
   return (
     <ul class="problems">
       {problems.map(({ path, message }) => {
-        const line = lines && lineOfPath(lines.text, path)
+        const line = place?.lines.lineOf(path)
         return (
           <li key={`${path} ${message}`}>
             {path !== '' && <code>{path}</code>}
             {` ${message} `}
             {line !== undefined && (
-              <button type="button" class="link-button" onClick={() => lines?.showLine(line)}>
+              <button type="button" class="link-button" onClick={() => place?.showLine(line)}>
                 {`Line ${line + 1}`}
               </button>
             )}
@@ -55,6 +55,6 @@ export function ProblemList({ problems, lines }: { problems: readonly Problem[];
 }
 
 /** The lines with errors. */
-export function badLines(thrown: unknown, text: string): ReadonlySet<number> {
-  return new Set(thrown instanceof ApiError ? thrown.problems.flatMap(({ path }) => lineOfPath(text, path) ?? []) : [])
+export function badLines(thrown: unknown, lines: YamlLines): ReadonlySet<number> {
+  return new Set(thrown instanceof ApiError ? thrown.problems.flatMap(({ path }) => lines.lineOf(path) ?? []) : [])
 }

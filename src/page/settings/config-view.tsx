@@ -1,17 +1,23 @@
 import { signal, useComputed } from '@preact/signals'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { ask, messageOf } from '../data/api.ts'
 import { type ConfigFile, readConfig, writeConfig } from '../data/config-file.ts'
 import type { Live } from '../data/live.ts'
-import { linesOfPath } from '../data/yaml-lines.ts'
 import { useTitle } from '../shell/address.ts'
 import type { ConfigState } from '../types.ts'
 import { announce } from '../ui/announce.ts'
 import { useLive, useWhenConnected } from '../ui/live-context.ts'
+import { Loading, loaded } from '../ui/loaded.tsx'
+import type { ConfigSchema } from '../yaml/config-completions.ts'
+import type { YamlEditorHandle } from '../yaml/yaml-editor.tsx'
+import { YamlLines } from '../yaml/yaml-lines.ts'
 import { ConfigFacts } from './config-facts.tsx'
 import { badLines, Failure } from './config-failure.tsx'
-import { LineEditor, selectLine } from './line-editor.tsx'
+
+const YamlEditor = loaded(() => import('../yaml/yaml-editor.tsx').then(({ YamlEditor }) => YamlEditor))
 
 const hidden = '[redacted]'
+const label = 'Configuration file, as YAML'
 
 /** The text of the configuration file during editing. */
 class ConfigText {
@@ -97,16 +103,22 @@ export function ConfigView() {
   useTitle('Configuration')
   const live = useLive()
   const now = useComputed(() => live.state?.config).value
-  const editor = useRef<HTMLTextAreaElement>(null)
+  const editor = useRef<YamlEditorHandle>(null)
+  const [schema, setSchema] = useState<ConfigSchema>()
   const [config] = useState(() => new ConfigText(live))
   const { file, state, text, failure, isSaving, isSaved, isChanged } = config
-  useWhenConnected(() => file.value ?? config.load({ evenIfChanged: true }))
+  useWhenConnected(() => {
+    if (file.value === undefined) void config.load({ evenIfChanged: true })
+    // Without it, the text can be edited all the same.
+    if (schema === undefined) ask('admin/api/config/schema').then(setSchema, () => {})
+  })
   useEffect(() => {
     if (now !== undefined) config.see(now)
   }, [config, now])
 
-  // For a path that stands for several keys, the service reports the error on saving.
-  const locked = new Set(file.value?.fileOnly.flatMap((path) => (path.includes('*') ? [] : linesOfPath(text.value, path))))
+  const lines = useMemo(() => new YamlLines(text.value), [text.value])
+  const bad = useMemo(() => badLines(failure.value, lines), [failure.value, lines])
+  const locked = useMemo(() => new Set(file.value?.fileOnly.flatMap((path) => lines.linesOf(path))), [file.value, lines])
   return (
     <div class="column wide">
       <div class="view-head">
@@ -130,33 +142,38 @@ export function ConfigView() {
           void config.save()
         }}
       >
-        <label for="config-text">Configuration file, as YAML</label>
         <div id="config-problems" role="alert">
-          {failure.value !== undefined && (
+          {failure.value !== undefined && file.value !== undefined && (
             <Failure
               thrown={failure.value}
-              text={text.value}
-              showLine={(line) => selectLine(editor.current, line)}
+              lines={lines}
+              showLine={(line) => editor.current?.selectLine(line)}
               reload={() => config.load({ evenIfChanged: true })}
             />
           )}
         </div>
-        <LineEditor
-          editorRef={editor}
-          id="config-text"
-          describedBy="config-problems"
-          text={text.value}
-          isDisabled={file.value === undefined}
-          isInvalid={file.value !== undefined && failure.value !== undefined}
-          bad={badLines(failure.value, text.value)}
-          locked={locked}
-          onInput={(written) => {
-            text.value = written
-          }}
-        />
+        {file.value === undefined ? (
+          <Loading
+            failure={failure.value === undefined ? '' : messageOf(failure.value)}
+            retry={() => config.load({ evenIfChanged: true })}
+          />
+        ) : (
+          <YamlEditor
+            handle={editor}
+            id="config-text"
+            label={label}
+            text={text.value}
+            isInvalid={failure.value !== undefined}
+            bad={bad}
+            locked={locked}
+            schema={schema}
+            onInput={(written) => {
+              text.value = written
+            }}
+          />
+        )}
         <p class="hint" hidden={locked.size === 0}>
-          Lines with a struck number are read-only here: what they open, whom they let in and who is asked is decided in the file itself.
-          Here it can only be taken away.
+          {`${rangesOf(locked)} can be changed only in the file itself; here you can remove parts of what they allow.`}
         </p>
         <div class="buttons">
           <button type="submit" class="primary" disabled={!isChanged || isSaving.value}>
@@ -173,11 +190,22 @@ export function ConfigView() {
           >
             Discard changes
           </button>
-          <span class="hint">Changes apply from the next request; running runs keep the old configuration. Ctrl+S saves.</span>
+          <span class="hint">
+            Changes apply from the next request; running runs keep the old configuration. Ctrl+S saves, Ctrl+Space suggests.
+          </span>
         </div>
       </form>
     </div>
   )
+}
+
+/** Names lines, from 0, as a person counts them: “Line 3”, “Lines 3, 5–7”. */
+function rangesOf(lines: ReadonlySet<number>): string {
+  const sorted = [...lines].sort((a, b) => a - b)
+  const starts = sorted.filter((line) => !lines.has(line - 1))
+  const ends = sorted.filter((line) => !lines.has(line + 1))
+  const parts = starts.map((start, at) => (ends[at] === start ? `${start + 1}` : `${start + 1}–${(ends[at] ?? start) + 1}`))
+  return `${sorted.length === 1 ? 'Line' : 'Lines'} ${parts.join(', ')}`
 }
 
 /** Whether the file has been read again since, by this process or another. */

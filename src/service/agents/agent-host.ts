@@ -19,7 +19,7 @@ import { ToolDispatcher } from '../../tools/dispatcher.ts'
 import type { McpServerStatus } from '../../tools/mcp/client/server-status.ts'
 import { ToolRegistry, type ToolSet, ToolView } from '../../tools/registry.ts'
 import type { AnyTool } from '../../tools/tool.ts'
-import { type Config, findModel, type PreparedConfig } from '../config/config.ts'
+import { type Config, checkModelName, findModel, type PreparedConfig } from '../config/config.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { blamingRequest, HttpProblem, pointerTo } from '../http/problem.ts'
 import { maxArgumentValues } from '../max-argument-values.ts'
@@ -230,6 +230,7 @@ export class AgentHost {
       const current = this.#agents.get(name)
       const keepsModel = current !== undefined && current.modelKey === modelKey
       return inConfig(path, () => {
+        if (path === '/model' && typeof given === 'string' && given === config.model) checkModelName(given, '`model`', config)
         const model = keepsModel ? current.model.current : openModelOf(given, config)
         if (keepsModel && current.settingsKey === settingsKey) return () => current
         // Checks the settings together with the model.

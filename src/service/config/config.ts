@@ -1,6 +1,8 @@
 import type { LargeResultOptions, RunLimits } from '../../agent/types/options.ts'
-import { InvalidOptionError } from '../../core/errors.ts'
-import type { Providers } from '../../models/presets.ts'
+import { InvalidOptionError, show, ToolloopError } from '../../core/errors.ts'
+import { nearestName } from '../../core/nearest-name.ts'
+import { findOnlyModel, type Providers } from '../../models/presets.ts'
+import { nearestModel } from '../../models/price-list.ts'
 import type { ModelSettings } from '../../models/settings.ts'
 import type { McpServer } from '../../tools/mcp/server-config.ts'
 import type { TokenEntry } from '../http/auth.ts'
@@ -125,6 +127,21 @@ type JournalConfig = { kind: 'sqlite' } | { kind: 'dbos'; url: string; schema?: 
 /** Returns the settings of the configured model. A name is looked up in `models`. */
 export function findModel({ model, models = {} }: Config): string | ModelSettings | undefined {
   return typeof model === 'string' && Object.hasOwn(models, model) ? models[model] : model
+}
+
+/**
+ * Throws `invalid_option` for a name without a provider that is not in `models`, if there are others. Without them, `createModel` refuses
+ * it. `from`: what names the model.
+ */
+export function checkModelName(name: string, from: string, { models = {} }: Pick<Config, 'models'>): void {
+  const configured = Object.keys(models)
+  if (configured.length === 0 || name.includes('/') || findOnlyModel(name) !== undefined) return
+  const meant = nearestName(name, configured) ?? nearestModel(name)
+  const expected = `Expected ${from} to name a model as 'provider/model', or one of \`models\` (${configured.join(', ')})`
+  throw new ToolloopError(
+    'invalid_option',
+    `${expected}, got \`${show(name)}\`${meant === undefined ? '' : ` (did you mean \`${meant}\`?)`}`,
+  )
 }
 
 /** A prepared configuration, which changes nothing until it is committed. */
