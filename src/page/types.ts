@@ -98,6 +98,13 @@ export interface Run {
   input: string
   createdAt: string
   finishedAt?: string
+  /** From its start to its end or pause, without waits. */
+  workedMs?: number
+  /** Without a wait that continues. */
+  waitedMs?: number
+  session?: string
+  /** The model that was asked last, as `provider/model`. */
+  answeredBy?: string
   stopReason?: string
   output?: string
   usage?: Usage
@@ -108,6 +115,17 @@ export interface Run {
   pending: Pending[]
   /** Absent in lists. */
   decisions?: Decision[]
+}
+
+/** Runs added up. */
+export interface Totals {
+  runs: number
+  running: number
+  waiting: number
+  tokens: number
+  costUsd: number
+  workedMs: number
+  waitedMs: number
 }
 
 export interface Decision {

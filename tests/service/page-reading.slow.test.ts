@@ -218,7 +218,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     page.setDefaultTimeout(30_000)
     const scripts = () =>
       page.evaluate<string[]>(`performance.getEntriesByType('resource').map(({ name }) => /[^/]*\\.js$/.exec(name)?.[0] ?? '')`)
-    await page.getByRole('link', { name: 'x answered' }).waitFor()
+    await page.getByRole('row', { name: /^x answered/ }).waitFor()
     expect((await scripts()).filter((name) => name.startsWith('markdown'))).toEqual([])
     await page.evaluate(`location.hash = '#/runs/${id}'`)
     await page.locator('.item.assistant strong').waitFor()
@@ -417,7 +417,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
       bar: line.locator('.bar-row[data-state="waiting"] .bar-numbers'),
       line: line.locator('.panel-head'),
       card: page.locator('.decision-since'),
-      row: page.locator('.run-numbers'),
+      row: page.locator('.run-item .col-waited'),
       call: page.locator('.timeline .call-time'),
     }
     /** Seconds. */

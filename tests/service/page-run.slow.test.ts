@@ -6,7 +6,7 @@ import { hasBrowser, useBrowser } from './page-browser.ts'
 import { json, startService } from './start-service.ts'
 
 /** On how many lines the words before the rows of a table stand. */
-const linesOfRowHeads = `[...new Set([...document.querySelectorAll('th[scope=row]')].map((head) => {
+const linesOfRowHeads = `[...new Set([...document.querySelectorAll('.compare th[scope=row]')].map((head) => {
   const words = new Range()
   words.selectNodeContents(head)
   return words.getClientRects().length

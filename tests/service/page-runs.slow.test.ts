@@ -96,7 +96,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     expect(await longTasks(page)).toEqual([])
   })
 
-  it('of 5,000 stored runs any is found, by words, how it ended, its cost and time; all of them by scrolling', async () => {
+  it('runs are a table of 5,000: found by each filter, sorted, added up, all of it in the address; 20 rows and more on a screen', async () => {
     const { options } = await storedRuns(
       Array.from({ length: 5_000 }, (_, at) => ({
         id: `run_${String(at).padStart(5, '0')}`,
@@ -104,24 +104,35 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
         owner: at % 2 === 0 ? 'ann' : 'bob',
         minutesAgo: (5_000 - at) * 10,
         costUsd: at / 10_000,
-        ...(at === 17 ? { tools: ['pay'], output: 'The Needle ÄÖ was found' } : {}),
-        ...(at === 2_500 ? { stopReason: 'model_error' } : {}),
+        answeredBy: at < 1_000 ? 'openai/large' : 'google/small',
+        ...(at === 17 ? { tools: ['pay'], output: 'The Needle ÄÖ was found', workedMs: 90_000, waitedMs: 3_600_000 } : {}),
+        ...(at === 2_500 ? { stopReason: 'model_error', errorCode: 'rate_limited', session: 'ui/c7' } : {}),
       })),
     )
-    const { url, ask } = await startService({ ...options, model: scriptedModel([]) })
-    const page = await open(url)
+    const { url, post } = await startService({ ...options, model: scriptedModel(['done']) })
+    await post('/v1/runs', { input: 'Question of ACME', metadata: { tenant: 'acme' } })
+    const page = await open(url, { viewport: { width: 1440, height: 900 } })
     const rows = page.locator('.run-item')
     await rows.first().waitFor()
     const work = await watchWork(page)
     expect(await rows.count()).toBe(50)
-    expect(await rows.first().textContent()).toMatch(/Question 4999.*answered.*bob.*1\.50 s · 120 tokens · \$0\.4999/)
+    const cells = (row: number) => rows.nth(row).locator('th, td').allTextContents()
+    expect((await cells(1)).slice(0, -1)).toEqual([
+      ...['Question 4999', 'answered', 'small', 'bob', '1.50 s', '', '1', '0', '120', '$0.4999'],
+    ])
+    const seen = `[...document.querySelectorAll('.run-item')].filter((row) => row.getBoundingClientRect().bottom <= innerHeight).length`
+    expect(await page.evaluate(seen)).toBeGreaterThanOrEqual(20)
+    const totals = page.locator('.run-totals')
+    const total = (text: RegExp) => expect.poll(() => totals.textContent(), { timeout: 30_000 }).toMatch(text)
+    await total(/^5,001 runs · .* worked · 600K tokens · \$1249\.75$/)
     const search = page.getByLabel('Search runs')
     const shows = (...titles: string[]) =>
-      expect.poll(() => page.locator('.run-input').allTextContents(), { timeout: 30_000 }).toEqual(titles)
+      expect.poll(() => page.locator('.run-link').allTextContents(), { timeout: 30_000 }).toEqual(titles)
     await page.keyboard.press('/')
     await page.keyboard.type('needle äö')
     await shows('Question 17')
-    expect(await rows.first().textContent()).toContain('1 call')
+    expect((await cells(0)).slice(3, 8)).toEqual(['bob', '1 min 30 s', '1 h 0 min', '1', '1'])
+    await total(/^1 run · 1 min 30 s worked/)
     await search.fill('tool:pay user:bob')
     await shows('Question 17')
     await search.fill('run_00042')
@@ -130,50 +141,104 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     await page.getByText('No stored run fits.').waitFor()
     await page.getByRole('button', { name: 'Clear search and filters' }).click()
     await rows.nth(40).waitFor({ state: 'attached' })
-    await page.locator('.filters summary').click()
-    await page.getByLabel('State').selectOption('Model error')
+    await page.getByRole('button', { name: 'Filters' }).click()
+    const fields = page.locator('.filter-fields')
+    await fields.getByLabel('State').selectOption('Model error')
     await shows('Question 2500')
-    await page.getByLabel('State').selectOption('Any state')
-    await page.getByLabel('Started').selectOption('Last hour')
-    await shows(...[4999, 4998, 4997, 4996, 4995].map((at) => `Question ${at}`))
-    await page.getByLabel('Started').selectOption('Any time')
+    await fields.getByLabel('State').selectOption('Any state')
+    for (const [label, text, found] of [
+      ['Tool', 'pay', 'Question 17'],
+      ['Error code', 'rate_limited', 'Question 2500'],
+      ['Session', 'ui/c7', 'Question 2500'],
+      ['Metadata', 'tenant=acme', 'Question of ACME'],
+    ] as const) {
+      await fields.getByLabel(label).fill(text)
+      await shows(found)
+      await fields.getByLabel(label).fill('')
+      await total(/^5,001 runs/)
+    }
+    await fields.getByLabel('Worked').selectOption('1 min or more')
+    await shows('Question 17')
+    await fields.getByLabel('Worked').selectOption('Any duration')
+    await fields.getByLabel('Started').selectOption('Last hour')
+    await shows('Question of ACME', ...[4999, 4998, 4997, 4996, 4995].map((at) => `Question ${at}`))
+    await fields.getByLabel('Started').selectOption('Any time')
+    // The model that answered, by its name alone.
+    await fields.getByLabel('Model').fill('large')
+    await fields.getByLabel('User').fill('bob')
+    await total(/^500 runs/)
+    await page.getByRole('columnheader', { name: 'Cost' }).getByRole('link').click()
+    await expect.poll(() => rows.first().textContent(), { timeout: 30_000 }).toContain('Question 999')
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Next' }).click()
+    await page.getByText('51–100 of 500').waitFor()
+    await rows.first().getByText('Question 899').waitFor()
+    await page.getByRole('link', { name: 'Question 897', exact: true }).click()
+    await page.getByRole('region', { name: 'Run' }).getByText('bob').waitFor()
+    expect(await page.evaluate('location.hash')).toBe('#/runs/run_00897?model=large&owner=bob&sort=-cost&page=2')
+    await page.reload()
+    await rows.first().getByText('Question 899').waitFor()
+    expect(await page.locator('[data-selected] .run-link').textContent()).toBe('Question 897')
+    await page.getByRole('button', { name: 'Remove the filter Model: large' }).click()
+    await total(/^2,500 runs/)
     // A link of any age leads to its run.
     await page.evaluate(`location.hash = '#/runs/run_00003'`)
-    await page.getByRole('region', { name: 'Run' }).getByText('bob').waitFor()
     await page.getByRole('heading', { name: 'Question 3' }).waitFor()
-    const end = page.locator('.split-list .list-end')
-    for (let seen = 0; (await rows.count()) < 1_000; ) {
-      await end.scrollIntoViewIfNeeded()
-      await expect.poll(() => rows.count(), { timeout: 30_000 }).toBeGreaterThan(seen)
-      seen = await rows.count()
-    }
-    expect(new Set(await rows.evaluateAll((links) => links.map((link) => link.getAttribute('href')))).size).toBeGreaterThanOrEqual(1_000)
     expect(await work.long()).toEqual([])
-    // Over the API, page by page, each of them once.
-    const ids: string[] = []
-    for (let next: string | undefined = ''; next !== undefined; ) {
-      const answer = (await (await ask(`/v1/runs?limit=1000${next && `&cursor=${next}`}`)).json()) as {
-        data: { id: string }[]
-        next?: string
-      }
-      ids.push(...answer.data.map(({ id }) => id))
-      next = answer.next
-    }
-    expect([ids.length, new Set(ids).size]).toEqual([5_000, 5_000])
+    expect(await barriersInAllLooks(page)).toEqual([])
   })
 
-  it('where more runs of the list can’t be had it says so, and asks again when somebody wants it', async () => {
+  it('the columns and views of the table are chosen and kept in this browser, by the keyboard alone', async () => {
+    const { options } = await storedRuns([{ id: 'run_1', title: 'Question', session: 'ui/c1', costUsd: 2 }])
+    const { url } = await startService({ ...options, model: scriptedModel([]) })
+    const page = await open(url, { viewport: { width: 1440, height: 900 } })
+    const heads = () => page.locator('.runs-table thead th').allTextContents()
+    await page.locator('.run-item').waitFor()
+    expect(await heads()).toEqual(['Input', 'State', 'Model', 'User', 'Worked', 'Waited', 'Turns', 'Calls', 'Tokens', 'Cost', 'Started'])
+    await page.getByRole('button', { name: 'Columns' }).focus()
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Space')
+    await page.getByRole('checkbox', { name: 'Session' }).focus()
+    await page.keyboard.press('Space')
+    const chosen = ['Input', 'Model', 'User', 'Worked', 'Waited', 'Turns', 'Calls', 'Tokens', 'Cost', 'Session', 'Started']
+    expect(await heads()).toEqual(chosen)
+    await page.keyboard.press('Escape')
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Columns')
+    await page.evaluate(`location.hash = '#/runs?minCostUsd=1&sort=cost'`)
+    await page.getByRole('button', { name: 'Views' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByLabel('Save this view as').focus()
+    await page.keyboard.type('Dear ones')
+    await page.keyboard.press('Enter')
+    await page.getByRole('link', { name: 'All runs', exact: true }).focus()
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.evaluate('location.hash')).toBe('#/runs')
+    await page.reload()
+    await page.locator('.run-item').waitFor()
+    expect(await heads()).toEqual(chosen)
+    await page.getByRole('button', { name: 'Views' }).press('Enter')
+    await page.getByRole('link', { name: 'Dear ones' }).press('Enter')
+    await expect.poll(() => page.evaluate('location.hash')).toBe('#/runs?minCostUsd=1&sort=cost')
+    await page.getByRole('button', { name: 'Remove the filter Cost at least: $1.00' }).waitFor()
+    // With `j`, the next run; with Escape, back to the same list.
+    await page.keyboard.press('j')
+    await page.getByRole('region', { name: 'Run' }).waitFor()
+    expect(await page.evaluate('location.hash')).toBe('#/runs/run_1?minCostUsd=1&sort=cost')
+    await page.keyboard.press('Escape')
+    await expect.poll(() => page.evaluate('location.hash')).toBe('#/runs?minCostUsd=1&sort=cost')
+  })
+
+  it('where a page of the list can’t be had it says so, and asks again when somebody wants it', async () => {
     const { options } = await storedRuns(Array.from({ length: 120 }, (_, at) => ({ id: `run_${at}`, title: `Question ${at}` })))
     const { url, listening } = await startService({ ...options, model: scriptedModel([]) })
     const page = await open(url)
-    const rows = page.locator('.run-item')
-    await rows.nth(49).waitFor({ state: 'attached' })
+    await page.locator('.run-item').nth(49).waitFor({ state: 'attached' })
     const failed: string[] = []
     page.on('requestfailed', (request) => failed.push(request.url()))
-    const ofMore = () => failed.filter((address) => address.includes('cursor=')).length
+    const ofMore = () => failed.filter((address) => address.includes('offset=')).length
     await listening.close(0)
     const end = page.locator('.split-list .list-end')
-    await end.scrollIntoViewIfNeeded()
+    await end.getByRole('link', { name: 'Next' }).click()
     await end.getByText('The service can’t be reached').waitFor()
     await page.evaluate(
       `new Promise((resolve) => { let frames = 60; const next = () => (frames-- > 0 ? requestAnimationFrame(next) : resolve()); next() })`,
@@ -184,30 +249,31 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     await end.getByText('The service can’t be reached').waitFor()
   })
 
-  it('a run that begins while more of the list is asked for stays in it', async () => {
+  it('a run that begins while a page of the list is asked for is counted in it', async () => {
     const { options } = await storedRuns(Array.from({ length: 120 }, (_, at) => ({ id: `run_${at}`, title: `Question ${at}` })))
     const { url, post } = await startService({ ...options, model: scriptedModel(['done']) })
     const page = await open(url)
     const rows = page.locator('.run-item')
-    const [asked, held, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    let pages = 0
-    await page.route(/cursor=/, async (route) => {
+    const [asked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    await page.route(/offset=/, async (route) => {
+      const response = await route.fetch()
       asked.resolve()
-      await (++pages === 1 ? held : over).promise
-      await route.continue()
+      await held.promise
+      await route.fulfill({ response })
     })
     onTestFinished(async () => {
-      over.resolve()
-      await page.unroute(/cursor=/)
+      held.resolve()
+      await page.unroute(/offset=/)
     })
     await rows.nth(49).waitFor({ state: 'attached' })
-    await page.locator('.split-list .list-end').scrollIntoViewIfNeeded()
+    await page.getByRole('link', { name: 'Next' }).click()
     await asked.promise
     await post('/v1/runs', { input: 'something new' })
-    await rows.filter({ hasText: /something new.*answered/ }).waitFor({ state: 'attached' })
     held.resolve()
-    await rows.nth(99).waitFor({ state: 'attached' })
-    expect(await rows.first().textContent()).toContain('something new')
+    await page.getByText('51–100 of 121').waitFor()
+    expect(await rows.first().textContent()).toContain('Question 70')
+    await page.getByRole('link', { name: 'Previous' }).click()
+    await rows.filter({ hasText: /something new.*answered/ }).waitFor()
   })
 
   it('a list that was asked for earlier takes back nothing of what has happened to a run meanwhile', async () => {
@@ -224,7 +290,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     const rows = page.locator('.run-item')
     await rows.nth(1).waitFor()
     const [answered, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const searches = /q=needle(?!.*[?&]id=)/
+    const searches = /q=needle/
     await page.route(searches, async (route) => {
       const response = await route.fetch()
       answered.resolve()
@@ -261,17 +327,16 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     await unfitting.waitFor()
     await page.getByLabel('Search runs').fill('needle')
     await unfitting.waitFor({ state: 'detached' })
-    const end = page.locator('.split-list .list-end')
-    await expect.poll(() => end.scrollIntoViewIfNeeded().then(() => rows.count()), { timeout: 30_000 }).toBe(60)
+    await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(50)
     await page.evaluate(
-      `window.counts = []; new MutationObserver(() => window.counts.push(document.querySelectorAll('.run-item').length)).observe(document.querySelector('.run-list'), { childList: true })`,
+      `window.counts = []; new MutationObserver(() => window.counts.push(document.querySelectorAll('.run-item').length)).observe(document.querySelector('.runs-table tbody'), { childList: true })`,
     )
-    const answered = page.waitForResponse((response) => /[?&]id=/.test(response.url()))
+    const answered = page.waitForResponse((response) => /q=needle/.test(response.url()))
     await page.evaluate(`dispatchEvent(new Event('focus'))`)
     await (await answered).finished()
     await post('/v1/runs', { input: 'the needle that came last' })
     await rows.filter({ hasText: 'came last' }).waitFor({ state: 'attached' })
-    expect(Math.min(...(await page.evaluate<number[]>('window.counts')))).toBeGreaterThanOrEqual(60)
+    expect(Math.min(...(await page.evaluate<number[]>('window.counts')))).toBeGreaterThanOrEqual(50)
   })
 
   it('a filtered list that could not ask whether a run fits asks again with the next one', async () => {
@@ -280,7 +345,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     const page = await open(url)
     await page.getByLabel('Search runs').fill('needle')
     await page.getByText('No stored run fits.').waitFor()
-    const lookups = /q=needle.*[?&]id=/
+    const lookups = /q=needle/
     let refused = 0
     await page.route(lookups, (route) => {
       refused++
@@ -295,7 +360,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     await expect.poll(() => refused).toBeGreaterThan(0)
     await page.unroute(lookups)
     await post('/v1/runs', { input: 'another needle' })
-    const titles = page.locator('.run-input')
+    const titles = page.locator('.run-link')
     await titles.getByText('another needle').waitFor()
     expect(await titles.allTextContents()).toEqual(['another needle', 'a needle'])
   })
@@ -313,7 +378,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
         seen.push({ path: pathname + search, status: response.status(), bytes: (await response.body().catch(() => '')).length })
     })
     await post('/v1/runs', { input: 'something new' })
-    await page.getByRole('link', { name: /something new.*answered/ }).waitFor()
+    await page.getByRole('row', { name: /something new.*answered/ }).waitFor()
     expect(seen.length).toBeGreaterThan(0)
     expect(seen.map(({ path }) => path.replace(/run_[\w-]+/, 'ID'))).toEqual(seen.map(() => '/v1/runs?output=short&limit=50&id=ID'))
     expect(Math.max(...seen.map(({ bytes }) => bytes))).toBeLessThan(2_000)

@@ -301,7 +301,7 @@ models:
       { text: 'and also', hang: true },
     ])
     const { url, post } = await startService({ model, tools: [tool] })
-    const page = await open(url)
+    const page = await open(url, { path: '#/overview' })
     await post('/v1/runs', { input: 'What is a lumière?', background: true })
     const feed = page.getByRole('feed', { name: 'Tool calls' })
     await feed.getByText('running').waitFor()
@@ -359,6 +359,7 @@ models:
       .waitFor()
     await page.getByText('Live', { exact: true }).waitFor()
     // Its events are numbered from 1 again, and none of them is missed.
+    await page.getByRole('link', { name: 'Overview' }).click()
     await page.getByRole('feed').getByRole('article', { name: 'Call to calculate' }).getByText('succeeded').waitFor()
     expect(await page.getByText('count', { exact: true }).count()).toBe(0)
     await second.listening.close(0)
@@ -555,7 +556,7 @@ models:
       expect.stringContaining('all paid'),
     ])
     expect(paid).toEqual([{ euros: 2 }])
-    await page.getByRole('link', { name: 'Runs' }).click()
+    await page.getByRole('link', { name: 'Overview' }).click()
     const inner = page.getByRole('article', { name: 'Call to pay inside payer' })
     await inner.getByText('{ "euros": 2 }').waitFor()
     // The run inside has no page of its own: its calls lead to the run they are part of.
@@ -652,7 +653,7 @@ models:
     }
     for (const [path, ready] of Object.entries({
       overview: '.metric, .first-run',
-      runs: '.call',
+      runs: '.run-link',
       [`runs/${id}`]: '.decision + .decision',
       approvals: '.decision + .decision',
       chat: '.composer',
@@ -813,7 +814,8 @@ models:
       expected: /^Failed to load|^Executing inline event handler violates the following Content Security Policy/,
     })
     const texts: Record<string, string> = {
-      '#/runs': '.call',
+      '#/runs': '.run-link',
+      '#/overview': '.call',
       [`#/runs/${id}`]: '.decision',
       '#/approvals': '.decision',
       '#/models': '.card',
@@ -880,7 +882,7 @@ models:
       await page.locator('#main h1').waitFor()
       expect([view, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([view, 360])
     }
-    await page.goto(`${url}/admin/#/runs`)
+    await page.goto(`${url}/admin/#/overview`)
     await page.locator('.feed .call').first().waitFor()
     expect(await page.locator('.feed .call').count()).toBeLessThanOrEqual(100)
   })

@@ -1,4 +1,4 @@
-import { compareHref, runHref } from '../runs/addresses.ts'
+import { compareHref, listQuery, runHref, runsHref } from '../runs/addresses.ts'
 import { Icon } from '../ui/icon.tsx'
 import { loaded } from '../ui/loaded.tsx'
 
@@ -8,7 +8,7 @@ const ComparedRuns = loaded(() => import('./compared-runs.tsx').then(({ Compared
 export function Compare({ first, second }: { first: string; second: string }) {
   return (
     <section class="panel compare-panel" aria-label="Compare">
-      <a class="back" href="#/runs">
+      <a class="back" href={runsHref(listQuery.value)}>
         <Icon name="back" />
         All runs
       </a>
@@ -20,7 +20,7 @@ export function Compare({ first, second }: { first: string; second: string }) {
               Swap
             </a>
           )}
-          <a class="button" href={first === '' ? '#/runs' : runHref(first)}>
+          <a class="button" href={first === '' ? runsHref(listQuery.value) : runHref(first)}>
             {second === '' ? 'Cancel' : 'Close'}
           </a>
         </div>

@@ -38,6 +38,20 @@ export function clock(iso: string) {
   return (date.toDateString() === new Date().toDateString() ? timeOfDay : dayAndTime).format(date)
 }
 
+const dayAndMinute = new Intl.DateTimeFormat(undefined, {
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+})
+
+/** A time with few characters: the time of day if it is today, otherwise without seconds. */
+export function shortClock(iso: string) {
+  const date = new Date(iso)
+  return (date.toDateString() === new Date().toDateString() ? timeOfDay : dayAndMinute).format(date)
+}
+
 export function moment(iso: string) {
   return dayAndTime.format(new Date(iso))
 }

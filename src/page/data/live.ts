@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { RunEvent } from '../../core/runs/index.ts'
-import type { Run, ServiceState } from '../types.ts'
+import type { Run, ServiceState, Totals } from '../types.ts'
 import { ask, askIfChanged, type RequestOptions } from './api.ts'
 import { LatestCalls } from './calls.ts'
 import type { Item } from './pending-items.ts'
@@ -26,6 +26,14 @@ const shortestPauseMs = 50
 /** Events only come from one process. Changes by others are found by polling, which usually returns that nothing has changed. */
 const lookMs = 10_000
 
+/** A list of runs, as the service sends it. */
+export interface RunPage {
+  data: Run[]
+  next?: string
+  /** All runs that the query selects, if requested. */
+  totals?: Totals
+}
+
 /** The state of the service, kept up to date by its event stream. A component that reads from it re-renders after any change. */
 export class Live {
   /** Increases after any change. */
@@ -33,7 +41,7 @@ export class Live {
   #connection: 'connecting' | 'open' | 'lost' | 'refused' = 'connecting'
   #state: ServiceState | undefined
   #calls = new LatestCalls(mostCalls)
-  #newest: { data: Run[]; next?: string } | undefined
+  #newest: RunPage | undefined
   #isNewestCurrent = false
   /** Waiting runs that are not known here, because there are too many. */
   #unseen = 0
@@ -139,13 +147,13 @@ export class Live {
   }
 
   /** A page of the stored runs that match a query. What was learned about a run meanwhile is newer than the response, and stays. */
-  async askRuns(query: Record<string, string>, options?: RequestOptions): Promise<{ data: Run[]; next?: string }> {
+  async askRuns(query: Record<string, string>, options?: RequestOptions): Promise<RunPage> {
     const newer = new Set<string>()
     const unsubscribe = this.onRuns((ids) => {
       for (const id of ids) newer.add(id)
     })
     try {
-      const page: { data: Run[]; next?: string } = await ask(`v1/runs?${new URLSearchParams({ output: 'short', ...query })}`, options)
+      const page: RunPage = await ask(`v1/runs?${new URLSearchParams({ output: 'short', ...query })}`, options)
       this.#keep(page.data.filter(({ id }) => !newer.has(id)))
       return page
     } finally {
@@ -231,7 +239,7 @@ export class Live {
     for (const id of ids) this.#changed.delete(id)
     const [state, latest, waiting, changed] = await Promise.all([
       all ? askIfChanged('admin/api/state?runs=none') : undefined,
-      all ? askIfChanged(`v1/runs?output=short&limit=${pageOfRuns}`) : undefined,
+      all ? askIfChanged(`v1/runs?output=short&limit=${pageOfRuns}&totals=true`) : undefined,
       all ? this.#askWaiting() : undefined,
       ids.length === 0 ? undefined : ask(`v1/runs?output=short&limit=${pageOfRuns}&id=${ids.map(encodeURIComponent).join()}`),
     ])
@@ -258,7 +266,7 @@ export class Live {
   /** Requests all waiting runs, up to the number that can be shown. */
   async #askWaiting(): Promise<Run[]> {
     const path = `v1/runs?output=short&status=waiting&limit=${pageOfWaiting}`
-    let page: { data: Run[]; next?: string } = await askIfChanged(path)
+    let page: RunPage = await askIfChanged(path)
     const runs = [...page.data]
     while (page.next !== undefined && runs.length < mostWaiting) {
       page = await ask(`${path}&cursor=${encodeURIComponent(page.next)}`)

@@ -1,4 +1,4 @@
-import type { Run } from '../types.ts'
+import type { Run, Totals } from '../types.ts'
 import { messageOf } from './api.ts'
 import type { Live } from './live.ts'
 import { pageOfRuns } from './live.ts'
@@ -6,24 +6,30 @@ import { pageOfRuns } from './live.ts'
 /** Query parameters of the service, without empty ones. */
 export type Query = Record<string, string>
 
-/** The stored runs that match a query, newest first, kept up to date. */
+/** How long changes are collected before the list, or its totals, are requested again, in milliseconds. */
+const restMs = 1_000
+const restOfTotalsMs = 2_500
+/** Requests take at most this share of the time. */
+const shareOfAsking = 10
+
+/** A page of the stored runs that match a query, kept up to date, and all of them added up. */
 export class RunList {
-  runs: Run[] = []
+  runs: readonly Run[] = []
+  totals: Totals | undefined
   error = ''
-  isLoading = false
+  /** Whether the runs of this query are not known yet. */
+  isLoading = true
   #live
   #onChange
   #query: Query = {}
-  /** The cursor of the next page. */
-  #next: string | undefined
-  /** Runs that must be checked against the query, and runs that changed during a request and may be outdated in its response. */
-  #changed: Set<string> = new Set()
-  #meanwhile: string[] = []
-  /** The turn for which that check is running. */
-  #looking: number | undefined
+  #ids: readonly string[] = []
+  /** The list of newest runs that is shown. */
+  #newest: Live['newest']
   /** Increases for every new list, so that responses for earlier ones are ignored. */
   #turn = 0
   #epoch
+  #timer: number | undefined
+  #answerMs = 0
   #unsubscribe
 
   constructor(live: Live, onChange: () => void) {
@@ -33,70 +39,57 @@ export class RunList {
     this.#unsubscribe = live.onRuns((ids) => this.#take(ids))
   }
 
-  get hasMore() {
-    return this.#next !== undefined
-  }
-
   get isFiltered() {
-    return Object.keys(this.#query).length > 0
+    return Object.keys(this.#query).some((name) => name !== 'sort' && name !== 'offset')
   }
 
   close() {
     this.#turn++
+    clearTimeout(this.#timer)
     this.#unsubscribe()
   }
 
-  /** Lists the runs that match a query, from the beginning. */
   async show(query: Query) {
     this.#query = query
-    this.#changed.clear()
-    this.#meanwhile = []
-    const turn = ++this.#turn
+    this.#turn++
+    this.isLoading = true
     const { newest, isNewestCurrent } = this.#live
-    if (newest !== undefined && !this.isFiltered) {
+    if (newest !== undefined && this.#isNewest) {
       // Shows known runs immediately.
-      this.#next = newest.next
-      this.runs = this.#sorted(newest.data.map(({ id }) => id))
-      this.isLoading = false
-      this.error = ''
-      this.#onChange()
+      this.#takeNewest()
       if (isNewestCurrent) return
-    }
-    await this.#load(undefined, turn)
-  }
-
-  /** Appends the next page. */
-  async more() {
-    if (this.isLoading || this.#next === undefined) return
-    await this.#load(this.#next, this.#turn)
+    } else this.#onChange()
+    await this.#load()
   }
 
   /** Repeats a failed request. */
   retry(): Promise<void> {
-    return this.#next === undefined ? this.show(this.#query) : this.more()
+    return this.show(this.#query)
   }
 
-  async #load(cursor: string | undefined, turn: number) {
-    this.isLoading = true
-    this.error = ''
+  /** Whether the list shows the newest of all runs, which are known without a request. */
+  get #isNewest() {
+    return Object.keys(this.#query).length === 0
+  }
+
+  async #load() {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const turn = this.#turn
+    const asked = performance.now()
     try {
-      const page = await this.#ask(cursor === undefined ? {} : { cursor })
+      const page = await this.#live.askRuns({ limit: String(pageOfRuns), totals: 'true', ...this.#query })
       if (turn !== this.#turn) return
-      this.#next = page.next
-      const before = cursor === undefined ? [] : this.runs
-      this.runs = this.#sorted([...before, ...page.data].map(({ id }) => id))
+      this.error = ''
+      this.#ids = page.data.map(({ id }) => id)
+      this.totals = page.totals
     } catch (thrown) {
       if (turn !== this.#turn) return
       this.error = messageOf(thrown)
-      if (cursor === undefined) this.#next = undefined
     }
+    this.#answerMs = performance.now() - asked
     this.isLoading = false
-    this.#onChange()
-    void this.#look(this.#meanwhile.splice(0))
-  }
-
-  #ask(more: Query): Promise<{ data: Run[]; next?: string }> {
-    return this.#live.askRuns({ limit: String(pageOfRuns), ...this.#query, ...more })
+    this.#draw()
   }
 
   /** Handles new and changed runs. */
@@ -105,46 +98,42 @@ export class RunList {
       this.#epoch = this.#live.epoch
       return void this.show(this.#query)
     }
-    if (this.isLoading) this.#meanwhile.push(...ids)
-    void this.#look(ids)
-  }
-
-  /** Checks which of the changed runs match now. Runs that could not be requested are checked with the next change. */
-  async #look(told: string[]) {
-    const turn = this.#turn
-    for (const id of told) this.#changed.add(id)
-    if (this.#looking === turn) return
-    this.#looking = turn
-    while (this.#changed.size > 0) {
-      const ids = [...this.#changed].slice(0, this.isFiltered ? pageOfRuns : undefined)
-      for (const id of ids) this.#changed.delete(id)
-      const fitting = this.isFiltered ? await this.#fitting(ids) : new Set(ids)
-      if (turn !== this.#turn) return
-      if (fitting === undefined) {
-        for (const id of ids) this.#changed.add(id)
-        break
-      }
-      this.#put(ids, fitting)
+    if (ids.length === 0) return
+    if (!this.#isNewest) {
+      this.#timer ??= setTimeout(() => this.#load(), Math.max(restMs, this.#answerMs * shareOfAsking))
+      return this.#draw()
     }
-    this.#looking = undefined
+    if (this.#live.newest !== this.#newest) return this.#takeNewest()
+    const known = new Set(this.#ids)
+    const news = ids.filter((id) => !known.has(id))
+    this.#ids = this.#sorted([...this.#ids, ...news])
+    // The totals have changed too.
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      this.#live.refresh()
+    }, restOfTotalsMs)
+    this.#draw()
   }
 
-  async #fitting(ids: string[]): Promise<Set<string> | undefined> {
-    const page = await this.#ask({ id: ids.join() }).catch(() => undefined)
-    return page && new Set(page.data.map(({ id }) => id))
+  #takeNewest() {
+    const { newest } = this.#live
+    this.#newest = newest
+    this.#ids = this.#sorted(newest?.data.map(({ id }) => id) ?? [])
+    this.totals = newest?.totals
+    this.isLoading = false
+    this.error = ''
+    this.#draw()
   }
 
-  #put(ids: string[], fitting: ReadonlySet<string>) {
-    const oldest = this.#next === undefined ? '' : (this.runs.at(-1)?.createdAt ?? '')
-    const known = new Set(this.runs.map(({ id }) => id))
-    const changed = new Set(ids)
-    const news = [...fitting].filter((id) => !known.has(id) && (this.#live.run(id)?.createdAt ?? '') >= oldest)
-    this.runs = this.#sorted([...news, ...[...known].filter((id) => !changed.has(id) || fitting.has(id))])
+  #draw() {
+    this.runs = this.#ids.flatMap((id) => this.#live.run(id) ?? [])
     this.#onChange()
   }
 
+  /** The newest of these runs, as many as fit on a page. */
   #sorted(ids: string[]) {
-    const runs = [...new Set(ids)].flatMap((id) => this.#live.run(id) ?? [])
-    return runs.sort((a, b) => (a.createdAt === b.createdAt ? 0 : a.createdAt < b.createdAt ? 1 : -1))
+    const runs = ids.flatMap((id) => this.#live.run(id) ?? [])
+    runs.sort((a, b) => (a.createdAt === b.createdAt ? 0 : a.createdAt < b.createdAt ? 1 : -1))
+    return runs.slice(0, pageOfRuns).map(({ id }) => id)
   }
 }

@@ -1,4 +1,5 @@
 import { count } from '../data/format.ts'
+import { Activity } from '../runs/activity.tsx'
 import { useTitle } from '../shell/address.ts'
 import type { Overview } from '../types.ts'
 import { useLive } from '../ui/live-context.ts'
@@ -41,6 +42,7 @@ export function OverviewView({ param }: { param: string | undefined }) {
           <NumbersTable overview={loaded.overview} />
         </>
       )}
+      <Activity />
     </div>
   )
 }

@@ -1,12 +1,22 @@
-import { ending } from '../data/format.ts'
 import type { Run } from '../types.ts'
 
 type Standing = Pick<Run, 'status' | 'stopReason'>
 
+/** How a run ended, in as few words as possible. */
+const words: Readonly<Record<string, string>> = {
+  truncated: 'cut off',
+  max_iterations: 'iteration limit',
+  budget: 'budget used up',
+  deadline: 'out of time',
+  aborted: 'cancelled',
+  repeated_calls: 'repeated itself',
+  model_error: 'model error',
+}
+
 /** The state of a run in a word. */
 export function RunBadge({ run }: { run: Standing }) {
-  const words = run.status === 'ended' ? ending(run.stopReason) : run.status
-  return <span class={`badge ${kindOf(run)}`}>{words}</span>
+  const { status, stopReason = 'ended' } = run
+  return <span class={`badge ${kindOf(run)}`}>{status === 'ended' ? (words[stopReason] ?? stopReason) : status}</span>
 }
 
 function kindOf({ status, stopReason }: Standing): string {

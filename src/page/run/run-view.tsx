@@ -6,7 +6,7 @@ import { messageOf, post } from '../data/api.ts'
 import type { RunWithResult } from '../data/follow-run.ts'
 import { clock, count, duration, ending, money } from '../data/format.ts'
 import { retryNow } from '../data/sse.ts'
-import { compareHref } from '../runs/addresses.ts'
+import { compareHref, listQuery, runsHref } from '../runs/addresses.ts'
 import { openExport, openRunAgain } from '../runs/dialogs.ts'
 import type { Run } from '../types.ts'
 import { Icon } from '../ui/icon.tsx'
@@ -27,6 +27,8 @@ export function RunView({ id }: { id: string }) {
   const [failure, setFailure] = useState('')
   const errorId = useNewId()
   useEffect(() => followed.follow(), [followed])
+  // Keyboard and screen reader continue at the run.
+  useEffect(() => title.current?.focus({ preventScroll: true }), [])
   const run = live.run(id) ?? followed.summary.value
   const status = run?.status
   /** Runs an action. Resolves with whether it succeeded; shows the error if not. */
@@ -57,7 +59,7 @@ export function RunView({ id }: { id: string }) {
   }
   return (
     <section ref={panel} class="panel run-panel" aria-label="Run">
-      <a class="back" href="#/runs">
+      <a class="back" href={runsHref(listQuery.value)}>
         <Icon name="back" />
         All runs
       </a>

@@ -1,5 +1,22 @@
+import { computed, type ReadonlySignal } from '@preact/signals'
+import { address, type Query, searchOf } from '../shell/address.ts'
+
+/** The parameters of the list of runs. They stay while other views are shown. */
+let lastQuery: Query = {}
+export const listQuery: ReadonlySignal<Query> = computed(() => {
+  const { place, query } = address.value
+  // It stays the same object if only the selected run changes.
+  if (place === 'runs' && searchOf(query) !== searchOf(lastQuery)) lastQuery = query
+  return lastQuery
+})
+
 export function runHref(id: string): string {
   return `#/runs/${encodeURIComponent(id)}`
+}
+
+/** The list of runs, with these filters. */
+export function runsHref(query: Query): string {
+  return `#/runs${searchOf(query)}`
 }
 
 /** The address for comparing two runs. An empty id means that the run is still to be chosen. */

@@ -1,7 +1,9 @@
-import type { Ref } from 'preact'
-import { useState } from 'preact/hooks'
+import type { ComponentChildren, Ref } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { duration, ending, money } from '../data/format.ts'
 import { useLive } from '../ui/live-context.ts'
-import { type Filters, filterBy, filters, typingMs } from './filters.ts'
+import { useNewId } from '../ui/new-id.ts'
+import { clearFilters, filterBy, filters, filterWords } from './filters.ts'
 
 type Options = readonly (readonly [value: string, words: string])[]
 
@@ -32,57 +34,161 @@ const costs: Options = [
   ['0.1', '$0.10 or more'],
   ['1', '$1 or more'],
 ]
+const durations: Options = [
+  ['', 'Any duration'],
+  ['1000', '1 s or more'],
+  ['10000', '10 s or more'],
+  ['60000', '1 min or more'],
+  ['600000', '10 min or more'],
+]
 
-/** The search field, with further filters that can be collapsed. */
+/** The search field, further filters that can be folded, and those that are active, each with a button that removes it. */
 export function FilterForm({ searchRef }: { searchRef: Ref<HTMLInputElement> }) {
-  const { q, ...others } = filters.value
-  const active = Object.values(others).filter((value) => value !== '').length
-  const [wasActive] = useState(active > 0)
+  const { q = '', ...others } = filters.value
+  const [isOpen, setIsOpen] = useState(false)
+  const id = useNewId()
   return (
     <search class="run-filters">
-      <label class="visually-hidden" for="run-search">
-        Search runs
-      </label>
-      <input
-        ref={searchRef}
-        id="run-search"
-        type="search"
-        autocomplete="off"
-        spellcheck={false}
-        placeholder="Text, id, tool:name, user:name"
-        value={q}
-        onInput={(event) => filterBy({ q: event.currentTarget.value }, typingMs)}
-      />
-      <details class="filters" open={wasActive}>
-        <summary class="raw-summary">
-          Filters{' '}
-          <span class="badge accent" hidden={active === 0}>
-            {active}
-          </span>
-        </summary>
-        <div class="filter-fields">
-          <Choice name="state" label="State" options={states} />
-          <ModelChoice />
-          <Choice name="hours" label="Started" options={hours} />
-          <Choice name="cost" label="Cost" options={costs} />
-        </div>
-      </details>
+      <div class="filter-line">
+        <label class="visually-hidden" for="run-search">
+          Search runs
+        </label>
+        <Typed
+          inputRef={searchRef}
+          id="run-search"
+          type="search"
+          placeholder="Text, id, tool:name, user:name"
+          value={q}
+          onType={(text) => filterBy({ q: text })}
+        />
+        <button type="button" class="menu-button" aria-expanded={isOpen} aria-controls={id} onClick={() => setIsOpen(!isOpen)}>
+          Filters
+        </button>
+        {Object.entries(others).map(([name, value]) => (
+          <Active key={name} name={name} value={value} />
+        ))}
+        {Object.keys(others).length > 1 && (
+          <button type="button" class="link-button" onClick={clearFilters}>
+            Clear all
+          </button>
+        )}
+      </div>
+      <div id={id} class="filter-fields" hidden={!isOpen}>
+        {isOpen && <Fields />}
+      </div>
     </search>
   )
 }
 
-function ModelChoice() {
-  const names = (useLive().state?.models ?? []).map(({ name }) => name)
-  // The selected model stays in the list, even if it is no longer configured.
-  const all = new Set([...names, filters.value.model].filter((name) => name !== ''))
-  return <Choice name="model" label="Model" options={[['', 'Any model'], ...[...all].map((name) => [name, modelWords(name)] as const)]} />
+function Active({ name, value }: { name: string; value: string }) {
+  const words = `${filterWords(name)}: ${valueWords(name, value)}`
+  return (
+    <button type="button" class="chip" aria-label={`Remove the filter ${words}`} onClick={() => filterBy({ [name]: '' })}>
+      <span class="chip-words">{words}</span>
+      <span aria-hidden="true">×</span>
+    </button>
+  )
 }
 
-function Choice({ name, label, options }: { name: keyof Filters; label: string; options: Options }) {
+function valueWords(name: string, value: string): string {
+  if (name === 'stopReason') return value.split(',').map(ending).join(', ')
+  if (name === 'minWorkedMs') return duration(Number(value))
+  if (name === 'minCostUsd') return money(Number(value))
+  if (name === 'hours') return hours.find(([one]) => one === value)?.[1].toLowerCase() ?? `${value} hours`
+  if (/(After|Before|after|before)$/.test(name)) return new Date(value).toLocaleString()
+  return value
+}
+
+function Fields() {
+  const { state } = useLive()
+  const now = filters.value
+  const models = (state?.models ?? []).map(({ name }) => name)
+  const tools = (state?.tools ?? []).map(({ function: { name } }) => name)
+  const stateNow = ['status', 'process', 'stopReason'].flatMap((name) => (now[name] === undefined ? [] : `${name}=${now[name]}`))[0] ?? ''
+  const [field, value] = Object.entries(now).find(([name]) => name.startsWith('metadata.')) ?? ['', '']
   return (
-    <select aria-label={label} value={filters.value[name]} onChange={(event) => filterBy({ [name]: event.currentTarget.value })}>
-      {options.map(([value, words]) => (
-        <option key={value} value={value}>
+    <>
+      <Field label="State">
+        {(id) => (
+          <Choice
+            id={id}
+            options={states}
+            value={stateNow}
+            onChoose={(chosen) => {
+              const [name = '', one = ''] = chosen.split('=')
+              filterBy({ status: '', process: '', stopReason: '', ...(name === '' ? {} : { [name]: one }) })
+            }}
+          />
+        )}
+      </Field>
+      <NameField label="Model" name="model" suggested={models} />
+      <NameField label="Tool" name="tool" suggested={tools} />
+      <NameField label="User" name="owner" />
+      <NameField label="Session" name="session" />
+      <NameField label="Error code" name="errorCode" />
+      <Field label="Metadata">
+        {(id) => (
+          <Typed
+            id={id}
+            placeholder="field=value"
+            value={field === '' ? '' : `${filterWords(field)}=${value}`}
+            onType={(text) => {
+              const [name = '', ...rest] = text.split('=')
+              const given = rest.join('=').trim()
+              filterBy({ ...(field === '' ? {} : { [field]: '' }), ...(given === '' ? {} : { [`metadata.${name.trim()}`]: given }) })
+            }}
+          />
+        )}
+      </Field>
+      <OptionField label="Started" name="hours" options={hours} />
+      <OptionField label="Worked" name="minWorkedMs" options={durations} />
+      <OptionField label="Cost" name="minCostUsd" options={costs} />
+    </>
+  )
+}
+
+function Field({ label, children }: { label: string; children: (id: string) => ComponentChildren }) {
+  const id = useNewId()
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children(id)}
+    </div>
+  )
+}
+
+function NameField({ label, name, suggested = [] }: { label: string; name: string; suggested?: readonly string[] }) {
+  return (
+    <Field label={label}>
+      {(id) => (
+        <>
+          <Typed id={id} list={`${id}-list`} value={filters.value[name] ?? ''} onType={(text) => filterBy({ [name]: text.trim() })} />
+          <datalist id={`${id}-list`}>
+            {suggested.map((one) => (
+              <option key={one} value={one} />
+            ))}
+          </datalist>
+        </>
+      )}
+    </Field>
+  )
+}
+
+function OptionField({ label, name, options }: { label: string; name: string; options: Options }) {
+  return (
+    <Field label={label}>
+      {(id) => <Choice id={id} options={options} value={filters.value[name] ?? ''} onChoose={(chosen) => filterBy({ [name]: chosen })} />}
+    </Field>
+  )
+}
+
+function Choice({ id, options, value, onChoose }: { id: string; options: Options; value: string; onChoose(value: string): void }) {
+  // A value of the address that is none of the options stays.
+  const all = options.some(([one]) => one === value) ? options : [...options, [value, value] as const]
+  return (
+    <select id={id} value={value} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
+      {all.map(([one, words]) => (
+        <option key={one} value={one}>
           {words}
         </option>
       ))}
@@ -90,6 +196,39 @@ function Choice({ name, label, options }: { name: keyof Filters; label: string; 
   )
 }
 
-export function modelWords(name: string): string {
-  return name === 'toolloop' ? 'current model' : name
+/** How long typing must pause before the search starts, in milliseconds. */
+const typingMs = 200
+
+interface TypedProps {
+  id: string
+  value: string
+  onType(text: string): void
+  type?: 'text' | 'search'
+  list?: string
+  placeholder?: string
+  inputRef?: Ref<HTMLInputElement>
+}
+
+/** A text field that reports its text when typing pauses. */
+function Typed({ value, onType, inputRef, ...others }: TypedProps) {
+  const [text, setText] = useState(value)
+  const timer = useRef<number | undefined>(undefined)
+  useEffect(() => setText(value), [value])
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const type = (typed: string) => {
+    setText(typed)
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => onType(typed), typingMs)
+  }
+  return (
+    <input
+      type="text"
+      {...others}
+      ref={inputRef}
+      autocomplete="off"
+      spellcheck={false}
+      value={text}
+      onInput={({ currentTarget }) => type(currentTarget.value)}
+    />
+  )
 }

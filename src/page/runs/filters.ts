@@ -1,43 +1,74 @@
-import { signal } from '@preact/signals'
+import { computed, type ReadonlySignal } from '@preact/signals'
+import { pageOfRuns } from '../data/live.ts'
+import { changeQuery, type Query } from '../shell/address.ts'
+import { listQuery } from './addresses.ts'
 
-export interface Filters {
-  q: string
-  /** A query parameter of the service: `status=…` or `stopReason=…`. */
-  state: string
-  model: string
-  hours: string
-  /** US dollars. */
-  cost: string
+const hourMs = 3_600_000
+const metadataPrefix = 'metadata.'
+
+/** The filters by their names in the address, which are those of `GET /v1/runs`, in words. `hours`: started within so many hours. */
+const names: Record<string, string> = {
+  q: 'Text',
+  status: 'State',
+  stopReason: 'Ended',
+  process: 'Process',
+  model: 'Model',
+  tool: 'Tool',
+  owner: 'User',
+  session: 'Session',
+  errorCode: 'Error',
+  hours: 'Started within',
+  after: 'Started after',
+  before: 'Started before',
+  endedAfter: 'Ended after',
+  endedBefore: 'Ended before',
+  minWorkedMs: 'Worked at least',
+  minCostUsd: 'Cost at least',
+  id: 'ID',
 }
 
-/** How long typing must pause before the search starts, in milliseconds. */
-export const typingMs = 200
-const hourMs = 3_600_000
-const none: Filters = { q: '', state: '', model: '', hours: '', cost: '' }
+export function filterWords(name: string): string {
+  return names[name] ?? name.replace(metadataPrefix, '')
+}
 
-/** The filters, which stay while other views are shown. */
-export const filters = signal(none)
-/** The filters as applied to the list, which follow typing with a delay. */
-export const listed = signal(none)
+function isFilter(name: string): boolean {
+  return name in names || name.startsWith(metadataPrefix)
+}
 
-let typing: number | undefined
+/** The active filters. */
+export const filters: ReadonlySignal<Query> = computed(() =>
+  Object.fromEntries(Object.entries(listQuery.value).filter(([name]) => isFilter(name))),
+)
 
-export function filterBy(change: Partial<Filters>, waitMs = 0): void {
-  filters.value = { ...filters.value, ...change }
-  clearTimeout(typing)
-  typing = setTimeout(() => {
-    listed.value = filters.value
-  }, waitMs)
+/** Changes filters, and shows the first page. `''` removes a filter. */
+export function filterBy(change: Query): void {
+  changeQuery({ ...change, page: '' })
 }
 
 export function clearFilters(): void {
-  filterBy(none)
+  filterBy(Object.fromEntries(Object.keys(filters.value).map((name) => [name, ''])))
 }
 
-/** Query parameters for the service, without empty ones. */
-export function queryOf({ q, state, model, hours, cost }: Filters): Record<string, string> {
-  const [kind = '', value = ''] = state.split('=')
-  const after = hours === '' ? '' : new Date(Date.now() - Number(hours) * hourMs).toISOString()
-  const given = { q: q.trim(), [kind]: value, model, after, minCostUsd: cost }
-  return Object.fromEntries(Object.entries(given).filter(([name, text]) => name !== '' && text !== ''))
+/** The order of the list: `-cost`. */
+export function sortOf({ sort = '-started' }: Query): string {
+  return sort
+}
+
+/** The number of the page, from 1. */
+export function pageOf({ page = '1' }: Query): number {
+  return Math.max(1, Math.trunc(Number(page)) || 1)
+}
+
+/** Query parameters for the service. None for the newest runs. */
+export function queryOf(query: Query): Record<string, string> {
+  const { hours, q = '', ...given } = Object.fromEntries(Object.entries(query).filter(([name]) => isFilter(name)))
+  const sort = sortOf(query)
+  const skipped = (pageOf(query) - 1) * pageOfRuns
+  return {
+    ...given,
+    ...(q.trim() === '' ? {} : { q: q.trim() }),
+    ...(hours === undefined ? {} : { after: new Date(Date.now() - Number(hours) * hourMs).toISOString() }),
+    ...(sort === '-started' ? {} : { sort }),
+    ...(skipped === 0 ? {} : { offset: String(skipped) }),
+  }
 }

@@ -1,22 +1,24 @@
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
+import { count, duration, money, short } from '../data/format.ts'
+import { pageOfRuns } from '../data/live.ts'
 import { RunList } from '../data/run-list.ts'
-import type { Run } from '../types.ts'
+import type { Query } from '../shell/address.ts'
+import type { Totals } from '../types.ts'
 import { useLive, useWhenConnected } from '../ui/live-context.ts'
-import { loaded } from '../ui/loaded.tsx'
-import { compareHref } from './addresses.ts'
+import { Loading, loaded } from '../ui/loaded.tsx'
+import { compareHref, listQuery, runsHref } from './addresses.ts'
+import { ColumnMenu } from './column-menu.tsx'
 import { FilterForm } from './filter-form.tsx'
-import { clearFilters, type Filters, listed, queryOf } from './filters.ts'
-import { RunRow } from './run-row.tsx'
+import { clearFilters, pageOf, queryOf } from './filters.ts'
+import { RunTable } from './run-table.tsx'
+import { ViewMenu } from './view-menu.tsx'
 
 const FirstRun = loaded(() => import('../overview/first-run.tsx').then(({ FirstRun }) => FirstRun))
 
-/** How far before its end more of the list is loaded. */
-const aheadOfEnd = '600px'
-
-/** All runs that match the filters, newest first. Loads more as the end comes into view. */
+/** A page of the runs that match the filters, as a table. */
 export function RunListPane({ selected, hrefOf }: { selected: string | undefined; hrefOf(id: string): string }) {
-  const { list, isBegun } = useRunList(listed.value)
-  const { runs, hasMore, error } = list
+  const list = useRunList(listQuery.value)
+  const { runs, totals, isLoading, error } = list
   const search = useRef<HTMLInputElement>(null)
   useLayoutEffect(() => {
     if (runs.length > 0 && performance.getEntriesByName('first-list').length === 0) performance.mark('first-list')
@@ -25,75 +27,71 @@ export function RunListPane({ selected, hrefOf }: { selected: string | undefined
     <section class="split-list">
       <div class="view-head">
         <h1 tabIndex={-1}>Runs</h1>
-        <p class="muted">{summaryOf(runs, hasMore)}</p>
-        <a class="button" href={compareHref('')}>
-          Compare
-        </a>
+        <p class="muted run-totals" role="status">
+          {totals !== undefined && totalsOf(totals)}
+        </p>
+        <div class="buttons">
+          <ViewMenu />
+          <ColumnMenu />
+          <a class="button" href={compareHref('')}>
+            Compare
+          </a>
+        </div>
       </div>
       <FilterForm searchRef={search} />
-      {isBegun && runs.length === 0 && error === '' && (
-        <div>
-          {list.isFiltered ? (
-            <NoneFits
-              onClear={() => {
-                clearFilters()
-                search.current?.focus()
-              }}
-            />
-          ) : (
-            <FirstRun why="No runs yet." />
-          )}
-        </div>
+      {isLoading && runs.length === 0 ? (
+        <Loading />
+      ) : runs.length === 0 && error === '' ? (
+        <NoRuns
+          isFiltered={list.isFiltered}
+          onClear={() => {
+            clearFilters()
+            search.current?.focus()
+          }}
+        />
+      ) : (
+        <RunTable runs={runs} selected={selected} isLoading={isLoading} hrefOf={hrefOf} />
       )}
-      <ul class="run-list">
-        {runs.map((run) => (
-          <RunRow key={run.id} run={run} href={hrefOf(run.id)} isSelected={run.id === selected} />
-        ))}
-      </ul>
-      <ListEnd list={list} />
+      <ListEnd length={runs.length} total={totals?.runs} error={error} onRetry={() => list.retry()} />
     </section>
   )
 }
 
-/** The matching runs. `isBegun`: the list shows a response of the service. */
-function useRunList(filters: Filters): { list: RunList; isBegun: boolean } {
+/** The runs of the query. */
+function useRunList(query: Query): RunList {
   const live = useLive()
-  const [changes, draw] = useReducer((count: number) => count + 1, 0)
+  const [, draw] = useReducer((changes: number) => changes + 1, 0)
   const [list] = useState(() => new RunList(live, () => draw(undefined)))
-  useLayoutEffect(() => void list.show(queryOf(filters)), [list, filters])
+  useLayoutEffect(() => void list.show(queryOf(query)), [list, query])
   useEffect(() => () => list.close(), [list])
   useWhenConnected(() => list.error !== '' && list.retry())
-  return { list, isBegun: changes > 0 }
+  return list
 }
 
-function ListEnd({ list }: { list: RunList }) {
-  const end = useRef<HTMLParagraphElement>(null)
-  const { hasMore, isLoading, error } = list
-  useEffect(() => {
-    if (end.current === null || !hasMore || isLoading || error !== '') return
-    const nearEnd = new IntersectionObserver((seen) => seen.some(({ isIntersecting }) => isIntersecting) && void list.more(), {
-      rootMargin: aheadOfEnd,
-    })
-    nearEnd.observe(end.current)
-    return () => nearEnd.disconnect()
-  })
-  if (error !== '')
+function totalsOf({ runs, running, waiting, workedMs, tokens, costUsd }: Totals): string {
+  return [
+    count(runs, 'run'),
+    running > 0 && `${running.toLocaleString()} running`,
+    waiting > 0 && `${waiting.toLocaleString()} waiting`,
+    workedMs > 0 && `${duration(workedMs)} worked`,
+    tokens > 0 && `${short(tokens)} tokens`,
+    costUsd > 0 && money(costUsd),
+  ]
+    .filter(Boolean)
+    .join(' · ')
+}
+
+function NoRuns({ isFiltered, onClear }: { isFiltered: boolean; onClear(): void }) {
+  if (pageOf(listQuery.value) > 1)
     return (
-      <p class="list-end error-text" role="status">
-        {`${error} `}
-        <button type="button" class="link-button" onClick={() => list.retry()}>
-          Try again
-        </button>
-      </p>
+      <div class="empty">
+        <p>This page is beyond the last run.</p>
+        <p>
+          <a href={runsHref({ ...listQuery.value, page: '' })}>First page</a>
+        </p>
+      </div>
     )
-  return (
-    <p ref={end} class="list-end muted" role="status">
-      {hasMore && 'Loading more…'}
-    </p>
-  )
-}
-
-function NoneFits({ onClear }: { onClear(): void }) {
+  if (!isFiltered) return <FirstRun why="No runs yet." />
   return (
     <div class="empty">
       <p>No stored run fits.</p>
@@ -106,9 +104,42 @@ function NoneFits({ onClear }: { onClear(): void }) {
   )
 }
 
-function summaryOf(runs: readonly Run[], hasMore: boolean): string {
-  const counted = (status: Run['status']) => runs.filter((run) => run.status === status).length
-  const [running, paused] = [counted('running'), counted('waiting')]
-  const total = `${runs.length.toLocaleString()}${hasMore ? '+' : ''} run${runs.length === 1 && !hasMore ? '' : 's'}`
-  return [total, running > 0 && `${running} running`, paused > 0 && `${paused} waiting`].filter(Boolean).join(' · ')
+interface ListEndProps {
+  /** The number of runs on the page, and of all. */
+  length: number
+  total: number | undefined
+  error: string
+  onRetry(): void
+}
+
+/** The pages of the list, or why it can't be shown. */
+function ListEnd({ length, total, error, onRetry }: ListEndProps) {
+  const page = pageOf(listQuery.value)
+  const before = (page - 1) * pageOfRuns
+  if (error !== '')
+    return (
+      <p class="list-end error-text" role="status">
+        {`${error} `}
+        <button type="button" class="link-button" onClick={onRetry}>
+          Try again
+        </button>
+      </p>
+    )
+  if (total === undefined || length === 0) return null
+  const last = before + length
+  return (
+    <nav class="list-end pages" aria-label="Pages">
+      <span class="muted">{`${(before + 1).toLocaleString()}–${last.toLocaleString()} of ${Math.max(last, total).toLocaleString()}`}</span>
+      {page > 1 && <PageLink page={page - 1} words="Previous" />}
+      {last < total && <PageLink page={page + 1} words="Next" />}
+    </nav>
+  )
+}
+
+function PageLink({ page, words }: { page: number; words: string }) {
+  return (
+    <a class="button" href={runsHref({ ...listQuery.value, page: page === 1 ? '' : String(page) })}>
+      {words}
+    </a>
+  )
 }

@@ -1,12 +1,13 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { Compare } from '../compare/compare.tsx'
-import { RunView } from '../run/run-view.tsx'
 import { useTitle } from '../shell/address.ts'
-import { Activity } from './activity.tsx'
+import { loaded } from '../ui/loaded.tsx'
 import { comparedIn, compareHref, runHref } from './addresses.ts'
 import { RunListPane } from './run-list.tsx'
 
-/** All runs next to their current activity, one of them, or two that are compared. */
+const RunView = loaded(() => import('../run/run-view.tsx').then(({ RunView }) => RunView))
+
+/** All runs, beside one of them, or beside two that are compared. */
 export function RunsView({ param }: { param: string | undefined }) {
   useTitle('Runs')
   const element = useRef<HTMLDivElement>(null)
@@ -26,15 +27,11 @@ export function RunsView({ param }: { param: string | undefined }) {
   return (
     <div ref={element} class={`split${mode}`}>
       <RunListPane selected={compared === undefined ? param : compared[0]} hrefOf={hrefOf} />
-      <div key={param} ref={side} class="split-side">
-        {param === undefined ? (
-          <Activity />
-        ) : compared === undefined ? (
-          <RunView id={param} />
-        ) : (
-          <Compare first={compared[0]} second={compared[1]} />
-        )}
-      </div>
+      {param !== undefined && (
+        <div key={param} ref={side} class="split-side">
+          {compared === undefined ? <RunView id={param} /> : <Compare first={compared[0]} second={compared[1]} />}
+        </div>
+      )}
     </div>
   )
 }

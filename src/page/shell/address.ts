@@ -2,18 +2,25 @@ import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { type Place, places } from './places.ts'
 
-/** The view in an address, and what it should show: `#/runs/ID`. */
+/** The parameters behind the `?` of an address, without empty ones. */
+export type Query = Readonly<Record<string, string>>
+
+/** The view in an address, and what it should show: `#/runs/ID?sort=-cost`. */
 export interface Address {
   place: Place['name']
   param: string | undefined
+  query: Query
 }
 
 /** Unknown addresses show the runs. */
 function read(): Address {
-  const [, wanted, id = ''] = location.hash.split('/')
+  const { hash } = location
+  const end = hash.indexOf('?')
+  const [, wanted, id = ''] = (end < 0 ? hash : hash.slice(0, end)).split('/')
+  const query = end < 0 ? {} : Object.fromEntries([...new URLSearchParams(hash.slice(end))].filter(([, value]) => value !== ''))
   const place = places.find(({ name }) => name === wanted)?.name
-  if (place === undefined) return { place: 'runs', param: undefined }
-  return { place, param: id === '' ? undefined : decoded(id) }
+  if (place === undefined) return { place: 'runs', param: undefined, query: {} }
+  return { place, param: id === '' ? undefined : decoded(id), query }
 }
 
 /** Decodes a part of an address, which may be invalid. */
@@ -29,6 +36,19 @@ export const address = signal(read())
 addEventListener('hashchange', () => {
   address.value = read()
 })
+
+/** Returns the `?…` of an address. `''` if there are no parameters. */
+export function searchOf(query: Query): string {
+  const text = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== '')).toString()
+  return text === '' ? '' : `?${text}`
+}
+
+/** Changes the parameters of the current address, without a new entry in the browser's history. `''` removes one. */
+export function changeQuery(change: Query): void {
+  const [path] = location.hash.split('?')
+  history.replaceState(null, '', `${path || '#/runs'}${searchOf({ ...address.value.query, ...change })}`)
+  address.value = read()
+}
 
 /**
  * Removes the code of a sign-in link from the address, so that nobody reads it there or goes back to it. Returns the code; undefined if

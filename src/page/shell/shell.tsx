@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { messageOf } from '../data/api.ts'
 import { retryNow } from '../data/sse.ts'
+import { listQuery, runsHref } from '../runs/addresses.ts'
 import { announce } from '../ui/announce.ts'
 import { dropKeys, holdKeys } from '../ui/dialog.tsx'
 import { Icon } from '../ui/icon.tsx'
@@ -117,7 +118,7 @@ function PlaceLink({ name, words, icon }: (typeof places)[number]) {
     if (isHere) link.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [isHere])
   return (
-    <a ref={link} href={`#/${name}`} aria-current={isHere ? 'page' : undefined}>
+    <a ref={link} href={name === 'runs' ? runsHref(listQuery.value) : `#/${name}`} aria-current={isHere ? 'page' : undefined}>
       <Icon name={icon} />
       <span>{words}</span>
       {name === 'approvals' && <WaitingCount />}

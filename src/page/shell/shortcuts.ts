@@ -1,4 +1,5 @@
 import { useEffect } from 'preact/hooks'
+import { listQuery, runsHref } from '../runs/addresses.ts'
 import { dropKeys, holdKeys } from '../ui/dialog.tsx'
 import { places } from './places.ts'
 
@@ -133,7 +134,7 @@ function isWriting(target: EventTarget | null): target is HTMLElement {
 function leave(): void {
   const { activeElement } = document
   if (isWriting(activeElement)) activeElement.blur()
-  else if (location.hash.startsWith('#/runs/')) location.hash = '#/runs'
+  else if (location.hash.startsWith('#/runs/')) location.hash = runsHref(listQuery.value)
 }
 
 /** Moves to the next waiting card, or the next run. */
@@ -145,7 +146,7 @@ function step(by: 1 | -1): boolean {
     if (focused !== null && focused !== chosen) return focusCard(focused)
     return focusCard(neighbour(cards, focused === null ? -1 : cards.indexOf(focused), by))
   }
-  const links = [...document.querySelectorAll<HTMLAnchorElement>('.run-item')]
+  const links = [...document.querySelectorAll<HTMLAnchorElement>('.run-link')]
   const next = neighbour(
     links,
     links.findIndex((link) => link.getAttribute('aria-current') === 'true'),
