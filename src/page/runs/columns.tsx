@@ -116,7 +116,7 @@ export function resetColumns(): void {
 }
 
 /** The model that answered, as `provider/model`. Of a run that has not answered yet, the one that was asked for. */
-export function modelOf({ answeredBy, model }: Run, current: string): string {
+function modelOf({ answeredBy, model }: Run, current: string): string {
   return answeredBy ?? (model === 'toolloop' ? current : model)
 }
 

@@ -5,7 +5,8 @@ import { loaded } from '../ui/loaded.tsx'
 import { comparedIn, compareHref, runHref } from './addresses.ts'
 import { RunListPane } from './run-list.tsx'
 
-const RunView = loaded(() => import('../run/run-view.tsx').then(({ RunView }) => RunView))
+const loadRunView = () => import('../run/run-view.tsx')
+const RunView = loaded(() => loadRunView().then(({ RunView }) => RunView))
 
 /** All runs, beside one of them, or beside two that are compared. */
 export function RunsView({ param }: { param: string | undefined }) {
@@ -19,6 +20,8 @@ export function RunsView({ param }: { param: string | undefined }) {
     if (compared === undefined || !isChoosing) return runHref(id)
     return compared[0] === '' ? compareHref(id) : compareHref(compared[0], id)
   }
+  // After the list, so that a run opens at once, and without a connection.
+  useEffect(() => void loadRunView().catch(() => {}), [])
   useEffect(() => {
     const shown = param === undefined ? element : side
     shown.current?.querySelector('h1, h2')?.scrollIntoView({ block: 'nearest' })
