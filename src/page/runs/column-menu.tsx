@@ -1,4 +1,4 @@
-import { Menu } from '../ui/menu.tsx'
+import { Menu } from '../ui/controls/menu.tsx'
 import { useNewId } from '../ui/new-id.ts'
 import { columns, resetColumns, showColumn, shownColumns } from './columns.tsx'
 

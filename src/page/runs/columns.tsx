@@ -3,8 +3,8 @@ import type { ComponentChild } from 'preact'
 import { duration, moment, money, short, shortClock } from '../data/format.ts'
 import { RunBadge } from '../run/run-badge.tsx'
 import type { Run } from '../types.ts'
+import { storedSignal } from '../ui/controls/stored.ts'
 import { Since } from '../ui/since.tsx'
-import { storedSignal } from '../ui/stored.ts'
 
 export interface Column {
   name: string

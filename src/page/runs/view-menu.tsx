@@ -1,10 +1,10 @@
 import type { Signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import type { Query } from '../shell/address.ts'
+import { Menu } from '../ui/controls/menu.tsx'
+import { storedSignal } from '../ui/controls/stored.ts'
 import { Icon } from '../ui/icon.tsx'
-import { Menu } from '../ui/menu.tsx'
 import { useNewId } from '../ui/new-id.ts'
-import { storedSignal } from '../ui/stored.ts'
 import { listQuery, runsHref } from './addresses.ts'
 
 interface SavedView {

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { useNewId } from './new-id.ts'
+import { useNewId } from '../new-id.ts'
 
 /** A button that opens a panel below it. Escape, a click or focus elsewhere and another address close it. */
 export function Menu({ words, children }: { words: string; children: ComponentChildren }) {
