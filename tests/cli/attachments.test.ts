@@ -33,12 +33,12 @@ describe('attachFiles', () => {
   it('ignores references in pasted text, unless the file exists and can be attached', async () => {
     const folder = await tempFolder({ 'a.ts': 'const a = 1\n', '.env': 'KEY=1' })
     const pasted = '@Component\nnpm i @types/node @.env ../@up @../outside\nmail @bob, see @a.ts'
-    const { message, attached, missing } = await attachFiles(`${pasted}\nWhy?`, folder, [pasted])
+    const { message, attached, missing } = await attachFiles(`${pasted}\nWhy?`, folder, { pasted: [pasted] })
     expect([attached, missing]).toEqual([['a.ts (12 B)'], []])
     expect(message).toEqual({ role: 'user', content: `${pasted}\nWhy?\n\n<file path="a.ts">\nconst a = 1\n\n</file>` })
     // A typed reference next to it still counts.
-    expect((await attachFiles(`${pasted} @bob,`, folder, [pasted])).missing).toEqual(['@bob'])
-    await expect(attachFiles(`${pasted} @.env`, folder, [pasted])).rejects.toThrow(/secrets/)
+    expect((await attachFiles(`${pasted} @bob,`, folder, { pasted: [pasted] })).missing).toEqual(['@bob'])
+    await expect(attachFiles(`${pasted} @.env`, folder, { pasted: [pasted] })).rejects.toThrow(/secrets/)
   })
 
   it('refuses files outside of the workspace, also through a link; secrets, folders, files that are too large or not text', async () => {

@@ -3,7 +3,7 @@ import { messageIdOf } from '../../agent/conversation/message-id.ts'
 import type { Sessions } from '../../agent/sessions/sessions.ts'
 import type { RunOptions, RunResult } from '../../agent/types/options.ts'
 import { messageOf } from '../../core/errors.ts'
-import type { ChatMessage } from '../../core/messages.ts'
+import { type ChatMessage, textOf } from '../../core/messages.ts'
 import type { Flags } from '../flags.ts'
 import { openForResume, openKeptSessions, openSessions, releaseUndecided } from '../setup/sessions.ts'
 import type { Lines } from '../terminal/lines.ts'
@@ -86,6 +86,25 @@ export class Conversation {
   /** The store for runners. */
   get store(): { sessions?: Sessions } {
     return this.#sessions === undefined ? {} : { sessions: this.#sessions }
+  }
+
+  /** Whether the next prompt replaces the last one. */
+  get isRewound(): boolean {
+    return this.#replaced !== undefined
+  }
+
+  /** Makes the next prompt replace the last one, with everything that followed. Returns its text; undefined if there is none. */
+  rewind(): string | undefined {
+    const at = this.messages.findLastIndex(({ role }) => role === 'user')
+    const message = this.messages[at]
+    if (message === undefined) return undefined
+    this.#replaced = at
+    // What was attached to it follows the text.
+    return textOf(message.content ?? '').replace(/\n\n<(?:file path|command line)="[\s\S]*$/, '')
+  }
+
+  cancelRewind(): void {
+    this.#replaced = undefined
   }
 
   /** Adds what a run has said. */

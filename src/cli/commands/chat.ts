@@ -9,6 +9,7 @@ import { definitionsOf } from '../../tools/tool.ts'
 import { describeContext } from '../chat/context-use.ts'
 import { Conversation } from '../chat/conversation.ts'
 import { knownModels } from '../chat/known-models.ts'
+import { runShellCommand } from '../chat/shell-command.ts'
 import { Spending } from '../chat/spending.ts'
 import { isNamed } from '../chat/stored-chats.ts'
 import { EXIT_FAILED, EXIT_OK, EXIT_PAUSED, EXIT_SIGINT, EXIT_USAGE, exitCodeOf } from '../exit-codes.ts'
@@ -97,6 +98,10 @@ class Chat implements ChatState {
   #running: AbortController | undefined
   /** Whether the last input at the prompt was Ctrl-C: another one ends the chat. */
   #aboutToQuit = false
+  /** Whether the last input at the prompt was Esc: another one edits the last prompt. */
+  #aboutToRewind = false
+  /** The output of commands with `!`, for the next prompt. */
+  #outputs: string[] = []
   readonly #quit = new AbortController()
   #exitCode = EXIT_OK
 
@@ -116,6 +121,7 @@ class Chat implements ChatState {
     })
     this.#choice = agent.choice
     lines.onInterrupt = (typed) => this.#interrupt(typed)
+    lines.onEscape = (typed, isTwice) => this.#escape(typed, isTwice)
     lines.onLeave = () => this.say(terminal.paint('dim', '(the chat ends after this answer)'))
   }
 
@@ -209,11 +215,15 @@ class Chat implements ChatState {
     for (;;) {
       const typed = await this.#lines.next(ended)
       this.#aboutToQuit = false
+      this.#aboutToRewind = false
       if (typed === undefined) break
       const line = typed.text
+      const isPrompt = line.trim() !== '' && !isCommand(line) && !this.#isShellCommand(line)
+      if (!isPrompt) this.conversation.cancelRewind()
       if (line.trim() === '') continue
       try {
-        if (!isCommand(line)) await this.#answer(typed)
+        if (isPrompt) await this.#answer(typed)
+        else if (!isCommand(line)) await this.#runInShell(line.slice(1).trim())
         else if ((await runSlashCommand(line, this)) === 'quit') break
       } catch (error) {
         this.#lines.takeBack()
@@ -308,12 +318,30 @@ class Chat implements ChatState {
     }
   }
 
+  /** The folder that the built-in tools may read. */
+  get #folder(): string {
+    return resolve(this.#terminal.io.cwd, this.#flags.workspace ?? '.')
+  }
+
+  /** Only typed text may run commands, because piped input may come from anybody. */
+  #isShellCommand(line: string): boolean {
+    return this.#lines.interactive && line.startsWith('!')
+  }
+
+  async #runInShell(command: string): Promise<void> {
+    if (command === '') return this.say(`! runs a command in ${this.#folder}`)
+    await this.#whileRunning(async (signal) => {
+      this.#outputs.push(await runShellCommand(command, this.#folder, this.#terminal, signal))
+    })
+    this.say(this.#terminal.paint('dim', 'the model sees this with your next prompt'))
+  }
+
   /** Only typed text may attach files, because piped input may come from anybody. */
   async #messageOf(prompt: TypedText): Promise<MessageInput | undefined> {
     if (!this.#lines.interactive) return { role: 'user', content: prompt.text }
-    const { cwd } = this.#terminal.io
     try {
-      const { message, attached, missing } = await attachFiles(prompt.text, resolve(cwd, this.#flags.workspace ?? '.'), prompt.pasted)
+      const { message, attached, missing } = await attachFiles(prompt.text, this.#folder, { pasted: prompt.pasted, outputs: this.#outputs })
+      this.#outputs = []
       if (attached.length > 0) this.say(this.#terminal.paint('dim', withoutControls(`attached ${attached.join(', ')}`)))
       if (missing.length > 0) this.say(this.#terminal.paint('yellow', withoutControls(`no such file, sent as text: ${missing.join(', ')}`)))
       return message
@@ -333,12 +361,30 @@ class Chat implements ChatState {
     })
   }
 
+  #escape(typed: boolean, isTwice: boolean): void {
+    if (this.#running !== undefined) this.#running.abort()
+    else if (!typed && (isTwice || this.#aboutToRewind)) this.#rewind()
+    else if (!typed && this.conversation.messages.length > 0) {
+      this.#aboutToRewind = true
+      this.say(this.#terminal.paint('dim', '(Esc again edits your last prompt)'))
+    }
+  }
+
+  #rewind(): void {
+    this.#aboutToRewind = false
+    const text = this.conversation.rewind()
+    if (text === undefined) return
+    this.say(this.#terminal.paint('dim', '(Enter sends it in place of your last prompt and what followed; Ctrl-C leaves both)'))
+    this.#lines.takeBack({ text, pasted: [] })
+  }
+
   #interrupt(typed: boolean): void {
     if (this.#running !== undefined) {
       if (this.#running.signal.aborted) process.exit(EXIT_SIGINT)
       this.#running.abort()
     } else if (typed) {
       this.#aboutToQuit = false
+      this.conversation.cancelRewind()
       this.#lines.clearLine()
     } else if (this.#aboutToQuit) {
       this.#quit.abort()

@@ -152,5 +152,7 @@ function showHelp({ say }: ChatState): undefined {
   for (const { usage, help } of commands.values()) say(`  ${usage.padEnd(width)}  ${help}`)
   say('  @path attaches a file. Alt-Enter, Ctrl-J, or a backslash before Enter starts a new line. Ctrl-R searches earlier prompts.')
   say('  You can type while an answer arrives: Enter sends it after the answer. Ctrl-_ undoes a change.')
-  say('  Ctrl-C stops the current answer; pressed twice at the prompt, it ends the chat.')
+  say(
+    '  Esc or Ctrl-C stops the current answer. Esc twice edits the last prompt; Ctrl-C twice ends the chat. !command runs it in your shell.',
+  )
 }

@@ -22,12 +22,15 @@ export interface AttachedPrompt {
 /**
  * Attaches the files that `@path` names in a prompt, as far as the workspace's tools may read them. Texts follow the prompt; pictures and
  * PDFs become parts of the message. Rejects with `invalid_option` for a file that can't be attached. A reference to a missing file stays
- * text. In `pasted`, the pasted pieces of the prompt, an `@` without an attachable file is not a reference.
+ * text. In `pasted`, the pasted pieces of the prompt, an `@` without an attachable file is not a reference. `outputs` follow the files.
  */
-export async function attachFiles(prompt: string, folder: string, pasted: readonly string[] = []): Promise<AttachedPrompt> {
+export async function attachFiles(
+  prompt: string,
+  folder: string,
+  { pasted = [], outputs = [] }: { pasted?: readonly string[]; outputs?: readonly string[] } = {},
+): Promise<AttachedPrompt> {
   const [texts, media, attached, missing]: [string[], ContentPart[], string[], string[]] = [[], [], [], []]
   const references = countReferences([prompt])
-  if (references.size === 0) return { message: { role: 'user', content: prompt }, attached, missing }
   const inPasted = countReferences(pasted)
   const workspace = new Workspace(folder)
   let left = mostBytes
@@ -49,7 +52,7 @@ export async function attachFiles(prompt: string, folder: string, pasted: readon
       if (isTyped) throw error
     }
   }
-  const text = [prompt, ...texts].join('\n\n')
+  const text = [prompt, ...texts, ...outputs].join('\n\n')
   return { message: { role: 'user', content: media.length === 0 ? text : [{ type: 'text', text }, ...media] }, attached, missing }
 }
 

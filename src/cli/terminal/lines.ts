@@ -11,6 +11,8 @@ export interface Lines {
   onInterrupt: (typed: boolean) => void
   /** Called for Ctrl-D while nothing reads. `next` then resolves with undefined once earlier input is used up. */
   onLeave: () => void
+  /** Called for Esc while no question is asked. `typed` says whether there is text after the prompt; `isTwice`, that it was pressed twice quickly. */
+  onEscape: (typed: boolean, isTwice: boolean) => void
   /** Resolves with the next text without its line end; with undefined at the end of the input, and if `signal` is aborted. */
   next(signal: AbortSignal): Promise<TypedText | undefined>
   /**
@@ -48,6 +50,7 @@ export class PipedLines implements Lines {
   readonly interactive = false
   onInterrupt: (typed: boolean) => void = () => {}
   onLeave: () => void = () => {}
+  onEscape: () => void = () => {}
   readonly #lines: Interface
   readonly #queue: string[] = []
   #wake: (() => void) | undefined

@@ -6,6 +6,7 @@ import { redactText } from '../../core/redaction/redact.ts'
 import { type CallView, callOf, emptyRunView, lastText, reduceRun } from '../../core/runs/index.ts'
 import { EventRedactor } from '../../service/redaction/event-redactor.ts'
 import type { AnyTool } from '../../tools/tool.ts'
+import { previewOf } from './result-preview.ts'
 import { shorten, type Terminal, withoutControls } from './terminal.ts'
 
 /** Maximum number of lines of a script that are shown. */
@@ -29,7 +30,21 @@ interface CallLog {
   end(number: number, ending: string, result: string): void
 }
 
-/** Shows one run to a person: the answer's text as it arrives, a line when a tool starts and one when it has ended. */
+/** A call in progress. Its arguments contain no secrets. */
+interface RunningCall {
+  tool: string
+  args: JsonObject
+  meta: EventMeta
+  /** The number under which it is stored. */
+  number: number | undefined
+  /** Whether a line says that it has started. */
+  isShown: boolean
+}
+
+/**
+ * Shows one run to a person: the answer's text as it arrives, and its calls. A screen that shows what is running gets one line for a call,
+ * with the start of its result; anything else a line when it starts and one when it has ended.
+ */
 export class RunRenderer {
   readonly #terminal: Terminal
   readonly #redactor: EventRedactor
@@ -37,8 +52,7 @@ export class RunRenderer {
   readonly #showAnswer: boolean
   readonly #calls: CallLog | undefined
   readonly #view = emptyRunView()
-  /** Calls in progress, with the numbers under which they are stored. */
-  readonly #running = new Map<CallView, number | undefined>()
+  readonly #running = new Map<CallView, RunningCall>()
 
   constructor(terminal: Terminal, tools: Iterable<AnyTool>, { quiet = false, answer = true, calls }: RenderOptions = {}) {
     this.#calls = calls
@@ -130,14 +144,33 @@ export class RunRenderer {
 
   #startCall({ tool, args, meta }: Extract<RunEvent, { type: 'TOOL_CALL_START' }>, call: CallView | undefined): void {
     const redacted = this.#redactor.redactArguments(tool, args)
-    if (call !== undefined) this.#running.set(call, this.#calls?.add({ tool, args: redacted }))
-    const { code } = redacted
-    const isScript = tool === scriptTool && typeof code === 'string'
-    this.#note(
-      `${inset(meta)}${this.#terminal.paint('cyan', `→ ${tool}`)} ${isScript ? '' : this.#terminal.paint('dim', this.#argumentsOf(redacted))}`.trimEnd(),
+    const running = { tool, args: redacted, meta, number: undefined as number | undefined, isShown: false }
+    if (call !== undefined) {
+      running.number = this.#calls?.add({ tool, args: redacted })
+      this.#running.set(call, running)
+    }
+    if (!this.#terminal.showsStatus || scriptOf(running) !== undefined || call === undefined) this.#showStart(running)
+    this.#terminal.waitFor(
+      this.#running.size > 1 ? `running ${this.#running.size} calls` : `running ${tool} ${this.#argumentsOf(redacted)}`,
     )
-    if (isScript) this.#showScript(code)
-    this.#terminal.waitFor(`running ${tool}`)
+  }
+
+  #showStart(running: RunningCall): void {
+    if (running.isShown) return
+    running.isShown = true
+    this.#showOuter(running.meta)
+    const { tool, args, meta } = running
+    const script = scriptOf(running)
+    const shown = script === undefined ? this.#terminal.paint('dim', this.#argumentsOf(args)) : ''
+    this.#note(`${inset(meta)}${this.#terminal.paint('cyan', `→ ${tool}`)} ${shown}`.trimEnd())
+    if (script !== undefined) this.#showScript(script)
+  }
+
+  /** Shows that the call has started that a run inside a call belongs to. */
+  #showOuter({ parentRunId, parentToolCallId }: EventMeta): void {
+    if (parentToolCallId === undefined) return
+    for (const outer of this.#running.values())
+      if (outer.meta.runId === parentRunId && outer.meta.toolCallId === parentToolCallId) this.#showStart(outer)
   }
 
   /** The lines of a script, with their numbers. */
@@ -150,24 +183,41 @@ export class RunRenderer {
   }
 
   #endCall({ tool, result, meta }: Extract<RunEvent, { type: 'TOOL_CALL_END' }>, call: CallView | undefined): void {
-    const number = call && this.#running.get(call)
+    const running = call && this.#running.get(call)
     // If other calls are running, the arguments show which one has ended.
-    const args = this.#running.size > 1 && typeof call?.args === 'object' ? this.#redactor.redactArguments(tool, call.args) : undefined
-    const which = args === undefined ? '' : ` ${this.#terminal.paint('dim', shorten(this.#argumentsOf(args), 60))}`
+    const isOneOf = this.#running.size > 1 && running !== undefined
     if (call !== undefined) this.#running.delete(call)
+    const isOneLine = running?.isShown === false
+    this.#showOuter(meta)
+    const shownArgs = isOneLine || isOneOf ? shorten(this.#argumentsOf(running?.args ?? {}), isOneLine ? maxArgumentsLength : 60) : ''
+    const which = shownArgs === '' ? '' : ` ${this.#terminal.paint('dim', shownArgs)}`
     const took = meta.durationMs === undefined ? '' : ` ${formatDuration(meta.durationMs)}`
     const ok = meta.ok !== false
-    if (number !== undefined) this.#calls?.end(number, `${ok ? 'ok' : 'failed'}${took}`, this.#redactor.redactText(result))
+    const number = running?.number
+    const text = this.#redactor.redactText(result)
+    if (number !== undefined) this.#calls?.end(number, `${ok ? 'ok' : 'failed'}${took}`, text)
     const shown = number === undefined ? '' : ` ${this.#terminal.paint('dim', `[${number}]`)}`
     const ending = ok ? formatBytes(Buffer.byteLength(result)) : this.#oneLine(result, maxFailureLength)
     const name = ok ? this.#terminal.paint('green', `✓ ${tool}`) : this.#terminal.paint('red', `✗ ${tool}`)
     this.#note(`${inset(meta)}${name}${which}${took} · ${ending}${shown}`)
+    if (ok && running !== undefined && this.#terminal.showsStatus) this.#showPreview(running, text)
     this.#terminal.waitFor(this.#running.size === 0 ? undefined : `running ${this.#running.size} more`)
+  }
+
+  /** The start of a result; for an edit, that of the difference. */
+  #showPreview({ args, meta, number }: RunningCall, result: string): void {
+    const columns = this.#terminal.columns - inset(meta).length - 2
+    const { lines, more } = previewOf(args, result)
+    for (const [at, line] of lines.entries()) {
+      const rest = at < lines.length - 1 || more === 0 ? '' : ` … ${plural(more, 'more line')}${number === undefined ? '' : ': Ctrl-O'}`
+      this.#note(`${inset(meta)}  ${this.#terminal.previewLine(line, columns - rest.length)}${this.#terminal.paint('dim', rest)}`)
+    }
   }
 
   #rejectCall({ tool, args, error, meta }: Extract<RunEvent, { type: 'TOOL_CALL_REJECTED' }>): void {
     // Only collects the secrets that the error may quote.
     if (typeof args !== 'string') this.#redactor.redactArguments(tool, args)
+    this.#showOuter(meta)
     this.#note(
       `${inset(meta)}${this.#terminal.paint('red', `✗ ${this.#oneLine(tool, 64)}`)} not run · ${this.#oneLine(error, maxFailureLength)}`,
     )
@@ -184,6 +234,11 @@ export class RunRenderer {
   #note(line: string): void {
     if (this.#showTools) this.#terminal.note(line)
   }
+}
+
+/** The code of a call that is a script. */
+function scriptOf({ tool, args: { code } }: RunningCall): string | undefined {
+  return tool === scriptTool && typeof code === 'string' ? code : undefined
 }
 
 /** Calls of runs inside a call stand beneath it. */

@@ -1,9 +1,10 @@
 import type { JsonObject } from '../../core/messages.ts'
-import { changedLines, type DiffLine } from '../../core/text/line-diff.ts'
+import { changedLines } from '../../core/text/line-diff.ts'
 import { editsIn } from '../../core/text/text-edits.ts'
 import { visible } from '../../core/text/visible.ts'
 import { rowsOf } from './approvals/shown-arguments.ts'
 import { plural } from './render.ts'
+import { diffLinesOf, linesOf, parsedJson } from './result-preview.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Maximum number of stored calls, and of shown lines per result. */
@@ -40,32 +41,24 @@ export class ShownCalls {
   show(number: number | undefined, terminal: Terminal): void {
     const call = this.#calls.get(number ?? this.#last)
     const from = this.#last > mostCalls ? `from ${this.#last - mostCalls + 1} ` : ''
-    if (call !== undefined) for (const line of linesOf(call, number ?? this.#last, terminal)) terminal.row(line)
+    if (call !== undefined) for (const line of rowsOfCall(call, number ?? this.#last, terminal)) terminal.row(line)
     else
       terminal.note(this.#last === 0 ? 'no calls yet' : `expected the number of a call, ${from}${from === '' ? 'up ' : ''}to ${this.#last}`)
   }
 }
 
-function* linesOf({ tool, args, ending = 'running', result }: ShownCall, number: number, terminal: Terminal): Iterable<string> {
+function* rowsOfCall({ tool, args, ending = 'running', result }: ShownCall, number: number, terminal: Terminal): Iterable<string> {
   yield terminal.paint('cyan', `${number} ${visible(tool)} · ${ending}`)
   const { edits, others } = editsIn(args)
   if (edits.length === 0 || Object.keys(others).length > 0) yield* rowsOf(others, terminal.columns)
   for (const { before, after } of edits) {
-    for (const line of changedLines(shownLines(before), shownLines(after))) yield terminal.diffLine(line)
+    for (const line of changedLines(linesOf(before), linesOf(after))) yield terminal.diffLine(line)
   }
   if (result === undefined) return
-  const lines = shownLines(result)
+  const json = parsedJson(result)
+  const lines = json === undefined ? diffLinesOf(result) : rowsOf(json, terminal.columns).map((text) => ({ kind: 'same' as const, text }))
   yield terminal.paint('dim', `result: ${plural(lines.length, 'line')}`)
-  const isDiff = /^(diff --git |--- |Index: )|^@@ /m.test(result)
-  for (const text of lines.slice(0, mostLines)) yield isDiff ? terminal.diffLine(diffLineOf(text)) : text
+  const isDiff = lines.some(({ kind }) => kind !== 'same')
+  for (const line of lines.slice(0, mostLines)) yield isDiff ? terminal.diffLine(line) : line.text
   if (lines.length > mostLines) yield terminal.paint('dim', `… ${plural(lines.length - mostLines, 'more line')}`)
-}
-
-function shownLines(text: string): string[] {
-  return text.split('\n').map((line) => visible(line.replaceAll('\t', '    ')))
-}
-
-function diffLineOf(text: string): DiffLine {
-  if (/^\+(?!\+\+ )/.test(text)) return { kind: 'added', text: text.slice(1) }
-  return /^-(?!-- )/.test(text) ? { kind: 'removed', text: text.slice(1) } : { kind: 'same', text }
 }

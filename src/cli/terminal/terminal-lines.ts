@@ -42,6 +42,7 @@ export class TerminalLines implements Lines {
   readonly interactive = true
   onInterrupt: (typed: boolean) => void = () => {}
   onLeave: () => void = () => {}
+  onEscape: (typed: boolean, isTwice: boolean) => void = () => {}
   above: () => readonly string[] = () => []
   readonly #io: CliIO
   readonly #options: KeyedInputOptions
@@ -377,8 +378,10 @@ export class TerminalLines implements Lines {
   }
 
   #press(input: KeyedInput, text: string | undefined, key: PressedKey): void {
+    const isEscape = this.#question === undefined && !input.isSearching && /^(meta-)?escape$/.test(nameOf(key))
     const isRead = this.#isPrompting || this.#isAnswerable
-    if (key.ctrl === true && key.name === 'd' && input.text === '') this.#leave(isRead)
+    if (isEscape) this.onEscape(input.text !== '', key.sequence === '\x1b\x1b')
+    else if (key.ctrl === true && key.name === 'd' && input.text === '') this.#leave(isRead)
     else if (this.#isAnswerable && this.#choice !== undefined) this.#pressAnswer(input, this.#choice, text, key)
     else if (!isRead && isEnter(key)) this.#enterEarly(input)
     else if (this.#isAnswerable && this.#isSeveralLines && !this.#marksPastes && isEnter(key)) input.insert('\n')

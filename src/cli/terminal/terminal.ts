@@ -72,6 +72,11 @@ export class Terminal {
     return this.#io
   }
 
+  /** Whether a person sees what the command is waiting for. */
+  get showsStatus(): boolean {
+    return this.#io.stderr.isTTY === true && this.#canMove
+  }
+
   /** Writes further output above this prompt. */
   attach(prompt: ShownPrompt): void {
     this.#prompt = prompt
@@ -151,14 +156,14 @@ export class Terminal {
 
   /** Sets what the command is waiting for; undefined for nothing. Only shown on a terminal. */
   waitFor(text: string | undefined): void {
-    if (!this.#io.stderr.isTTY || !this.#canMove || this.#status?.text === text) return
+    if (!this.showsStatus || this.#status?.text === text) return
     this.#eraseStatus()
     this.#setStatus(text, Date.now())
   }
 
   /** Updates the status without restarting its time. */
   progress(text: string): void {
-    if (this.#io.stderr.isTTY && this.#canMove) this.#setStatus(text, this.#status?.since ?? Date.now())
+    if (this.showsStatus) this.#setStatus(text, this.#status?.since ?? Date.now())
   }
 
   #setStatus(text: string | undefined, since: number): void {
@@ -183,6 +188,12 @@ export class Terminal {
     if (kind === 'removed') return this.paint('red', `- ${text}`)
     if (kind === 'added') return this.paint('green', `+ ${text}`)
     return kind === 'same' ? `  ${text}` : this.paint('dim', text)
+  }
+
+  /** Formats a line of a preview for stderr. */
+  previewLine({ kind, text }: DiffLine, cells: number): string {
+    const line = shorten(text, cells - 2)
+    return kind === 'removed' || kind === 'added' ? this.diffLine({ kind, text: line }) : this.paint('dim', line)
   }
 
   #write(text: string): void {

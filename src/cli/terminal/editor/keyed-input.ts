@@ -141,6 +141,10 @@ export class KeyedInput {
     this.insert(text)
   }
 
+  get isSearching(): boolean {
+    return this.#search !== undefined
+  }
+
   /** Ends a search. Returns whether there was one. */
   cancelSearch(): boolean {
     if (this.#search === undefined) return false

@@ -1,0 +1,67 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { PassThrough } from 'node:stream'
+import { setTimeout } from 'node:timers/promises'
+import { redactText } from '../../core/redaction/redact.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+
+/** Maximum number of characters of output for the model: the last ones. */
+const mostOutput = 16_384
+/** How long output may arrive after the command has ended, and how long a command may take to end once it is told to, in milliseconds. */
+const lastOutputMs = 200
+const endMs = 2_000
+
+/**
+ * Runs a command of the person at the terminal in `folder`, and shows its output. The command can't read the terminal. Resolves with the
+ * text that tells the model about it, without secrets. Once `signal` is aborted, the command is ended with everything it has started.
+ */
+export async function runShellCommand(command: string, folder: string, terminal: Terminal, signal: AbortSignal): Promise<string> {
+  const { env } = terminal.io
+  const child =
+    process.platform === 'win32'
+      ? spawn(command, { cwd: folder, env, shell: true, stdio: ['ignore', 'pipe', 'pipe'] })
+      : spawn(env.SHELL || 'sh', ['-c', command], { cwd: folder, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  const lines = new PassThrough()
+  const reader = createInterface({ input: lines })
+  reader.on('line', (line) => {
+    terminal.row(line)
+    output = `${output}${line}\n`
+    if (output.length > 2 * mostOutput) output = output.slice(-mostOutput)
+  })
+  const read = once(reader, 'close')
+  const pipes = [child.stdout, child.stderr]
+  for (const pipe of pipes) pipe.on('data', (piece) => lines.write(piece))
+  const end = () => void endAll(child)
+  signal.addEventListener('abort', end, { once: true })
+  let ending: string
+  try {
+    const [code, killedBy] = await once(child, 'exit')
+    ending = killedBy === null ? `exit ${code}` : `ended by ${killedBy}`
+    // Something that it has left running may still have its output open.
+    await Promise.race([once(child, 'close'), setTimeout(lastOutputMs)])
+  } finally {
+    signal.removeEventListener('abort', end)
+    for (const pipe of pipes) pipe.removeAllListeners('data').destroy()
+    lines.end()
+    await read
+  }
+  if (ending !== 'exit 0') terminal.note(terminal.paint('yellow', ending))
+  const shown = output.length > mostOutput ? `…${output.slice(-mostOutput)}` : output
+  return redactText(`<command line=${JSON.stringify(command)} ending=${JSON.stringify(ending)}>\n${shown}</command>`)
+}
+
+async function endAll(child: ChildProcess): Promise<void> {
+  const kill = (how: NodeJS.Signals) => {
+    try {
+      if (process.platform === 'win32' || child.pid === undefined) child.kill(how)
+      else process.kill(-child.pid, how)
+    } catch {
+      // It has ended.
+    }
+  }
+  kill('SIGTERM')
+  await setTimeout(endMs, undefined, { ref: false })
+  if (child.exitCode === null && child.signalCode === null) kill('SIGKILL')
+}
