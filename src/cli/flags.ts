@@ -39,6 +39,8 @@ export interface Flags {
   json?: boolean
   events?: boolean
   yes?: boolean
+  /** Calls with effects are noted, and asked about as a plan. */
+  preview?: boolean
   /** The file to record a run in. */
   record?: string
   /** The journal file for runs. */
@@ -100,6 +102,7 @@ export function createOptions(): Option[] {
     new Option('--json', 'print the result as one JSON object'),
     new Option('--events', 'print every event, then the result, each as a line of JSON'),
     new Option('-y, --yes', 'approve every call that needs an approval'),
+    new Option('--preview', 'carry out only calls that read; then ask about all others at once').conflicts('yes'),
     new Option('--record <file>', 'record the run in a file, for `toolloop replay`'),
     new Option('--journal <file>', 'store runs in a file, for `toolloop runs` (default: TOOLLOOP_JOURNAL)'),
     new Option(

@@ -24,7 +24,18 @@ const roomForHelp = 19
 
 const logging = ['verbose', 'quiet'] as const
 const sources = ['tools', 'builtinTools', 'workspace', 'skills', 'unsandboxed'] as const
-const bounds = ['maxIterations', 'toolCalling', 'codeMode', 'instructions', 'deadline', 'timeout', 'stream', 'yes', 'plain'] as const
+const bounds = [
+  'maxIterations',
+  'toolCalling',
+  'codeMode',
+  'instructions',
+  'deadline',
+  'timeout',
+  'stream',
+  'yes',
+  'preview',
+  'plain',
+] as const
 const agent = ['model', 'baseUrl', ...sources, ...bounds, ...logging] as const
 
 /** All commands by name; `tools list` is the command `list` of the group `tools`. */

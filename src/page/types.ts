@@ -87,6 +87,8 @@ export interface Pending {
   path?: { agent: string; toolCallId: string }[]
   /** The line of a script that makes the call. */
   script?: { line: number; code: string }
+  /** For a call of a preview: its number in the plan, and the number of calls in it. */
+  plan?: { at: number; of: number }
 }
 
 export interface Run {

@@ -82,6 +82,17 @@ describe('toolloop run', () => {
     expect(mock.requests).toHaveLength(2)
   })
 
+  it('`--preview` carries out nothing, and pauses with the plan', async () => {
+    const { env, url } = await provider({ script: [call({ a: 2, b: 3 }), 'I would add.'] })
+    const cwd = await tempFolder({ 't.ts': plainAddTool.replace("effect: 'read', ", '') })
+    const { code, stdout } = await runHere(['--preview', '--json', '--no-builtin-tools', '-t', 't.ts', ...url, 'Add.'], { cwd, env })
+    const { stopReason, pending, toolCalls } = JSON.parse(stdout)
+    expect([code, stopReason, toolCalls]).toEqual([8, 'paused', []])
+    expect(pending).toMatchObject([{ kind: 'approval', tool: 'add', plan: { at: 1, of: 1 } }])
+    const both = await runHere(['--preview', '--yes', ...url, 'Add.'], { cwd, env })
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining("'--preview' cannot be used with option '-y, --yes'")])
+  })
+
   it('runs tools of a TypeScript module that imports toolloop, and streams text and tool lines', async () => {
     const cwd = await tempFolder({ 'tools/add.ts': addTool })
     const { mock, env, url } = await provider({ script: [call({ a: 2, b: 3, pin: 'swordfish' }), 'It is 5.'] })

@@ -11,6 +11,7 @@ export function decideCommand(runId: string, flags: Flags): string {
     skills = [],
     unsandboxed,
     codeMode,
+    preview,
     toolCalling,
     instructions,
     journal,
@@ -23,6 +24,7 @@ export function decideCommand(runId: string, flags: Flags): string {
     ...(builtinTools ? [] : ['--no-builtin-tools']),
     ...(unsandboxed ? ['--unsandboxed'] : []),
     ...(codeMode ? ['--code-mode'] : []),
+    ...(preview ? ['--preview'] : []),
   ]
   return ['toolloop runs decide', runId, ...options.map(shellWord)].join(' ')
 }

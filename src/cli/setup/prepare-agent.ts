@@ -47,6 +47,7 @@ export async function prepareAgent(flags: Flags, terminal: Terminal, signal: Abo
     toolTimeoutMs: inMilliseconds(flags.timeout) ?? settings.toolTimeoutMs,
     limits: { deadlineMs: inMilliseconds(flags.deadline) ?? deadlineMs, tokens, costUsd, toolCalls, repeatedCalls, repeatWindow },
     stream: flags.stream,
+    effects: flags.preview === true ? 'preview' : undefined,
   }
   return { choice, tools: dispatcher.list(), options, close: async () => skills?.close() }
 }

@@ -73,7 +73,7 @@ export async function decisionsOn(
 ): Promise<Decision[] | undefined> {
   if (stopReason !== 'paused' || asker === undefined || approve === undefined || flags.json || flags.events) return undefined
   try {
-    return await decideItems(pending, { terminal, asker, approve, signal })
+    return await decideItems(pending, { terminal, asker, approve, signal, yes: flags.yes })
   } catch (error) {
     if (!signal.aborted) throw error
     return pending.map(({ toolCallId, fingerprint }) => ({ toolCallId, fingerprint, approved: false }))

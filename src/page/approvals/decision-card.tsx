@@ -72,6 +72,7 @@ export function DecisionCard({ decision, link = false, hasBox = false, onDecided
         {link && <a href={`#/runs/${encodeURIComponent(item.runId)}`}>Open run</a>}
       </header>
       <p class="muted decision-since">
+        {item.plan !== undefined && `Call ${item.plan.at} of ${item.plan.of} in the plan · `}
         Waiting for <Since iso={item.since} title={moment(item.since)} />
         {link && item.owner !== undefined && (
           <>

@@ -2,14 +2,22 @@ import { useCallback, useRef } from 'preact/hooks'
 import type { Item } from '../data/pending-items.ts'
 import { DecisionCard, type DecisionCardProps } from './decision-card.tsx'
 import { OpenDecision } from './open-decision.ts'
+import { PlanBar } from './plan-bar.tsx'
 
 interface DecisionListProps extends Pick<DecisionCardProps, 'link' | 'onDecided'> {
   items: readonly Item[]
 }
 
-/** Lists what waits for a decision. */
+/** Lists what a run waits for. The calls of a plan can be decided together. */
 export function DecisionList({ items, ...props }: DecisionListProps) {
-  return <DecisionCards decisions={useOpenDecisions(items)} {...props} />
+  const decisions = useOpenDecisions(items)
+  const planned = decisions.filter(({ item, canApprove, decided }) => item.plan !== undefined && canApprove && decided.value === '')
+  return (
+    <>
+      <PlanBar decisions={planned} onDone={props.onDecided} />
+      <DecisionCards decisions={decisions} canSelect={planned.length > 1} {...props} />
+    </>
+  )
 }
 
 interface DecisionCardsProps extends Pick<DecisionCardProps, 'link' | 'onDecided'> {

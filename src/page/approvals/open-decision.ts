@@ -45,7 +45,7 @@ export class OpenDecision {
     this.isBusy.value = true
     this.error.value = ''
     try {
-      await decide(this.item.runId, [this], verdict)
+      await decide(this.item.runId, [this], () => verdict)
       announce(`${said}: ${this.item.tool}`)
       this.decided.value = said
       return true
@@ -59,10 +59,14 @@ export class OpenDecision {
 }
 
 /** Decides pending items of one run. Resolves when the run continues. Throws an `ApiError`. */
-async function decide(runId: string, decisions: readonly OpenDecision[], verdict: DecisionFields): Promise<void> {
+async function decide(
+  runId: string,
+  decisions: readonly OpenDecision[],
+  verdictOn: (decision: OpenDecision) => DecisionFields,
+): Promise<void> {
   const response = await send(`v1/runs/${encodeURIComponent(runId)}/decisions`, {
     method: 'POST',
-    body: { decisions: decisions.map(({ item }) => item.decide(verdict)) },
+    body: { decisions: decisions.map((decision) => decision.item.decide(verdictOn(decision))) },
     // Otherwise the response would arrive when the run has ended.
     headers: { accept: 'text/event-stream' },
   })
@@ -83,7 +87,7 @@ export async function decideOnMany(decisions: readonly OpenDecision[], verdict: 
   const work = async () => {
     for (const [runId, ofRun] of left) {
       try {
-        await decide(runId, ofRun, verdict)
+        await decide(runId, ofRun, () => verdict)
         for (const { decided } of ofRun) decided.value = said
       } catch (thrown) {
         failed.push(...ofRun.map(() => messageOf(thrown)))
@@ -92,4 +96,17 @@ export async function decideOnMany(decisions: readonly OpenDecision[], verdict: 
   }
   await Promise.all(Array.from({ length: decidedAtOnce }, work))
   return failed
+}
+
+/** Approves the selected calls of a plan and rejects the others, in one request. Resolves with why that failed; `''` if it did not. */
+export async function decidePlan(decisions: readonly OpenDecision[]): Promise<string> {
+  const [first] = decisions
+  if (first === undefined) return ''
+  try {
+    await decide(first.item.runId, decisions, ({ isSelected }) => ({ approved: isSelected.value }))
+    for (const { decided, isSelected } of decisions) decided.value = isSelected.value ? 'Approved' : 'Rejected'
+    return ''
+  } catch (thrown) {
+    return messageOf(thrown)
+  }
 }

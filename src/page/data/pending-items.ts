@@ -33,6 +33,8 @@ export interface Item {
   agents: string[]
   /** The line of a script that makes the call. */
   script?: Pending['script']
+  /** Its place in the plan of a preview. */
+  plan?: Pending['plan']
   /** Why the last decision could not be applied; `''` if there was none. */
   problem: string
   decide: (verdict: DecisionFields) => Decision

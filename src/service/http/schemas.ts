@@ -61,6 +61,10 @@ const pending: JsonSchema = object(
       ...object({ line: count, code: text }, ['line', 'code']),
       description: 'For a call of a script: the line that makes it, and what stands there.',
     },
+    plan: {
+      ...object({ at: count, of: count }, ['at', 'of']),
+      description: 'For a call that a preview has noted: its number in the plan, from 1, and the number of calls in it.',
+    },
     hidden: { type: 'array', items: text, description: 'JSON Pointers to the hidden parts of this item. Absent if nothing is hidden.' },
   },
   ['kind', 'toolCallId', 'tool', 'args', 'fingerprint'],
@@ -202,6 +206,10 @@ export const startRunSchema: JsonSchema = {
       },
       temperature: { type: 'number' },
       maxOutputTokens: { type: 'integer', minimum: 1 },
+      effects: {
+        enum: ['apply', 'preview'],
+        description: '`preview`: calls with effects are noted, and the run waits with them as its plan. Default: as the agent says.',
+      },
       metadata,
       session: {
         type: 'string',

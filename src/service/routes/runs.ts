@@ -26,6 +26,7 @@ interface StartRun {
   limits?: RunLimits
   temperature?: number
   maxOutputTokens?: number
+  effects?: RunOptions['effects']
   metadata?: JsonObject
   session?: string
   background?: boolean
@@ -242,7 +243,7 @@ async function startRun(call: Call, parts: ServiceParts, once: StartOnce): Promi
 
 /** Returns the options of a run, with limits lowered to those of the service. */
 function optionsOf(
-  { messages, activeTools, maxIterations, limits = {}, temperature, maxOutputTokens, metadata }: StartRun,
+  { messages, activeTools, maxIterations, limits = {}, temperature, maxOutputTokens, effects, metadata }: StartRun,
   { host }: ServiceParts,
 ): RunOptions {
   const most = host.bounds
@@ -253,7 +254,7 @@ function optionsOf(
   return {
     ...withoutUndefined({ messages, activeTools }),
     ...(maxIterations === undefined ? {} : { maxIterations: Math.min(maxIterations, most.maxIterations ?? mostIterations) }),
-    ...withoutUndefined({ temperature, maxOutputTokens, metadata }),
+    ...withoutUndefined({ temperature, maxOutputTokens, effects, metadata }),
     limits: Object.fromEntries(bounded),
   }
 }

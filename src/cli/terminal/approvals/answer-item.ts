@@ -5,6 +5,7 @@ import { jsonOrText } from '../../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../../core/messages.ts'
 import { readable, visible } from '../../../core/text/visible.ts'
 import type { Terminal } from '../terminal.ts'
+import { askAboutPlan } from './ask-plan.ts'
 import type { Asker } from './asker.ts'
 import { asJson, rowsOf } from './shown-arguments.ts'
 
@@ -14,15 +15,22 @@ export interface Deciding {
   asker: Asker
   approve: NonNullable<RunnerOptions['approve']>
   signal: AbortSignal
+  /** `approve` approves everything without asking. Default false. */
+  yes?: boolean | undefined
 }
 
-/** Asks about everything that a run waits for, one item after another. Rejects if the signal is aborted. */
+/**
+ * Asks about everything that a run waits for: about a plan as a whole, then about one item after another. Rejects if the signal is aborted.
+ */
 export async function decideItems(items: readonly PendingItem[], deciding: Deciding): Promise<Decision[]> {
+  const whole = deciding.yes === true ? undefined : await askAboutPlan(items, deciding)
+  if (whole !== undefined) return items.map(({ toolCallId, fingerprint }) => ({ toolCallId, fingerprint, approved: whole }))
   const decisions: Decision[] = []
   for (const item of items) {
     const { toolCallId, fingerprint, path = [] } = item
     const agents = path.map(({ agent }) => visible(agent)).join(' › ')
-    if (item.said !== undefined) deciding.terminal.note(deciding.terminal.paint('dim', readable(item.said)))
+    // What it said before a plan was just shown as its answer.
+    if (item.said !== undefined && item.plan === undefined) deciding.terminal.note(deciding.terminal.paint('dim', readable(item.said)))
     if (agents !== '') deciding.terminal.note(deciding.terminal.paint('yellow', `the agent ${agents} asks:`))
     decisions.push({ toolCallId, fingerprint, ...(await verdictOn(item, deciding)) })
   }

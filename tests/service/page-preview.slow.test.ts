@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest'
+import { defineTool } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { hasBrowser, useBrowser } from './page-browser.ts'
+import { json, startService } from './start-service.ts'
+
+describe.skipIf(!hasBrowser)('the plan of a preview on the admin page, in a browser', () => {
+  const open = useBrowser()
+
+  it('is a checklist: the selected calls are carried out with one button, and the others rejected', async () => {
+    const paid: string[] = []
+    const pay = defineTool({
+      name: 'pay',
+      description: 'Pays.',
+      parameters: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] },
+      execute: ({ id }) => {
+        paid.push(id)
+        return `paid ${id}`
+      },
+    })
+    const toolCalls = ['a', 'b', 'c'].map((id) => ({ name: 'pay', args: { id } }))
+    const { url, post } = await startService({ model: scriptedModel([{ toolCalls }, 'The plan.', 'Done.']), tools: [pay] })
+    const { id } = await json(post('/v1/runs', { input: 'pay', effects: 'preview' }))
+    const page = await open(url, { path: `#/runs/${id}` })
+    const cards = page.locator('.decision')
+    await expect.poll(() => cards.count()).toBe(3)
+    await page.getByText('Call 2 of 3 in the plan').waitFor()
+    await page.getByRole('checkbox', { name: 'The whole plan' }).check()
+    await page.getByRole('button', { name: 'Carry out 3 of 3' }).waitFor()
+    await cards.nth(1).getByRole('checkbox', { name: 'Select pay' }).uncheck()
+    await page.getByRole('button', { name: 'Carry out 2 of 3' }).click()
+    await expect.poll(() => cards.count()).toBe(0)
+    await page.getByText('Done.').first().waitFor()
+    expect(paid).toEqual(['a', 'c'])
+  })
+})

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest'
+import { defineTool } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { json, startService } from './start-service.ts'
+
+const parameters = { type: 'object', properties: { id: { type: 'string' } }, required: ['id'], additionalProperties: false } as const
+
+function openPayments() {
+  const paid: string[] = []
+  const pay = defineTool({
+    name: 'pay',
+    description: 'Pays.',
+    parameters,
+    execute: ({ id }) => {
+      paid.push(id)
+      return `paid ${id}`
+    },
+  })
+  return { paid, pay }
+}
+
+const pays = (...ids: string[]) => ({ toolCalls: ids.map((id) => ({ name: 'pay', args: { id } })) })
+
+describe('a preview over the API', () => {
+  it('waits with its plan, and carries out what is approved', async () => {
+    const { paid, pay } = openPayments()
+    const model = scriptedModel([pays('a', 'b'), pays('c'), 'I would pay a, b and c.', 'Paid a and c.'])
+    const { post, ask } = await startService({ model, tools: [pay] })
+    const run = await json(post('/v1/runs', { input: 'pay', effects: 'preview' }))
+    expect(run).toMatchObject({ status: 'waiting', stopReason: 'paused', result: { text: 'I would pay a, b and c.' } })
+    const places = run.pending.map(({ kind, args, plan }: { kind: string; args: { id: string }; plan?: object }) => [kind, args.id, plan])
+    expect(places).toEqual([
+      ['approval', 'a', { at: 1, of: 3 }],
+      ['approval', 'b', { at: 2, of: 3 }],
+      ['approval', 'c', { at: 3, of: 3 }],
+    ])
+    expect(paid).toEqual([])
+    const decide = (items: typeof run.pending) =>
+      json(
+        post(`/v1/runs/${run.id}/decisions`, {
+          decisions: items.map((item: { args: { id: string } }) => ({ ...item, approved: item.args.id !== 'b' })),
+        }),
+      )
+    const part = await decide(run.pending.slice(0, 1))
+    expect([part.status, part.pending.length, paid]).toEqual(['waiting', 2, []])
+    const ended = await decide(part.pending)
+    expect([ended.stopReason, ended.result.text, paid]).toEqual(['answered', 'Paid a and c.', ['a', 'c']])
+    const { decisions } = await json(ask(`/v1/runs/${run.id}`))
+    expect(decisions?.map(({ verdict }) => verdict)).toEqual(['approved', 'rejected', 'approved'])
+  })
+
+  it('is refused for another value', async () => {
+    const { post } = await startService({ model: scriptedModel([]), tools: [] })
+    const response = await post('/v1/runs', { input: 'x', effects: 'dry' })
+    expect([response.status, (await json(Promise.resolve(response))).error]).toMatchObject([400, { param: 'effects' }])
+  })
+})
