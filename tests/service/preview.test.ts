@@ -28,25 +28,22 @@ describe('a preview over the API', () => {
     const { post, ask } = await startService({ model, tools: [pay] })
     const run = await json(post('/v1/runs', { input: 'pay', effects: 'preview' }))
     expect(run).toMatchObject({ status: 'waiting', stopReason: 'paused', result: { text: 'I would pay a, b and c.' } })
-    const places = run.pending.map(({ kind, args, plan }: { kind: string; args: { id: string }; plan?: object }) => [kind, args.id, plan])
-    expect(places).toEqual([
-      ['approval', 'a', { at: 1, of: 3 }],
-      ['approval', 'b', { at: 2, of: 3 }],
-      ['approval', 'c', { at: 3, of: 3 }],
+    expect(run.pending).toMatchObject([
+      { kind: 'approval', args: { id: 'a' }, plan: { at: 1, of: 3 } },
+      { kind: 'approval', args: { id: 'b' }, plan: { at: 2, of: 3 } },
+      { kind: 'approval', args: { id: 'c' }, plan: { at: 3, of: 3 } },
     ])
     expect(paid).toEqual([])
-    const decide = (items: typeof run.pending) =>
-      json(
-        post(`/v1/runs/${run.id}/decisions`, {
-          decisions: items.map((item: { args: { id: string } }) => ({ ...item, approved: item.args.id !== 'b' })),
-        }),
-      )
-    const part = await decide(run.pending.slice(0, 1))
+    const decide = (...items: typeof run.pending) => {
+      const decisions = items.map((item) => ({ ...item, approved: item.args.id !== 'b' }))
+      return json(post(`/v1/runs/${run.id}/decisions`, { decisions }))
+    }
+    const part = await decide(run.pending[0])
     expect([part.status, part.pending.length, paid]).toEqual(['waiting', 2, []])
-    const ended = await decide(part.pending)
-    expect([ended.stopReason, ended.result.text, paid]).toEqual(['answered', 'Paid a and c.', ['a', 'c']])
+    const ended = await decide(...part.pending)
+    expect([ended.stopReason, ended.output, paid]).toEqual(['answered', 'Paid a and c.', ['a', 'c']])
     const { decisions } = await json(ask(`/v1/runs/${run.id}`))
-    expect(decisions?.map(({ verdict }) => verdict)).toEqual(['approved', 'rejected', 'approved'])
+    expect(decisions).toMatchObject([{ verdict: 'approved' }, { verdict: 'rejected' }, { verdict: 'approved' }])
   })
 
   it('is refused for another value', async () => {
