@@ -94,7 +94,7 @@ function resultOf(name: string, result: RunResult, outer: RunContext, toolCallId
   if (stopReason === 'answered') return readEnd(text)
   if (stopReason === 'paused') {
     const paused = { agent: name, runId, pending, state } satisfies PausedAgent as PausedAgent
-    return questionOf(paused, hasNoted(result, outer) ? readEnd(text) : undefined)
+    return questionOf(paused, hasNoted(result, outer) ? showResult(readEnd(text)) : undefined)
   }
   if (stopReason === 'refused' && error !== undefined) outer.stops.set(toolCallId, error.message.replace(stoppedBy, ''))
   throw new Error(error?.message ?? `The script was ended (${stopReason}).`)

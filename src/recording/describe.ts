@@ -1,4 +1,5 @@
 import { readResult } from '../agent/large-results/read-result.ts'
+import { runsAgent } from '../agent/nested/nested-items.ts'
 import type { RecordedScope } from '../agent/observe/recorder.ts'
 import { ToolloopError } from '../core/errors.ts'
 import { copyAsJson, toJson } from '../core/json.ts'
@@ -57,6 +58,8 @@ function describeTool(tool: AnyTool): RecordedTool {
     ...(secrets.length === 0 ? {} : { secrets: [...secrets] }),
     ...(execute === undefined ? { client: true } : {}),
     ...('handsTo' in tool ? { handoff: true } : {}),
+    ...(runsAgent(tool) ? { agent: true } : {}),
+    ...(tool.preview === undefined ? {} : { preview: true }),
   }
 }
 

@@ -89,6 +89,10 @@ export interface RecordedTool {
   client?: true
   /** This tool hands the conversation to another agent. */
   handoff?: true
+  /** A call of this tool is a run of its own. */
+  agent?: true
+  /** This tool has a `preview`. */
+  preview?: true
 }
 
 /** A model request with its `response` or `error`; with neither if the run was interrupted. */

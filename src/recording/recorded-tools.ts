@@ -36,18 +36,21 @@ export class RecordedCalls {
   }
 
   /** Creates a tool that returns the recorded results. */
-  toolOf({ parameters: given, client, handoff: _, approval, effect, ...tool }: RecordedTool): AnyTool {
+  toolOf({ parameters: given, client, handoff: _, agent, preview, approval, effect, ...tool }: RecordedTool): AnyTool {
     // Accepts all recorded arguments. The tool may have had its own schema, which its JSON Schema describes only in part.
     const parameters = { ...given }
     const hasRun = (args: unknown) => isJsonObject(args) && this.#isRecorded(tool.name, args)
     keepValidator(parameters, (args, inWords) => (hasRun(args) ? [] : compileSchema(given, tool.name)(args, inWords)))
-    return defineTool({
+    const play = (args: JsonObject, ctx: ToolContext) => this.#play(tool.name, args, ctx)
+    const defined = defineTool({
       ...tool,
       parameters: acceptSchema(parameters),
       ...(effect === undefined ? {} : { effect: effect as ToolEffect }),
       ...(approval === undefined ? {} : { approval: approval === true || ((args: JsonObject) => this.#needsApproval(tool.name, args)) }),
-      ...(client === true ? {} : { execute: (args: JsonObject, ctx: ToolContext) => this.#play(tool.name, args, ctx) }),
+      ...(client === true ? {} : { execute: play }),
+      ...(preview === true ? { preview: play } : {}),
     })
+    return agent === true ? Object.assign(defined, { runs: { tools: undefined } }) : defined
   }
 
   async #play(tool: string, given: JsonObject, ctx: ToolContext): Promise<RecordedEnd> {

@@ -268,7 +268,10 @@ function addRequest({ recorded: { steps }, turn }: OpenRun, request: RecordedReq
 
 function madeIn(run: RecordedScope, key: string, value: unknown): RecordedStep | undefined {
   if (isSteering(key)) return steered(value as Steering)
-  return isJsonObject(value) && 'record' in value ? finished(run, (value as never as FinishedCall).record) : undefined
+  // A call that was only noted has not been made.
+  return isJsonObject(value) && 'record' in value && value.noted !== true
+    ? finished(run, (value as never as FinishedCall).record)
+    : undefined
 }
 
 function steered({ messages, stops }: Steering): RecordedSteering | undefined {

@@ -4,6 +4,7 @@ import { decisionCases } from './journal-contract/decisions.ts'
 import { keepingCases } from './journal-contract/keeping.ts'
 import { type JournalCase, type MakeJournal, World } from './journal-contract/kit.ts'
 import { ownerCases } from './journal-contract/owners.ts'
+import { previewCases } from './journal-contract/previews.ts'
 import { recordCases } from './journal-contract/records.ts'
 
 /** The options of the suite. */
@@ -12,7 +13,7 @@ export interface TestJournalOptions {
   skip?: Readonly<Record<string, string>>
 }
 
-const cases: readonly JournalCase[] = [...crashCases, ...recordCases, ...decisionCases, ...ownerCases, ...keepingCases]
+const cases: readonly JournalCase[] = [...crashCases, ...previewCases, ...recordCases, ...decisionCases, ...ownerCases, ...keepingCases]
 
 /**
  * Tests the contract of `Journal`, which every journal must pass: what happens to a run if its process dies at any moment, which process

@@ -13,8 +13,8 @@ export interface Question {
 
 /** The question of an agent that has noted calls. */
 export interface NotedQuestion extends Question {
-  /** What its call returns until they are carried out. */
-  meanwhile: unknown
+  /** What the model is told until they are carried out. */
+  meanwhile: string
 }
 
 /** Shared by all installed copies of this package, and impossible to forge in JSON. */

@@ -1,6 +1,7 @@
 import { appendFileSync } from 'node:fs'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
+import type { RunResult } from '../../src/agent/types/options.ts'
 import { codeMode } from '../../src/code-mode/index.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
@@ -9,8 +10,9 @@ import { type AnyTool, defineTool, type ToolEffect } from '../../src/tools/tool.
 /**
  * A worker that is killed: recovers the runs in the journal, and starts runs until there are as many as asked for. Its tools write a line
  * for each start and each end to a file that outlives it. With levels, each run has another inside one of its calls, which does the same.
- * With `script`, a script makes the calls of all turns.
- * `node journal-process.ts <folder> <runs> <turns> <concurrency> <levels> [script]`
+ * With `script`, a script makes the calls of all turns. With `preview`, the runs are previews, and all but every third call of a plan is
+ * approved.
+ * `node journal-process.ts <folder> <runs> <turns> <concurrency> <levels> [script|preview]`
  */
 const [folder = '.', runs = '1', turns = '3', concurrency = '1', levels = '1', mode] = process.argv.slice(2)
 const note = (line: string): void => appendFileSync(`${folder}/world.txt`, `${line}\n`)
@@ -55,7 +57,19 @@ const scripting = scriptedModel(({ messages }) =>
 const runner =
   mode === 'script'
     ? new AgentRunner({ model: scripting, tools: codeMode(tools), journal, ...options })
-    : new AgentRunner({ model: modelOf(inner), tools: [...tools, ...inner], journal, ...options })
+    : new AgentRunner({
+        model: modelOf(inner),
+        tools: [...tools, ...inner],
+        journal,
+        ...options,
+        ...(mode === 'preview' ? { effects: mode } : {}),
+      })
+
+/** Decides the plan of a preview. */
+const decide = async ({ runId, pending }: RunResult): Promise<void> => {
+  const decisions = pending.map((item) => ({ ...item, approved: (item.plan?.at ?? 0) % 3 !== 0 }))
+  if (decisions.length > 0) await runner.resume(runId, { decisions })
+}
 
 note(`process ${process.pid}`)
 await runner.recover({ concurrency: Number(concurrency) })
@@ -64,10 +78,11 @@ for (let page = await runner.runs.list({ limit: 1000 }); ; page = await runner.r
   for (const { runId } of page.runs) known.add(runId)
   if (page.next === undefined) break
 }
+for (const { runId } of (await runner.runs.list({ status: 'waiting', limit: 1000 })).runs) await decide(await runner.resume(runId))
 const left = Array.from({ length: Number(runs) }, (_, at) => `run-${at}`).filter((runId) => !known.has(runId))
 const next = left.values()
 const work = async (): Promise<void> => {
-  for (const runId of next) await runner.run('go', { runId })
+  for (const runId of next) await decide(await runner.run('go', { runId }))
 }
 await Promise.all(Array.from({ length: Number(concurrency) }, work))
 note('done')

@@ -16,8 +16,8 @@ export interface Chaos {
   concurrency: number
   /** How many runs are inside each other. Default 1. */
   levels?: number
-  /** Whether scripts make the calls. Default false. */
-  scripts?: boolean
+  /** Scripts make the calls, or the runs are previews. */
+  mode?: 'script' | 'preview'
   kills: number
   /** A number in [0, 1) for each kill: how long the process lives. */
   random(): number
@@ -49,12 +49,12 @@ export async function killWorkers({
   turns,
   concurrency,
   levels = 1,
-  scripts = false,
+  mode,
   kills,
   random,
   longestMs,
 }: Chaos): Promise<Outcome> {
-  const given = [folder, ...[runs, turns, concurrency, levels].map(String), ...(scripts ? ['script'] : [])]
+  const given = [folder, ...[runs, turns, concurrency, levels].map(String), ...(mode === undefined ? [] : [mode])]
   const start = () => spawn(process.execPath, [program, ...given], { stdio: 'inherit' })
   const finished = new Set<string>()
   const repeated: string[] = []
@@ -88,7 +88,7 @@ export async function killWorkers({
   return { kills: killed, repeated, largestRecords, ...(await count(folder)) }
 }
 
-function worldOf(folder: string): string[] {
+export function worldOf(folder: string): string[] {
   const file = `${folder}/world.txt`
   return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []
 }
@@ -100,7 +100,10 @@ function recordedIn(folder: string): { calls: string[]; largestRecords: number }
   const database = new DatabaseSync(file, { readOnly: true })
   try {
     const call = "json_extract(value, '$.record.id')"
-    const steps = database.prepare(`SELECT id || '/' || ${call} AS call FROM steps JOIN runs ON run = n WHERE key GLOB '*.tool.*'`)
+    // A call that was only noted has not been made.
+    const steps = database.prepare(
+      `SELECT id || '/' || ${call} AS call FROM steps JOIN runs ON run = n WHERE key GLOB '*.tool.*' AND json_extract(value, '$.noted') IS NULL`,
+    )
     const results = database.prepare(
       "SELECT runs.id || '/' || json_extract(c.value, '$.id') AS call FROM outputs JOIN runs ON run = n, json_each(outputs.value, '$.toolCalls') c",
     )

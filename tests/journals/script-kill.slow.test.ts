@@ -10,7 +10,7 @@ it(`${runs} runs with scripts under ${kills} kill -9: no finished call runs agai
   timeout: 60_000 + (kills + runs) * 3_000,
 }, async () => {
   await inFolder(async (folder) => {
-    const outcome = await killWorkers({ folder, runs, turns: 4, concurrency: 4, scripts: true, kills, random: Math.random, longestMs: 60 })
+    const outcome = await killWorkers({ folder, runs, turns: 4, concurrency: 4, mode: 'script', kills, random: Math.random, longestMs: 60 })
     console.log(outcome)
     const { doubled, repeated, others, ended, owners } = outcome
     expect({ doubled, repeated, others, ended, owners }).toEqual({ doubled: [], repeated: [], others: [], ended: runs, owners: 0 })

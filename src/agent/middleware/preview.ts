@@ -1,9 +1,10 @@
 import { withoutUndefined } from '../../core/messages.ts'
 import { isNoted, isQuestion } from '../../tools/question.ts'
 import type { AnyTool, ToolContext } from '../../tools/tool.ts'
-import { endOf, executeCall, type ToolCallEnd } from '../../tools/tool-runner.ts'
+import { endOf, executeCall } from '../../tools/tool-runner.ts'
 import { withoutLongText } from '../calls/keep-aside.ts'
 import { CallEnvironment, inLane, tellEnd, tellStart } from '../calls/tool-call.ts'
+import { recordCalls } from '../observe/recorder.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { notedText } from '../told.ts'
 import type { CallOutcome, RunningCall } from '../types/running-call.ts'
@@ -15,7 +16,7 @@ import { checkResults } from './guardrails/tool-guardrails.ts'
  */
 export async function noteCall(run: RunContext, call: RunningCall, paused?: CallOutcome): Promise<CallOutcome> {
   if (paused !== undefined) return notePaused(run, call, paused)
-  const outcome = await inLane(async (call) => guarded(run, { call, end: await previewEnd(run, call) }))(call)
+  const outcome = await inLane(async (call) => guarded(run, await previewed(run, call)))(call)
   if (outcome.noted !== undefined) {
     call.ended?.()
     return outcome
@@ -28,7 +29,10 @@ export async function noteCall(run: RunContext, call: RunningCall, paused?: Call
 async function notePaused(run: RunContext, call: RunningCall, paused: CallOutcome): Promise<CallOutcome> {
   const { tool } = call.prepared
   const value = paused.end.outcome === 'question' && isNoted(paused.end.question) ? paused.end.question.meanwhile : undefined
-  const { noted = notedText(tool.name), stop } = await guarded(run, { call, end: endOf(tool, value, run.limits.takenResultBytes) })
+  const { noted = notedText(tool.name), stop } = await guarded(run, {
+    call,
+    end: endOf(previewOf(tool), value, run.limits.takenResultBytes),
+  })
   return { ...paused, noted, ...withoutUndefined({ stop }) }
 }
 
@@ -39,10 +43,15 @@ async function guarded(run: RunContext, outcome: CallOutcome): Promise<CallOutco
   return end.outcome === 'ok' ? { ...checked, end: { ...end, value: undefined }, noted: end.content } : checked
 }
 
-async function previewEnd(run: RunContext, call: RunningCall): Promise<ToolCallEnd> {
-  const { tool } = call.prepared
-  if (tool.preview === undefined) return { outcome: 'ok', content: notedText(tool.name), value: undefined, attempts: 0 }
-  return executeCall({ ...call.prepared, tool: previewOf(tool) }, new PreviewEnvironment(run, call))
+async function previewed(run: RunContext, call: RunningCall): Promise<CallOutcome> {
+  const { prepared } = call
+  const { tool } = prepared
+  if (tool.preview === undefined) return { call, end: { outcome: 'ok', content: notedText(tool.name), value: undefined, attempts: 0 } }
+  const runPreview = async (call: RunningCall) => ({
+    call,
+    end: await executeCall({ ...prepared, tool: previewOf(tool) }, new PreviewEnvironment(run, call)),
+  })
+  return run.recorder === undefined ? runPreview(call) : recordCalls(run, run.recorder)(runPreview)(call)
 }
 
 /** The tool with its `preview` in place of its function. */

@@ -196,10 +196,10 @@ export interface PausedAgent {
 }
 
 /**
- * The question of a call with a paused agent: it asks for decisions on the agent's items. `meanwhile`: what the call returns until the calls
- * that the agent has noted are carried out.
+ * The question of a call with a paused agent: it asks for decisions on the agent's items. `meanwhile`: what the model is told until the
+ * calls that the agent has noted are carried out.
  */
-export function questionOf(about: PausedAgent, meanwhile?: unknown): Question {
+export function questionOf(about: PausedAgent, meanwhile?: string): Question {
   const question = ask({ about: JSON.parse(JSON.stringify(about)), schema: decisionsSchema })
   return Object.assign(question, withoutUndefined({ meanwhile }))
 }
