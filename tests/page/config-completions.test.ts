@@ -70,6 +70,7 @@ describe('YamlLines', () => {
   })
 
   it('ends with texts that have errors, cycles, and no mapping', () => {
+    const bomb = Array.from({ length: 30 }, (_, at) => `a${at}: &a${at} { <<: [*a${at - 1}, *a${at - 1}] }\n`).join('').concat('<<: *a29\n')
     for (const text of [
       'a: [',
       'a: &x [*x]\nmcp: *x',
@@ -80,6 +81,7 @@ describe('YamlLines', () => {
       '<<: *x',
       '&x <<: *x\nmcp: 1',
       'a: &x { <<: *x, mcp: 1 }',
+      bomb,
     ])
       expect(() => new YamlLines(text).linesOf('/mcp')).not.toThrow()
   })

@@ -247,6 +247,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     const reading = proxy.hold(/^GET \/v1\/runs\/run_[^/?]+$/)
     await page.getByRole('button', { name: 'Export' }).dblclick()
     await reading.asked
+    await page.getByText('Loading…', { exact: true }).waitFor()
     reading.release()
     const dialog = page.getByRole('dialog', { name: 'Export this run' })
     await dialog.getByRole('button', { name: 'Close' }).click()

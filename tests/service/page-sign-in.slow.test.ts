@@ -58,7 +58,7 @@ describe.skipIf(!hasBrowser)('signing in to the admin page by a link, in a brows
   })
 
   it('holds for all tabs of the browser, and so does signing out; a service mounted elsewhere has a sign-in of its own', async () => {
-    const { url } = await startService({ model: scriptedModel([]), basePath: '/agent' })
+    const { service, url } = await startService({ model: scriptedModel([]), basePath: '/agent' })
     const folder = '/agent/admin/'
     const page = await open(url, { folder, signedIn: false })
     const other = await page.context().newPage()
@@ -76,6 +76,22 @@ describe.skipIf(!hasBrowser)('signing in to the admin page by a link, in a brows
     await other.getByRole('button', { name: 'Sign out' }).click()
     await Promise.all([signIn(page), signIn(other)])
     expect(await page.evaluate('localStorage.length')).toBe(0)
+
+    // Opening a link signs out no other tab; using it signs in all of them.
+    await page.getByLabel('Token').fill(token)
+    await page.keyboard.press('Enter')
+    await Promise.all([runs(page), runs(other)])
+    const link = service.signInLink(url)
+    await other.evaluate(`location.hash = ${JSON.stringify(link.slice(link.indexOf('#')))}`)
+    await signIn(other)
+    await page.reload()
+    await runs(page)
+    await other.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await runs(other)
+    await page.getByText('Live', { exact: true }).waitFor()
+    expect(await page.evaluate('localStorage.length')).toBe(1)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await Promise.all([signIn(page), signIn(other)])
 
     // One that was last used long ago is not kept.
     await page.evaluate(

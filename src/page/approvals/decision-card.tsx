@@ -98,6 +98,9 @@ export function DecisionCard({ decision, link = false, hasBox = false, onDecided
         </p>
       )}
       <Form decision={decision} errorId={errorId} submit={submit} />
+      <p class="muted" role="status">
+        {decision.isBusy.value ? 'Sending…' : ''}
+      </p>
       <p class="error-text" role="alert" id={errorId}>
         {decision.error.value}
       </p>

@@ -73,7 +73,7 @@ function follow(given: string | null): void {
 }
 
 export function askForToken(): void {
-  leave()
+  close({ by: 'token', token: '', failure: '' })
 }
 
 export async function signInByToken(given: string): Promise<void> {
@@ -123,7 +123,8 @@ export function signOut(): void {
 export function takeLink(): boolean {
   const code = takeLinkCode()
   if (code === undefined) return false
-  leave({ by: 'link', code, before: token() ?? '', failure: '' })
+  // Other tabs stay signed in until the link has been used.
+  close({ by: 'link', code, before: token() ?? '', failure: '' })
   return true
 }
 

@@ -44,17 +44,26 @@ export function showDialog<Result = never>(
 /* Text typed between requesting a dialog and loading its code is meant for the dialog, and must not trigger shortcuts. */
 
 let typed: string | undefined
+let notice: HTMLElement | undefined
 
-/** Collects typed text until a dialog opens or `dropKeys` is called. */
+/** Collects typed text, and says that something loads, until a dialog opens or `dropKeys` is called. */
 export function holdKeys(): void {
   if (typed === undefined) addEventListener('keydown', hold, { capture: true })
   typed ??= ''
+  if (notice !== undefined) return
+  notice = document.createElement('p')
+  notice.className = 'opening'
+  notice.role = 'status'
+  notice.textContent = 'Loading…'
+  document.body.append(notice)
 }
 
 /** Drops the collected text. */
 export function dropKeys(): void {
   removeEventListener('keydown', hold, { capture: true })
   typed = undefined
+  notice?.remove()
+  notice = undefined
 }
 
 /** Enters the collected text in the focused field, if there is one. */

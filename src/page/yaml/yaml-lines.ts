@@ -6,13 +6,15 @@ interface Lines {
   to: number
 }
 
-/** How often an alias may lead to another one. */
-const mostAliases = 20
+/** How often aliases are followed, because aliases of aliases may stand for very many values. */
+const mostAliases = 1_000
 
 /** The lines of a YAML text, in any style, by JSON Pointers. Understands texts that have errors as far as possible. */
 export class YamlLines {
   readonly #text: string
   readonly #document: Document
+  /** How often aliases may still be followed. */
+  #aliases = mostAliases
 
   constructor(text: string) {
     this.#text = text
@@ -39,43 +41,48 @@ export class YamlLines {
   /** The keys of a mapping. */
   keysOf(pointer: string): string[] {
     const node = this.#document.getIn(partsOf(pointer), true)
-    const map = isAlias(node) ? node.resolve(this.#document) : node
+    const map = isAlias(node) ? this.#resolved(node) : node
     return isMap(map) ? map.items.map(({ key }) => nameOf(key)) : []
   }
 
   #find(parts: readonly string[]): Lines[] {
-    return [...this.#findIn(this.#document.contents, parts, mostAliases)]
+    this.#aliases = mostAliases
+    return [...this.#findIn(this.#document.contents, parts)]
   }
 
-  *#findIn(node: unknown, parts: readonly string[], aliases: number): Iterable<Lines> {
+  #resolved(node: unknown): unknown {
+    return isAlias(node) && this.#aliases-- > 0 ? node.resolve(this.#document) : undefined
+  }
+
+  *#findIn(node: unknown, parts: readonly string[]): Iterable<Lines> {
     const [part, ...rest] = parts
-    if (part === undefined || aliases === 0) return
-    if (isAlias(node)) yield* this.#findIn(node.resolve(this.#document), parts, aliases - 1)
+    if (part === undefined) return
+    if (isAlias(node)) yield* this.#findIn(this.#resolved(node), parts)
     else if (isMap(node)) {
       for (const pair of node.items) {
         const name = nameOf(pair.key)
-        if (name === '<<') yield* this.#findInMerged(pair.value, parts, aliases - 1)
+        if (name === '<<') yield* this.#findInMerged(pair.value, parts)
         else if (part === '*' || name === part) {
-          if (rest.length > 0) yield* this.#findIn(pair.value, rest, aliases)
-          else yield* this.#linesOf(pair, aliases)
+          if (rest.length > 0) yield* this.#findIn(pair.value, rest)
+          else yield* this.#linesOf(pair)
         }
       }
     } else if (isSeq(node)) {
       for (const [at, item] of node.items.entries()) {
         if (part !== '*' && String(at) !== part) continue
-        if (rest.length > 0) yield* this.#findIn(item, rest, aliases)
+        if (rest.length > 0) yield* this.#findIn(item, rest)
         else yield* this.#linesBetween(item, item)
       }
     }
   }
 
-  *#findInMerged(value: unknown, parts: readonly string[], aliases: number): Iterable<Lines> {
-    for (const one of isSeq(value) ? value.items : [value]) yield* this.#findIn(one, parts, aliases)
+  *#findInMerged(value: unknown, parts: readonly string[]): Iterable<Lines> {
+    for (const one of isSeq(value) ? value.items : [value]) yield* this.#findIn(one, parts)
   }
 
-  *#linesOf({ key, value }: Pair, aliases: number): Iterable<Lines> {
+  *#linesOf({ key, value }: Pair): Iterable<Lines> {
     yield* this.#linesBetween(key, value ?? key)
-    const meant = isAlias(value) && aliases > 0 ? value.resolve(this.#document) : undefined
+    const meant = this.#resolved(value)
     yield* this.#linesBetween(meant, meant)
   }
 
