@@ -329,6 +329,27 @@ describe.skipIf(!hasTerminal)('a real terminal', () => {
     expect(sent.at(-1)?.content).toBe('Never mind.')
   })
 
+  it('shows a replaced text, and a file that would be replaced, as diffs before it asks', async () => {
+    const edit = { name: 'edit', arguments: { path: 'a.txt', old_string: 'one\ntwo', new_string: 'one\nTWO' } }
+    const write = { name: 'write', arguments: { content: 'milk\neggs\n' } }
+    const { model } = await provider({ script: [{ toolCalls: [edit] }, { toolCalls: [write] }, 'Done.'] })
+    const tools = `import { readFile } from 'node:fs/promises'
+export const edit = { name: 'edit', description: '', parameters: {}, approval: true, execute: () => 'edited' }
+export const write = { name: 'write', description: '', parameters: {}, execute: () => 'written',
+  approval: async ({ content }) => ({ about: { before: await readFile('list.txt', 'utf8'), after: content } }) }`
+    const terminal = startOnTerminal([...model, '-t', 't.mjs', 'Edit.'], {
+      cwd: await tempFolder({ 't.mjs': tools, 'list.txt': 'milk\nbread\n' }),
+    })
+    await terminal.shows(`run edit? ${choices}`)
+    await terminal.displays('{\n  "path": "a.txt"\n}\n  one\n- two\n+ TWO')
+    terminal.type('y')
+    await terminal.shows('run write? ')
+    await terminal.displays('  milk\n- bread\n+ eggs')
+    terminal.type('n')
+    await terminal.shows('Done.')
+    expect(await terminal.ended).toBe(0)
+  })
+
   it('edits arguments in EDITOR before they run, and shows the change', async () => {
     const { mock, model } = await provider({ script: [{ toolCalls: [{ name: 'pay', arguments: { euros: 250 } }] }, 'Done.'] })
     const tools = `export const t = { name: 'pay', description: '', parameters: {}, approval: true, execute: ({ euros }) => 'paid ' + euros }`

@@ -58,6 +58,54 @@ describe('YamlLines', () => {
     expect(new YamlLines(text).linesOf('/mcp').filter((line: number, at: number, all: number[]) => all.indexOf(line) === at)).toEqual(lines)
   })
 
+  it('finds the line of a failing path', () => {
+  const text = `# first
+model: a
+providers:
+  a:
+    model: 1 # not this one
+
+    driver: x
+  "b c": { driver: y }
+tools:
+  approval:
+  - one
+  - two
+service:
+  auth:
+    tokens:
+      - name: a
+        roles: [run]
+      - name: b
+        roles: [none]
+limits: { maxIterations: 0 }
+`
+  const lines = new YamlLines(text)
+  const line = (path: string) => text.split('\n')[lines.lineOf(path)]?.trim()
+  expect(
+    Object.fromEntries(
+      [
+        '/model',
+        '/providers/a/driver',
+        '/providers/b c/driver',
+        '/tools/approval/1',
+        '/service/auth/tokens/1/roles',
+        '/limits/maxIterations',
+        '/service/nothing',
+      ].map((path) => [path, line(path)]),
+    ),
+  ).toEqual({
+    '/model': 'model: a',
+    '/providers/a/driver': 'driver: x',
+    '/providers/b c/driver': '"b c": { driver: y }',
+    '/tools/approval/1': '- two',
+    '/service/auth/tokens/1/roles': 'roles: [none]',
+    '/limits/maxIterations': 'limits: { maxIterations: 0 }',
+    '/service/nothing': 'service:',
+  })
+  expect(lines.lineOf('/not/there')).toBeUndefined()
+})
+
   it('finds paths with `*`, items of lists, and the innermost part that is there', () => {
     const lines = new YamlLines(
       'providers:\n  a:\n    sdkEnvironment: true\n  b: { sdkEnvironment: true }\ntools:\n  builtin:\n    - x\n    - y\n',

@@ -161,8 +161,8 @@ describe.skipIf(!hasBrowser)('calls that wait on the admin page, in a browser', 
     await card.getByText('safe to repeat').waitFor()
     await card.getByText('started by operator').waitFor()
     expect(await card.getByRole('group', { name: 'Arguments' }).textContent()).toBe('{ "path": "a.ts" }')
-    const shown = async (of: typeof card) =>
-      (await of.getByRole('group', { name: 'Change' }).locator('.diff-line').allTextContents()).map((line) => line.trimEnd())
+    const shown = async (of: typeof card, name = 'Change') =>
+      (await of.getByRole('group', { name }).locator('.diff-line').allTextContents()).map((line) => line.trimEnd())
     const diff = ['  one', '- removed: two', '+ added: TWO', '  three']
     expect(await shown(card)).toEqual(diff)
     expect(await barriersInAllLooks(page)).toEqual([])
@@ -170,7 +170,7 @@ describe.skipIf(!hasBrowser)('calls that wait on the admin page, in a browser', 
     await card.getByLabel('Reason').waitFor()
     expect(await shown(card)).toEqual(diff)
     const file = page.getByRole('article', { name: /replace_file/ })
-    const changed = await shown(file)
+    const changed = await shown(file, 'Proposed change')
     expect(changed.filter((line) => !line.startsWith('  line'))).toEqual([
       '  … 4 lines the same',
       '- removed: line 7',

@@ -12,54 +12,6 @@ import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { configText, hasBrowser, useBrowser, writeConfigText } from './page-browser.ts'
 import { configFile, json, payTool, startService, token } from './start-service.ts'
 
-it('finds the line of a failing path', async () => {
-  const { lineOfPath } = await import(new URL('../../src/page/data/yaml-lines.ts', import.meta.url).href)
-  const text = `# first
-model: a
-providers:
-  a:
-    model: 1 # not this one
-
-    driver: x
-  "b c": { driver: y }
-tools:
-  approval:
-  - one
-  - two
-service:
-  auth:
-    tokens:
-      - name: a
-        roles: [run]
-      - name: b
-        roles: [none]
-limits: { maxIterations: 0 }
-`
-  const line = (path: string) => text.split('\n')[lineOfPath(text, path)]?.trim()
-  expect(
-    Object.fromEntries(
-      [
-        '/model',
-        '/providers/a/driver',
-        '/providers/b c/driver',
-        '/tools/approval/1',
-        '/service/auth/tokens/1/roles',
-        '/limits/maxIterations',
-        '/service/nothing',
-      ].map((path) => [path, line(path)]),
-    ),
-  ).toEqual({
-    '/model': 'model: a',
-    '/providers/a/driver': 'driver: x',
-    '/providers/b c/driver': '"b c": { driver: y }',
-    '/tools/approval/1': '- two',
-    '/service/auth/tokens/1/roles': 'roles: [none]',
-    '/limits/maxIterations': 'limits: { maxIterations: 0 }',
-    '/service/nothing': 'service:',
-  })
-  expect(lineOfPath(text, '/not/there')).toBeUndefined()
-})
-
 it('JSON to be edited says the same, and has nothing in it that a screen does not show', async () => {
   const { escapedJson } = await import(new URL('../../src/page/ui/hidden-text.ts', import.meta.url).href)
   const unit = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('\u202e', '\u200d', '\ufe0f', '❤️', '👩‍💻', '\u{e0041}', '\x9b'))

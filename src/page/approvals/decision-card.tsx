@@ -68,7 +68,6 @@ export function DecisionCard({ decision, link = false, hasBox = false, onDecided
         <Heading id={headingId}>
           {titles[item.kind]} <code>{item.tool}</code>
         </Heading>
-        {item.effect !== undefined && <EffectBadge effect={item.effect} />}
         {link && <a href={`#/runs/${encodeURIComponent(item.runId)}`}>Open run</a>}
       </header>
       <p class="muted decision-since">
@@ -79,7 +78,8 @@ export function DecisionCard({ decision, link = false, hasBox = false, onDecided
             {' · started by '}
             <bdi>{visibleLines(item.owner)}</bdi>
           </>
-        )}
+        )}{' '}
+        {item.effect !== undefined && <EffectBadge effect={item.effect} />}
       </p>
       {link && item.input !== '' && (
         <p class="muted decision-input">
@@ -92,7 +92,7 @@ export function DecisionCard({ decision, link = false, hasBox = false, onDecided
         </p>
       )}
       {item.said !== undefined && (
-        <p class="decision-about">
+        <p class="decision-said">
           <span class="muted">The model said: </span>
           <q>{visibleLines(item.said)}</q>
         </p>

@@ -37,7 +37,7 @@ export function Subject({ item, onShown }: SubjectProps) {
   return (
     <>
       {parts.map((part) => (
-        <PartView key={part.label} part={part} onLoaded={onLoaded} />
+        <PartView key={part.name === undefined ? part.label : `argument ${part.name}`} part={part} onLoaded={onLoaded} />
       ))}
     </>
   )
@@ -69,7 +69,7 @@ function aboutOf(about: unknown): Part[] {
   const { edits, others } = changeIn(about)
   const edit = edits[0]
   if (edit !== undefined && isComparable(edit))
-    return [...(Object.keys(others).length > 0 ? aboutOf(others) : []), { label: 'Change', edit, isFolded: true }]
+    return [...(Object.keys(others).length > 0 ? aboutOf(others) : []), { label: 'Proposed change', edit, isFolded: true }]
   if (isLarge(about)) return [{ label, large: about }]
   return [typeof about === 'string' ? { label, words: about } : { label, json: about }]
 }

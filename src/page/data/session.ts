@@ -29,8 +29,10 @@ export function keepToken(value: string): void {
 
 /** Forgets the token in all tabs. */
 export function forgetToken(): void {
+  const own = token()
   current = null
-  localStorage.removeItem(tokenKey)
+  // If it is another one by now, another tab has just signed in.
+  if (kept() === own) localStorage.removeItem(tokenKey)
 }
 
 /** Calls `listener` with the new token when another tab has signed in, or with null when it has signed out. */
