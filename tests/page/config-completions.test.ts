@@ -59,7 +59,7 @@ describe('YamlLines', () => {
   })
 
   it('finds the line of a failing path', () => {
-  const text = `# first
+    const text = `# first
 model: a
 providers:
   a:
@@ -80,31 +80,31 @@ service:
         roles: [none]
 limits: { maxIterations: 0 }
 `
-  const lines = new YamlLines(text)
-  const line = (path: string) => text.split('\n')[lines.lineOf(path)]?.trim()
-  expect(
-    Object.fromEntries(
-      [
-        '/model',
-        '/providers/a/driver',
-        '/providers/b c/driver',
-        '/tools/approval/1',
-        '/service/auth/tokens/1/roles',
-        '/limits/maxIterations',
-        '/service/nothing',
-      ].map((path) => [path, line(path)]),
-    ),
-  ).toEqual({
-    '/model': 'model: a',
-    '/providers/a/driver': 'driver: x',
-    '/providers/b c/driver': '"b c": { driver: y }',
-    '/tools/approval/1': '- two',
-    '/service/auth/tokens/1/roles': 'roles: [none]',
-    '/limits/maxIterations': 'limits: { maxIterations: 0 }',
-    '/service/nothing': 'service:',
+    const lines = new YamlLines(text)
+    const line = (path: string) => text.split('\n')[lines.lineOf(path)]?.trim()
+    expect(
+      Object.fromEntries(
+        [
+          '/model',
+          '/providers/a/driver',
+          '/providers/b c/driver',
+          '/tools/approval/1',
+          '/service/auth/tokens/1/roles',
+          '/limits/maxIterations',
+          '/service/nothing',
+        ].map((path) => [path, line(path)]),
+      ),
+    ).toEqual({
+      '/model': 'model: a',
+      '/providers/a/driver': 'driver: x',
+      '/providers/b c/driver': '"b c": { driver: y }',
+      '/tools/approval/1': '- two',
+      '/service/auth/tokens/1/roles': 'roles: [none]',
+      '/limits/maxIterations': 'limits: { maxIterations: 0 }',
+      '/service/nothing': 'service:',
+    })
+    expect(lines.lineOf('/not/there')).toBeUndefined()
   })
-  expect(lines.lineOf('/not/there')).toBeUndefined()
-})
 
   it('finds paths with `*`, items of lists, and the innermost part that is there', () => {
     const lines = new YamlLines(
@@ -118,7 +118,9 @@ limits: { maxIterations: 0 }
   })
 
   it('ends with texts that have errors, cycles, and no mapping', () => {
-    const bomb = Array.from({ length: 30 }, (_, at) => `a${at}: &a${at} { <<: [*a${at - 1}, *a${at - 1}] }\n`).join('').concat('<<: *a29\n')
+    const bomb = Array.from({ length: 30 }, (_, at) => `a${at}: &a${at} { <<: [*a${at - 1}, *a${at - 1}] }\n`)
+      .join('')
+      .concat('<<: *a29\n')
     for (const text of [
       'a: [',
       'a: &x [*x]\nmcp: *x',
