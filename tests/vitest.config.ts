@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
@@ -56,8 +57,8 @@ export default defineConfig(({ mode }) => ({
     retry: 1,
     // Starting a process and loading the SDKs again for each file would cost more than the tests. No test may leave anything behind.
     isolate: false,
-    // The default is one fewer than there are cores, which is half of two cores.
-    maxWorkers: '100%',
+    // One more than there are cores: tests wait for sockets, processes and timeouts, and a worker that waits leaves its core idle.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongFirst },
     // Processes that tests start share one compile cache.
     env: { NODE_COMPILE_CACHE: compileCache },

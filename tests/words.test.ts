@@ -93,6 +93,9 @@ const phrases: [phrase: RegExp, instead: string][] = [
   [/\bas (?:many|much) as there (?:is|are)\b/, 'all'],
   [/\bby itself alone\b/, 'alone'],
   [/\bone after another of\b/, 'each of'],
+  [/(?<!\b(?:give|or|are) )\ball the same\b/, 'still'],
+  [/\b(?:run|call|conversation|it) stays where it is\b/, 'is unchanged'],
+  [/\bof one['’]s own\b/, 'your own, custom'],
 ]
 
 /** The prose of a TypeScript file: each comment, and each name of a test, as one line. */

@@ -236,7 +236,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     }
   }
 
-  /** Whether one of the two returns true. If one fails, the other is asked all the same. */
+  /** Whether one of the two returns true. If one fails, the other is still asked. */
   #stops(state: StepState, stopWhen: RunSettings['stopWhen']): boolean {
     let failure: { error: unknown } | undefined
     for (const ask of [stopWhen, this.shouldStop]) {

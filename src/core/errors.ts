@@ -52,7 +52,7 @@ const codes = {
   runner_closed: { fault: 'caller', meaning: 'The runner was closed: it starts no runs and no longer owns its recorded runs.' },
   not_restored: {
     fault: 'programmer',
-    meaning: 'The runner’s `restore` did not supply what the run was started with. Nothing was executed; the run stays where it is.',
+    meaning: 'The runner’s `restore` did not supply what the run was started with. Nothing was executed; the run is unchanged.',
   },
   decision_refused: {
     fault: 'caller',

@@ -96,7 +96,7 @@ export async function replayRun(recorded: RunRecording | string | URL, options: 
   const begin = { recorder, ...withoutUndefined({ signal }) }
   const run = new PlayedRun(recording, recording.runId, parts)
   let result = await run.start(begin)
-  while (run.canGoOn) result = await run.goOn(begin)
+  while (run.canResume) result = await run.resume(begin)
   const played = recorder.recording()
   if (played === undefined) throw new InvalidOptionError('recording', 'of a run that can be begun')
   const again = withSettings(played, recording)
@@ -165,7 +165,7 @@ class PlayedRun {
     if (requests.length === 0) parts.begun.set(runId, () => played.endIfOver())
   }
 
-  get canGoOn(): boolean {
+  get canResume(): boolean {
     return this.#result?.stopReason === 'paused' && this.#result.pending.some(({ place }) => this.#undecided.has(place))
   }
 
@@ -176,7 +176,7 @@ class PlayedRun {
     return this.#result
   }
 
-  async goOn(begin: Begin): Promise<RunResult<unknown>> {
+  async resume(begin: Begin): Promise<RunResult<unknown>> {
     const { state, pending = [] } = this.#result ?? {}
     const decided = decidedFirst(
       this.#recorded,
@@ -193,7 +193,7 @@ class PlayedRun {
   /** Replays the runs inside a call. A call that is repeated with an answer continues them. */
   async #playRunsIn({ id, runs = [] }: RecordedCall, ctx: ToolContext): Promise<void> {
     const begun = this.#nested.get(id)
-    if (begun !== undefined) for (const run of begun) if (run.canGoOn) await run.goOn({ parent: ctx })
+    if (begun !== undefined) for (const run of begun) if (run.canResume) await run.resume({ parent: ctx })
     if (begun !== undefined || runs.length === 0) return
     const { instructions: _, tools: __, ...parts } = this.#parts
     const played = runs.map((run) => new PlayedRun(run, `run_${crypto.randomUUID()}`, parts))

@@ -40,7 +40,7 @@ function agent(turns: Turns, options: Omit<RunnerOptions, 'model'> = {}) {
 
 const approved = <T extends object>(items: readonly T[]) => items.map((item) => ({ ...item, approved: true as const }))
 
-describe('schemas of an answer', () => {
+describe('schemas of an answer, edge cases', () => {
   const Nested: z.ZodType = z.lazy(() => z.union([z.string(), z.array(Nested)]))
   const tree = ['a', ['b', []]]
   it.each<[string, object, Json]>([
@@ -67,14 +67,14 @@ describe('schemas of an answer', () => {
       { $schema: 'http://json-schema.org/draft-07/schema#', type: 'array', items: [{ type: 'string' }, { type: 'number' }] },
       ['a', 1],
     ],
-  ])('one that is no object’s and %s', async (_what, output, value) => {
+  ])('a schema that is not an object’s, and %s', async (_what, output, value) => {
     const given = agent([{ toolCalls: [{ name: 'final_answer', args: { value } }] }])
     expect(await given.run('go', { output: output as z.ZodType })).toMatchObject({ stopReason: 'answered', output: value })
     const misfit = agent([{ toolCalls: [{ name: 'final_answer', args: { value: [{ b: 1 }] } }] }], { outputRetries: 0 })
     expect(await misfit.run('go', { output: output as z.ZodType })).toMatchObject({ stopReason: 'model_error' })
   })
 
-  it('types: a literal needs no `as const`; arguments of an agent as a tool are those of its parameters', async () => {
+  it('types: a literal needs no `as const`; an agent as a tool has the arguments of its parameters', async () => {
     const run = agent([answer('x')]).run('go', { output: { type: 'object', properties: { word: { type: 'string' } }, required: ['word'] } })
     expectTypeOf((await run).output).toEqualTypeOf<{ word: string } | undefined>()
     const parameters = z.object({ n: z.string().transform(Number) })
@@ -82,7 +82,7 @@ describe('schemas of an answer', () => {
     asTool(agent([]), { ...researcher, input: ({ task }) => task })
   })
 
-  it('a check that is never done does not hold up the run', async () => {
+  it('a check that never settles does not hold up the run', async () => {
     const output = z.object({ word: z.string().refine(() => new Promise(() => {})) })
     const hanging = new AgentRunner({ model: scriptedModel(['{"word":"x"}'], held), logger, toolTimeoutMs: 20, outputRetries: 0 })
     expect(await hanging.run('go', { output })).toMatchObject({ stopReason: 'model_error', error: { code: 'invalid_output' } })
@@ -95,8 +95,8 @@ describe('schemas of an answer', () => {
   })
 })
 
-describe('steering at its edges', () => {
-  it('calls that are sent have their results, under ids of their own', async () => {
+describe('steering, edge cases', () => {
+  it('injected calls have results under their own ids', async () => {
     const control = new RunControl()
     const made = { id: 'c1', type: 'function' as const, function: { name: 'look', arguments: '{}' } }
     const tool = defineTool({
@@ -114,7 +114,7 @@ describe('steering at its edges', () => {
     expect(messages.map(({ content }) => content)).toContain('earlier')
   })
 
-  it('a run that was started without a control is resumed with one', async () => {
+  it('a run that started without a control can be resumed with one', async () => {
     const ask = defineTool({ name: 'ask', description: 'asks', approval: true, execute: () => 'done' })
     const runner = agent([{ toolCalls: [{ name: 'look' }] }, { toolCalls: [{ name: 'ask' }] }, 'Done, and more.'], { tools: [ask, look] })
     const { state, pending } = await runner.run('go')
@@ -126,7 +126,7 @@ describe('steering at its edges', () => {
     expect(stream.control.waiting).toEqual([])
   })
 
-  it('a message sent while the model answers is answered too, however the answer is given', async () => {
+  it('answers a message sent while the model answers, however the answer is given', async () => {
     const control = new RunControl()
     const first = () => {
       control.send('Another word.')
@@ -138,8 +138,8 @@ describe('steering at its edges', () => {
   })
 })
 
-describe('nested runs at their edges', () => {
-  it('an inner run that is resumed has the context and the `approve` of the run outside', async () => {
+describe('nested runs, edge cases', () => {
+  it('a resumed inner run has the context and the `approve` of the outer run', async () => {
     const seen: unknown[] = []
     const wipe = defineTool({
       name: 'wipe',
@@ -155,7 +155,7 @@ describe('nested runs at their edges', () => {
     expect(seen).toEqual(['Ann', 'Ann'])
   })
 
-  it('an inner runner’s own `approve` decides for its calls', async () => {
+  it('the `approve` of an inner runner decides on its own calls', async () => {
     const wipe = defineTool({ name: 'wipe', description: 'wipes', approval: true, execute: () => 'wiped' })
     const inside = agent([{ toolCalls: [{ name: 'wipe' }] }, ({ messages }) => String(messages.at(-1)?.content)], {
       tools: [wipe],
@@ -165,7 +165,7 @@ describe('nested runs at their edges', () => {
     expect(resultTexts(await outside.run('go'))).toEqual(['The call to `wipe` was refused: never'])
   })
 
-  it('H30 one that its tool has left behind ends with the run outside', async () => {
+  it('H30 a nested run that its tool has abandoned ends with the outer run', async () => {
     const controller = new AbortController()
     const inside = agent([{ hang: true }])
     const left: Promise<unknown>[] = []
@@ -182,7 +182,7 @@ describe('nested runs at their edges', () => {
     expect(await left[0]).toMatchObject({ stopReason: 'aborted' })
   })
 
-  it('H2 the answer at an inner limit is an answer', async () => {
+  it('H2 the answer at an inner limit is a normal answer', async () => {
     const inside = agent([{ toolCalls: [{ name: 'look' }] }, 'Seen.'], { tools: [look], maxIterations: 1, onLimit: 'answer' })
     const silent = agent([{ toolCalls: [{ name: 'look' }] }], { tools: [look], maxIterations: 1 })
     const tools = [asTool(inside, researcher), asTool(silent, { ...researcher, name: 'silent' })]
@@ -190,7 +190,7 @@ describe('nested runs at their edges', () => {
     expect(result.toolCalls).toMatchObject([{ outcome: 'ok', content: 'Seen.' }, { outcome: 'failed' }])
   })
 
-  it('H8 P2.3 a call that is tried again repeats nothing that its nested run has done; many nested runs at once share one budget', async () => {
+  it('H8 P2.3 a retried call repeats nothing that its nested run has done; many nested runs at once share one budget', async () => {
     const inside = agent(() => ({ toolCalls: [{ name: 'look' }], usage }), { tools: [look], maxIterations: 2 })
     const again = { ...asTool(inside, researcher), retries: 1 }
     const result = await agent(
@@ -220,11 +220,11 @@ describe('nested runs at their edges', () => {
   })
 })
 
-describe('handoff at its edges', () => {
+describe('handoff, edge cases', () => {
   const to = (agentTo: Parameters<typeof handoff>[0], name = 'other') => handoff(agentTo, { name, description: 'x' })
   const over = { toolCalls: [{ name: 'hand_off_to_other' }] }
 
-  it('the tool that gives the answer has a name of its own beside the other agent’s tools', async () => {
+  it('the tool that gives the answer has a unique name beside the other agent’s tools', async () => {
     const taken = defineTool({ name: 'final_answer', description: 'taken', execute: () => 'mine' })
     const model = scriptedModel([{ toolCalls: [{ name: 'final_answer_2', args: { word: 'x' } }] }])
     const result = await agent([over], { tools: [to(new AgentRunner({ model, logger, tools: [taken] }))] }).run('go', { output: word })
@@ -232,7 +232,7 @@ describe('handoff at its edges', () => {
     expect(model.requests[0]?.tools?.map((tool) => tool.function.name)).toEqual(['final_answer', 'final_answer_2'])
   })
 
-  it('tools that can’t be had leave the conversation where it is', async () => {
+  it('a handoff fails if the tools of the agent can’t be loaded; the conversation does not move', async () => {
     let asked = 0
     const broken = {
       model: scriptedModel([]),
@@ -246,7 +246,7 @@ describe('handoff at its edges', () => {
     expect(result).not.toHaveProperty('agent')
   })
 
-  it('what hooks and guardrails make of the call’s result does not lose it, nor make one up', async () => {
+  it('hooks and guardrails that change the result of the call neither lose nor invent a handoff', async () => {
     const run = (options: Omit<RunnerOptions, 'model'>) =>
       agent([over, 'Still me.'], { ...options, tools: [to(agent(['Mine.']))] }).run('go')
     expect(await run({ guardrails: [{ name: 'g', result: () => ({ replace: 'ok' }) }] })).toMatchObject({ output: 'Mine.', agent: 'other' })
@@ -255,12 +255,12 @@ describe('handoff at its edges', () => {
     }
   })
 
-  it('the result names the agent also where the run ends with the handoff', async () => {
+  it('the result names the agent even if the run ends with the handoff', async () => {
     const result = await agent([over], { tools: [to(agent([]))], stopWhen: () => true }).run('go')
     expect(result).toMatchObject({ stopReason: 'stopped', agent: 'other' })
   })
 
-  it('there and back again', async () => {
+  it('a conversation can be handed over and back', async () => {
     const [here, there] = [new ToolRegistry(), new ToolRegistry()]
     const first = agent([over, 'Back.'], { tools: here, instructions: 'First.' })
     const second = agent([{ toolCalls: [{ name: 'hand_off_to_first' }] }], { tools: there, instructions: 'Second.' })
@@ -272,7 +272,7 @@ describe('handoff at its edges', () => {
   })
 })
 
-describe('CustomAgent at its edges', () => {
+describe('CustomAgent, edge cases', () => {
   class Hidden extends CustomAgent {
     protected override onToolResult() {
       return { content: 'hidden' }
@@ -283,7 +283,7 @@ describe('CustomAgent at its edges', () => {
     }
   }
 
-  it('a run that a journal takes up in another process has the agent’s tools and override points', async () => {
+  it('a run that a journal resumes in another process has the agent’s tools and override points', async () => {
     const bodies: DurableBody[] = []
     const journal = {
       connect(body: DurableBody) {
@@ -301,13 +301,13 @@ describe('CustomAgent at its edges', () => {
     })
   })
 
-  it('a run’s own `stopWhen` and hooks come to the agent’s, and do not replace them', async () => {
+  it('`stopWhen` and hooks of a run are added to those of the agent', async () => {
     const stopping = () => new Hidden({ model: scriptedModel([{ toolCalls: [{ name: 'look' }] }, 'never']), logger, tools: [look] })
     const result = await stopping().run('go', { stopWhen: () => false, hooks: [] })
     expect(result).toMatchObject({ stopReason: 'stopped', toolCalls: [{ content: 'hidden' }] })
   })
 
-  it('tools that can’t be had reject the run; `generate` asks for them too', async () => {
+  it('tools that can’t be loaded reject the run; `generate` loads them too', async () => {
     class Broken extends CustomAgent {
       readonly #why = 'no tools'
       override tools(): ToolSet {
@@ -328,7 +328,7 @@ describe('CustomAgent at its edges', () => {
     expect(model.requests[0]?.tools).toHaveLength(1)
   })
 
-  it('a run taken up from a journal in another process finds deferred tools as it did before', async () => {
+  it('a run that a journal resumes in another process finds the same deferred tools', async () => {
     class Plain extends CustomAgent {}
     const { journal, bodies, inputs } = goneJournal()
     const script = () => scriptedModel([{ toolCalls: [{ name: 'call_tool', args: { name: 'look', arguments: {} } }] }, 'Done.'])
@@ -340,7 +340,7 @@ describe('CustomAgent at its edges', () => {
     expect(wholeResult(stored ?? null)).toMatchObject({ stopReason: 'answered', toolCalls: [{ tool: 'look', content: 'seen' }] })
   })
 
-  it('is resumed as a stream', async () => {
+  it('can be resumed as a stream', async () => {
     class Plain extends CustomAgent {}
     const wipe = defineTool({ name: 'wipe', description: 'wipes', approval: true, execute: () => 'wiped' })
     const plain = new Plain({ model: scriptedModel([{ toolCalls: [{ name: 'wipe' }] }, 'Wiped.']), logger, tools: [wipe] })
@@ -352,7 +352,7 @@ describe('CustomAgent at its edges', () => {
 })
 
 describe('how a run ends', () => {
-  it('a crash at any moment: how long a conversation may be is recorded with the run', async () => {
+  it('crashed at any moment, the run keeps its recorded limit on the length of the conversation', async () => {
     let windows = 0
     for (let crashAt = 1; ; crashAt++) {
       const capabilities = {
@@ -376,7 +376,7 @@ describe('how a run ends', () => {
     }
   })
 
-  it('H38 a guardrail that stops it at the last answer stops it', async () => {
+  it('H38 a guardrail that stops the run at its last answer ends it', async () => {
     const stop = { name: 'no', call: ({ tool }: { tool: string }) => (tool === 'final_answer' ? { stop: 'enough' } : undefined) }
     const runner = agent([{ toolCalls: [{ name: 'look' }] }, answer('x')], {
       tools: [look],
@@ -399,7 +399,7 @@ describe('how a run ends', () => {
     expect(await inWords.run('go')).toMatchObject({ stopReason: 'refused', error: { code: 'guardrail' }, output: '' })
   })
 
-  it('whoever decides is told of all that waits at once', async () => {
+  it('`approve` is given everything that waits at once', async () => {
     const wipe = defineTool({ name: 'wipe', description: 'wipes', approval: true, execute: () => 'wiped' })
     const told: string[] = []
     const runner = agent([{ toolCalls: [{ name: 'wipe' }, { name: 'wipe' }] }], {
@@ -429,8 +429,8 @@ describe('how a run ends', () => {
   })
 })
 
-describe('what goes with a request', () => {
-  it('a tool choice by name is left out where that tool is not sent', async () => {
+describe('the fields of a request', () => {
+  it('leaves out a tool choice by name if that tool is not sent', async () => {
     const model = scriptedModel(['done'])
     const toolChoice = { type: 'function' as const, function: { name: 'wipe' } }
     const tools = ['look', 'wipe'].map((name) => defineTool({ name, description: name, execute: () => name }))
@@ -440,7 +440,7 @@ describe('what goes with a request', () => {
     expect(model.requests[0]).not.toHaveProperty('toolChoice')
   })
 
-  it('what a provider wants back stays with a text that a hook has changed, and goes with one that was withheld', async () => {
+  it('keeps provider data with a text that a hook has changed, and drops it with a withheld text', async () => {
     const turns = () => scriptedModel([{ text: 'Hello', providerData: { provider: 'scripted', data: { signature: 's' } } }])
     const hooks = [{ afterModel: () => ({ text: 'Hi' }) }]
     const changed = await new AgentRunner({ model: turns(), hooks }).run('go')

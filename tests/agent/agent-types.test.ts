@@ -55,7 +55,7 @@ const model = () => scriptedModel(['Hello'])
 const compiled = (_code: () => unknown) => expect.assertions(0)
 
 describe('the context of a run', () => {
-  it('has to be given where a tool, the instructions or the agent’s type say what it is', () =>
+  it('is required if the tools, the instructions or the agent’s type declare one', () =>
     compiled(async () => {
       const byTools = new AgentRunner({ model: 'demo', tools: [add, ask] })
       expectTypeOf(byTools).toExtend<AgentRunner<User>>()
@@ -82,7 +82,7 @@ describe('the context of a run', () => {
       await byType.run('go', { context: { tenant: 'x' } })
     }))
 
-  it('need not be given where there is none, or it may be undefined', () =>
+  it('is optional if there is none, or if it may be undefined', () =>
     compiled(async () => {
       await new AgentRunner({ model: 'demo' }).run('go')
       await new AgentRunner({ model: 'demo', tools: [add] }).run('go')
@@ -92,10 +92,10 @@ describe('the context of a run', () => {
       await new AgentRunner<User | undefined>({ model: 'demo' }).run('go')
     }))
 
-  it('is that of the call that the run is made in, where it is made in one', () =>
+  it('is that of the call if the run is started in a call', () =>
     compiled((ctx?: ToolContext<User>) => ctx && new AgentRunner({ model: 'demo', tools: [ask] }).run('go', { parent: ctx })))
 
-  it('has to be given to an agent of one’s own', () =>
+  it('is required by a custom agent', () =>
     compiled(async () => {
       class Own extends CustomAgent<User> {}
       const own = new Own({ model: 'demo', tools: [ask, new Stock()] })
@@ -108,7 +108,7 @@ describe('the context of a run', () => {
       await new Plain({ model: 'demo' }).run('go')
     }))
 
-  it('P1.1 has to be restored where runs are recorded: by `restore`, with the context', () =>
+  it('P1.1 must be restored if runs are recorded: by `restore`, with the context', () =>
     compiled(async () => {
       const journal = memoryJournal()
       const maybe = journal as Journal | undefined
@@ -140,7 +140,7 @@ describe('the context of a run', () => {
       new AgentRunner<User>({ model: 'demo' })
     }))
 
-  it('is what its tools need, also where they are agents', () =>
+  it('is what its tools need, even if they are agents', () =>
     compiled(() => {
       const helper = new AgentRunner({ model: 'demo', tools: [ask] })
       const runner = new AgentRunner({
@@ -192,7 +192,7 @@ describe('tools that each need a part of the context', () => {
       await made.run('go', { context })
     }))
 
-  it('E4.2 give hooks, approvals, instructions and `restore` the whole of it', () =>
+  it('E4.2 give hooks, approvals, instructions and `restore` the whole context', () =>
     compiled(() => {
       new AgentRunner({
         model: 'demo',
@@ -209,7 +209,7 @@ describe('tools that each need a part of the context', () => {
       new AgentRunner({ model: 'demo', tools: [ask, bill], journal: memoryJournal() })
     }))
 
-  it('E4.2 need it of the agent outside too, where theirs is a tool or is handed the conversation', () =>
+  it('E4.2 need it of the outer agent too, if their agent is a tool or a handoff target', () =>
     compiled(async () => {
       const helper = new AgentRunner({ model: 'demo', tools: [ask, bill] })
       const runner = new AgentRunner({ model: 'demo', tools: [asTool(helper, { name: 'h', description: '' })] })
@@ -223,7 +223,7 @@ describe('tools that each need a part of the context', () => {
       await plain.run('go', { context: both })
     }))
 
-  it('E4.2 need what the instructions need, too', () =>
+  it('E4.2 include what the instructions need', () =>
     compiled(async () => {
       const runner = new AgentRunner({ model: 'demo', tools: [bill], instructions: (input: { context: User }) => input.context.user })
       await runner.run('go', { context: both })
@@ -233,7 +233,7 @@ describe('tools that each need a part of the context', () => {
 })
 
 describe('the calls of a result', () => {
-  it('are narrowed by their tool and how they ended', async () => {
+  it('are narrowed by their tool and outcome', async () => {
     const { toolCalls } = await new AgentRunner({
       model: scriptedModel([
         {
@@ -267,7 +267,7 @@ describe('the calls of a result', () => {
     expect(seen).toEqual(['1', 3, 'x', ['x', 'ann']])
   })
 
-  it('are of any tool where the compiler does not know them all', () =>
+  it('are of any tool if the compiler does not know all tools', () =>
     compiled(async () => {
       const untyped = async (runner: AgentRunner) => (await runner.run('go')).toolCalls
       expectTypeOf(untyped).returns.resolves.toEqualTypeOf<ToolCallRecord[]>()
@@ -284,7 +284,7 @@ describe('the calls of a result', () => {
       expectTypeOf(replaced.toolCalls).toEqualTypeOf<ToolCallRecord[]>()
     }))
 
-  it('are narrowed where the context’s type is said by hand, with that of the tools', () =>
+  it('are narrowed if the type of the context is given by hand, with that of the tools', () =>
     compiled(async () => {
       const tools = [add, ask]
       const { toolCalls } = await new AgentRunner<User & Tenant, typeof tools>({ model: 'demo', tools }).run('go', {
@@ -298,7 +298,7 @@ describe('the calls of a result', () => {
       await new AgentRunner<Tenant, typeof tools>({ model: 'demo', tools }).run('go', { context: { tenant: 'x' } })
     }))
 
-  it('are narrowed, and the context has to fit, on any backend', () =>
+  it('are narrowed, and the context is checked, on any backend', () =>
     compiled(async () => {
       const runner = await createAgentRunner({ model: 'demo', tools: [add, ask], backend: 'native' })
       // @ts-expect-error
@@ -312,14 +312,14 @@ describe('the calls of a result', () => {
       await (await createAgentRunner<User>({ model: 'demo', tools: [ask] })).run('go', { context })
     }))
 
-  it('are those of the tools that the run alone is given', () =>
+  it('include the tools that only the run is given', () =>
     compiled(async () => {
       const { toolCalls } = await new AgentRunner<User>({ model: 'demo', tools: [add] }).run('go', { tools: [ask], context })
       for (const call of toolCalls)
         if (call.outcome === 'ok' && call.tool === 'ask') expectTypeOf(call.value).toEqualTypeOf<{ by: string } | undefined>()
     }))
 
-  it('a typed result is a result of any tools, and has its output', async () => {
+  it('a typed result is assignable to a result of any tools, and has its output', async () => {
     const runner = new AgentRunner({ model: model(), tools: [add, new Stock()] })
     const result = await runner.run('go', { context })
     const any: RunResult = result
@@ -340,7 +340,7 @@ describe('the calls of a result', () => {
 describe('the stop reason of a result', () => {
   const schema = z.object({ a: z.number().transform(String) })
 
-  it('E4.3 narrows its output, also where it was taken apart', () =>
+  it('E4.3 narrows its output, even after destructuring', () =>
     compiled(async () => {
       const result = await new AgentRunner({ model: 'demo' }).run('go', { output: schema })
       expectTypeOf(result.output).toEqualTypeOf<{ a: string } | undefined>()
@@ -364,7 +364,7 @@ describe('the stop reason of a result', () => {
       }
     }))
 
-  it('E4.3 is that of text without a schema, and need not be asked for anything else', () =>
+  it('E4.3 is that of text without a schema; no check is needed', () =>
     compiled(async () => {
       const result = await new AgentRunner({ model: 'demo', tools: [add] }).run('go')
       expectTypeOf(result.output).toEqualTypeOf<string>()
@@ -379,7 +379,7 @@ describe('the stop reason of a result', () => {
       return [summary(result), any, { ...result, output: 'other' } satisfies RunResult]
     }))
 
-  it('E4.3 narrows the result of an agent of one’s own, which may hand on what it was given', () =>
+  it('E4.3 narrows the result of a custom agent, which may pass on its type arguments', () =>
     compiled(async () => {
       class Own extends CustomAgent {
         override async perform(run: PerformedRun, next: PerformRun): Promise<RunResult> {
@@ -395,7 +395,7 @@ describe('the stop reason of a result', () => {
       expectTypeOf(await wrapped(new AgentRunner({ model: 'demo' }).run('go'))).toEqualTypeOf<string | undefined>()
     }))
 
-  it('E4.3 is `model_error` if an answer that was recorded does not fit another schema, which is asked for later', async () => {
+  it('E4.3 is `model_error` if a recorded answer does not fit another schema that is requested later', async () => {
     const journal = memoryJournal()
     const runner = new AgentRunner({ model: scriptedModel(['{"a":1}']), journal })
     const first = await runner.run('go', { runId: 'r', output: schema })

@@ -12,7 +12,7 @@ describe('the error of a run without an acceptable answer is worded for the deve
   it.each([
     ['as text', scriptedModel(() => '{"word": 7}', held)],
     ['through the tool', scriptedModel(() => ({ toolCalls: [{ name: 'final_answer', args: { word: 7 } }] }))],
-  ])('one that does not fit, %s', async (_how, model) => {
+  ])('an answer that does not fit, %s', async (_how, model) => {
     const { stopReason, error } = await new AgentRunner({ model, logger }).run('go', { output: word, outputRetries: 1 })
     expect(stopReason).toBe('model_error')
     expect(error?.code).toBe('invalid_output')
@@ -21,14 +21,14 @@ describe('the error of a run without an acceptable answer is worded for the deve
     )
   })
 
-  it('one that was withheld', async () => {
+  it('a withheld answer', async () => {
     const guardrails = [{ name: 'polite', output: () => ({ refuse: 'too rude' }) }]
     const { error } = await new AgentRunner({ model: scriptedModel(() => 'No!'), logger, guardrails, outputRetries: 0 }).run('go')
     expect(error?.message).toMatch(/^Expected an answer that is accepted, got 1 .*a guardrail withheld the last one\..*polite: too rude/)
   })
 })
 
-describe('`repairs` tell what was read by the schema in a call that was written as text', () => {
+describe('`repairs` lists what the schema changed in a call that was written as text', () => {
   const count = defineTool({
     name: 'count',
     description: 'counts',
@@ -49,16 +49,16 @@ describe('`repairs` tell what was read by the schema in a call that was written 
     return toolCalls[0]?.repairs
   }
 
-  it('each value with its place and its type', async () => {
+  it('lists each value with its place and its type', async () => {
     const text = '{"name": "count", "arguments": {"to": "2", "loud": "true", "steps": "[1, 2]"}}'
     expect(await repairsOf(text)).toEqual(['`to` read as number', '`loud` read as boolean', '`steps` read as array'])
   })
 
-  it('none where every value has its type', async () => {
+  it('is absent if every value has its type', async () => {
     expect(await repairsOf('{"name": "count", "arguments": {"to": 2, "steps": [1]}}')).toBeUndefined()
   })
 
-  it('of very many values, the first ones and how many more', async () => {
+  it('lists the first of very many values, and the number of the others', async () => {
     const model = scriptedModel([
       `{"name": "count", "arguments": {"of": {"kind": 5}, "steps": ${JSON.stringify(Array.from({ length: 40 }, (_, n) => `${n}`))}}}`,
       'Done.',

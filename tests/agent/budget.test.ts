@@ -24,7 +24,7 @@ const answers = (count: number) =>
 const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => 'seen' })
 
 describe('Budget', () => {
-  it('counts what is spent, sets aside what is about to be, and knows what is left', async () => {
+  it('counts what is spent, reserves what is about to be, and knows what is left', async () => {
     const budget = new Budget({ costUsd: 10, spent: { costUsd: 2 } })
     const one = await budget.reserve({ costUsd: 3, tokens: 10 }, signal)
     expect([budget.spent.costUsd, budget.left.costUsd, budget.limits.tokens]).toEqual([2, 5, Number.POSITIVE_INFINITY])
@@ -38,7 +38,7 @@ describe('Budget', () => {
     expect(await budget.reserve({ costUsd: 4.01, tokens: 0 }, signal)).toBeDefined()
   })
 
-  it('makes a request wait where it may fit once others have ended, and gives up when it does not, or is aborted', async () => {
+  it('makes a request wait if it may fit once others have ended, and gives up if it can’t fit or is aborted', async () => {
     const budget = new Budget({ tokens: 100 })
     const first = await budget.reserve({ costUsd: 0, tokens: 60 }, signal)
     const fits = budget.reserve({ costUsd: 0, tokens: 60 }, signal)
@@ -58,7 +58,7 @@ describe('Budget', () => {
     expect(await dollars.reserve({ costUsd: 0, tokens: 1 }, signal)).toBeUndefined()
   })
 
-  it('is handed out in the order in which it was asked for; who can never get it holds back nobody', async () => {
+  it('serves requests in order; a request that can never fit blocks no other', async () => {
     const budget = new Budget({ tokens: 100 })
     const told: string[] = []
     const ask = async (name: string, tokens: number) => {
@@ -81,7 +81,7 @@ describe('Budget', () => {
     expect(told.slice(3)).toEqual(['small', 'not huge', 'last'])
   })
 
-  it('looks at each request a few times, however many wait', async () => {
+  it('checks each request a few times, however many wait', async () => {
     class Counting extends Budget {
       looks = 0
       protected override hasRoom(...amounts: Parameters<Budget['hasRoom']>): boolean {
@@ -101,13 +101,13 @@ describe('Budget', () => {
     expect(budget.looks).toBeLessThan(6 * runs)
   })
 
-  it('expects no shorter responses after requests that had none', async () => {
+  it('does not lower its estimate of a response after responses without output', async () => {
     const budget = new Budget({ tokens: 10_000 })
     for (let at = 0; at < 30; at++) (await budget.reserve({ costUsd: 0, tokens: 1 }, signal))?.settle(used(0))
     expect(budget.expectedOutput()).toBe(500)
   })
 
-  it('has all of it again when nothing is under way, however the amounts were rounded', async () => {
+  it('is whole again when nothing is under way, however the amounts were rounded', async () => {
     const budget = new Budget({ costUsd: 0.3 })
     for (let times = 0; times < 50; times++) {
       const all = await Promise.all([0.1, 0.1, 0.07].map((costUsd) => budget.reserve({ costUsd, tokens: 0 }, signal)))
@@ -117,7 +117,7 @@ describe('Budget', () => {
     expect(await budget.reserve({ costUsd: 0.3, tokens: 0 }, signal)).toBeDefined()
   })
 
-  it('is refused without a limit, or with one that is none', () => {
+  it('refuses a missing or invalid limit', () => {
     expect(() => new Budget({})).toThrow('Expected `budget` to be `costUsd`, `tokens`, or both')
     expect(() => new Budget({ costUsd: -1 })).toThrow('Expected `costUsd` to be a number ≥ 0, got `-1`')
     expect(() => new Budget({ tokens: 1, spent: { tokens: Number.NaN } })).toThrow('spent.tokens')
@@ -127,7 +127,7 @@ describe('Budget', () => {
 })
 
 describe('a budget that runs share', () => {
-  it('H8 ends those that come after it is used up, before they ask anything', async () => {
+  it('H8 ends runs that start after it is spent, before they send anything', async () => {
     const model = answers(9)
     const runner = new AgentRunner({ model, budget: new Budget({ costUsd: 2.5 }) })
     const reasons = []
@@ -137,7 +137,7 @@ describe('a budget that runs share', () => {
     expect(model.requests).toHaveLength(3)
   })
 
-  it('H8 can’t be spent by many runs at once: each request sets its estimate aside', async () => {
+  it('H8 can’t be overspent by many runs at once: each request reserves its estimate', async () => {
     // A thousand tokens, a dollar each.
     const words = 'a'.repeat(4_000)
     const model = scriptedModel(() => ({ text: 'ok', usage: { inputTokens: 1_000, outputTokens: 0 } }), {
@@ -151,7 +151,7 @@ describe('a budget that runs share', () => {
     expect(budget.spent.costUsd).toBe(3)
   })
 
-  it('H8 is drawn on by the runs inside a run’s calls, once', async () => {
+  it('H8 is charged once for runs inside a call', async () => {
     const inner = new AgentRunner({ model: answers(3) })
     const model = scriptedModel(
       [
@@ -181,7 +181,7 @@ describe('a budget that runs share', () => {
     expect([budget.spent.costUsd, own.spent.tokens]).toEqual([6, 1_000_000])
   })
 
-  it('counts a request that failed as far as it is known what it used', async () => {
+  it('counts the known usage of a failed request', async () => {
     const budget = new Budget({ tokens: 10_000 })
     const model = scriptedModel([{ error: new Error('down') }, { text: 'ok', usage: { inputTokens: 70, outputTokens: 7 } }])
     const runner = new AgentRunner({ model, budget, logger: { debug() {}, info() {}, warn() {}, error() {} } })
@@ -191,7 +191,7 @@ describe('a budget that runs share', () => {
     expect([budget.spent.tokens, budget.left.tokens]).toEqual([77, 9_923])
   })
 
-  it('H8 counts what was read and written of a request that is left in the middle, by an estimate', async () => {
+  it('H8 counts input and output of an interrupted request by an estimate', async () => {
     const budget = new Budget({ tokens: 100_000 })
     const held = Promise.withResolvers<string>()
     const runner = new AgentRunner({ model: scriptedModel([{ chunks: ['b'.repeat(400), held.promise] }]), budget })
@@ -203,7 +203,7 @@ describe('a budget that runs share', () => {
     expect([budget.spent.tokens, budget.left.tokens]).toEqual([1_104, 98_896])
   })
 
-  it('is refused where a model’s price is not known, and where it is no budget', () => {
+  it('is refused if the price of a model is unknown, or if it is not a budget', () => {
     const budget = new Budget({ costUsd: 1 })
     expect(() => new AgentRunner({ model: scriptedModel(['x']), budget })).toThrow(/`budget\.costUsd` to be absent for a model whose price/)
     expect(() => new AgentRunner({ model: scriptedModel(['x']), budget: {} as never })).toThrow('Expected `budget` to be a Budget')
@@ -216,7 +216,7 @@ describe('a budget, and hooks around the request', () => {
   const cheap = () => scriptedModel(() => ({ text: 'ok', usage: { inputTokens: 600, outputTokens: 1 } }))
   const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
-  it('H8 a run inside a hook does not wait for what the hook stands around', async () => {
+  it('H8 a run inside a hook does not wait for what the hook wraps', async () => {
     // Only one such request fits at a time: what the outer one set aside before its hooks are asked, the inner one would wait for.
     const budget = new Budget({ tokens: 1_900 })
     const inner = new AgentRunner({ model: cheap(), budget, limits: { deadlineMs: 2_000 } })
@@ -232,7 +232,7 @@ describe('a budget, and hooks around the request', () => {
     expect(budget.spent.tokens).toBe(1_202)
   })
 
-  it('H8 a run inside a model of one’s own does not wait for what is reserved for that model’s request, and later ones do not miss it', async () => {
+  it('H8 a run inside a custom model does not wait for what is reserved for that model’s request, and later ones don’t miss it', async () => {
     const budget = new Budget({ tokens: 1_900 })
     const inner = new AgentRunner({ model: cheap(), budget, limits: { deadlineMs: 2_000 } })
     const asked = Promise.withResolvers<void>()
@@ -251,7 +251,7 @@ describe('a budget, and hooks around the request', () => {
     expect([...reasons, result.stopReason, await later]).toEqual(['budget', 'answered', 'answered'])
   })
 
-  it('H8 what a hook answers by itself needs no budget', async () => {
+  it('H8 an answer that a hook gives itself needs no budget', async () => {
     const budget = new Budget({ tokens: 1, spent: { tokens: 1 } })
     const hook: Hooks = { aroundModel: () => ({ text: 'kept', toolCalls: [], finishReason: 'stop' }) }
     const result = await new AgentRunner({ model: cheap(), budget, hooks: [hook] }).run('go')
@@ -259,7 +259,7 @@ describe('a budget, and hooks around the request', () => {
     expect(budget.spent.tokens).toBe(1)
   })
 
-  it('H8 a hook is told by an error that the budget is spent, and may answer in its place', async () => {
+  it('H8 a hook gets an error if the budget is spent, and may answer instead', async () => {
     const budget = new Budget({ tokens: 10, spent: { tokens: 10 } })
     let told: unknown
     const asking = (answer?: ModelResponse): Hooks => ({
@@ -286,7 +286,7 @@ describe('a budget, and hooks around the request', () => {
   })
 })
 
-it('H8 the time that a request waits for the budget is part of what it waited', async () => {
+it('H8 the time that a request waits for the budget counts as waiting', async () => {
   const budget = new Budget({ tokens: 2_200 })
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
@@ -323,7 +323,7 @@ describe("onBudget: 'pause'", () => {
       { capabilities: { nativeTools: true, price } },
     )
 
-  it('pauses the run with all it has come to, until the budget is raised', async () => {
+  it('pauses the run with everything it has so far, until the budget is raised', async () => {
     const budget = new Budget({ costUsd: 1 })
     const model = script()
     const runner = new AgentRunner({ model, tools: [look], budget, onBudget: 'pause' })
@@ -345,7 +345,7 @@ describe("onBudget: 'pause'", () => {
     expect(done.toolCalls).toHaveLength(1)
   })
 
-  it('ends the run where somebody says no', async () => {
+  it('ends the run if somebody refuses', async () => {
     const runner = new AgentRunner({ model: script(), tools: [look], budget: new Budget({ costUsd: 0 }), onBudget: 'pause' })
     const paused = await runner.run('go')
     expect(paused).toMatchObject({ stopReason: 'paused', iterations: 0 })
@@ -355,7 +355,7 @@ describe("onBudget: 'pause'", () => {
     expect(ended).toMatchObject({ stopReason: 'budget' })
   })
 
-  it('works under a journal, and does not wait for one who has aborted', async () => {
+  it('works under a journal, and does not wait for a run that is aborted', async () => {
     const budget = new Budget({ costUsd: 1 })
     const runner = new AgentRunner({ model: script(), tools: [look], journal: memoryJournal(), budget, onBudget: 'pause' })
     const paused = await runner.run('go', { runId: 'run-1' })
@@ -368,7 +368,7 @@ describe("onBudget: 'pause'", () => {
     expect(aborted).toMatchObject({ stopReason: 'aborted', pending: [] })
   })
 
-  it('pauses a run whose agent inside a call has none left, and goes on inside it', async () => {
+  it('pauses a run whose agent inside a call has no budget left, and continues inside that call', async () => {
     const budget = new Budget({ costUsd: 1 })
     const inner = new AgentRunner({ model: answers(1) })
     const model = scriptedModel(
@@ -392,7 +392,7 @@ describe("onBudget: 'pause'", () => {
   })
 })
 
-it('a request that there is no budget for is told as begun and as ended', async () => {
+it('a request without budget emits its start and its end', async () => {
   const runner = new AgentRunner({ model: answers(1), budget: new Budget({ costUsd: 1, spent: { costUsd: 1 } }) })
   const told: unknown[] = []
   runner.on('MODEL_START', () => void told.push('start'))

@@ -13,7 +13,7 @@ const jobOf = (execute: (ctx: ToolContext) => unknown, more: object = {}) =>
   defineTool({ name: 'job', description: 'A job.', execute: (_args, ctx: ToolContext) => execute(ctx), ...more })
 
 describe('what a call saves', () => {
-  it('is there when it is made again after a crash, the last of it, for `reconcile` and for its function', async () => {
+  it('is there, in its last version, for `reconcile` and for the function if the call is made again after a crash', async () => {
     const kept = new MemoryRuns()
     const journal = memoryJournal(kept)
     const saved = Promise.withResolvers<void>()
@@ -49,7 +49,7 @@ describe('what a call saves', () => {
     expect((await runner.runs.get('r'))?.result?.toolCalls[0]).toMatchObject({ outcome: 'ok', content: 'went on' })
   })
 
-  it('H9 is not replaced by what an attempt that was left behind saves late, which is told so', async () => {
+  it('H9 is not replaced by what an abandoned attempt saves late, which gets an error', async () => {
     const kept = new MemoryRuns()
     const journal = memoryJournal(kept)
     const late = Promise.withResolvers<unknown>()
@@ -72,7 +72,7 @@ describe('what a call saves', () => {
     await journal.close()
   })
 
-  it('H9 is what it saved last, though its journal takes longer over what it saved before', async () => {
+  it('H9 is the last saved value, even if the journal takes longer over an earlier one', async () => {
     let kept = ''
     const slow = Promise.withResolvers<void>()
     const keep = async (_name: string, text: string) => {
@@ -89,7 +89,7 @@ describe('what a call saves', () => {
     expect(await saved?.read()).toBe('second')
   })
 
-  it('can not be more than a megabyte, and nothing where nothing outlives the process', async () => {
+  it('can’t be larger than a megabyte, and is refused if nothing outlives the process', async () => {
     const large = jobOf(({ save }) => save?.('x'.repeat(2_000_000)))
     const withJournal = new AgentRunner({ model: scriptedModel(calling), tools: [large], journal: memoryJournal(), logger })
     expect((await withJournal.run('Go.')).toolCalls[0]).toMatchObject({
@@ -110,19 +110,19 @@ describe('a tool that asks the model of its run', () => {
     })
   const asking = jobOf(async ({ askModel }) => askModel?.({ messages: [{ role: 'user', content: 'Which?' }], maxOutputTokens: 9 }))
 
-  it('is given its answer, and the call has used what that has', async () => {
+  it('gets its answer, and its usage counts for the call', async () => {
     const usage = { inputTokens: 7, outputTokens: 3, totalTokens: 10 }
     const { toolCalls } = await new AgentRunner({ model: modelOf({ text: 'That.', usage }), tools: [asking], logger }).run('Go.')
     expect(toolCalls[0]).toMatchObject({ value: { text: 'That.', finishReason: 'stop' }, nested: { usage } })
   })
 
-  it('F7 is given the part of an answer that was cut, and the finish reason', async () => {
+  it('F7 gets the part of an answer that was cut, and the finish reason', async () => {
     const model = modelOf({ text: 'That', finishReason: 'length' })
     const { toolCalls } = await new AgentRunner({ model, tools: [asking], logger }).run('Go.')
     expect(toolCalls[0]).toMatchObject({ outcome: 'ok', value: { text: 'That', finishReason: 'length' } })
   })
 
-  it('is told why there is no answer', async () => {
+  it('gets the reason if there is no answer', async () => {
     const failing = modelOf(() => {
       throw new Error('gone fishing')
     })
@@ -137,7 +137,7 @@ describe('a tool that asks the model of its run', () => {
   })
 })
 
-it('a tool can set its time limit anew, longer or shorter', async () => {
+it('a tool can reset its time limit, to a longer or a shorter one', async () => {
   const slow = jobOf(async ({ extendTimeout, signal }) => {
     extendTimeout?.(Number.POSITIVE_INFINITY)
     await new Promise((resolve) => setTimeout(resolve, 60))

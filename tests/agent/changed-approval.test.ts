@@ -21,21 +21,21 @@ async function paying(decision: ApprovalDecision) {
   return { paid, result, told: JSON.stringify(model.requests[1]?.messages), records }
 }
 
-it('a call runs with the arguments that `approve` gives it, and its model is told', async () => {
+it('a call runs with the arguments that `approve` returns, and its model is told', async () => {
   const { paid, result, told } = await paying({ approved: true, args: { euros: 20 } })
   expect(paid).toEqual([{ euros: 20 }])
   expect(result.toolCalls[0]).toMatchObject({ args: { euros: 20 }, repairs: ['arguments changed by whoever approved the call'] })
   expect(told).toContain('run with other arguments: {\\"euros\\":20}')
 })
 
-it('the same arguments are no change', async () => {
+it('the same arguments are not a change', async () => {
   const { paid, result, told } = await paying({ approved: true, args: { euros: 250 } })
   expect(paid).toEqual([{ euros: 250 }])
   expect(result.toolCalls[0]?.repairs).toBeUndefined()
   expect(told).not.toContain('other arguments')
 })
 
-it('a call is refused whose arguments `approve` has made wrong, or which it does not approve', async () => {
+it('a call is refused if `approve` returns invalid arguments or does not approve', async () => {
   for (const decision of [
     { approved: true, args: { euros: 'many' } },
     { approved: false, args: { euros: 20 } },
@@ -46,7 +46,7 @@ it('a call is refused whose arguments `approve` has made wrong, or which it does
   }
 })
 
-it('the log has no secret of the wrong arguments that `approve` has given', async () => {
+it('the log has no secret of the invalid arguments that `approve` returned', async () => {
   const parameters = { type: 'object', properties: { pin: { type: 'string' } }, additionalProperties: false } as const
   const login = defineTool({ name: 'login', description: '', parameters, secrets: ['pin'], approval: true, execute: () => 'in' })
   const wrong: JsonObject[] = [{ pin: 'sesame-77', other: 1 }, { pin: { said: 'sesame-77' } }]
@@ -78,7 +78,7 @@ it('`approve` may remember an approval, as a decision may', async () => {
   expect(result.remembered).toHaveLength(1)
 })
 
-it('a call that an entry of `plan` asks about each time, and whose arguments are changed each time, is refused after the second change', async () => {
+it('a call that an entry of `plan` asks about each time, and whose arguments change each time, is refused after the second change', async () => {
   const paid: unknown[] = []
   const parameters = { type: 'object', properties: { euros: { type: 'number' } }, required: ['euros'] } as const
   const pay = defineTool({ name: 'pay', description: 'Pays.', parameters, execute: (args) => void paid.push(args) })

@@ -93,7 +93,7 @@ it.each<[how: string, serve: Serve]>([
   ['run() in Fastify', onFastify(whole)],
   ['pipeToNode in node:http', onNode(piped)],
   ['run() in node:http', onNode(whole)],
-])('P3.12 %s notices at once that the client has left', async (_how, serve) => {
+])('P3.12 %s notices immediately that the client has left', async (_how, serve) => {
   for (const leave of ['destroy', 'resetAndDestroy', 'end'] as const) {
     const { runner, called, ended } = slowRunner()
     const socket = post(await serve(runner))
@@ -124,7 +124,7 @@ it.each<[how: string, serve: (reached: () => void, wait: Promise<void>) => Serve
         return runner.stream('go').toResponse()
       }),
   ],
-])('P3.12 %s notices a client that has left before', async (_how, serve) => {
+])('P3.12 %s notices a client that left earlier', async (_how, serve) => {
   const { runner, ended } = slowRunner()
   const [reached, gone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const socket = post(await serve(reached.resolve, gone.promise)(runner))

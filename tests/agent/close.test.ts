@@ -74,7 +74,7 @@ describe('close', () => {
       expect(() => new AgentRunner({ model: paying() }).close({ drainMs: drainMs as number })).toThrow('`drainMs` to be milliseconds ≥ 0')
   })
 
-  it('P1.6 waits for what goes on, which `active` lists: also calls inside calls, and runs that were taken up', async () => {
+  it('P1.6 waits for the runs in `active`, including calls inside calls and resumed runs', async () => {
     const { pay, begun, open } = gate()
     const kept = new MemoryRuns()
     const dying = memoryJournal(kept)
@@ -110,7 +110,7 @@ describe('close', () => {
     expect(runner.active).toEqual([])
   })
 
-  it('P1.6 lets calls of runs that go on begin runs of their own', async () => {
+  it('P1.6 lets calls of active runs start their own runs', async () => {
     const inner = gate()
     const helper = new AgentRunner({ model: paying(), tools: [inner.pay], logger })
     const wait = gate()
@@ -132,7 +132,7 @@ describe('close', () => {
     await closing
   })
 
-  it('P1.6 aborts what is left without a journal', async () => {
+  it('P1.6 aborts the remaining runs without a journal', async () => {
     const { pay, begun, aborted } = gate()
     const runner = new AgentRunner({ model: paying(), tools: [pay], logger })
     const running = runner.run('go')
@@ -159,43 +159,46 @@ describe('close', () => {
         return () => sqliteJournal({ file, synchronous: 'normal', takeOverEveryMs: Number.POSITIVE_INFINITY })
       },
     ],
-  ])('P1.6 lets go of what is left in a journal: nothing is recorded as cancelled, and another continues it (%s)', async (_name, make) => {
-    const open = make()
-    const journal = openedIn(open())
-    const sessions = memorySessions()
-    const left = gate()
-    const runner = new AgentRunner({ model: paying(), tools: [left.pay], journal, sessions, logger })
-    const running = runner.run('go', { runId: 'r', session: 's' })
-    await left.begun
-    // Another agent on the same journal goes on.
-    const other = gate()
-    const beside = new AgentRunner({ model: paying(), tools: [other.pay], journal, logger })
-    const goingOn = beside.run('go', { runId: 'beside' })
-    // Awaited at the end: if the test fails before, its own error is the one to see.
-    goingOn.catch(() => {})
-    await other.begun
-    const waiting = new AgentRunner({ model: paying(), tools: [], journal: openedIn(open()), logger })
-    // One that waits for it elsewhere would continue it, without its tool: it is closed first.
-    const waits = expect(waiting.resume('r')).rejects.toMatchObject(closed)
-    await waiting.close({ drainMs: 5 })
-    await waits
-    await Promise.all([runner.close({ drainMs: 5 }), expect(running).rejects.toMatchObject(closed)])
-    expect(left.aborted).toMatchObject([closed])
-    expect(runner.active).toEqual([])
-    const next = gate()
-    next.open()
-    const heir = new AgentRunner({ model: paying(), tools: [next.pay], journal: openedIn(open()), sessions, logger })
-    // It stays its session's.
-    expect(await sessions.get('s')).toMatchObject({ status: 'running', runId: 'r', messageCount: 0 })
-    expect((await heir.runs.get('r'))?.problem).toBeUndefined()
-    await heir.recover()
-    const { status, result } = (await heir.runs.get('r')) ?? {}
-    expect([status, result?.stopReason, result?.toolCalls.map(({ outcome }) => outcome)]).toEqual(['ended', 'answered', ['ok']])
-    expect(next.keys).toEqual(left.keys)
-    expect(await sessions.get('s')).toMatchObject({ status: 'idle', messageCount: 4 })
-    other.open()
-    expect(await goingOn).toMatchObject({ stopReason: 'answered' })
-  })
+  ])(
+    'P1.6 releases the remaining runs of a journal: nothing is recorded as cancelled, and another runner continues them (%s)',
+    async (_name, make) => {
+      const open = make()
+      const journal = openedIn(open())
+      const sessions = memorySessions()
+      const left = gate()
+      const runner = new AgentRunner({ model: paying(), tools: [left.pay], journal, sessions, logger })
+      const running = runner.run('go', { runId: 'r', session: 's' })
+      await left.begun
+      // Another agent on the same journal goes on.
+      const other = gate()
+      const beside = new AgentRunner({ model: paying(), tools: [other.pay], journal, logger })
+      const goingOn = beside.run('go', { runId: 'beside' })
+      // Awaited at the end: if the test fails before, its own error is the one to see.
+      goingOn.catch(() => {})
+      await other.begun
+      const waiting = new AgentRunner({ model: paying(), tools: [], journal: openedIn(open()), logger })
+      // One that waits for it elsewhere would continue it, without its tool: it is closed first.
+      const waits = expect(waiting.resume('r')).rejects.toMatchObject(closed)
+      await waiting.close({ drainMs: 5 })
+      await waits
+      await Promise.all([runner.close({ drainMs: 5 }), expect(running).rejects.toMatchObject(closed)])
+      expect(left.aborted).toMatchObject([closed])
+      expect(runner.active).toEqual([])
+      const next = gate()
+      next.open()
+      const heir = new AgentRunner({ model: paying(), tools: [next.pay], journal: openedIn(open()), sessions, logger })
+      // It stays its session's.
+      expect(await sessions.get('s')).toMatchObject({ status: 'running', runId: 'r', messageCount: 0 })
+      expect((await heir.runs.get('r'))?.problem).toBeUndefined()
+      await heir.recover()
+      const { status, result } = (await heir.runs.get('r')) ?? {}
+      expect([status, result?.stopReason, result?.toolCalls.map(({ outcome }) => outcome)]).toEqual(['ended', 'answered', ['ok']])
+      expect(next.keys).toEqual(left.keys)
+      expect(await sessions.get('s')).toMatchObject({ status: 'idle', messageCount: 4 })
+      other.open()
+      expect(await goingOn).toMatchObject({ stopReason: 'answered' })
+    },
+  )
 
   it('P1.6 rejects a run that waits for the session of a run elsewhere: it was never started', async () => {
     const journal = openedIn(memoryJournal())
@@ -213,7 +216,7 @@ describe('close', () => {
     expect(await goingOn).toMatchObject({ stopReason: 'answered' })
   })
 
-  it('P1.6 a journal that is closed records nothing of a call that it lets go of', async () => {
+  it('P1.6 a closed journal records nothing of a call that it releases', async () => {
     const file = join(newFolder(), 'runs.sqlite')
     const journal = sqliteJournal({ file })
     const { pay, begun, aborted } = gate()
@@ -240,7 +243,7 @@ describe('close', () => {
     return dying
   }
 
-  it('P1.6 a `recover` that has begun takes nothing up any more', async () => {
+  it('P1.6 a `recover` that has begun resumes nothing any more', async () => {
     const kept = new MemoryRuns()
     await (await threeRuns(memoryJournal(kept))).close()
     const { pay, begun, keys } = gate()
@@ -253,7 +256,7 @@ describe('close', () => {
     expect((await runner.runs.list({ status: 'running' })).runs).toHaveLength(3)
   })
 
-  it('P1.6 takes nothing up by itself any more', async () => {
+  it('P1.6 resumes nothing by itself any more', async () => {
     const file = join(newFolder(), 'runs.sqlite')
     const open = () => {
       const store = new SqliteStore(fileOptions({ file, synchronous: 'normal' }), 'default')
@@ -271,7 +274,7 @@ describe('close', () => {
     expect(keys).toEqual(['own/1.tool.0'])
   })
 
-  it('P1.6 P1.5 of a class agent does the same', async () => {
+  it('P1.6 P1.5 works the same for a class agent', async () => {
     class Own extends CustomAgent {}
     const { pay, begun, open } = gate()
     const agent = new Own({ model: paying(), tools: [pay], journal: memoryJournal(), logger })
@@ -286,7 +289,7 @@ describe('close', () => {
     await expect(agent.recover()).rejects.toMatchObject(closed)
   })
 
-  it('P1.6 a journal that can only close as a whole is closed; one that can’t either keeps its runs', async () => {
+  it('P1.6 closes a journal that can only close as a whole; one that can’t close at all keeps its runs', async () => {
     const settled = Promise.withResolvers<never>()
     const journal = (close?: () => Promise<void>): Journal => ({
       connect: () => ({

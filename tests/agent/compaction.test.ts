@@ -42,7 +42,7 @@ const conversation = fc
 const size = fc.integer({ min: 1, max: 3000 })
 
 describe('a conversation that is too long', () => {
-  it('H46 calls and results stay whole, system messages and the task stay, and done twice it changes nothing more', () => {
+  it('H46 keeps calls with their results, system messages and the task; a second pass changes nothing', () => {
     fc.assert(
       fc.property(conversation, size, (messages, tokens) => {
         const short = compactMessages(messages, { tokens })
@@ -61,7 +61,7 @@ describe('a conversation that is too long', () => {
     )
   })
 
-  it('H46 what is left fits, unless the last round alone does not', () => {
+  it('H46 fits after compaction, unless the last round alone does not', () => {
     fc.assert(
       fc.property(conversation, size, (messages, tokens) => {
         const short = compactMessages(messages, { tokens })
@@ -76,7 +76,7 @@ describe('a conversation that is too long', () => {
     )
   })
 
-  it('shortens old results first, and leaves out rounds only when that is not enough', () => {
+  it('shortens old results first, and drops rounds only if that is not enough', () => {
     const long = 'x'.repeat(8000)
     const round = (n: number, content: string): ChatMessage[] => [
       { role: 'assistant', content: '', toolCalls: [{ id: `c${n}`, type: 'function', function: { name: 'look', arguments: '{}' } }] },
@@ -98,7 +98,7 @@ describe('a conversation that is too long', () => {
     ])
   })
 
-  it('notices add up, and what was said of messages that were left out is kept', () => {
+  it('adds up notices, and keeps the summary of dropped messages', () => {
     const messages: ChatMessage[] = [
       { role: 'user', content: '[7 earlier messages were left out to save space. In short:]\nThe key is under the mat.' },
       ...['a', 'b', 'c'].flatMap((content): ChatMessage[] => [

@@ -67,7 +67,7 @@ describe('CustomAgent', () => {
     return { agent: new Everything({ model, logger, ...options }), model, records }
   }
 
-  it('S0-30 every override point is called in its place, with what belongs to the run', async () => {
+  it('S0-30 calls every override point in its place, with the parts of the run', async () => {
     const { agent, model } = open()
     const result = await agent.run('go', { context: { name: 'Ann' } })
     expect(agent.heard).toEqual([
@@ -83,7 +83,7 @@ describe('CustomAgent', () => {
     expect(result.toolCalls[0]?.content).toBe('hidden')
   })
 
-  it('P1.2 H37 override points that throw are logged; `onToolCall` refuses the call, the others change nothing', async () => {
+  it('P1.2 H37 logs override points that throw; a failed `onToolCall` refuses the call, the others change nothing', async () => {
     const { agent, records } = open()
     agent.fails = true
     const result = await agent.run('go', { context: { name: 'Ann' } })
@@ -91,7 +91,7 @@ describe('CustomAgent', () => {
     expect(records.map(({ level }) => level)).toEqual(['error', 'error', 'error', 'error', 'error'])
   })
 
-  it('a subclass that overrides nothing runs as the runner does, with bound tools', async () => {
+  it('a subclass without overrides runs as the runner does, with bound tools', async () => {
     class Plain extends CustomAgent {}
     const agent = new Plain({ model: script(), tools: [] }).bindTools([look])
     const heard: string[] = []
@@ -104,7 +104,7 @@ describe('CustomAgent', () => {
     expect((await stream.result).output).toBe('Done.')
   })
 
-  it('has the tools that the context of the run allows, also where it is called inside another run or handed to', async () => {
+  it('has the tools that the context of the run allows, even inside another run or after a handoff', async () => {
     class Helper extends CustomAgent<User> {
       override tools({ context: { name } }: { context: User }) {
         return [defineTool({ name: `look_for_${name}`, description: 'looks', execute: () => `seen by ${name}` })]
@@ -125,7 +125,7 @@ describe('CustomAgent', () => {
     expect(result.toolCalls.map(({ content }) => content)).toEqual(['seen by Ann', expect.any(String), 'seen by Ann'])
   })
 
-  it('is an agent to be nested and handed to', async () => {
+  it('can be nested and handed to', async () => {
     class Helper extends CustomAgent<User> {
       override instructions({ context }: { context: User }) {
         return `You help ${context.name}.`

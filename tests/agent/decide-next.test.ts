@@ -134,13 +134,13 @@ describe('decideNext', () => {
     expect(next.kind === 'end' ? next.ending.stopReason : next.kind).toBe(ends)
   })
 
-  it('messages are taken up unless the run has come to a limit', () => {
+  it('takes new messages unless the run has reached a limit', () => {
     expect(decideNext(base)).toEqual({ kind: 'steer', takesMessages: true, hasAnswer: true })
     expect(decideNext({ ...base, round, exhausted: 'budget' })).toEqual({ kind: 'steer', takesMessages: false, hasAnswer: false })
     expect(decideNext({ ...base, round, repeats: true })).toEqual({ kind: 'steer', takesMessages: false, hasAnswer: false })
   })
 
-  it('the model is told of an objection first, then what was said from outside; at a limit of the objection alone', () => {
+  it('sends an objection first, then injected messages; at a limit only the objection', () => {
     const next = { objection, messages: [message] }
     expect(decideNext({ ...base, turn: objected, steering: said })).toEqual({ kind: 'continue', ...next })
     const atLimit = { turn: objected, exhausted: 'max_iterations', onLimit: 'answer', steering: quiet } as const
@@ -152,7 +152,7 @@ describe('decideNext', () => {
     })
   })
 
-  it('the output is the answer’s JSON, or the result of a final tool; pending calls are in the ending', () => {
+  it('outputs the answer’s JSON or the result of a final tool; the ending has the pending calls', () => {
     const endingWith = (facts: Partial<Facts>): Ending | undefined => {
       const next = decideNext({ ...base, ...facts })
       return next.kind === 'end' ? next.ending : undefined
@@ -164,7 +164,7 @@ describe('decideNext', () => {
     expect(endingWith({ round: { ...round, pending } })).toEqual({ stopReason: 'paused', pending })
   })
 
-  describe('the last answer, asked for at a limit', () => {
+  describe('the last answer, requested at a limit', () => {
     const limit: Ending = { stopReason: 'max_iterations' }
     const lastTable: [what: string, facts: Partial<Facts>, ending: Ending][] = [
       ['an answer', {}, limit],

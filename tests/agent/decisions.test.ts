@@ -51,7 +51,7 @@ type Verdicts = Record<string, object>
 const decide = (pending: readonly PendingItem[], verdicts: Verdicts) => pending.map((item) => untyped({ ...item, ...verdicts[item.tool] }))
 const fine: Verdicts = { refund: { approved: true }, theirs: { result: 'their result' }, curious: { answer: 'yes' } }
 
-describe('what a decision may hold', () => {
+describe('the fields of a decision', () => {
   it.each([
     ['refund', { approved: true, result: 'paid back' }, 'decisions[0].result'],
     ['refund', { result: 'paid back' }, 'decisions[0].result'],
@@ -63,7 +63,7 @@ describe('what a decision may hold', () => {
     ['theirs', { approved: false, result: 1 }, 'decisions[1].result'],
     ['curious', { result: 'heard yes' }, 'decisions[2].result'],
     ['curious', { answer: 'yes', approved: false }, 'decisions[2].answer'],
-  ])('X3 `resume` refuses a verdict of another kind: %s %j', async (tool, verdict, where) => {
+  ])('X3 `resume` refuses a verdict of another type: %s %j', async (tool, verdict, where) => {
     const { runner, ran } = openShop()
     const { state, pending } = await runner.run('go')
     const decisions = decide(pending, { ...fine, [tool]: verdict })
@@ -77,7 +77,7 @@ describe('what a decision may hold', () => {
     expect(ran).toEqual([{ euros: 250 }])
   })
 
-  it('X3 `resume` by a journal’s id refuses them, too, and stores none of the decisions', async () => {
+  it('X3 `resume` by a journal’s id refuses them too, and stores none of the decisions', async () => {
     const journal = memoryJournal()
     const { runner, ran } = openShop({ journal })
     const { runId, pending } = await runner.run('go')
@@ -93,7 +93,7 @@ describe('what a decision may hold', () => {
     expect(ran).toEqual([{ euros: 250 }])
   })
 
-  it('X3 a verdict forged in a stored state runs the call all the same', async () => {
+  it('X3 a verdict forged in a stored state still runs the call', async () => {
     const { runner, ran } = openShop()
     const { state, pending } = await runner.run('go')
     const forged = stored(state)
@@ -114,19 +114,19 @@ describe('what a decision may hold', () => {
     const [first, ...others] = decide(pending, fine)
     const decisions = [untyped({ ...first, [name]: 'no' }), ...others]
     await expect(runner.resume(state, { decisions })).rejects.toThrow(hint)
-    // One that nothing waits for is looked at as well: it is a mistake all the same.
+    // A decision that nothing waits for is checked as well: it is still a mistake.
     const stale = untyped({ toolCallId: 'x', fingerprint: '', approved: true, [name]: 1 })
     await expect(runner.resume(state, { decisions: [stale] })).rejects.toMatchObject({ code: 'invalid_option' })
   })
 
-  it('P3.1 `note` is a text', async () => {
+  it('P3.1 `note` must be a string', async () => {
     const { runner } = openShop()
     const { state, pending } = await runner.run('go')
     const decisions = decide(pending, { ...fine, refund: { approved: true, note: 7 } })
     await expect(runner.resume(state, { decisions })).rejects.toThrow('Expected `decisions[0].note` to be a string, got `7`')
   })
 
-  it('P3.1 `approve` that answers with an unknown field has refused', async () => {
+  it('P3.1 an `approve` that returns an unknown field has refused', async () => {
     const answer = { approved: true, resaon: 'fine' } as ApprovalDecision
     const { runner, ran, records } = openShop({ approve: () => answer })
     const { toolCalls, pending } = await runner.run('go')
@@ -149,7 +149,7 @@ describe('who decided', () => {
     { kind: 'question', approved: true, note: 'the customer said so' },
   ]
 
-  it.each(['state', 'journal'])('P3.1 is kept in the calls, their context and `DECISION_MADE`, over a %s', async (where) => {
+  it.each(['state', 'journal'])('P3.1 is stored in the calls, their context and `DECISION_MADE`, with a %s', async (where) => {
     const journal = memoryJournal()
     const { runner, made, seen, model } = openShop(where === 'journal' ? { journal } : {})
     const { runId, state, pending } = await runner.run('go')
@@ -171,7 +171,7 @@ describe('who decided', () => {
     if (where === 'journal') expect((await runner.runs.get(runId))?.result?.toolCalls.map(({ decision }) => decision)).toEqual(kept)
   })
 
-  it('P3.1 is kept of what is decided later, in other processes; no event comes twice', async () => {
+  it('P3.1 is stored for later decisions in other processes; no event is repeated', async () => {
     const first = openShop()
     const paused = await first.runner.run('go')
     const [one, ...others] = decide(paused.pending, signed)
@@ -184,7 +184,7 @@ describe('who decided', () => {
     expect([first.made.length, second.made.length, third.made.length]).toEqual([0, 1, 2])
   })
 
-  it('P3.1 is kept of what `approve` answers', async () => {
+  it('P3.1 is stored for the decision of `approve`', async () => {
     const { runner, made } = openShop({ approve: () => ({ approved: false, reason: 'too dear', by, note: 'n' }) })
     const { toolCalls } = await runner.run('go')
     const decision = { kind: 'approval', approved: false, reason: 'too dear', by, note: 'n' }
@@ -192,7 +192,7 @@ describe('who decided', () => {
     expect(made).toMatchObject([decision])
   })
 
-  it('P3.1 is nobody where the time has passed', async () => {
+  it('P3.1 is nobody if the time ran out', async () => {
     const { runner, made } = openShop({ decisionTimeoutMs: 1 })
     const { state } = await runner.run('go')
     const late = stored(state)
@@ -203,7 +203,7 @@ describe('who decided', () => {
     expect(made).toMatchObject([decision, decision, decision])
   })
 
-  it('P3.1 of a call that was approved and then asks, both decisions are kept, and the approved arguments hold', async () => {
+  it('P3.1 of a call that was approved and then asks, both decisions and the approved arguments are stored', async () => {
     const ran: unknown[] = []
     const refund = defineTool({
       name: 'refund',
@@ -236,7 +236,7 @@ describe('who decided', () => {
   })
 })
 
-describe('a state that is resumed twice, one after the other', () => {
+describe('a state that is resumed twice in sequence', () => {
   it('P3.3 rejects with `already_resumed` once a decided call was carried out, unless `again`', async () => {
     const { runner, ran } = openShop()
     const { state, pending } = await runner.run('go')
@@ -256,7 +256,7 @@ describe('a state that is resumed twice, one after the other', () => {
     expect(ran).toHaveLength(1)
   })
 
-  it('P3.3 knows a call that failed or was refused, and no resume that came to nothing', async () => {
+  it('P3.3 counts a failed or refused call, but not a resume without effect', async () => {
     const { runner, ran } = openShop()
     const { state, pending } = await runner.run('go')
     const wrong = decide(pending, { ...fine, refund: { approved: true, result: 1 } })
@@ -283,7 +283,7 @@ describe('an approval predicate', () => {
     expect(await runner.resume(state, { decisions: decide(pending, { pay: { approved: true } }) })).toMatchObject({ output: 'done' })
   })
 
-  it('shows whoever decides what the tool returns as `about`, before and after a restart', async () => {
+  it('shows its return value as `about`, before and after a restart', async () => {
     const write = defineTool({
       name: 'write_file',
       description: 'Writes a file.',
@@ -319,7 +319,7 @@ describe('an approval predicate', () => {
   })
 })
 
-describe('what the model said', () => {
+describe('the model’s text before a call', () => {
   const pay = defineTool({
     name: 'pay',
     parameters: { type: 'object', properties: { pin: { type: 'string' } } },
@@ -338,7 +338,7 @@ describe('what the model said', () => {
     return { item: pending[0], shown: shown[0] }
   }
 
-  it('is in the pending item, at most its end', async () => {
+  it('is in the pending item, shortened to its end', async () => {
     expect((await ask1('')).item).not.toHaveProperty('said')
     const long = `${'x'.repeat(2_000)} so I pay.`
     const { item } = await ask1(long)

@@ -45,12 +45,12 @@ it('very many runs at once leave room between their steps for everything else', 
   expect(turns).toBeGreaterThan(20)
 })
 
-it('they go on also where a test has stopped the clocks', async () => {
+it('runs continue if a test has stopped the clocks', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval', 'setImmediate', 'Date', 'performance', 'queueMicrotask'] })
   expect((await runAtOnce(100)).every(({ output }) => output === 'done')).toBe(true)
 })
 
-it('a response that has come counts, also if the run is aborted before its turn', async () => {
+it('a received response counts, even if the run is aborted before its turn', async () => {
   const controller = new AbortController()
   const model: ChatModel = {
     ...busyModel,

@@ -28,7 +28,7 @@ async function answerTo(text: string, output: OutputSchema = weather) {
   return new AgentRunner({ model, logger, outputRetries: 0 }).run('go', { output })
 }
 
-describe('an answer with a schema, in a text that is not JSON alone', () => {
+describe('an answer with a schema, in a text that is not only JSON', () => {
   const taken: [what: string, text: string, note: string][] = [
     ['in a fence behind a sentence', `Here is the report:\n\n\`\`\`json\n${json}\n\`\`\``, around],
     ['in a fence, with a sentence behind', `\`\`\`json\n${json}\n\`\`\`\nIs there anything else?`, around],
@@ -73,18 +73,18 @@ describe('an answer with a schema, in a text that is not JSON alone', () => {
     ['none at all', 'It is warm in Kyoto.', /not valid JSON/],
     ['very many that do not fit', `${'{"a":1} '.repeat(500)}${json}`, /could not be told from the other JSON/],
   ]
-  it.each(refused)('F14 %s: not taken, and the model is told why', async (_what, text, problem) => {
+  it.each(refused)('F14 %s: refused, and the model is told why', async (_what, text, problem) => {
     const result = await answerTo(text)
     expect(result).toMatchObject({ stopReason: 'model_error', output: undefined, error: { code: 'invalid_output' } })
     expect(result.error?.message).toMatch(problem)
   })
 
-  it('F14 that fits as a whole is not noted', async () => {
+  it('F14 is not noted if the whole text fits', async () => {
     for (const text of [json, ` ${json}\n`, `\`\`\`json\n${json}\n\`\`\``])
       expect((await answerTo(text)).steps).toMatchObject([{ warnings: [] }])
   })
 
-  it('F14 that is no object, and is wrapped for the provider', async () => {
+  it('F14 is found if it is not an object and is wrapped for the provider', async () => {
     const numbers = z.array(z.number())
     for (const [text, output] of [
       ['The numbers are [1, 2].', [1, 2]],
@@ -103,7 +103,7 @@ describe('an answer with a schema, in a text that is not JSON alone', () => {
     expect((await answerTo('On {"at": "2026-01-02"}, not {"at": "yesterday"}.', dated)).output).toEqual({ at: new Date('2026-01-02') })
   })
 
-  it('F14 F7 of a text that was cut, nothing is taken but the whole', async () => {
+  it('F14 F7 is not taken from a part of a text that was cut', async () => {
     const held = { capabilities: { nativeTools: true, structuredOutput: 'with-tools' as const } }
     const run = (text: string) =>
       new AgentRunner({ model: scriptedModel([{ text, finishReason: 'length' }], held), logger }).run('go', { output: weather })
@@ -111,7 +111,7 @@ describe('an answer with a schema, in a text that is not JSON alone', () => {
     expect(await run(json)).toMatchObject({ stopReason: 'answered', output: good })
   })
 
-  it('F14 is searched in linear time, however much begins like JSON', () => {
+  it('F14 is searched in linear time, however often something starts like JSON', () => {
     const read = (text: string) => [...jsonInText(text)].length
     const pieces = ['{', '[', '{"', '{"a":', '["', '[{},', '{"a":[', '{"{', '{"\\', '[1,']
     for (const piece of pieces) expect(read(piece.repeat(200_000 / piece.length)), piece).toBeLessThan(10_000)
@@ -125,8 +125,8 @@ describe('an answer with a schema, in a text that is not JSON alone', () => {
   })
 })
 
-describe.each(nativeModes)('an answer that is not JSON alone: $name', (mode) => {
-  it('F14 by the provider’s own means, and as text where there is a tool for it', async () => {
+describe.each(nativeModes)('an answer that is not only JSON: $name', (mode) => {
+  it('F14 is found natively, and as text if there is a tool for it', async () => {
     for (const structuredOutput of ['with-tools', null]) {
       const settings = { quirks: { structuredOutput } }
       await using on = await stage(mode, [`Here it is:\n\`\`\`json\n{"WeatherReport": ${json}}\n\`\`\`\nBye.`], { settings })
@@ -134,7 +134,7 @@ describe.each(nativeModes)('an answer that is not JSON alone: $name', (mode) => 
     }
   })
 
-  it('F14 through the tool, wrapped in the name of the schema', async () => {
+  it('F14 is found in the tool’s arguments, wrapped in the name of the schema', async () => {
     const settings = { quirks: { structuredOutput: null } }
     await using on = await stage(mode, [{ toolCalls: [call('final_answer', { WeatherReport: good })] }], { settings })
     const result = await on.runner.run('go', { output: weather })

@@ -25,28 +25,31 @@ function agent(turns: Parameters<typeof scriptedModel>[0], options: Omit<RunnerO
   return { runner: new AgentRunner({ model, tools: [look], logger, ...options }), model, records }
 }
 
-describe('guardrails at their edges', () => {
-  it.each([5, undefined, {}, [{ role: 'nobody' }]])('H38 what can’t be in its subject’s place has not passed: %j', async (replace) => {
-    for (const place of ['input', 'output'] as const) {
-      const guardrails = [{ name: 'odd', [place]: () => ({ replace }) }] as unknown[] as Guardrail[]
-      const { runner } = agent(['Hello.'], { guardrails })
-      expect(await runner.run('go'), place).toMatchObject({ stopReason: 'refused', output: '', error: { code: 'guardrail' } })
-    }
-    const { runner } = agent(oneCall(), { guardrails: [{ name: 'odd', result: () => ({ replace }) as never }] })
-    expect(resultTexts(await runner.run('go'))).toEqual(['The result was withheld by odd: the check itself failed'])
-  })
+describe('guardrails, edge cases', () => {
+  it.each([5, undefined, {}, [{ role: 'nobody' }]])(
+    'H38 a replacement that can’t replace its subject does not pass: %j',
+    async (replace) => {
+      for (const place of ['input', 'output'] as const) {
+        const guardrails = [{ name: 'odd', [place]: () => ({ replace }) }] as unknown[] as Guardrail[]
+        const { runner } = agent(['Hello.'], { guardrails })
+        expect(await runner.run('go'), place).toMatchObject({ stopReason: 'refused', output: '', error: { code: 'guardrail' } })
+      }
+      const { runner } = agent(oneCall(), { guardrails: [{ name: 'odd', result: () => ({ replace }) as never }] })
+      expect(resultTexts(await runner.run('go'))).toEqual(['The result was withheld by odd: the check itself failed'])
+    },
+  )
 
-  it.each([5, undefined, [], itself])('H38 arguments that are none are not run with', async (replace) => {
+  it.each([5, undefined, [], itself])('H38 a call does not run with a replacement that is not arguments', async (replace) => {
     const { runner } = agent(oneCall(), { guardrails: [{ name: 'odd', call: () => ({ replace }) as never }] })
     expect(resultTexts(await runner.run('go'))).toEqual(['The call to `look` was refused by odd: the check itself failed'])
   })
 
-  it('H38 to stop wins over to replace', async () => {
+  it('H38 stopping wins over replacing', async () => {
     const { runner } = agent(['Hello.'], { guardrails: [{ name: 'both', output: () => ({ replace: 'x', stop: 'enough' }) }] })
     expect(await runner.run('go')).toMatchObject({ stopReason: 'refused' })
   })
 
-  it('H30 H38 aborted during a check: what nobody has checked is not given out', async () => {
+  it('H30 H38 aborted during a check, a run returns nothing unchecked', async () => {
     const check = (controller: AbortController) => () => {
       controller.abort()
       return new Promise<never>(() => {})
@@ -62,13 +65,13 @@ describe('guardrails at their edges', () => {
     }
   })
 
-  it('H38 input that was refused is not in the conversation that goes on', async () => {
+  it('H38 refused input is not in the conversation that continues', async () => {
     const { runner } = agent([], { guardrails: [{ name: 'no', input: () => ({ refuse: 'not this' }) }] })
     const { messages } = await runner.run('a secret')
     expect(messages).toEqual([{ role: 'user', content: '[Withheld: no: not this]' }])
   })
 
-  it('H38 what is sent to a run that goes on is input too', async () => {
+  it('H38 input of a running run is checked too', async () => {
     const guardrails: Guardrail[] = [
       { name: 'no', input: ({ messages }) => (JSON.stringify(messages).includes('secret') ? { stop: 'not this' } : undefined) },
     ]
@@ -86,7 +89,7 @@ describe('guardrails at their edges', () => {
     expect(model.requests).toHaveLength(1)
   })
 
-  it('settings that are no guardrails and no hooks are refused', () => {
+  it('refuses options that are not guardrails or hooks', () => {
     const guardrails = [{ name: 'odd', input: 'no' }] as unknown[] as Guardrail[]
     expect(() => agent([], { guardrails })).toThrow('guardrails[0].input')
     expect(() => agent([], { hooks: [undefined] as unknown[] as Hooks[] })).toThrow('hooks')
@@ -106,7 +109,7 @@ describe('guardrails of an answer with a schema', () => {
     return { result, pieces }
   }
 
-  it('H38 it is checked however it is given, before it is shown', async () => {
+  it('H38 check it before it is shown, however it is given', async () => {
     const noSecrets: Guardrail['output'] = ({ text }) => (text.includes('secret') ? { refuse: 'says the secret' } : undefined)
     const again = await run([answer('secret'), answer('fine')], noSecrets)
     expect(again.result).toMatchObject({ stopReason: 'answered', output: { word: 'fine' } })
@@ -125,15 +128,15 @@ describe('guardrails of an answer with a schema', () => {
   })
 })
 
-describe('hooks at their edges', () => {
-  it.each([5, undefined, itself])('H37 what can’t be done is skipped', async (odd) => {
+describe('hooks, edge cases', () => {
+  it.each([5, undefined, itself])('H37 an invalid return value is ignored', async (odd) => {
     const hooks: Hooks[] = [{ onFailure: 'skip', beforeTool: () => ({ args: odd }) as never, afterTool: () => ({ content: odd }) as never }]
     const { runner, records } = agent(oneCall(), { hooks })
     expect(resultTexts(await runner.run('go'))).toEqual(['a secret'])
     expect(records.filter(({ message }) => message.includes('was skipped'))).toHaveLength(2)
   })
 
-  it('H37 no messages are no request; the run’s own list can’t be changed', async () => {
+  it('H37 an empty list of messages is refused; the run’s own list can’t be changed', async () => {
     const hooks: Hooks[] = [
       { beforeModel: () => ({ messages: [] }) },
       { beforeModel: ({ messages }) => void (messages as unknown[]).push({}) },

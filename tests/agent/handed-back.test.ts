@@ -52,8 +52,8 @@ async function replied(): Promise<{ reply: AIMessage; conversation: MessageInput
   return { reply, conversation: [question, reply, seen] }
 }
 
-describe('a reply of `generate` is taken back', () => {
-  it('says how the model ended, and what that used', async () => {
+describe('a reply of `generate` can be passed back', () => {
+  it('has its finish reason and its usage', async () => {
     const { reply } = await replied()
     expect(reply).toEqual({
       role: 'assistant',
@@ -88,7 +88,7 @@ describe('a reply of `generate` is taken back', () => {
       (model, messages) =>
         new AgentRunner({ model, logger, guardrails: [{ name: 'swap', input: () => ({ replace: messages }) }] }).run('something else'),
     ],
-  ])('by %s', async (_where, ask) => {
+  ])('to %s', async (_where, ask) => {
     const { conversation } = await replied()
     const model = scriptedModel(['A cloud.'])
     await ask(model, conversation)
@@ -98,7 +98,7 @@ describe('a reply of `generate` is taken back', () => {
     expect(Object.isFrozen(conversation[1])).toBe(false)
   })
 
-  it('by a model itself, and goes out in its provider’s format', async () => {
+  it('to a model, and is sent in its provider’s format', async () => {
     await using server = await startStrictProvider({ script: ['A cloud.'] })
     const { conversation } = await replied()
     const model = createModel({ provider: 'custom', model: 'm', baseURL: server.baseURL })
@@ -112,7 +112,7 @@ describe('a reply of `generate` is taken back', () => {
     })
   })
 
-  it('by a control, by what turns messages into OpenAI’s, and by what makes conversations shorter', async () => {
+  it('to a control, to the conversion to OpenAI messages, and to compaction', async () => {
     const { reply, conversation } = await replied()
     const control = new RunControl()
     control.send(conversation)
@@ -123,7 +123,7 @@ describe('a reply of `generate` is taken back', () => {
     expect(compactMessages(conversation, { tokens: 1_000 })).toEqual(sent)
   })
 
-  it('one without calls is a plain message', async () => {
+  it('without calls is a plain message', async () => {
     const reply = await new ToolAgent({ model: scriptedModel(['Hello.']), logger }).generate('Hi')
     const model = scriptedModel(['Bye.'])
     const { messages } = await new AgentRunner({ model, logger }).run([question, reply, { role: 'user', content: 'Go.' }])
@@ -131,7 +131,7 @@ describe('a reply of `generate` is taken back', () => {
     expect(messages[1]).toEqual({ role: 'assistant', content: 'Hello.' })
   })
 
-  it('a list of roles and texts is one of messages', async () => {
+  it('as part of a list of roles and texts, which is a list of messages', async () => {
     const rows: { role: 'user' | 'assistant'; content: string }[] = [
       { role: 'user', content: 'Hi' },
       { role: 'assistant', content: 'Hello.' },
@@ -142,7 +142,7 @@ describe('a reply of `generate` is taken back', () => {
   })
 })
 
-describe('what is no message is refused with what was expected, what came, and where', () => {
+describe('an invalid message is refused with the expected value, the value and its place', () => {
   const bad: [what: string, message: object, words: RegExp][] = [
     ['another role', { role: 'clown', content: '' }, /\[1\]\.role to be 'system', 'user', 'assistant' or 'tool', got `"clown"`/],
     ['no content', { role: 'user' }, /\[1\]\.content to be a string.*got `undefined`/],
@@ -181,7 +181,7 @@ describe('what is no message is refused with what was expected, what came, and w
     })
   }
 
-  it('what is no list at all', async () => {
+  it('a list that is not a list', async () => {
     const wrong: ChatMessage[] = JSON.parse('{"0":"x"}')
     await expect(new AgentRunner({ model: model(), logger }).run('x', { messages: wrong })).rejects.toMatchObject({
       code: 'invalid_message',
@@ -190,7 +190,7 @@ describe('what is no message is refused with what was expected, what came, and w
     await expect(new AIDriver(model()).query(wrong)).rejects.toMatchObject({ code: 'invalid_message' })
   })
 
-  it('one that refers to itself, however often, is refused at once', async () => {
+  it('a message that refers to itself, however often, is refused immediately', async () => {
     const part: { type: 'text'; text: string; [key: string]: unknown } = { type: 'text', text: 'x' }
     for (const key of ['a', 'b', 'c', 'd']) part[key] = part
     const messages: ChatMessage[] = [{ role: 'user', content: [part] }]
@@ -201,7 +201,7 @@ describe('what is no message is refused with what was expected, what came, and w
   })
 })
 
-it('calls of a reply can be run by a ToolRunner, and what is no call is refused', async () => {
+it('a ToolRunner can run the calls of a reply, and refuses what is not a call', async () => {
   const { reply } = await replied()
   const environment = {
     context: undefined,
@@ -221,14 +221,14 @@ it('calls of a reply can be run by a ToolRunner, and what is no call is refused'
   await expect(runner.run({ id: 'x' } as never, environment)).rejects.toMatchObject({ code: 'invalid_message' })
 })
 
-it('a call in both forms is taken as the wire has it, with its arguments', async () => {
+it('a call in both formats is read in the wire format, with its arguments', async () => {
   const both = { id: 'c1', type: 'function', name: 'look', arguments: { a: 1 }, function: { name: 'look', arguments: '{"a":2}' } }
   const messages = [{ role: 'assistant', content: '', toolCalls: [both] }] as never
   const [message] = messagesToOpenAI(messages)
   expect(message).toMatchObject({ tool_calls: [{ id: 'c1', function: { name: 'look', arguments: '{"a":2}' } }] })
 })
 
-it('a message whose parts may still change is looked at anew each time', async () => {
+it('a message whose parts may still change is read again each time', async () => {
   const part = { type: 'text' as const, text: 'one' }
   const message = Object.freeze({ role: 'user' as const, content: [part] })
   const model = scriptedModel(['1', '2'])

@@ -37,8 +37,8 @@ function wiping() {
 
 const denying: Guardrail = { name: 'no wiping', call: ({ tool }) => (tool === 'wipe' ? { refuse: 'never' } : undefined) }
 
-describe('the rules of an agent that takes the conversation over', () => {
-  it('P2.5 H58 its `call` guardrails, `beforeTool` hooks and `onToolCall` refuse what they refuse if it is asked directly', async () => {
+describe('the rules of an agent that takes over the conversation', () => {
+  it('P2.5 H58 its `call` guardrails, `beforeTool` hooks and `onToolCall` refuse what they refuse if it is called directly', async () => {
     class Ops extends CustomAgent {
       protected override onToolCall({ tool }: ToolTurn) {
         return tool === 'wipe' ? { refuse: 'not by me' } : undefined
@@ -59,7 +59,7 @@ describe('the rules of an agent that takes the conversation over', () => {
     }
   })
 
-  it('P2.5 the rules of the run stay around them: hooks outermost, and the last word on what leaves', async () => {
+  it('P2.5 the rules of the run wrap them: hooks are outermost, and the run’s output guardrails are last', async () => {
     const told: string[] = []
     const rulesOf = (name: string): Pick<RunnerOptions, 'hooks' | 'guardrails'> => ({
       hooks: [
@@ -83,7 +83,7 @@ describe('the rules of an agent that takes the conversation over', () => {
     expect(result.output).toBe('done own run')
   })
 
-  it('P2.5 a conversation that comes back to an agent has its rules once; those of the agent before it are gone', async () => {
+  it('P2.5 apply once if a conversation comes back to an agent; those of the previous agent no longer apply', async () => {
     const asked: string[] = []
     const hook = (name: string): Hooks => ({ beforeModel: () => void asked.push(name) })
     const desk = agent([over, 'Back.'], { hooks: [hook('desk')] })
@@ -93,7 +93,7 @@ describe('the rules of an agent that takes the conversation over', () => {
     expect(asked).toEqual(['desk', 'desk', 'ops', 'desk'])
   })
 
-  it('P2.5 its `input` guardrails check what was said to the run: refused, the run ends and nothing is sent to its model', async () => {
+  it('P2.5 its `input` guardrails check the input of the run: if refused, the run ends and nothing is sent to its model', async () => {
     const model = scriptedModel(['never'])
     for (const verdict of [{ refuse: 'not for me' }, { stop: 'not for me' }, { replace: [{ role: 'user' as const, content: 'x' }] }]) {
       const ops = new AgentRunner({ model, logger, guardrails: [{ name: 'gate', input: () => verdict }] })
@@ -107,7 +107,7 @@ describe('the rules of an agent that takes the conversation over', () => {
     expect(seen).toEqual([[{ role: 'user', content: 'hello' }]])
   })
 
-  it('P2.5 `activeTools` and `stopWhen` of the agent hold; its `aroundModel` hooks and `output` guardrails, too', async () => {
+  it('P2.5 `activeTools`, `stopWhen`, `aroundModel` hooks and `output` guardrails of the agent apply', async () => {
     const { wiped, tool } = wiping()
     const look = defineTool({ name: 'look', description: 'Looks.', execute: () => 'seen' })
     const model = scriptedModel([call('wipe'), call('look'), 'never'])
@@ -128,14 +128,14 @@ describe('the rules of an agent that takes the conversation over', () => {
   })
 })
 
-describe('the limits of an agent that takes the conversation over', () => {
+describe('the limits of an agent that takes over the conversation', () => {
   const usage = { inputTokens: 90, outputTokens: 10 }
   const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => 'seen' })
   const looking: Turns = (_request, index) => ({ toolCalls: [{ name: 'look', args: { index } }], usage })
   const run = (own: Omit<RunnerOptions, 'model'>, outer: Omit<RunnerOptions, 'model'> = {}) =>
     agent([{ ...over, usage }], { tools: [to(agent(looking, { tools: [look], ...own }))], maxIterations: 20, ...outer }).run('go')
 
-  it('P2.5 `tokens`, `toolCalls` and `maxIterations` count from the handoff; those of the run count all of it', async () => {
+  it('P2.5 `tokens`, `toolCalls` and `maxIterations` count from the handoff; those of the run count everything', async () => {
     expect(await run({ limits: { tokens: 250 } })).toMatchObject({ stopReason: 'budget', iterations: 4, usage: { totalTokens: 400 } })
     expect(await run({ limits: { toolCalls: 2 } })).toMatchObject({ stopReason: 'budget', iterations: 4 })
     expect(await run({ maxIterations: 2 })).toMatchObject({ stopReason: 'max_iterations', iterations: 3 })
@@ -144,7 +144,7 @@ describe('the limits of an agent that takes the conversation over', () => {
     expect(await run({ limits: { toolCalls: 50 } }, { limits: { toolCalls: 3 } })).toMatchObject({ stopReason: 'budget', iterations: 4 })
   })
 
-  it('P2.5 `repeatedCalls` of the agent holds, and so does that of the run over handoffs back and forth', async () => {
+  it('P2.5 `repeatedCalls` of the agent applies, and so does that of the run across handoffs back and forth', async () => {
     const same: Turns = () => ({ ...call('look'), usage })
     const ops = agent(same, { tools: [look], limits: { repeatedCalls: 1 } })
     expect(await agent([over], { tools: [to(ops)], maxIterations: 20 }).run('go')).toMatchObject({
@@ -158,7 +158,7 @@ describe('the limits of an agent that takes the conversation over', () => {
     expect(await new AgentRunner({ ...ping, logger, maxIterations: 40 }).run('go')).toMatchObject({ stopReason: 'repeated_calls' })
   })
 
-  it('P2.5 `deadlineMs` counts from the handoff, and ends with the agent’s turn at the conversation', async () => {
+  it('P2.5 `deadlineMs` counts from the handoff, and ends with the agent’s part of the conversation', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const deaf = deafTool()
     const ops = agent([call('deaf')], { tools: [deaf.tool], limits: { deadlineMs: 10_000 } })
@@ -178,7 +178,7 @@ describe('the limits of an agent that takes the conversation over', () => {
     expect(await timersLeft()).toBe(0)
   })
 
-  it('P2.5 `costUsd` of the agent holds for a model that steering chooses', async () => {
+  it('P2.5 `costUsd` of the agent applies to a model that steering chooses', async () => {
     const capabilities = { nativeTools: true, price: { input: 1, output: 1 } }
     const ops = new AgentRunner({
       model: scriptedModel([call('look'), 'done'], { capabilities }),
@@ -195,7 +195,7 @@ describe('the limits of an agent that takes the conversation over', () => {
   })
 })
 
-describe('handoffs over pauses, crashes and other processes', () => {
+describe('handoffs across pauses, crashes and other processes', () => {
   const pay = defineTool({ name: 'pay', description: 'Pays.', parameters: { type: 'object' }, approval: true, execute: () => 'paid' })
   const opsTurns: Turns = ({ messages }) => {
     const calls = messages.filter(({ role }) => role === 'assistant').length
@@ -236,7 +236,7 @@ describe('handoffs over pauses, crashes and other processes', () => {
     await rm(folder, { recursive: true })
   })
 
-  it('P2.5 killed at any moment, a run comes to the same end, and the rules of the port are kept', async () => {
+  it('P2.5 killed at any moment, a run ends the same, and the rules of the port are kept', async () => {
     const gate = { name: 'gate', input: () => undefined }
     const look = defineTool({ name: 'look', description: 'Looks.', effect: 'read', parameters: { type: 'object' }, execute: () => 'seen' })
     const run = async (crashAt: number) => {

@@ -32,7 +32,7 @@ function faultsOf(messages: readonly ChatMessage[]): string[] {
   return faults
 }
 
-describe('a conversation handed in', () => {
+describe('a given conversation', () => {
   it.each<[string, ChatMessage[], ChatMessage[], Partial<History['healing']>]>([
     ['nothing', [], [], {}],
     [
@@ -92,7 +92,7 @@ describe('a conversation handed in', () => {
     expect(new History(history.slice()).healed).toBe(false)
   })
 
-  it('H45 a result that was made up is marked as an error and names its tool', () => {
+  it('H45 marks a made-up result as an error and names its tool', () => {
     expect(new History([calls('a')]).messages[1]).toEqual({ role: 'tool', content: noResult, toolCallId: 'a', name: 'add', isError: true })
   })
 
@@ -117,7 +117,7 @@ describe('a conversation handed in', () => {
       { role: 'assistant', content: '', toolCalls: [{ id: 7, type: 'function', function: { name: 'f', arguments: '' } }] },
       'Expected messages[1].toolCalls',
     ],
-  ])('H45 what is no message is refused, with its place: %j', (message, words) => {
+  ])('H45 refuses an invalid message, with its place: %j', (message, words) => {
     const list: ChatMessage[] = JSON.parse(JSON.stringify([user('fine'), message]))
     expect(() => new History(list)).toThrow(ToolloopError)
     expect(() => new History(list)).toThrow(words)
@@ -125,7 +125,7 @@ describe('a conversation handed in', () => {
 })
 
 describe('instructions', () => {
-  it('come first, are sent, and are not part of what is handed out', () => {
+  it('are first, are sent, and are not part of the returned messages', () => {
     const history = new History([user('1')], 'Be brief.')
     expect(history.messages).toEqual([{ role: 'system', content: 'Be brief.' }, user('1')])
     expect(history.slice()).toEqual([user('1')])
@@ -133,7 +133,7 @@ describe('instructions', () => {
     expect(history.slice(1)).toEqual([])
   })
 
-  it('are not put before a conversation that begins with them, and are before one that begins with others', () => {
+  it('are not repeated before a conversation that begins with them, and precede one that begins with others', () => {
     const system = (content: string): ChatMessage => ({ role: 'system', content })
     expect(new History([system('same'), user('1')], 'same').messages).toEqual([system('same'), user('1')])
     expect(new History([system('same'), user('1')], 'same').slice()).toEqual([system('same'), user('1')])
@@ -143,7 +143,7 @@ describe('instructions', () => {
   })
 })
 
-describe('as the run goes on', () => {
+describe('during the run', () => {
   it('S3-7 takes one result for each open call, and no other', () => {
     const history = new History()
     history.append(calls('a', 'b'))
@@ -154,7 +154,7 @@ describe('as the run goes on', () => {
     expect(history.slice()).toEqual([calls('a', 'b'), result('a', 'first'), result('b')])
   })
 
-  it('answers calls still open before the next message, and on demand', () => {
+  it('answers open calls before the next message, and on demand', () => {
     const history = new History()
     history.append(calls('a', 'b'))
     history.appendResult(result('a'))
@@ -169,7 +169,7 @@ describe('as the run goes on', () => {
     expect(history.appendResult(result('d'))).toBe(true)
   })
 
-  it('the list to send is one and the same, and only grows; what is handed out is a copy', () => {
+  it('appends to one list to send; the returned list is a copy', () => {
     const history = new History([user('1')])
     const { messages } = history
     const out = history.slice()
@@ -179,7 +179,7 @@ describe('as the run goes on', () => {
     expect(out).toHaveLength(1)
   })
 
-  it('H24 messages are frozen copies: nothing handed in or out can change it', () => {
+  it('H24 freezes copies of messages: changing a given or returned one has no effect', () => {
     const given = { role: 'user' as const, content: [{ type: 'text' as const, text: 'before' }] }
     const history = new History([given])
     given.content[0] = { type: 'text', text: 'after' }
@@ -190,12 +190,12 @@ describe('as the run goes on', () => {
     expect(() => Object.assign(message ?? {}, { content: 'changed' })).toThrow(TypeError)
   })
 
-  it('a message that is ours already is used again as it is', () => {
+  it('reuses a message that is already its own', () => {
     const [first] = new History([user('1')]).slice()
     expect(new History(first === undefined ? [] : [first]).slice()[0]).toBe(first)
   })
 
-  it('H18 ids are made unique, the same calls always get the same ones', () => {
+  it('H18 makes ids unique, and the same calls always get the same ids', () => {
     const history = new History([calls('a', 'a_2'), result('a'), result('a_2')])
     const wanted = [call('a'), call('a'), call('b'), call(''), call(''), call('a_3')]
     const given = history.withUniqueIds(wanted).map(({ id }) => id)
@@ -205,7 +205,7 @@ describe('as the run goes on', () => {
     expect(history.withUniqueIds([untouched])[0]).toBe(untouched)
   })
 
-  it('H18 whatever ids come, in whatever turns: the conversation stays valid', () => {
+  it('H18 keeps the conversation valid, whatever ids come in whatever order', () => {
     const id = fc.constantFrom('', 'a', 'b', 'a_2', 'call_0_0', '__proto__')
     const turn = fc.record({ ids: fc.array(id, { maxLength: 4 }), answered: fc.array(fc.nat(3), { maxLength: 4 }), text: fc.boolean() })
     fc.assert(
@@ -227,7 +227,7 @@ describe('as the run goes on', () => {
   })
 })
 
-describe('messages that are none', () => {
+describe('invalid messages', () => {
   const circular: { role: 'user'; content: string; self?: unknown } = { role: 'user', content: 'x' }
   circular.self = circular
   const circles: { role: 'user'; content: string; a?: unknown; b?: unknown } = { role: 'user', content: 'x' }
@@ -251,12 +251,12 @@ describe('messages that are none', () => {
     expect(() => new History([message as ChatMessage])).toThrow(words)
   })
 
-  it('a message of very many parts is taken', () => {
+  it('accepts a message of very many parts', () => {
     const content = Array.from({ length: 200_000 }, (_, n) => ({ type: 'text' as const, text: `${n}` }))
     expect(new History([{ role: 'user', content }]).messages).toHaveLength(1)
   })
 
-  it('what a model returned is not frozen', async () => {
+  it('does not freeze what a model returned', async () => {
     const data = { thought: { signature: 'x' } }
     const generate = async () => ({ text: 'ok', toolCalls: [], finishReason: 'stop' as const, providerData: { provider: 'p', data } })
     const result = await new AgentRunner({ model: { provider: 'p', model: 'm', capabilities: { nativeTools: true }, generate } }).run('go')

@@ -86,7 +86,7 @@ const turns: ScriptedTurn[] = [
 ]
 
 describe('a run under a journal', () => {
-  it('keeps the rules of the port and ends as it does in memory', async () => {
+  it('keeps the rules of the port and ends as in memory', async () => {
     const journal = new StrictJournal(Number.POSITIVE_INFINITY)
     const { result, world } = await runWith(journal, turns)
     const plainWorld: World = { started: [], requests: 0, events: [] }
@@ -105,7 +105,7 @@ describe('a run under a journal', () => {
     ])
   })
 
-  it('H46 what was left out of a conversation is recorded: crashed at any moment, the model is sent the same again', async () => {
+  it('H46 records what was left out of a conversation: crashed at any moment, the model is sent the same again', async () => {
     const long = Array.from(
       { length: 6 },
       (_, n): ScriptedTurn => ({ toolCalls: [{ id: `c${n}`, name: 'look', args: { n, pad: 'x'.repeat(400) } }] }),
@@ -141,7 +141,7 @@ describe('a run under a journal', () => {
     }
   })
 
-  it('F7 an answer that is continued is joined of what is recorded: crashed at any moment, the result and the requests are the same', async () => {
+  it('F7 joins a continued answer from what is recorded: crashed at any moment, the result and the requests are the same', async () => {
     const parts = ['One, ', 'two, ', 'three.']
     const runTo = async (crashAt: number) => {
       const sent = new Map<string, string>()
@@ -171,7 +171,7 @@ describe('a run under a journal', () => {
     }
   })
 
-  it('crashed at every possible moment and taken up again, asks for the same steps, ends the same, and never starts an unsafe call twice', async () => {
+  it('crashed at every possible moment and resumed, asks for the same steps, ends the same, and never starts an unsafe call twice', async () => {
     const whole = new StrictJournal(Number.POSITIVE_INFINITY)
     const reference = await runWith(whole, turns)
     expect(whole.moments).toBeGreaterThan(40)
@@ -205,7 +205,7 @@ describe('a run under a journal', () => {
     }
   })
 
-  it('a call that may have run is run again when someone decides so, or when its tool finds out that it did not', async () => {
+  it('a call that may have run is run again if somebody decides so, or if its tool finds that it did not run', async () => {
     const whole = new StrictJournal(Number.POSITIVE_INFINITY)
     const reference = await runWith(whole, turns)
     let decided = 0
@@ -241,7 +241,7 @@ describe('a run under a journal', () => {
     expect(found).toBe(decided)
   })
 
-  it('events of a recorded step are not emitted again', async () => {
+  it('does not emit the events of a recorded step again', async () => {
     const whole = new StrictJournal(Number.POSITIVE_INFINITY)
     await runWith(whole, turns)
     for (let crashAt = 1; crashAt <= whole.moments; crashAt++) {
@@ -260,7 +260,7 @@ describe('a run under a journal', () => {
     }
   })
 
-  it('limits, deadlines and settings given to the run are recorded with it', async () => {
+  it('records the limits, deadlines and settings of the run', async () => {
     const journal = new StrictJournal(12)
     const { result } = await runWith(journal, [turns[0] ?? {}, ...Array<ScriptedTurn>(9).fill({ toolCalls: [{ id: '', name: 'look' }] })], {
       maxIterations: 3,

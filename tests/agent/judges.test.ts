@@ -44,7 +44,7 @@ const turns = [
 ]
 
 describe('agents that judge', () => {
-  it('P2.8 P2.1 their requests are added to the usage of the run, and count in its `limits` and its `budget`', async () => {
+  it('P2.8 P2.1 add their requests to the usage of the run, its `limits` and its `budget`', async () => {
     const { guardrail, asked } = judging()
     const budget = new Budget({ costUsd: 100 })
     const result = await agent(turns, { tools: [look], guardrails: [guardrail], budget }).run('go')
@@ -57,7 +57,7 @@ describe('agents that judge', () => {
     expect(limited.toolCalls[0]?.content).toContain('judged')
   })
 
-  it('P2.1 killed at any moment, what judges, hooks and summaries have used is counted as often as it is recorded', async () => {
+  it('P2.1 killed at any moment, the usage of judges, hooks and summaries is counted as often as it is recorded', async () => {
     const run = async (crashAt: number) => {
       const { guardrail } = judging()
       const summariser = agent(() => ({ text: 'It was long.', usage: dollar }))
@@ -101,7 +101,7 @@ describe('agents that judge', () => {
     expect(limited).toMatchObject({ stopReason: 'budget', usage: { costUsd: 3 } })
   })
 
-  it('P2.8 their spans are below the one of the run or of the call, and their events name the run', async () => {
+  it('P2.8 have spans below that of the run or the call, and events that name the run', async () => {
     await using tracing = startTracing()
     const { guardrail } = judging()
     const events: unknown[] = []
@@ -125,7 +125,7 @@ describe('agents that judge', () => {
     expect(tree).toMatch(/execute_tool look\n +invoke_agent judge/)
   })
 
-  it('P2.8 a place of no run is refused, and a judge of a priced run needs a price', async () => {
+  it('P2.8 refuse a place that is not in a run, and need a price if the run has one', async () => {
     await expect(agent(['x']).run('go', { parent: { signal: AbortSignal.abort() } as never })).rejects.toMatchObject({
       code: 'invalid_option',
     })
@@ -135,7 +135,7 @@ describe('agents that judge', () => {
     expect(result).toMatchObject({ stopReason: 'refused', output: '' })
   })
 
-  it('P2.8 judges end with the run', async () => {
+  it('P2.8 end with the run', async () => {
     const controller = new AbortController()
     const judge = agent(() => {
       controller.abort()
@@ -155,7 +155,7 @@ describe('agents that judge', () => {
   })
 })
 
-describe('what else a nested agent needs', () => {
+describe('nested agents', () => {
   it('P2.8 `asTool` takes `approval`: true, or a predicate over the arguments', async () => {
     const inner = agent(['Done.', 'Done.'])
     const tool = asTool(inner, { name: 'part', description: 'x', approval: ({ task }) => task !== 'small' })

@@ -13,7 +13,7 @@ function runnerOn(kept: MemoryRuns, more: Partial<RunnerOptions> = {}) {
   return { journal, model, runner: new AgentRunner({ model, journal, logger, ...more }) }
 }
 
-it('P1.14 a tenant does not read another’s answer by the id of its run', async () => {
+it('P1.14 a tenant can’t read another’s answer by the id of its run', async () => {
   const kept = new MemoryRuns()
   const { runner } = runnerOn(kept)
   const ofAnn = { runId: 'r', metadata: { tenant: 'ann' } }
@@ -32,7 +32,7 @@ it('P1.14 a tenant does not read another’s answer by the id of its run', async
   expect([other.model.requests, again.model.requests.length]).toEqual([[], 1])
 })
 
-it('P1.14 the same run in another session is refused, and touches neither', async () => {
+it('P1.14 the same run in another session is refused, and changes neither', async () => {
   const sessions = memorySessions()
   const { runner, model } = runnerOn(new MemoryRuns(), { sessions })
   await runner.run('Hi.', { runId: 'r', session: 'a' })
@@ -42,7 +42,7 @@ it('P1.14 the same run in another session is refused, and touches neither', asyn
   expect(model.requests).toHaveLength(1)
 })
 
-it('P1.14 what guardrails and instructions make of the input does not count: it is compared as it was handed in', async () => {
+it('P1.14 the input is compared as given, before guardrails and instructions change it', async () => {
   let asked = 0
   const stamp: Guardrail = { name: 'stamp', input: ({ messages }) => ({ replace: [...messages, { role: 'user', content: `${++asked}` }] }) }
   const { runner, model } = runnerOn(new MemoryRuns(), { guardrails: [stamp], instructions: () => `It is ${++asked}.` })

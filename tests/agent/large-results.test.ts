@@ -54,7 +54,7 @@ const stored = <T>(value: T): T => JSON.parse(JSON.stringify(value))
 const approved = ({ pending }: RunResult) => pending.map((item) => ({ ...item, approved: true as const }))
 
 describe('a result of 5 MB', () => {
-  it('is shown by its beginning, and read by line, by character, and by what is looked for', async () => {
+  it('shows its beginning, and can be read by line, by character, and by search', async () => {
     const { runner } = runnerOf([askLog, read({ search: 'needle' }), read({ line: 31_234, lines: 1 }), read({ offset: log.length - 10 })])
     const ends: string[] = []
     runner.on(Event.TOOL_CALL_END, ({ result }) => ends.push(result))
@@ -73,20 +73,20 @@ describe('a result of 5 MB', () => {
     expect(JSON.stringify(result).length).toBeLessThan(40_000)
   })
 
-  it('is cut as ever without the option, and the model is told of no tool that it can’t use', async () => {
+  it('is cut without the option, and the model is not told of a tool that it can’t use', async () => {
     const { runner, model } = runnerOf([askLog], { largeResults: false })
     expect(told(await runner.run('go'))[0]).toMatch(/bytes cut here/)
     expect(model.requests[0]?.tools?.map(({ function: { name } }) => name)).toEqual(['read_log', 'approve'])
   })
 
-  it('leaves the tools of all requests the same, as a provider caches them', async () => {
+  it('keeps the tools of all requests the same, so that a provider can cache them', async () => {
     const { runner, model } = runnerOf([askLog, read({ lines: 2 })])
     await runner.run('go')
     const names = model.requests.map(({ tools = [] }) => tools.map(({ function: { name } }) => name))
     expect(names).toEqual(names.map(() => ['read_log', 'approve', 'read_result']))
   })
 
-  it('is there after a pause, in the state of the run', async () => {
+  it('is in the state of the run after a pause', async () => {
     const { runner } = runnerOf([askLog, { toolCalls: [call('approve')] }, read({ search: 'NEEDLE' })])
     const paused = await runner.run('go')
     const result = await runnerOf([askLog, {}, read({ search: 'NEEDLE' })]).runner.resume(stored(paused.state), {
@@ -99,7 +99,7 @@ describe('a result of 5 MB', () => {
     await expect(runner.resume({ ...without, kept: { [keptId(log)]: 1 } } as never)).rejects.toMatchObject({ code: 'invalid_option' })
   })
 
-  it('is in the journal while the run waits, beside steps that stay small, and forgotten when it has ended', async () => {
+  it('is in the journal while the run waits, outside its small steps, and is removed at the end', async () => {
     const runs = new MemoryRuns()
     const script = [askLog, { toolCalls: [call('approve')] }, read({ search: 'NEEDLE' })]
     const journal = memoryJournal(runs)
@@ -113,7 +113,7 @@ describe('a result of 5 MB', () => {
     expect(recorded?.kept.size).toBe(0)
   })
 
-  it('is gone in a later run of the session, which is told so', async () => {
+  it('is gone in a later run of the session, which gets an error', async () => {
     const { runner } = runnerOf([askLog, 'read' as never, read({})], { sessions: memorySessions() })
     await runner.run('go', { session: 'chat' })
     const { toolCalls } = await runner.run('go on', { session: 'chat' })
@@ -125,7 +125,7 @@ describe('a result of 5 MB', () => {
     ])
   })
 
-  it('of a nested run is kept with the run outside: also while it waits for a decision, its state stays small', async () => {
+  it('of a nested run is stored with the outer run: while it waits for a decision, its state stays small', async () => {
     const script = [askLog, { toolCalls: [call('approve')] }, read({ search: 'NEEDLE' })]
     const inner = runnerOf(script)
     const outer = () =>
@@ -138,7 +138,7 @@ describe('a result of 5 MB', () => {
     expect(textOf(inner.model.requests.at(-1)?.messages.at(-1)?.content ?? '')).toContain('Line 31234')
   })
 
-  it('can still be read when the conversation was compacted: what was shortened says by which id', async () => {
+  it('can still be read after the conversation was compacted: the shortened result names its id', async () => {
     const again = { toolCalls: [call('read_log')] }
     const { runner, model } = runnerOf([askLog, again, again, read({ search: 'NEEDLE' })], {
       largeResults: { shownBytes: 4_000 },
@@ -154,14 +154,14 @@ describe('a result of 5 MB', () => {
 describe('the same long result', () => {
   const pollLog = () => ({ toolCalls: [call('read_log', {})] })
 
-  it('is kept once, however often it comes', async () => {
+  it('is stored once, however often it is returned', async () => {
     const { runner } = runnerOf([pollLog(), pollLog(), read({ lines: 1 })], { largeResults: { keptBytes: 8_000_000 } })
     const [first, second, part] = told(await runner.run('go'))
     expect([first, second === first]).toEqual([expect.stringContaining('Shortened'), true])
     expect(part).toContain('from line 1 of 50000 on')
   })
 
-  it('of a nested run is kept once with the run outside', async () => {
+  it('of a nested run is stored once with the outer run', async () => {
     const inner = runnerOf([pollLog()])
     const ask = asTool(inner.runner, { name: 'ask', description: 'x' })
     const { runner } = runnerOf([askLog, { toolCalls: [call('ask', { task: 'x' })] }], {
@@ -172,14 +172,14 @@ describe('the same long result', () => {
     expect(textOf(inner.model.requests.at(-1)?.messages.at(-1)?.content ?? '')).toContain('Shortened')
   })
 
-  it('does not hide from the guard that the same call is repeated', async () => {
+  it('does not hide that the same call is repeated', async () => {
     const { runner } = runnerOf(Array.from({ length: 9 }, pollLog), { limits: { repeatedCalls: 2 } })
     expect(await runner.run('go')).toMatchObject({ stopReason: 'repeated_calls', iterations: 4 })
   })
 })
 
-describe('what is kept aside', () => {
-  it('is what hooks and guardrails have left of a result, which they see whole', async () => {
+describe('a stored result', () => {
+  it('is what hooks and guardrails, which see all of it, leave of it', async () => {
     const seen: number[] = []
     const { runner } = runnerOf([askLog, read({ search: 'needle' })], {
       hooks: [{ name: 'h', afterTool: ({ content }) => void seen.push(textOf(content).length) }],
@@ -195,7 +195,7 @@ describe('what is kept aside', () => {
     expect(told(result)[1]).toContain('Not found: "needle"')
   })
 
-  it('is also what a hook around the function gives in place of its result', async () => {
+  it('may come from a hook around the function', async () => {
     const short = defineTool({ name: 'short', description: 'x', execute: () => 'short' })
     const { runner } = runnerOf([{ toolCalls: [{ id: 'log', name: 'short' }] }, read({ search: 'needle' })], {
       tools: [short],
@@ -204,7 +204,7 @@ describe('what is kept aside', () => {
     expect(told(await runner.run('go'))[1]).toContain('Found "needle" once')
   })
 
-  it('is a failed call’s too, and that of a tool which its caller runs', async () => {
+  it('may be that of a failed call, or of a tool that its caller runs', async () => {
     const broken = defineTool({ name: 'broken', description: 'x', execute: () => Promise.reject(new Error(log)) })
     const elsewhere = defineTool({ name: 'elsewhere', description: 'x' })
     const { runner } = runnerOf(
@@ -234,7 +234,7 @@ describe('what is kept aside', () => {
     ).toBe(true)
   })
 
-  it('is the text of several parts; pictures stay as they are', async () => {
+  it('is the text of several parts; pictures are unchanged', async () => {
     const picture: ContentPart = { type: 'image', data: 'AAAA', mediaType: 'image/png' }
     const parts = defineTool({
       name: 'parts',
@@ -249,7 +249,7 @@ describe('what is kept aside', () => {
     expect(told(result)[1]).toContain('Line 50001')
   })
 
-  it('is bounded by `keptBytes`: what does not fit any more is cut', async () => {
+  it('is limited by `keptBytes`: what does not fit is cut', async () => {
     const other = defineTool({ name: 'other', description: 'x', execute: () => `${log}!` })
     const { runner } = runnerOf([askLog, { toolCalls: [call('other')] }], {
       tools: [readLog, other],
@@ -259,14 +259,14 @@ describe('what is kept aside', () => {
     expect([first?.includes('Shortened'), second?.includes('bytes cut here')]).toEqual([true, true])
   })
 
-  it('is no final tool’s result: that is the run’s', async () => {
+  it('is not that of a final tool, which is the run’s result', async () => {
     const { runner } = runnerOf([{ toolCalls: [call('last')] }], {
       tools: [defineTool({ name: 'last', description: 'x', final: true, execute: () => log })],
     })
     expect((await runner.run('go')).output).toMatch(/bytes cut here/)
   })
 
-  it('is whatever is longer than `overBytes`, by so much as `shownBytes` says', async () => {
+  it('is any longer than `overBytes`, and shows `shownBytes` of it', async () => {
     const short = defineTool({ name: 'short', description: 'x', execute: () => 'é'.repeat(60) })
     const { runner } = runnerOf([{ toolCalls: [{ id: 'log', name: 'short' }] }, read({}), read({ offset: 10, length: 1_000 })], {
       tools: [short],
@@ -286,7 +286,7 @@ it.each([
   [{ largeResults: { overBytes: 100, shownBytes: 101 } }, 'shownBytes'],
   [{ largeResults: { keptBytes: -1 } }, 'keptBytes'],
   [{ largeResults: true, tools: [{ ...readLog, name: 'read_result' }] }, 'read_result'],
-])('an option that can’t be is refused: %j', async (options, named) => {
+])('an invalid option is refused: %j', async (options, named) => {
   const run = async () => new AgentRunner({ model: scriptedModel([]), ...(options as object) }).run('go')
   await expect(run()).rejects.toMatchObject({ code: 'invalid_option', message: expect.stringContaining(named) })
 })
@@ -294,7 +294,7 @@ it.each([
 describe('a text read in parts', () => {
   const texts = fc.string({ unit: fc.constantFrom('a', 'é', '🙂', '\n', '漢', 'Ab'), minLength: 1, maxLength: 200 })
 
-  it('is the whole text when it is gone on with as each part says', () => {
+  it('is the whole text if each part is followed by the one it names', () => {
     fc.assert(
       fc.property(texts, fc.integer({ min: 4, max: 50 }), fc.integer({ min: 1, max: 20 }), (text, maxBytes, length) => {
         let whole = ''
@@ -313,7 +313,7 @@ describe('a text read in parts', () => {
     )
   })
 
-  it('P2.9 `maxResultBytes` includes what is said around a part, and the note of a shortened result', async () => {
+  it('P2.9 `maxResultBytes` includes the text around a part, and the note of a shortened result', async () => {
     const text = 'é'.repeat(20_000)
     for (const maxBytes of [300, 1_000, 20_000]) {
       for (const range of [{}, { offset: 10 }, { offset: 19_990 }, { line: 1, lines: 1 }])
@@ -334,7 +334,7 @@ describe('a text read in parts', () => {
     expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(60)
   })
 
-  it('has every match of a search, when it is gone on with', () => {
+  it('has every match of a search, across its parts', () => {
     fc.assert(
       fc.property(texts, (text) => {
         const many = `${text}${'-'.repeat(400)}`.repeat(30)
@@ -353,7 +353,7 @@ describe('a text read in parts', () => {
     )
   })
 
-  it('is searched literally, and says what is beyond its end', () => {
+  it('is searched literally; an offset beyond its end is reported', () => {
     expect(searchText('a.b (x) a*b', '(X)', {}, 100)).toBe('Found "(X)" once from character 0 on:\n\nLine 1, character 4:\na.b (x) a*b')
     expect(searchText('abc', '.', {}, 100)).toBe('Not found: ".", from character 0 to the end at 3.')
     expect(searchText('a'.repeat(5_000), 'a', {}, 100)).toContain('Found "a" more than 1000 times')

@@ -48,7 +48,7 @@ describe('resolveLimits', () => {
     ['limits.repeatWindow', (repeatWindow) => ({ limits: { repeatWindow } }), 1],
   ]
 
-  it.each(counts)('H4 S0-20 `%s` is an integer, and no less than it may be', (name, settings, least) => {
+  it.each(counts)('H4 S0-20 `%s` is an integer of at least its minimum', (name, settings, least) => {
     for (const value of [least - 1, 1.5, Number.NaN, -1, Number.NEGATIVE_INFINITY, 2 ** 53, '1', true, {}, 1n]) {
       expect(() => resolveLimits(loose(settings(value))), String(value)).toThrow(InvalidOptionError)
       expect(() => resolveLimits(loose(settings(value))), String(value)).toThrow(`Expected \`${name}\` to be an integer ≥ ${least}, got \``)
@@ -57,7 +57,7 @@ describe('resolveLimits', () => {
       expect(() => resolveLimits(loose(settings(value)))).not.toThrow()
   })
 
-  it.each(['maxIterations', 'maxToolRounds', 'toolConcurrency', 'maxResultBytes'])('H4 `%s` is not endless', (name) => {
+  it.each(['maxIterations', 'maxToolRounds', 'toolConcurrency', 'maxResultBytes'])('H4 `%s` can’t be infinite', (name) => {
     expect(() => resolveLimits(loose({ [name]: Number.POSITIVE_INFINITY }))).toThrow(InvalidOptionError)
   })
 
@@ -69,14 +69,14 @@ describe('resolveLimits', () => {
     ['limits.costUsd', (costUsd) => ({ limits: { costUsd } })],
   ]
 
-  it.each(amounts)('H4 `%s` is a number above 0, and may be endless', (name, settings) => {
+  it.each(amounts)('H4 `%s` is a number above 0, and may be infinite', (name, settings) => {
     for (const value of [0, -0, -1, Number.NaN, Number.NEGATIVE_INFINITY, '1', null, {}, 1n]) {
       expect(() => resolveLimits(loose(settings(value))), String(value)).toThrow(`Expected \`${name}\` to be a number > 0, got \``)
     }
     for (const value of [0.5, 1e9, Number.POSITIVE_INFINITY, undefined]) expect(() => resolveLimits(loose(settings(value)))).not.toThrow()
   })
 
-  it('S3-11 `maxToolRounds` is another name; two that differ are refused', () => {
+  it('S3-11 `maxToolRounds` is an alias; two different values are refused', () => {
     expect(resolveLimits({ maxToolRounds: 7 }).maxIterations).toBe(7)
     expect(resolveLimits({ maxToolRounds: 7, maxIterations: 7 }).maxIterations).toBe(7)
     expect(() => resolveLimits({ maxToolRounds: 7, maxIterations: 8 })).toThrow(
@@ -86,7 +86,7 @@ describe('resolveLimits', () => {
 })
 
 describe('cost', () => {
-  it('H8 a limit on what can’t be measured is refused', () => {
+  it('H8 a limit on something that can’t be measured is refused', () => {
     const unknown = { nativeTools: true }
     expect(() => checkCostIsKnown('limits.costUsd', 1, { provider: 'p', model: 'm', capabilities: unknown })).toThrow(InvalidOptionError)
     for (const [limits, capabilities] of [
@@ -100,7 +100,7 @@ describe('cost', () => {
     }
   })
 
-  it('is counted by the price, cached tokens at theirs; what the provider says wins', () => {
+  it('is computed from the price, with that of cached tokens; the provider’s own value wins', () => {
     const price = { input: 2, output: 10, cacheRead: 0.5, cacheWrite: 4 }
     const used: Usage = {
       inputTokens: 1_000_000,
@@ -142,14 +142,14 @@ describe('RunUsage', () => {
     expect(cost.exhausted(1)).toBe('budget')
   })
 
-  it('H4 of several limits reached at once, the budget is named before the iterations', () => {
+  it('H4 names the budget before the iterations if several limits are reached at once', () => {
     const budget = new RunUsage(resolveLimits({ limits: { tokens: 1 }, maxIterations: 2 }))
     expect([budget.exhausted(1), budget.exhausted(2), budget.exhausted(3)]).toEqual([undefined, 'max_iterations', 'max_iterations'])
     budget.spend(usage(1))
     expect(budget.exhausted(2)).toBe('budget')
   })
 
-  it('H8 calls beyond the limit are refused, in order, over all rounds; refused ones count for nothing', () => {
+  it('H8 refuses calls beyond the limit, in order, across all rounds; refused ones do not count', () => {
     const budget = new RunUsage(resolveLimits({ limits: { toolCalls: 2 } }))
     const refused = call({ action: 'reject', refusal: { code: 'tool_not_found', text: 'no' } })
     expect(budget.admit([refused, call({ id: 'a' })])).toEqual([refused, call({ id: 'a' })])
@@ -164,7 +164,7 @@ describe('RunUsage', () => {
     expect(budget.exhausted(1)).toBe('budget')
   })
 
-  it('H8 what runs inside a call have used counts while they go on, and once its record is there, by that alone', () => {
+  it('H8 counts the usage inside a call while it runs, and by its record once that is there', () => {
     const outer = new RunUsage(resolveLimits({ limits: { tokens: 100, toolCalls: 9 } }))
     const inner = new RunUsage(resolveLimits({}), { budget: outer, toolCallId: 'a', runId: 'r' })
     inner.spend(usage(60))
@@ -181,7 +181,7 @@ describe('RunUsage', () => {
     expect([outer.exhausted(1), again.exhausted(1)]).toEqual(['budget', 'budget'])
   })
 
-  it('H8 none at all: no call runs', () => {
+  it('H8 runs no call if the limit is 0', () => {
     const budget = new RunUsage(resolveLimits({ limits: { toolCalls: 0 } }))
     expect(budget.exhausted(1)).toBeUndefined()
     expect(budget.admit([call()])).toMatchObject([{ action: 'reject' }])
@@ -197,7 +197,7 @@ describe('RepeatBreaker', () => {
       return [[...tell], end]
     })
 
-  it('H5 a call repeated as often as allowed is told of once; repeated again, it ends the run', () => {
+  it('H5 warns once about a call repeated as often as allowed; repeated again, it ends the run', () => {
     expect(turns(new RepeatBreaker(2, 8), ['a'], ['a'], ['a'], ['a'])).toEqual([
       [[], false],
       [[], false],
@@ -206,7 +206,7 @@ describe('RepeatBreaker', () => {
     ])
   })
 
-  it('H5 a turn without it begins the count anew; other calls beside it do not', () => {
+  it('H5 starts counting again after a turn without the call; other calls beside it have no effect', () => {
     expect(turns(new RepeatBreaker(1, 8), ['a'], ['b'], ['a'], ['a', 'c'], ['a'])).toEqual([
       [[], false],
       [[], false],
@@ -216,19 +216,19 @@ describe('RepeatBreaker', () => {
     ])
   })
 
-  it('H5 the same call several times in one turn is made once, as far as repeating goes', () => {
+  it('H5 counts the same call once, however often it is in one turn', () => {
     expect(turns(new RepeatBreaker(1, 8), ['a', 'a', 'a'], ['a', 'a'])).toEqual([
       [[], false],
       [['1.0', '1.1'], false],
     ])
   })
 
-  it('H5 other arguments are another call', () => {
+  it('H5 treats other arguments as another call', () => {
     const breaker = new RepeatBreaker(1, 8)
     for (let i = 0; i < 20; i++) expect(breaker.countRound([call({ rawArguments: `{"i":${i}}`, args: { i } })], []).end).toBe(false)
   })
 
-  it('H5 white space and the order of keys make no other call; the order of a list does', () => {
+  it('H5 ignores white space and the order of keys, but not the order of a list', () => {
     const ends = (...texts: string[]) => {
       const breaker = new RepeatBreaker(1, 8)
       return texts.map((rawArguments) => breaker.countRound([call({ rawArguments, args: JSON.parse(rawArguments) })], []).end)
@@ -237,7 +237,7 @@ describe('RepeatBreaker', () => {
     expect(ends('{"l":[1,2]}', '{"l":[2,1]}', '{"l":[1,2]}', '{"l":[2,1]}')).toEqual([false, false, false, false])
   })
 
-  it('H5 the same call with another result is no repeat; with the result it had, it is one', () => {
+  it('H5 does not count the same call with another result', () => {
     const ends = (...contents: Content[]) => {
       const breaker = new RepeatBreaker(1, 8)
       return contents.map((content) => breaker.countRound([call({ id: 'c' })], [{ id: 'c', content }]).end)
@@ -250,12 +250,12 @@ describe('RepeatBreaker', () => {
     expect(ends(image('a'), image('a'), image('a'))).toEqual([false, false, true])
   })
 
-  it('H5 switched off, it never ends a run', () => {
+  it('H5 never ends a run if switched off', () => {
     const breaker = new RepeatBreaker(Number.POSITIVE_INFINITY, 8)
     for (let i = 0; i < 100; i++) expect(breaker.countRound([call()], [])).toEqual({ tell: new Set(), end: false })
   })
 
-  it('P2.6 calls in turn are repeated, as far as the window goes', () => {
+  it('P2.6 finds alternating calls within its window', () => {
     const endOf = (breaker: RepeatBreaker, names: string[]) => turns(breaker, ...names.map((name) => [name])).findIndex(([, end]) => end)
     const inTurn = (...cycle: string[]) => Array.from({ length: 60 }, (_, at) => cycle[at % cycle.length] ?? '')
     expect(endOf(new RepeatBreaker(3, 8), inTurn('a', 'b'))).toBe(8)
@@ -276,7 +276,7 @@ describe('RepeatBreaker', () => {
     ])
   })
 
-  it('P2.6 a call is not repeated if something new happens in between, such as an edit between two tests', () => {
+  it('P2.6 does not count a call as repeated if something new happens in between, such as an edit between two tests', () => {
     const breaker = new RepeatBreaker(1, 8)
     for (let i = 0; i < 30; i++) {
       const edit = call({ id: 'e', name: 'edit', rawArguments: `{"i":${i}}`, args: { i } })
@@ -285,7 +285,7 @@ describe('RepeatBreaker', () => {
     }
   })
 
-  it('P2.6 polls whose results change continue, whatever they take turns with', () => {
+  it('P2.6 does not count polls whose results change, whatever they alternate with', () => {
     const breaker = new RepeatBreaker(1, 8)
     for (let i = 0; i < 30; i++) {
       expect(breaker.countRound([call({ id: 'p', name: 'poll' })], [{ id: 'p', content: `${i} %` }]).end).toBe(false)
@@ -293,7 +293,7 @@ describe('RepeatBreaker', () => {
     }
   })
 
-  it('H5 it ends exactly when some call has been made in more than `most` + 1 turns on end', () => {
+  it('H5 ends exactly when a call has been made in more than `most` + 1 consecutive turns', () => {
     fc.assert(
       fc.property(
         fc.array(fc.uniqueArray(fc.constantFrom('a', 'b', 'c'), { maxLength: 3 }), { maxLength: 12 }),

@@ -24,7 +24,7 @@ function layersOf(settings: RunSettings<never>, survivesCrashes = false): { plan
   return { plan: names(callPlan(run)), model: names(aroundRequests(run)), tool: names(aroundCalls(run, { survivesCrashes })) }
 }
 
-it('a call is planned by hooks and entries, then by guardrails; around its function hooks stand closest', () => {
+it('a call is planned by hooks and entries, then by guardrails; hooks are closest to its function', () => {
   const guardrails = [{ name: 'all', output: () => undefined, call: () => undefined, result: () => undefined }]
   const nothing = () => undefined
   const hooks = [
@@ -42,12 +42,12 @@ it('a call is planned by hooks and entries, then by guardrails; around its funct
   expect(layersOf({ ...entries, guardrails }, true)).toEqual({ plan, model, tool: [...outside, 'the plan’s result', 'hooks and entries'] })
 })
 
-it('a budget stands inside of the hooks around a request', () => {
+it('a budget is inside the hooks around a request', () => {
   const hooks = [{ aroundModel: () => undefined }]
   expect(layersOf({ hooks, budget: new Budget({ tokens: 1 }) }).model.slice(-2)).toEqual(['hooks and entries', 'within the budget'])
 })
 
-it('telemetry stands outside of everything but the wait for other calls', () => {
+it('telemetry is outside everything except the wait for other calls', () => {
   const { model, tool } = layersOf({ telemetry: telemetry() })
   expect([model[0], ...tool]).toEqual(['telemetry', 'concurrency', 'telemetry', 'events'])
 })

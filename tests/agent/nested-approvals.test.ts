@@ -56,7 +56,7 @@ const path = [
   { agent: 'bank', toolCallId: 'call_1' },
 ]
 
-describe.each(['state', 'journal'])('agents inside agents, over a %s', (where) => {
+describe.each(['state', 'journal'])('agents inside agents, with a %s', (where) => {
   /** Runs and resumes, each time with a runner of its own. */
   function travel(ran: unknown[], settings: Partial<RunnerOptions> = {}, calls?: ScriptedCall[]) {
     const kept = where === 'journal' ? { journal: memoryJournal() } : {}
@@ -74,7 +74,7 @@ describe.each(['state', 'journal'])('agents inside agents, over a %s', (where) =
     }
   }
 
-  it('P3.2 an approval arrives as one, with its path, and is decided as any other', async () => {
+  it('P3.2 an approval is reported once, with its path, and is decided as any other', async () => {
     const ran: unknown[] = []
     const { run, resume } = travel(ran)
     const paused = await run()
@@ -86,7 +86,7 @@ describe.each(['state', 'journal'])('agents inside agents, over a %s', (where) =
     expect(result.toolCalls[0]).toMatchObject({ tool: 'shop', decision: { kind: 'approval', by: 'boss', note: 'fine', path } })
   })
 
-  it('P3.2 a refusal is told to the agent that made the call', async () => {
+  it('P3.2 a refusal is reported to the agent that made the call', async () => {
     const ran: unknown[] = []
     const { run, resume } = travel(ran)
     const { pending } = await run()
@@ -95,7 +95,7 @@ describe.each(['state', 'journal'])('agents inside agents, over a %s', (where) =
     expect(ran).toEqual([])
   })
 
-  it('P3.2 decided one by one, each is carried out at once, and the others wait on where they waited', async () => {
+  it('P3.2 decided one by one, each is carried out immediately, and the others keep waiting', async () => {
     const ran: unknown[] = []
     const calls = [{ name: 'pay', args: { euros: 1 } }, { name: 'pay', args: { euros: 2 } }, { name: 'confirm' }, { name: 'theirs' }]
     const { run, resume } = travel(ran, {}, calls)
@@ -116,7 +116,7 @@ describe.each(['state', 'journal'])('agents inside agents, over a %s', (where) =
     expect(ran.filter(Number)).toEqual([2])
   })
 
-  it('P3.2 what is malformed or forged is refused, and nothing runs', async () => {
+  it('P3.2 a malformed or forged decision is refused, and nothing runs', async () => {
     const ran: unknown[] = []
     const { run, open } = travel(ran)
     const { runId, state, pending } = await run()
@@ -138,7 +138,7 @@ it('P3.2 approvals expire at every level', async () => {
   expect(ran).toEqual([])
 })
 
-it('P3.2 what waits on keeps its time, whatever is decided beside it', async () => {
+it('P3.2 an item that keeps waiting keeps its time, whatever else is decided', async () => {
   const calls = [
     { name: 'pay', args: { euros: 1 } },
     { name: 'pay', args: { euros: 2 } },
@@ -154,7 +154,7 @@ it('P3.2 what waits on keeps its time, whatever is decided beside it', async () 
   expect(second).toMatchObject({ stopReason: 'answered', output: 'paid 1,The call to `pay` was refused: nobody decided in time' })
 })
 
-it('P3.2 calls of two agents that have the same id and arguments are told apart', async () => {
+it('P3.2 calls of two agents with the same id and arguments are distinguished', async () => {
   const ran: unknown[] = []
   const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: (_args, { runId }) => void ran.push(runId) })
   const inner = () =>
@@ -205,7 +205,7 @@ it('P3.2 events name the call of the run, and the item within it', async () => {
   ])
 })
 
-it('P3.2 an agent that makes its tools for each run refuses arguments itself, and asks again', async () => {
+it('P3.2 an agent that creates its tools for each run refuses invalid arguments, and asks again', async () => {
   const ran: unknown[] = []
   const parameters = { type: 'object', properties: { euros: { type: 'number' } } } as const
   const pay = defineTool({ name: 'pay', description: 'Pays.', parameters, approval: true, execute: ({ euros }) => void ran.push(euros) })

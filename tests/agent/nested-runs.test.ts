@@ -70,7 +70,7 @@ const journals: [name: string, open: () => Journal & { close(): Promise<void> }]
 describe('the paused state of nested agents', () => {
   const paying = (text: string): ScriptedTurn => ({ text, toolCalls: [{ id: 'p', name: 'pay', args: {} }] })
 
-  it('P2.4 holds what was said once, at any depth', async () => {
+  it('P2.4 has each message once, at any depth', async () => {
     const sizes: number[] = []
     for (let levels = 1; levels <= 5; levels++) {
       const inner = agent([paying('x'.repeat(40_000))], { tools: [payTool({ approval: true }).tool] })
@@ -109,7 +109,7 @@ describe('the paused state of nested agents', () => {
 })
 
 describe('a call that is made again continues the runs inside it', () => {
-  it('P2.3 H52 what its runs have finished does not run again, and keys stay', async () => {
+  it('P2.3 H52 does not repeat what its runs have finished, and keeps keys', async () => {
     const { tool, keys } = payTool()
     const look = defineTool({ name: 'look', description: 'looks', effect: 'read', execute: () => 'seen' })
     const inner = agent([{ toolCalls: [{ name: 'pay' }] }, { toolCalls: [{ name: 'look' }] }, 'paid'], { tools: [tool, look] })
@@ -130,7 +130,7 @@ describe('a call that is made again continues the runs inside it', () => {
     expect([tries[0]?.startsWith('r/1.tool.0/'), tries[1]]).toEqual([true, tries[0]])
   })
 
-  it('P2.3 H52 a request that failed is sent again, with all that was done before it', async () => {
+  it('P2.3 H52 sends a failed request again, with everything done before it', async () => {
     const { tool, keys } = payTool()
     const turns: Turn[] = [{ toolCalls: [{ name: 'pay' }] }, { error: new Error('the provider is down') }, 'paid']
     const inner = new AgentRunner({ model: scriptedModel(turns), tools: [tool], logger })
@@ -140,7 +140,7 @@ describe('a call that is made again continues the runs inside it', () => {
     expect(keys).toEqual([expect.stringMatching(/^r\/1\.tool\.0\/[\w-]+$/)])
   })
 
-  it('P2.3 runs of one call are told apart by their input, whichever begins first, and by their order if it is the same', async () => {
+  it('P2.3 matches the runs of one call by their input, whichever starts first, and by their order if it is the same', async () => {
     const { tool, keys } = payTool()
     const inner = agent([{ toolCalls: [{ name: 'pay' }] }, 'paid'], { tools: [tool] })
     const ids: string[][] = []
@@ -161,7 +161,7 @@ describe('a call that is made again continues the runs inside it', () => {
     expect(keys.map((key) => key.slice(0, key.lastIndexOf('/'))).sort()).toEqual(ids[0])
   })
 
-  it('P2.3 an id of the caller’s own names another run in each call', async () => {
+  it('P2.3 the caller’s own id names another run in each call', async () => {
     const { tool, keys } = payTool()
     const inner = agent([{ toolCalls: [{ name: 'pay' }] }, 'paid'], { tools: [tool] })
     const named = defineTool({
@@ -173,7 +173,7 @@ describe('a call that is made again continues the runs inside it', () => {
     expect(keys.length).toBe(2)
   })
 
-  it('P2.3 what a tool asks the model is asked again', async () => {
+  it('P2.3 asks the model again what a tool asked it', async () => {
     let asked = 0
     const outer = scriptedModel(({ messages }) => {
       if (messages.at(-1)?.content === 'guess') return `guess ${++asked}`
@@ -193,7 +193,7 @@ describe('a call that is made again continues the runs inside it', () => {
   })
 })
 
-it('P2.3 an entry is added behind the last one, also if one before it was never stored', async () => {
+it('P2.3 appends an entry after the last one, even if an earlier one was never stored', async () => {
   const stored: RecordEntry[] = [0, 1, 3].map((position) => ({ position, fingerprint: `call ${position}`, value: position }))
   const keeper = { append: async (_: string, entry: RecordEntry) => void stored.push(entry), entries: async () => stored }
   const record = await CallRecord.open(keeper as never, 'call')

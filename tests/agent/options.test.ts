@@ -8,7 +8,7 @@ import { defineTool } from '../../src/tools/tool.ts'
 const look = defineTool({ name: 'look', description: 'Looks.', execute: () => 'seen' })
 
 describe('options', () => {
-  it('a model without native calls is not told to make any: the run is refused before anything is sent', async () => {
+  it('a model without native calls does not get tools: the run is refused before anything is sent', async () => {
     const model = scriptedModel(['never'], { capabilities: { nativeTools: false } })
     const words =
       "Expected `toolCalling` to be 'auto', 'tags', 'json' or another dialect for `scripted/scripted-model`, which does not support native calls, got `\"native\"`"
@@ -17,7 +17,7 @@ describe('options', () => {
     expect(model.requests).toHaveLength(0)
   })
 
-  it('the dialect a model’s settings name has to be one', () => {
+  it('the dialect of a model’s settings must exist', () => {
     const model = scriptedModel(['never'], { capabilities: { nativeTools: false, dialect: 'klingon' } })
     expect(() => new AgentRunner({ model })).toThrow(/^Expected `model\.dialect` to be .*one of tool-action, hermes, .*got `"klingon"`$/)
   })
@@ -58,12 +58,12 @@ describe('options', () => {
     await expect(new AgentRunner({ model: scriptedModel(['never']) }).run('go', { [name]: value })).rejects.toThrow(words)
   })
 
-  it('restore: what is no function is refused by the constructor', () => {
+  it('restore: anything but a function is refused by the constructor', () => {
     const restore = {} as never
     expect(() => new AgentRunner({ model: scriptedModel([]), restore })).toThrow('Expected `restore` to be a function, got `{}`')
   })
 
-  it('P1.5 `model` and `instructions` of a run replace the runner’s, for a class agent, too', async () => {
+  it('P1.5 `model` and `instructions` of a run replace the runner’s, also for a class agent', async () => {
     class Own extends CustomAgent {
       override instructions() {
         return 'Of the agent.'
@@ -85,7 +85,7 @@ describe('options', () => {
     expect(own.requests).toEqual([])
   })
 
-  it('P1.5 `model` can be given to `resume`, and `instructions` can’t: the run has them', async () => {
+  it('P1.5 `model` can be given to `resume`, and `instructions` can’t', async () => {
     const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
     const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }]), tools: [pay] })
     const { state, pending } = await runner.run('go', { instructions: 'Of the run.' })

@@ -65,7 +65,7 @@ class Watched extends CustomAgent<User> {
 }
 
 describe('perform', () => {
-  it('P1.5 is the one place that every way to run an agent passes', async () => {
+  it('P1.5 is called by every way to run an agent', async () => {
     const agent = new Watched({ model: paying(), tools: [payment(true)], logger })
     const paused = await agent.run('Pay.', { context: ann })
     const decisions = paused.pending.map((item) => ({ ...item, approved: true as const }))
@@ -86,7 +86,7 @@ describe('perform', () => {
     ])
   })
 
-  it('P1.5 is passed by a run that a journal continues, once, with what was restored', async () => {
+  it('P1.5 is called once for a run that a journal continues, with the restored parts', async () => {
     const kept = new MemoryRuns()
     await abandoned(kept, Watched)
     const agent = new Watched({ model: paying(), tools: [payment(false)], journal: memoryJournal(kept), logger })
@@ -162,7 +162,7 @@ const open = () => {
 const saidIn = (kept: Chats) => kept.of.get('Ann')?.map(({ content }) => content)
 
 describe('history', () => {
-  it('P1.5 is loaded before a run and saved when it has ended, run or streamed', async () => {
+  it('P1.5 is loaded before a run and saved at its end, run or streamed', async () => {
     const kept = open()
     const model = scriptedModel(['One.', 'Two.', 'Three.', 'Four.'])
     const agent = new Chat({ model, logger, sessions: memorySessions() })
@@ -179,7 +179,7 @@ describe('history', () => {
     expect(kept.of.has('nobody')).toBe(false)
   })
 
-  it('P1.5 of a run that pauses is saved once it is over, whole', async () => {
+  it('P1.5 of a run that pauses is saved as a whole at its end', async () => {
     const kept = open()
     const agent = new Chat({ model: paying(), tools: [payment(true)], logger })
     const { state, pending } = await agent.run('Pay.', { context: ann })
@@ -208,7 +208,7 @@ describe('history', () => {
     expect(saidIn(kept)).toEqual(['Pay.', '', 'paid', 'Done.'])
   })
 
-  it('P1.5 that can’t be loaded begins nothing; that can’t be saved rejects with the result', async () => {
+  it('P1.5 that can’t be loaded starts nothing; that can’t be saved rejects with the result', async () => {
     const kept = open()
     const model = scriptedModel(['Hello.'])
     kept.fails = true
@@ -223,7 +223,7 @@ describe('history', () => {
     expect(model.requests).toHaveLength(1)
   })
 
-  it('P1.5 is told of a run that is made in a call, and may have none for it', async () => {
+  it('P1.5 is called for a run in a call, and may return none for it', async () => {
     const kept = open()
     const inner = new Chat({ model: scriptedModel(['Found.']), logger })
     const model = scriptedModel([{ toolCalls: [{ name: 'help', args: { task: 'find' } }] }, 'Done.'])
@@ -234,7 +234,7 @@ describe('history', () => {
   })
 })
 
-it('P1.5 a class agent is restored by the option as well as by its method', async () => {
+it('P1.5 a class agent is restored by the option and by its method', async () => {
   const kept = new MemoryRuns()
   await abandoned(kept, Watched)
   const seen: unknown[] = []
@@ -248,7 +248,7 @@ it('P1.5 a class agent is restored by the option as well as by its method', asyn
   expect(seen).toEqual([ann])
 })
 
-it('P1.1 P1.5 a class agent’s run that is cancelled ends without its context: nothing of the agent is asked about it', async () => {
+it('P1.1 P1.5 a cancelled run of a class agent ends without its context: the agent is not called', async () => {
   for (const Agent of [Watched, Chat]) {
     const kept = new MemoryRuns()
     const saved = open()

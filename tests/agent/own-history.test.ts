@@ -24,7 +24,7 @@ function chatTable() {
   return { rows, history, said }
 }
 
-it('P3.12 history of a runner is loaded before a run and saved when it has ended, chat by chat', async () => {
+it('P3.12 of a runner is loaded before a run and saved at its end, chat by chat', async () => {
   const { history, said } = chatTable()
   const model = scriptedModel(({ messages }) => `heard ${messages.length}`)
   const runner = new AgentRunner({ model, history, logger })
@@ -41,7 +41,7 @@ it('P3.12 history of a runner is loaded before a run and saved when it has ended
   expect(said('a')).toHaveLength(4)
 })
 
-it('P3.12 history of a runner is saved once, by whichever process ends a run that waits', async () => {
+it('P3.12 of a runner is saved once, by whichever process ends a run that waits', async () => {
   const { rows, history, said } = chatTable()
   const runs = new MemoryRuns()
   const open = () => {
@@ -57,7 +57,7 @@ it('P3.12 history of a runner is saved once, by whichever process ends a run tha
   expect(said('a')).toEqual(['pay', '', 'paid', 'done'])
 })
 
-it('P3.12 history rejects the run that it can’t load or save, with what it came to', async () => {
+it('P3.12 rejects the run if it can’t be loaded or saved, with the result so far', async () => {
   const model = scriptedModel(['Hello.'])
   const { history } = chatTable()
   const failing = () => Promise.reject(new Error('no table'))
@@ -70,7 +70,7 @@ it('P3.12 history rejects the run that it can’t load or save, with what it cam
   )
 })
 
-it('P3.12 history of the options serves an agent that has none of its own', async () => {
+it('P3.12 of the options is used for an agent without its own', async () => {
   const { history, said } = chatTable()
   const model = scriptedModel(['One.', 'Two.'])
   class Plain extends CustomAgent {}

@@ -17,7 +17,7 @@ const documents: unknown[] = [
 ]
 
 describe('JSON that arrives in pieces', () => {
-  it('is, when it is whole, what it is at once, however it is cut', () => {
+  it('is the same as the whole, however it is cut', () => {
     for (const document of documents)
       for (const text of [JSON.stringify(document), JSON.stringify(document, null, 2), escaped(document)])
         for (const length of [1, 2, 3, 7, text.length]) {
@@ -26,7 +26,7 @@ describe('JSON that arrives in pieces', () => {
         }
   })
 
-  it('shows texts, lists and objects that are open, and numbers and words when they are whole', () => {
+  it('shows unfinished texts, lists and objects, and only finished numbers and words', () => {
     expect(read('{"city": "Ky')).toEqual({ city: 'Ky' })
     expect(read('{"city": "Kyoto", "deg')).toEqual({ city: 'Kyoto' })
     expect(read('{"city": "Kyoto", "degrees": 2')).toEqual({ city: 'Kyoto' })
@@ -54,7 +54,7 @@ describe('JSON that arrives in pieces', () => {
     expect(value).toEqual({ a: [{ b: 'xy' }, 1] })
   })
 
-  it('is read as far as it is right', () => {
+  it('is read up to the first error', () => {
     expect(read('{"a": 1, b: 2}')).toEqual({ a: 1 })
     expect(read('{"a": 1]', '"b": 2}')).toEqual({ a: 1 })
     expect(read('[1, 01, 2]')).toEqual([1])
@@ -72,7 +72,7 @@ describe('JSON that arrives in pieces', () => {
     expect({}).not.toHaveProperty('polluted')
   })
 
-  it('costs the same for each character, also of a long text in the smallest pieces, and of one that nests deeply', async () => {
+  it('costs the same for each character, even of a long text in the smallest pieces, or of deep nesting', async () => {
     const add = () => {
       const json = new PartialJson()
       json.add('{"text": "')

@@ -27,7 +27,7 @@ describe('an answer with a schema, while it arrives', () => {
       scriptedModel([{ text: 'I look.', toolCalls: [{ name: 'look' }] }, { toolCalls: [{ name: 'final_answer', args: trip }] }]),
     ],
     ['through that tool, where another has its name', scriptedModel([{ toolCalls: [{ name: 'final_answer_2', args: trip }] }])],
-  ])('is shown as far as it is there: %s', async (how, model) => {
+  ])('shows the part that has arrived: %s', async (how, model) => {
     const taken = how.includes('another') ? [defineTool({ name: 'final_answer', description: 'f', execute: () => 'f' })] : []
     const stream = new AgentRunner({ model, tools: [look, ...taken] }).stream('go', { output: Trip })
     expectTypeOf(stream.partialOutput).toEqualTypeOf<AsyncIterable<{ city?: string; days?: { at?: string; what?: string }[] }>>()
@@ -39,7 +39,7 @@ describe('an answer with a schema, while it arrives', () => {
     expect(output?.days[0]?.at).toEqual(new Date('2026-11-22'))
   })
 
-  it('begins anew where the model does, and shows what is not valid', async () => {
+  it('starts again if the model does, and may show invalid values', async () => {
     const wrong = { city: 7 }
     const model = scriptedModel([
       { toolCalls: [{ name: 'final_answer', args: wrong }] },
@@ -51,7 +51,7 @@ describe('an answer with a schema, while it arrives', () => {
     expect(parts.at(-1)).toEqual(trip)
   })
 
-  it('of another type than an object is shown without the one it is sent in', async () => {
+  it('of another type than an object is shown without its wrapper', async () => {
     const model = () => scriptedModel(['{"value": ["a", "bc"]}', 'never'], held)
     const stream = new AgentRunner({ model: model() }).stream('go', { output: z.array(z.string()) })
     expectTypeOf(stream.partialOutput).toEqualTypeOf<AsyncIterable<string[]>>()
@@ -64,14 +64,14 @@ describe('an answer with a schema, while it arrives', () => {
     expect(bare.at(-1)).toEqual(['a', 'bc'])
   })
 
-  it('stays where it has begun, whatever fields follow', async () => {
+  it('keeps its type, whatever fields follow', async () => {
     const model = scriptedModel(['{"value": ["a", "bc"], "0": "more"}', '["a", "bc"]'], held)
     const parts = await shown(new AgentRunner({ model }).stream('go', { output: z.array(z.string()) }).partialOutput)
     expect(parts).toContainEqual(['a', 'bc'])
     expect(parts.filter((part) => !Array.isArray(part))).toEqual([])
   })
 
-  it('is the run’s own, not that of an agent in one of its calls', async () => {
+  it('is that of the run, not of an agent in one of its calls', async () => {
     const inner = new AgentRunner({ model: scriptedModel(['{"city": "inner"}'], held) })
     const tools = [asTool(inner, { name: 'inner', description: 'i', forwardEvents: true })]
     const model = scriptedModel([{ toolCalls: [{ name: 'inner', args: { task: 't' } }] }, JSON.stringify(trip)], held)
@@ -80,7 +80,7 @@ describe('an answer with a schema, while it arrives', () => {
     expect(parts.at(-1)).toEqual(trip)
   })
 
-  it('is refused where there is no schema, and beside another iteration', async () => {
+  it('is refused without a schema, and beside another iteration', async () => {
     const stream = new AgentRunner({ model: scriptedModel(['Hello']) }).stream('go')
     expectTypeOf<typeof stream.partialOutput>().toEqualTypeOf<AsyncIterable<never>>()
     expect(() => stream.partialOutput).toThrow('`output`')
@@ -92,7 +92,7 @@ describe('an answer with a schema, while it arrives', () => {
     await stream.result
   })
 
-  it('left early ends the run', async () => {
+  it('ends the run if it is left early', async () => {
     const stream = new AgentRunner({ model: scriptedModel([JSON.stringify(trip)], held) }).stream('go', { output: Trip })
     for await (const part of stream.partialOutput) if (part.city !== undefined) break
     expect(await stream.result).toMatchObject({ stopReason: 'aborted' })

@@ -29,10 +29,10 @@ async function pausedRun(settings: RunSettings = {}) {
   return { runner, pay, look }
 }
 
-describe('bounds of a paused run', () => {
+describe('limits of a paused run', () => {
   const none = Number.POSITIVE_INFINITY
 
-  it('H34 those of the run that are infinite are so when it is resumed, whatever the runner’s are', async () => {
+  it('H34 stay infinite when it is resumed, whatever the runner’s are', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'performance'] })
     const { runner } = await pausedRun({
       decisionTimeoutMs: 1,
@@ -53,13 +53,13 @@ describe('bounds of a paused run', () => {
     expect(result.toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok'])
   })
 
-  it('H34 finite ones stay what they were', async () => {
+  it('H34 stay finite', async () => {
     const { runner } = await pausedRun({ maxIterations: 10 })
     const paused = await runner.run('go', { limits: { toolCalls: 2 } })
     expect(await runner.resume(stored(paused.state), { decisions: approved(paused) })).toMatchObject({ stopReason: 'budget' })
   })
 
-  it('H8 a deadline of more than a timer’s 24 days is waited for', async () => {
+  it('H8 waits for a deadline beyond the 24 days of a timer', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
     const day = 86_400_000
     const runner = new AgentRunner({ model: scriptedModel([{ text: 'On', hang: true }]), limits: { deadlineMs: 60 * day } })
@@ -95,8 +95,8 @@ describe('a decision that names no pending item', () => {
   })
 })
 
-describe('one state resumed by several', () => {
-  it('H34 twice at once in one process: one goes on, the other is told so, the call runs once', async () => {
+describe('one state resumed by several processes', () => {
+  it('H34 twice at once in one process: one continues, the other is rejected, and the call runs once', async () => {
     const { runner, pay } = await pausedRun({ maxIterations: 10 })
     const paused = await runner.run('go')
     const options = () => ({ decisions: approved(paused) })
@@ -111,7 +111,7 @@ describe('one state resumed by several', () => {
     expect(pay.calls).toHaveLength(1)
   })
 
-  it('H34 with a claim the host says who goes on, wherever that is; the one who lost has done nothing', async () => {
+  it('H34 with a `claim`, the host decides which process continues; the other has done nothing', async () => {
     const { runner, pay } = await pausedRun({ maxIterations: 10 })
     const paused = await runner.run('go')
     const asked: ResumeClaim[] = []
@@ -129,7 +129,7 @@ describe('one state resumed by several', () => {
     expect(new Set(asked.map(({ key }) => key)).size).toBe(1)
   })
 
-  it('H34 a claim that throws rejects, and the state can be resumed again', async () => {
+  it('H34 rejects if `claim` throws, and the state can be resumed again', async () => {
     const { runner, pay } = await pausedRun({ maxIterations: 10 })
     const paused = await runner.run('go')
     const decisions = approved(paused)
@@ -139,7 +139,7 @@ describe('one state resumed by several', () => {
     expect(await runner.resume(paused.state, { decisions, claim: () => true })).toMatchObject({ stopReason: 'answered' })
   })
 
-  it('H34 looking at a state claims nothing; each later pause has a claim of its own', async () => {
+  it('H34 reading a state claims nothing; each later pause has its own claim', async () => {
     const [first, second] = [countingTool('first'), countingTool('second')]
     const model = scriptedModel([{ toolCalls: [call('first'), call('second')] }, { toolCalls: [call('first')] }, 'done'])
     const tools = [first, second].map(({ tool }) => ({ ...tool, approval: true as const }))
@@ -157,7 +157,7 @@ describe('one state resumed by several', () => {
     expect([first.calls.length, second.calls.length]).toEqual([2, 1])
   })
 
-  it('H34 an `approve` that is given to `resume` decides the calls to come, and none that was decided or is pending', async () => {
+  it('H34 an `approve` given to `resume` decides on later calls, and on none that was decided or is pending', async () => {
     const first = countingTool('first')
     const model = scriptedModel([{ toolCalls: [call('first', { n: 1 })] }, { toolCalls: [call('first', { n: 2 })] }, 'done'])
     const runner = new AgentRunner({ model, tools: [{ ...first.tool, approval: true }], logger: recordingLogger().logger })
@@ -170,7 +170,7 @@ describe('one state resumed by several', () => {
     expect(first.calls).toEqual([{ n: 1 }, { n: 2 }])
   })
 
-  it('H30 a claim that never answers: an abort, or the deadline, ends the wait; the state can be resumed again', async () => {
+  it('H30 an abort or the deadline ends the wait for a `claim` that never answers; the state can be resumed again', async () => {
     const { runner, pay } = await pausedRun({ maxIterations: 10 })
     const paused = await runner.run('go')
     const decisions = approved(paused)
@@ -188,7 +188,7 @@ describe('one state resumed by several', () => {
     expect(await runner.resume(paused.state, { decisions })).toMatchObject({ stopReason: 'answered' })
   })
 
-  it('H34 what waits too long is judged once: nothing is carried out without a claim because its time ends meanwhile', async () => {
+  it('H34 expiry is judged once: nothing is carried out without a claim if its time ends meanwhile', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const { runner, pay } = await pausedRun({ maxIterations: 10, decisionTimeoutMs: 30_000 })
     const paused = await runner.run('go')
@@ -222,8 +222,8 @@ describe('one state resumed by several', () => {
   })
 })
 
-describe('a state that is resumed expressly again', () => {
-  it('runs a call that may have run only where that does no harm, and later calls as ever', async () => {
+describe('a state that is resumed with `again`', () => {
+  it('runs a call that may have run only if that does no harm, and later calls normally', async () => {
     const reconciled: string[] = []
     const tools = (['read', 'idempotent', 'unsafe'] as const).map((effect) => ({ ...countingTool(effect).tool, effect, approval: true }))
     const found = (name: string, ran: boolean) => ({

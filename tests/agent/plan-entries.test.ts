@@ -54,7 +54,7 @@ describe('entries of `plan` on calls', () => {
     expect(paid).toEqual([4])
   })
 
-  it('come after the hooks and before the guardrails, and see what those before them have changed', async () => {
+  it('run after the hooks and before the guardrails, and see the changes of those before them', async () => {
     const seen: unknown[] = []
     const note = (who: string) => (call: { args: unknown }) => void seen.push([who, call.args])
     const { runner } = openShop({
@@ -73,7 +73,7 @@ describe('entries of `plan` on calls', () => {
     expect(result.toolCalls[0]).toMatchObject({ args: { euros: 51 }, repairs: ['arguments changed by a hook'] })
   })
 
-  it('are all asked before any call of the turn runs', async () => {
+  it('are all called before any call of the turn runs', async () => {
     const order: string[] = []
     const { runner } = openShop(
       {
@@ -86,7 +86,7 @@ describe('entries of `plan` on calls', () => {
     expect(order).toEqual(['plan 1', 'plan 2', 'run 1', 'run 2'])
   })
 
-  it('one that fails is skipped if it says so', async () => {
+  it('are skipped if they fail and allow it', async () => {
     const broken: PlanEntry = {
       name: 'broken',
       onFailure: 'skip',
@@ -103,13 +103,13 @@ describe('entries of `plan` on calls', () => {
 describe('an entry of `plan` that never answers', () => {
   const never: PlanEntry = { name: 'never', call: () => new Promise(() => {}) }
 
-  it('has failed after `toolTimeoutMs`', async () => {
+  it('fails after `toolTimeoutMs`', async () => {
     const { runner, paid, log } = openShop({ plan: [never], toolTimeoutMs: 20 })
     const result = await runner.run('Pay.')
     expect([result.toolCalls[0]?.outcome, paid, log()]).toEqual(['denied', [], ['plan entry failed: the call is refused']])
   })
 
-  it('holds up no abort: its call is cancelled, and has not run', async () => {
+  it('does not delay an abort: its call is cancelled, and has not run', async () => {
     const abort = new AbortController()
     const asking: PlanEntry = {
       name: 'asking',
@@ -135,7 +135,7 @@ describe('an entry of `plan` that asks', () => {
   it.each([
     ['in memory', undefined],
     ['in a journal', memoryJournal()],
-  ])('pauses the run; once approved, only those behind it are asked: %s', async (_where, journal) => {
+  ])('pauses the run; once approved, only later entries are called: %s', async (_where, journal) => {
     const asked: unknown[] = []
     const { runner, paid } = openShop({ plan: asking(asked), journal }, [calling(1, 5), 'done'])
     const paused = await runner.run('Pay.')
@@ -159,7 +159,7 @@ describe('an entry of `plan` that asks', () => {
     ])
   })
 
-  it('changed arguments are put to all entries again', async () => {
+  it('gets all entries called again if the arguments are changed', async () => {
     const asked: unknown[] = []
     const { runner, paid } = openShop({ plan: asking(asked) })
     const paused = await runner.run('Pay.')

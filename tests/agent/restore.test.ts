@@ -96,7 +96,7 @@ async function abandoned(open: OpenJournal, options: RunOptions = {}, more: Part
 }
 
 const context: Shop = { name: 'Corner' }
-const leftAlone = 'a run could not be continued here and stays where it is'
+const leftAlone = 'a run could not be continued here and is unchanged'
 
 describe.each(places)('a run that continues elsewhere: %s', (_name, make) => {
   it('P1.1 H49 has the context that `restore` creates for it', async () => {
@@ -130,7 +130,7 @@ describe.each(places)('a run that continues elsewhere: %s', (_name, make) => {
     ['it leaves the context out', () => ({}), /`restore` gave undefined as `context`/],
     ['it finds no context', () => ({ context: null }), /`restore` gave null as `context`/],
     ['it returns an unknown option', () => ({ context, contexts: 1 }) as never, /`restore\.contexts`/],
-  ])('P1.1 H49 stays where it is if %s: nothing is executed, and the list says why', async (_how, restore, problem) => {
+  ])('P1.1 H49 is unchanged if %s: nothing is executed, and the list says why', async (_how, restore, problem) => {
     const open = make()
     await abandoned(open, { context, toolTimeoutMs: 30 })
     const broken = shop(open, restore === undefined ? {} : { restore })
@@ -168,7 +168,7 @@ describe.each(places)('a run that continues elsewhere: %s', (_name, make) => {
     ['compaction', { compaction: { maxTokens: 10_000, estimate: () => saw('compaction') ?? 1 } }],
     ['toolCalling', { toolCalling: findDialect('tool-action') }],
     ['telemetry', { telemetry: { openRun: () => saw('telemetry') } as never }],
-  ])('P1.1 H49 stays where it is without the `%s` that it alone was given, and has it if `restore` supplies it', async (name, given) => {
+  ])('P1.1 H49 is unchanged without the `%s` that only this run was given, and has it if `restore` supplies it', async (name, given) => {
     const open = make()
     await abandoned(open, given)
     const without = shop(open, { restore: () => ({}) })
@@ -187,7 +187,7 @@ describe.each(places)('a run that continues elsewhere: %s', (_name, make) => {
     else expect(seen).toContain(name)
   })
 
-  it('P1.1 H49 stays where it is if what `restore` gives can’t be used, and an error is logged', async () => {
+  it('P1.1 H49 is unchanged if the result of `restore` can’t be used, and an error is logged', async () => {
     const open = make()
     await abandoned(open, { tools: [other] })
     const broken = shop(open, { restore: () => ({ tools: 5 as never }) })
@@ -197,7 +197,7 @@ describe.each(places)('a run that continues elsewhere: %s', (_name, make) => {
     expect([broken.model.requests, broken.calls]).toEqual([[], []])
   })
 
-  it('P1.1 H49 is restored by `resume` of its id, which rejects without, and keeps a decision from being stored then', async () => {
+  it('P1.1 H49 is restored by `resume` of its id, which otherwise rejects and stores no decision', async () => {
     const open = make()
     await abandoned(open, { context })
     const broken = shop(open)
@@ -225,7 +225,7 @@ describe.each(places)('a run that continues elsewhere: %s', (_name, make) => {
     expect(seen).toEqual([own])
   })
 
-  it('P1.1 H49 makes way for the next message of its session only with its context', async () => {
+  it('P1.1 H49 is ended by the next message of its session only with its context', async () => {
     const open = make()
     const sessions = memorySessions()
     await abandoned(open, { context, session: 's', metadata: { shop: 7 } }, { sessions })
@@ -248,7 +248,7 @@ describe.each(places)('a run that continues elsewhere: %s', (_name, make) => {
     expect((await sessions.read('s')).filter(({ role }) => role === 'user').map(({ content }) => content)).toEqual(['Pay.', 'And again.'])
   })
 
-  it('P1.1 is not asked for where its caller is here, nor to find out how it ended', async () => {
+  it('P1.1 is not restored if its caller is here, nor to read its result', async () => {
     const restore = () => Promise.reject(new Error('not asked'))
     const { runner, calls } = shop(make(), { restore })
     expect(await runner.run('Pay.', { runId: 'r', context })).toMatchObject({ stopReason: 'answered' })
@@ -256,7 +256,7 @@ describe.each(places)('a run that continues elsewhere: %s', (_name, make) => {
     expect(await runner.resume('r')).toMatchObject({ stopReason: 'answered', output: 'Done.' })
   })
 
-  it('P1.1 uses nothing of what `restore` gives that it was not started with', async () => {
+  it('P1.1 uses nothing from `restore` that it was not started with', async () => {
     const open = make()
     await abandoned(open, { context })
     const hooks: Hooks[] = [{ beforeTool: () => ({ refuse: 'not asked' }) }]
@@ -265,7 +265,7 @@ describe.each(places)('a run that continues elsewhere: %s', (_name, make) => {
     expect(next.calls).toEqual([context])
   })
 
-  it('P1.1 ends when it is cancelled, although it can’t be restored', async () => {
+  it('P1.1 ends when it is cancelled, even if it can’t be restored', async () => {
     const open = make()
     await abandoned(open, { context })
     const broken = shop(open)
@@ -332,7 +332,7 @@ describe.each(places)('a run that continues elsewhere: %s', (_name, make) => {
   })
 })
 
-it('P1.1 H49 a journal that resumes runs by itself leaves them where they are without their context, and tries again', async () => {
+it('P1.1 H49 a journal that resumes runs by itself leaves them unchanged without their context, and tries again', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'restore-'))
   closing.push(() => rmSync(folder, { recursive: true }))
   const open = (): Journal & { close(): Promise<void> } => {

@@ -43,7 +43,7 @@ const everywhere = [
   ...['beforeTool', 'call', 'aroundTool', 'tool', 'result', 'afterTool'],
 ]
 
-it('P1.3 tools, hooks, guardrails and approvals are given the run’s `metadata`, frozen', async () => {
+it('P1.3 tools, hooks, guardrails and approvals get the run’s `metadata`, frozen', async () => {
   const { seen, runner } = watched()
   expect((await runner.run('go', { metadata })).stopReason).toBe('answered')
   expect([...seen.keys()].sort()).toEqual(everywhere.sort())
@@ -56,7 +56,7 @@ it('P1.3 tools, hooks, guardrails and approvals are given the run’s `metadata`
   expect(new Set(none.seen.values())).toEqual(new Set([undefined]))
 })
 
-it('P1.3 a nested run has the metadata of the run outside, unless it has its own', async () => {
+it('P1.3 a nested run has the metadata of the outer run, unless it has its own', async () => {
   for (const [options, expected] of [
     [{}, metadata],
     [{ metadata: { agent: 'inner' } }, { agent: 'inner' }],

@@ -71,7 +71,7 @@ afterEach(() => {
 })
 
 describe('run.toResponse()', () => {
-  it('sends every event with its number as id, and behind them the result, without what is for the program alone', async () => {
+  it('sends every event with its number as id, then the result, without what is only for the program', async () => {
     const model = scriptedModel([{ text: 'Look: ', toolCalls: [{ name: 'add', args: { a: 2, b: 3 } }] }, 'It is 5.'])
     const events: string[] = []
     const runner = new AgentRunner({ model, tools: [add] })
@@ -93,7 +93,7 @@ describe('run.toResponse()', () => {
     expect(frames.map(({ event }) => event)).toEqual(expect.arrayContaining(['RUN_START', 'TOOL_CALL_START', 'TOOL_CALL_END', 'RUN_END']))
   })
 
-  it('a paused run tells what it waits for, and keeps its state to itself', async () => {
+  it('has the pending items of a paused run, but not its state', async () => {
     const model = scriptedModel([{ toolCalls: [{ name: 'refund' }] }])
     const text = await new AgentRunner({ model, tools: [refund] }).stream('pay').toResponse().text()
     expect(framesOf(text).at(-1)?.data).toMatchObject({ stopReason: 'paused', pending: [{ kind: 'approval', tool: 'refund' }] })
@@ -101,7 +101,7 @@ describe('run.toResponse()', () => {
     expect(text).not.toContain('"messages"')
   })
 
-  it('nor does an agent inside a call give its state away, in whatever event', async () => {
+  it('has no state of an agent inside a call, in any event', async () => {
     const inner = new AgentRunner({
       model: scriptedModel([{ text: 'of the inner run', toolCalls: [{ name: 'refund' }] }]),
       tools: [refund],
@@ -118,7 +118,7 @@ describe('run.toResponse()', () => {
     })
   })
 
-  it('goes on behind `lastEventId`, while the run goes on and after it', async () => {
+  it('continues after `lastEventId`, during the run and after it', async () => {
     const { run, go } = heldRun()
     const first = bodyOf(run.toResponse({ onDisconnect: 'continue' }))
     const seen = framesOf(await readUntil(first, 'two '))
@@ -142,7 +142,7 @@ describe('run.toResponse()', () => {
     },
   )
 
-  it('the client that goes ends the run, unless it is to go on', async () => {
+  it('aborts the run if the client leaves, unless it is to continue', async () => {
     const { run } = heldRun()
     await using server = await serveFetch(() => run.toResponse())
     const client = new AbortController()
@@ -159,7 +159,7 @@ describe('run.toResponse()', () => {
     expect(await other.run.result).toMatchObject({ stopReason: 'answered' })
   })
 
-  it('of several clients, the last that goes ends it', async () => {
+  it('aborts the run if the last of several clients leaves', async () => {
     const { run, go } = heldRun()
     const [one, two] = [bodyOf(run.toResponse()), bodyOf(run.toResponse())]
     await readUntil(one, 'two ')
@@ -169,7 +169,7 @@ describe('run.toResponse()', () => {
     expect((await run.result).stopReason).toBe('answered')
   })
 
-  it('a client that takes nothing holds no more than the bound, and is told that it was too slow', async () => {
+  it('disconnects a client that reads nothing and has reached the limit, with a reason', async () => {
     const pieces = Array.from({ length: 6_000 }, () => 'x'.repeat(1_000))
     const tick = defineTool({ name: 'tick', description: 'Ticks.', execute: () => 'tock' })
     const held = Promise.withResolvers<void>()
@@ -188,7 +188,7 @@ describe('run.toResponse()', () => {
     expect(frames.at(-1)?.event).toBe('RESULT')
   })
 
-  it('sends a comment where nothing else is sent, and drops a client that takes nothing for too long', async () => {
+  it('sends a comment if nothing else is sent, and disconnects a client that reads nothing for too long', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
     const { run } = heldRun()
     const reader = bodyOf(run.toResponse({ heartbeatMs: 1_000, stallMs: 3_000 }))
@@ -204,7 +204,7 @@ describe('run.toResponse()', () => {
     expect(await timersLeft()).toBe(0)
   })
 
-  it('says what the code of an error means, and nothing of what it tells', async () => {
+  it('has the meaning of an error’s code, and nothing of its message', async () => {
     const error = new Error('secret detail')
     const run = () => new AgentRunner({ logger, model: scriptedModel([{ error }]) }).stream('hi')
     const text = await run().toResponse().text()
@@ -217,7 +217,7 @@ describe('run.toResponse()', () => {
     expect(told.at(-1)?.data).toMatchObject({ error: { message: expect.stringMatching(/^Sorry: .*secret detail/) } })
   })
 
-  it('tells of a run that could not begin, and of one whose error is thrown', async () => {
+  it('reports a run that could not start, and one whose error is thrown', async () => {
     const runner = new AgentRunner({ logger, model: scriptedModel([{ error: new Error('no') }]) })
     const refused = await read(runner.stream('hi', { maxIterations: 0 }).toResponse())
     expect(refused).toMatchObject([{ event: 'RESULT', data: { error: { code: 'invalid_option' }, output: '' } }])
@@ -225,7 +225,7 @@ describe('run.toResponse()', () => {
     expect(thrown.at(-1)?.data).toMatchObject({ stopReason: 'model_error', error: { code: 'provider_error' } })
   })
 
-  it('sends what `select` gives, and goes on counting', async () => {
+  it('sends what `select` returns, and continues counting', async () => {
     const model = scriptedModel([{ reasoning: 'hm', text: 'hi' }])
     const select = (event: RunEvent) => (event.type === 'REASONING_DELTA' ? undefined : event)
     const frames = await read(new AgentRunner({ model }).stream('hi').toResponse({ select }))
@@ -234,7 +234,7 @@ describe('run.toResponse()', () => {
     expect(frames.at(-2)).toMatchObject({ event: 'RUN_END', id: expect.any(Number) })
   })
 
-  it('a function of the caller’s that throws breaks its response off, and neither the run nor another response', async () => {
+  it('is broken off if a function of the caller throws; the run and other responses continue', async () => {
     const warnings: string[] = []
     const warned = ({ name, message }: Error) => void warnings.push(`${name}: ${message}`)
     process.on('warning', warned)
@@ -255,7 +255,7 @@ describe('run.toResponse()', () => {
     await vi.waitFor(() => expect(warnings).toEqual(['ToolloopResponseFailure: no', 'ToolloopResponseFailure: no']))
   })
 
-  it('what a tool reports may be anything', async () => {
+  it('a tool may report anything', async () => {
     const circle: { self?: unknown } = {}
     circle.self = circle
     const report = defineTool({
@@ -271,7 +271,7 @@ describe('run.toResponse()', () => {
     expect(frames.at(-1)?.data).toMatchObject({ stopReason: 'answered', output: 'done' })
   })
 
-  it('a format that can’t do without a beginning is told that it is gone', async () => {
+  it('a format that needs the beginning is told if it is gone', async () => {
     const pieces = Array.from({ length: 5_000 }, () => 'x'.repeat(1_000))
     const run = new AgentRunner({ model: scriptedModel([{ chunks: pieces }]) }).stream('go')
     await Promise.all([run.toResponse({ onDisconnect: 'continue' }).text(), run.result])
@@ -286,7 +286,7 @@ describe('run.toResponse()', () => {
     expect(await run.toResponse({ format }).text()).toBe('the beginning is no longer kept 0\n')
   })
 
-  it('refuses options that are none, and a run that is iterated; and one that is sent can’t be iterated', async () => {
+  it('refuses invalid options and a run that is iterated; and a run that is sent can’t be iterated', async () => {
     const stream = () => new AgentRunner({ model: scriptedModel(['hi']) }).stream('hi')
     const [sent, iterated] = [stream(), stream()]
     expect(() => sent.toResponse({ onDisconnect: 'stop' as 'abort' })).toThrow(
@@ -305,7 +305,7 @@ describe('EventLog', () => {
   const meta = { runId: 'run_1', time: 0, iteration: 1 }
   const text = (said: string): RunEvent => ({ type: 'TEXT_DELTA', text: said, meta })
 
-  it('reads neighbouring pieces of one text as one, from any place in it', () => {
+  it('joins neighbouring pieces of one text, from any place in it', () => {
     const log = new EventLog({ characters: 4_000_000 })
     for (const piece of ['a', 'b', 'c']) log.append(text(piece))
     log.append({ type: 'REASONING_DELTA', text: 'd', meta })
@@ -318,7 +318,7 @@ describe('EventLog', () => {
     ] as object[])
   })
 
-  it('keeps the newest within its bound, each entry found by its number', () => {
+  it('keeps the newest entries within its limit, each found by its number', () => {
     const log = new EventLog({ characters: 10_000 })
     for (let n = 1; n <= 5_000; n++) log.append({ type: 'TOOL_PROGRESS', tool: 'dig', update: n, meta: { ...meta, toolCallId: 'c' } })
     expect(log.lastId).toBe(5_000)
@@ -327,7 +327,7 @@ describe('EventLog', () => {
     expect(log.after(0)?.id).toBe(log.firstId)
   })
 
-  it('keeps no more events than it may, pieces of one text included', () => {
+  it('keeps no more events than its limit, pieces of one text included', () => {
     const log = new EventLog({ events: 1_000, characters: 4_000_000 })
     for (let n = 1; n <= 10_000; n++) log.append(text('a'))
     expect(log.lastId - log.firstId).toBeLessThan(1_000)
@@ -335,7 +335,7 @@ describe('EventLog', () => {
     expect([...log.allAfter(0)].map(({ id }) => id).at(-1)).toBe(10_000)
   })
 
-  it('gives the JSON of an event as it was given, and the pieces of a response that broke off to nobody who comes later', () => {
+  it('returns the JSON of an event unchanged, and no pieces of a broken-off response to later readers', () => {
     const log = new EventLog({ characters: 4_000_000 })
     const start = { type: 'MODEL_START', model: 'm', messages: 1, tools: 0, meta } as never as RunEvent
     log.append(start, '{"type":"MODEL_START", "meta":{"runId":"run_1"}}')
@@ -379,7 +379,7 @@ describe('pipeToNode', () => {
     }
   }
 
-  it('waits for a client that has no room, and leaves no listener behind', async () => {
+  it('waits for a slow client, and leaves no listener behind', async () => {
     let pulls = 0
     const body = new ReadableStream<Uint8Array>(
       {
@@ -404,7 +404,7 @@ describe('pipeToNode', () => {
     expect(to.eventNames()).toEqual([])
   })
 
-  it('a client that goes while it is waited for ends the run', async () => {
+  it('aborts the run if a client leaves while it is waited for', async () => {
     const { run } = heldRun()
     const to = new SlowResponse()
     const piped = pipeToNode(run, to)
@@ -415,7 +415,7 @@ describe('pipeToNode', () => {
     expect(to.eventNames()).toEqual([])
   })
 
-  it('a client that was gone before ends the run, and one whose run breaks off is cut off', async () => {
+  it('aborts the run if the client left earlier, and disconnects a client if its run breaks off', async () => {
     const { run } = heldRun()
     const gone = new SlowResponse()
     gone.destroyed = true

@@ -44,7 +44,7 @@ async function taken<T>(stream: AsyncIterable<T>): Promise<T[]> {
 }
 
 describe('RunStream', () => {
-  it('gives every event in order, those from before it was iterated too, and ends with the run', async () => {
+  it('returns every event in order, including those before it was iterated, and ends with the run', async () => {
     const { stream, run, end } = staged()
     run.emit(text('a'))
     const all = taken(stream)
@@ -57,7 +57,7 @@ describe('RunStream', () => {
     expect(run.signal.aborted).toBe(false)
   })
 
-  it('wants every event, until it is read as text', async () => {
+  it('requests every event, until it is read as text', async () => {
     const { stream, tap } = staged()
     expect(tap()?.wanted).toBeUndefined()
     const iterator = stream.text[Symbol.asyncIterator]()
@@ -68,7 +68,7 @@ describe('RunStream', () => {
     expect(other.tap()?.wanted).toBeUndefined()
   })
 
-  it('what came before it is iterated is joined: nothing of a text is lost, order and turns are kept', async () => {
+  it('joins what came before it is iterated: no text is lost, order and turns are kept', async () => {
     const { stream, run, end } = staged()
     const next = { runId: 'run_1', iteration: 2, time: 0 }
     const input = (index: number, json: string): RunEvent => ({ type: 'TOOL_INPUT_DELTA', index, id: 'c', json, meta })
@@ -99,7 +99,7 @@ describe('RunStream', () => {
     ])
   })
 
-  it('a run whose result alone is awaited piles nothing up', async () => {
+  it('buffers nothing if only the result is awaited', async () => {
     const { stream, run, end } = staged()
     for (let n = 1; n <= 100_000; n++) {
       run.emit({ ...text('four'), meta })
@@ -111,7 +111,7 @@ describe('RunStream', () => {
     expect(await taken(stream)).toEqual([text('four'), report, text('four'.repeat(99_999))])
   })
 
-  it('`text` gives the visible text alone', async () => {
+  it('`text` returns only the visible text', async () => {
     const { stream, run, end } = staged()
     const all = taken(stream.text)
     run.emit(text('a'))
@@ -122,7 +122,7 @@ describe('RunStream', () => {
     expect(await all).toEqual(['a', 'b'])
   })
 
-  it('holds many events for a consumer that is slow, and loses none', async () => {
+  it('buffers many events for a slow consumer, and loses none', async () => {
     const { stream, run, end } = staged()
     const sent = Array.from({ length: 5_000 }, (_, i) => text(String(i)))
     const iterator = stream[Symbol.asyncIterator]()
@@ -135,7 +135,7 @@ describe('RunStream', () => {
     expect(seen).toEqual(sent)
   })
 
-  it('`text` that came while the consumer was busy comes as one piece', async () => {
+  it('`text` that arrived while the consumer was busy is one piece', async () => {
     const { stream, run, end } = staged()
     const iterator = stream.text[Symbol.asyncIterator]()
     const first = iterator.next()
@@ -147,7 +147,7 @@ describe('RunStream', () => {
     expect(await taken({ [Symbol.asyncIterator]: () => iterator })).toEqual(['d'])
   })
 
-  it('the result is there whether or not anything is iterated', async () => {
+  it('has a result whether or not it is iterated', async () => {
     const { stream, run, end } = staged()
     run.emit(text('a'))
     end()
@@ -170,7 +170,7 @@ describe('RunStream', () => {
     )
   })
 
-  it('a run that could not begin: the iteration throws why, and so does the result', async () => {
+  it('throws the reason if a run could not start, and so does its result', async () => {
     const { stream, fail } = staged()
     const error = new Error('not allowed')
     fail(error)
@@ -178,13 +178,13 @@ describe('RunStream', () => {
     await expect(taken(stream)).rejects.toBe(error)
   })
 
-  it('a run that could not begin and that nobody looks at is no unhandled rejection', async () => {
+  it('a run that could not start and that nobody reads is not an unhandled rejection', async () => {
     const { fail } = staged()
     fail(new Error('nobody looks'))
     await settle()
   })
 
-  it('what was there before a failure comes before it', async () => {
+  it('returns earlier events before a failure', async () => {
     const { stream, run, fail } = staged()
     const iterator = stream[Symbol.asyncIterator]()
     run.emit(text('a'))
@@ -213,20 +213,20 @@ describe('leaving', () => {
     expect(await stream.result).toBe(result)
   })
 
-  it('H31 the text aborts the run, too', async () => {
+  it('H31 the text aborts the run', async () => {
     const { stream, run } = staged()
     run.emit(text('a'))
     for await (const _ of stream.text) break
     expect(run.signal.aborted).toBe(true)
   })
 
-  it('H31 before the first event was asked for aborts the run', async () => {
+  it('H31 before the first event was requested aborts the run', async () => {
     const { stream, run } = staged()
     await stream[Symbol.asyncIterator]().return?.()
     expect(run.signal.aborted).toBe(true)
   })
 
-  it('H31 while waiting for an event aborts the run at once, and answers who waits', async () => {
+  it('H31 while waiting for an event aborts the run immediately, and settles the wait', async () => {
     const { stream, run } = staged()
     const iterator = stream[Symbol.asyncIterator]()
     const waiting = [iterator.next(), iterator.next()]
@@ -238,7 +238,7 @@ describe('leaving', () => {
     ])
   })
 
-  it('H31 a web stream over it that is cancelled aborts the run, also while it waits', async () => {
+  it('H31 by cancelling a web stream over it aborts the run, also while it waits', async () => {
     const { stream, run } = staged()
     const reader = ReadableStream.from(stream.text).getReader()
     run.emit(text('a'))
@@ -259,7 +259,7 @@ describe('leaving', () => {
     expect(run.signal.aborted).toBe(false)
   })
 
-  it('H31 what comes after it goes nowhere, a failure included', async () => {
+  it('H31 drops what comes later, including a failure', async () => {
     const { stream, run, fail } = staged()
     run.emit(text('a'))
     const iterator = stream[Symbol.asyncIterator]()
@@ -271,7 +271,7 @@ describe('leaving', () => {
     expect(await iterator.next()).toEqual({ value: undefined, done: true })
   })
 
-  it('several askers get the events in the order they asked', async () => {
+  it('several readers get the events in the order of their requests', async () => {
     const { stream, run, end } = staged()
     const iterator = stream.text[Symbol.asyncIterator]()
     const asked = [iterator.next(), iterator.next(), iterator.next()]

@@ -70,7 +70,7 @@ describe.each([
   })
 })
 
-it('P3.5 the arguments that are not secret, and the result but for them, are shown', async () => {
+it('P3.5 other arguments are shown, and so is the rest of the result', async () => {
   const { events } = await told({ tools: [openDoor(false)] })
   const shown = { pin: '[redacted]', door: 'front' }
   expect(events).toContainEqual(['TOOL_CALL_START', { tool: 'open_door', args: shown }])
@@ -95,12 +95,12 @@ it.each([
     { pin: 'other', door: 'front' },
     { pin: 'other', door: 'front' },
   ],
-])('P3.5 an approval with arguments as a page has them keeps what was hidden: %j', async (args, expected) => {
+])('P3.5 an approval with a page’s arguments keeps what was hidden: %j', async (args, expected) => {
   await told({ tools: [openDoor(true)] }, (item) => ({ ...item, approved: true, args }))
   expect(opened).toEqual([expected])
 })
 
-it('P3.5 the run outside hides the secrets of runs inside its calls in its log', async () => {
+it('P3.5 the outer run hides the secrets of inner runs in its log', async () => {
   const { logger, records } = recordingLogger()
   const inner = scriptedModel([
     { toolCalls: [{ name: 'open_door', args: { pin, door: 'front' } }] },

@@ -78,7 +78,7 @@ describe('a model that is not set up rejects before anything is sent', () => {
     expect(events).toEqual([])
   })
 
-  it('a run that is resumed: what was decided is not carried out, and can be decided again', async () => {
+  it('a resumed run: its decisions are not carried out, and can be made again', async () => {
     let ran = 0
     const pay = defineTool({ name: 'pay', description: 'pays', approval: true, execute: () => `paid ${++ran}` })
     const paused = await new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }]), tools: [pay], logger }).run('go')
@@ -90,19 +90,19 @@ describe('a model that is not set up rejects before anything is sent', () => {
     expect(await mended.resume(paused.state, { decisions })).toMatchObject({ stopReason: 'answered', text: 'Paid.' })
   })
 
-  it('under a journal nothing of the run is recorded', async () => {
+  it('under a journal, nothing of the run is recorded', async () => {
     const journal = new StrictJournal(Number.POSITIVE_INFINITY)
     const runner = new AgentRunner({ model: keyless, journal, logger })
     await expect(runner.run('go', { runId: 'r1' })).rejects.toMatchObject(missingKey)
     expect(journal.executions).toEqual([])
   })
 
-  it('not when the run is over before', async () => {
+  it('not if the run is over before', async () => {
     const result = await new AgentRunner({ model: keyless, logger }).run('go', { signal: AbortSignal.abort() })
     expect(result).toMatchObject({ stopReason: 'aborted' })
   })
 
-  it('not where another model is asked: by a control, or by a hook', async () => {
+  it('not if another model is asked: by a control, or by a hook', async () => {
     const runner = new AgentRunner({ model: keyless, logger })
     const control = new RunControl()
     control.useModel(scriptedModel(['Hello.']))
@@ -113,14 +113,14 @@ describe('a model that is not set up rejects before anything is sent', () => {
 })
 
 describe('one of several models', () => {
-  it('the others answer in its place, and each response tells why', async () => {
+  it('the others answer instead, and each response has the reason', async () => {
     const runner = new AgentRunner({ models: [keyless, scriptedModel(['Hello.', 'Bye.'])], logger })
     const { text, steps } = await runner.run('go')
     expect(text).toBe('Hello.')
     expect(steps[0]?.warnings).toContainEqual(expect.stringContaining('OPENAI_API_KEY'))
   })
 
-  it('where none is set up, rejects', async () => {
+  it('rejects if none is set up', async () => {
     await expect(new AgentRunner({ models: [keyless, unpacked], logger }).run('go')).rejects.toMatchObject(missingKey)
     await expect(new AIDriver(fallbackModel([keyless, keyless])).query('go')).rejects.toMatchObject(missingKey)
   })
@@ -128,14 +128,14 @@ describe('one of several models', () => {
   it.each([
     ['before', [keyless, down('second')]],
     ['behind', [down('first'), keyless]],
-  ])('%s one that fails: the run ends by what that one says', async (_where, models) => {
+  ])('%s one that fails: the run ends with that one’s error', async (_where, models) => {
     const { stopReason, error } = await new AgentRunner({ models, logger }).run('go')
     expect(stopReason).toBe('model_error')
     expect(error).toMatchObject({ code: 'provider_error', message: expect.stringMatching(/is down.*OPENAI_API_KEY/s) })
   })
 })
 
-it('a model that turns out not to be set up in the middle of a run: a RunError with all that happened', async () => {
+it('a model that turns out not to be set up during a run: a RunError with everything that happened', async () => {
   const control = new RunControl()
   const change = defineTool({ name: 'change', description: 'changes', execute: () => control.useModel(keyless) })
   const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'change' }] }]), tools: [change], logger })
@@ -179,7 +179,7 @@ describe('`throwOnError`', () => {
     expect(JSON.stringify(error)).not.toContain('"messages"')
   })
 
-  it('limits that are reached, and answers, are no errors', async () => {
+  it('limits and answers are not errors', async () => {
     const endless = () => scriptedModel(() => ({ toolCalls: [{ name: 'look' }] }))
     const limited = await new AgentRunner({ model: endless(), tools: [look], maxIterations: 1, logger }).run('go', { throwOnError: true })
     expect(limited.stopReason).toBe('max_iterations')
@@ -188,7 +188,7 @@ describe('`throwOnError`', () => {
     expect(() => new AgentRunner({ model: endless(), throwOnError: 'yes' as never })).toThrow('throwOnError')
   })
 
-  it('outlives a pause', async () => {
+  it('is kept across a pause', async () => {
     const pay = defineTool({ name: 'pay', description: 'pays', approval: true, execute: () => 'paid' })
     const model = scriptedModel([{ toolCalls: [{ name: 'pay' }] }, { text: 'No.', finishReason: 'refusal' }])
     const runner = new AgentRunner({ model, tools: [pay], logger })
@@ -198,7 +198,7 @@ describe('`throwOnError`', () => {
   })
 })
 
-it('a sub-agent that is not set up ends the run outside too, and no model is told of keys', async () => {
+it('a sub-agent that is not set up ends the outer run too, and no model is told about keys', async () => {
   vi.stubEnv('OPENAI_API_KEY', '')
   const inner = asTool(new AgentRunner({ model: 'openai/gpt-5.2', logger }), { name: 'research', description: 'Finds things out.' })
   const model = scriptedModel([{ toolCalls: [{ name: 'research', args: { task: 'x' } }] }, 'Never.'])

@@ -52,7 +52,7 @@ async function shown(options: RunnerOptions): Promise<string[]> {
 
 const call = (name: string, args = {}): ScriptedTurn => ({ toolCalls: [{ name, arguments: args }] })
 
-describe('results, messages and events hold no field that is undefined, which printing them would show', () => {
+describe('results, messages and events have no undefined field, which printing them would show', () => {
   it.each<[string, (ScriptedTurn | string)[]]>([
     ['an answer', ['Hello.']],
     ['a call', [call('add', { a: 1 }), 'Two.']],
@@ -65,7 +65,7 @@ describe('results, messages and events hold no field that is undefined, which pr
     expect(await shown({ model: scriptedModel(replies), logger: silent })).toEqual([])
   })
 
-  it.each(['chat-completions', 'responses', 'anthropic', 'google'])('a call over a provider of %s', async (api) => {
+  it.each(['chat-completions', 'responses', 'anthropic', 'google'])('a call with %s', async (api) => {
     await using provider = await startStrictProvider({ script: [call('add', { a: 1 }), 'Two.'] })
     const { baseURL } = provider
     const name = { 'chat-completions': 'openai', responses: 'openai', anthropic: 'anthropic', google: 'google' }[api] ?? ''

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { AgentRunner } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
-it('an event of a stream costs the same, also where very many wait for a consumer that is slow', async () => {
+it('an event of a stream costs the same, even if very many wait for a slow consumer', async () => {
   const costs: number[] = []
   for (const events of [50_000, 1_000_000]) {
     const model = scriptedModel([{ chunks: Array.from({ length: events }, () => 'x') }], { record: false })

@@ -26,7 +26,7 @@ describe('step keys', () => {
     ['parts read', read, "const [first, second] = key.split('.')"],
   ])('the patterns find %s', (_, pattern, line) => expect(line).toMatch(pattern))
 
-  it('are made and read in `step-keys.ts` alone', () => {
+  it('are built and parsed only in `step-keys.ts`', () => {
     const found = files.flatMap((name) =>
       readFileSync(join(src, name), 'utf8')
         .split('\n')
@@ -67,7 +67,7 @@ describe('step keys', () => {
     ])
   })
 
-  it('are read as they were made', () => {
+  it('are parsed as they were built', () => {
     const place = keys.decisionPlace(12, 3, 2)
     expect([keys.iterationOf(place), keys.iterationOf(keys.endStep), keys.iterationOf(undefined)]).toEqual([12, Number.NaN, Number.NaN])
     expect(keys.callNameOf('run', keys.doneStep(place))).toBe(keys.callName('run', 12, 3))
@@ -76,7 +76,7 @@ describe('step keys', () => {
     expect([...turns, keys.callStep(2, 0), keys.startStep].map(keys.isTurn)).toEqual([true, true, false, false])
   })
 
-  it('are in the order in which a run comes to them', () => {
+  it('are in the order in which a run reaches them', () => {
     const [place, next] = [keys.decisionPlace(2, 1, 1), keys.decisionPlace(2, 1, 2)]
     const first = [
       keys.turnStep(2, false),
@@ -96,7 +96,7 @@ describe('step keys', () => {
     expect(inOrder.filter(keys.isApproval)).toEqual([keys.approveStep(2, 1, 1)])
   })
 
-  it('a run that has waited in iteration 2 carries out again what announces, pauses and starts', () => {
+  it('a run that has waited in iteration 2 repeats the steps that announce, pause and start', () => {
     const again = [keys.startStep, keys.endStep, keys.iterationStep(1, 'pause'), keys.roundStep(2, 1), keys.roundStep(2, 2)]
     const kept = [keys.sessionStep, keys.traceStep, keys.roundStep(1, 1), keys.turnStep(2, false), keys.callStep(2, 0), 'wait']
     expect(again.filter((key) => !keys.isDoneAnew(key, 2))).toEqual([])

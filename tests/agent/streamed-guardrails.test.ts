@@ -38,7 +38,7 @@ const run = (answers: string[][], options: Omit<RunnerOptions, 'model'>) =>
   new AgentRunner({ model: saying(...answers), logger, ...options })
 
 describe.each(loopModes)('a checked answer: $name', (mode) => {
-  it('P2.8 `stream: sentences` shows each sentence when it has passed, before the response has ended', async () => {
+  it('P2.8 `stream: sentences` shows each sentence once it has passed, before the response has ended', async () => {
     const { texts, guardrail } = told()
     const answer = 'One is here. Two is here! Three is here? And four.'
     await using on = await stage(mode, [answer], { guardrails: [guardrail] })
@@ -87,7 +87,7 @@ describe('output guardrails that check a stream', () => {
     expect((await run([['abcdefghij']], { guardrails: [masking] }).run('go')).output).toBe('abcd**ghij')
   })
 
-  it('P2.8 a refused piece is taken back from those who can, and the model answers again; for others the run ends', async () => {
+  it('P2.8 a refused piece is retracted if the reader supports it, and the model answers again; otherwise the run ends', async () => {
     const strict: Guardrail = {
       name: 'strict',
       stream: 'sentences',
@@ -120,7 +120,7 @@ describe('output guardrails that check a stream', () => {
     expect(early).toMatchObject({ stopReason: 'answered', output: 'Fine.' })
   })
 
-  it('P2.8 `stop`, and a check that throws, end the run; what has passed is in the result', async () => {
+  it('P2.8 `stop`, and a check that throws, end the run; the result has what passed', async () => {
     for (const output of [() => ({ stop: 'enough' }), () => Promise.reject(new Error('broken'))]) {
       let asked = 0
       const guardrail: Guardrail = { name: 'g', stream: 'sentences', output: () => (++asked === 1 ? undefined : output()) }
@@ -130,7 +130,7 @@ describe('output guardrails that check a stream', () => {
     }
   })
 
-  it('P2.8 one guardrail without `stream`, or an answer with a schema, is checked whole', async () => {
+  it('P2.8 one guardrail without `stream`, or an answer with a schema, is checked as a whole', async () => {
     const whole: string[] = []
     const { texts, guardrail } = told()
     const other: Guardrail = { name: 'whole', output: ({ text }) => void whole.push(text) }
@@ -144,7 +144,7 @@ describe('output guardrails that check a stream', () => {
     expect(texts.at(-1)).toBe('{"word":"a. b."}')
   })
 
-  it('P2.8 several guardrails see what the one before them left; texts that are never ended are checked in parts', async () => {
+  it('P2.8 several guardrails see what the one before them left; unfinished texts are checked in parts', async () => {
     const mask: Guardrail = { name: 'mask', stream: 'sentences', output: ({ text }) => ({ replace: text.replace('7', 'x') }) }
     const texts: string[] = []
     const next: Guardrail = { name: 'next', stream: { window: 1_000 }, output: ({ text }) => void texts.push(text) }
@@ -159,7 +159,7 @@ describe('output guardrails that check a stream', () => {
     expect((await run([[...dots]], { guardrails: [guardrail] }).run('go')).output).toBe(dots)
   })
 
-  it('P2.8 of a response that breaks off, what has passed counts as said', async () => {
+  it('P2.8 the passed part of a broken-off response counts', async () => {
     const { guardrail } = told()
     const result = await run([['One. ', 'Two. ', 'Thr', '!']], { guardrails: [guardrail] }).run('go', { onText: () => {} })
     expect(result).toMatchObject({ stopReason: 'model_error' })
@@ -167,7 +167,7 @@ describe('output guardrails that check a stream', () => {
     expect(result.output).toContain('One. ')
   })
 
-  it('P2.8 a `stream` that can’t be is refused', () => {
+  it('P2.8 an invalid `stream` is refused', () => {
     for (const guardrail of [
       { name: 'g', stream: 'words', output: () => undefined },
       { name: 'g', stream: { window: 0 }, output: () => undefined },

@@ -19,7 +19,7 @@ function openRuns(count: number) {
   return { pending, execute, executed, end }
 }
 
-it('takes up so many runs at once, and others when these have ended', async () => {
+it('resumes a limited number of runs at once, and others when these have ended', async () => {
   const { pending, execute, executed, end } = openRuns(3)
   const takeOver = new TakeOver({ everyMs: 100, concurrency: 2 }, { pending, execute })
   takeOver.begin()
@@ -32,7 +32,7 @@ it('takes up so many runs at once, and others when these have ended', async () =
   expect(vi.getTimerCount()).toBe(0)
 })
 
-it('tries a run that breaks off ever more rarely, and anew when it has been open to nobody meanwhile', async () => {
+it('retries a run that breaks off ever less often, and starts over if another process had it meanwhile', async () => {
   const at: number[] = []
   const open = new Set(['broken'])
   const begun = performance.now()
@@ -52,7 +52,7 @@ it('tries a run that breaks off ever more rarely, and anew when it has been open
   takeOver.end()
 })
 
-it('goes on looking when the store fails, and never again once it was ended', async () => {
+it('continues looking if the store fails, and stops for good once it was closed', async () => {
   let looks = 0
   const pending = async (): Promise<string[]> => {
     looks++

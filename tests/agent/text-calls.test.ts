@@ -92,7 +92,7 @@ describe.each([
 ])('a model without function calling, $how', ({ options }) => {
   const text = { functionCalling: false }
 
-  it('S0-21 S0-22 S0-23 its configuration alone puts the schemas into the system prompt as JSON, no `tools` into the request, and reads its calls', async () => {
+  it('S0-21 S0-22 S0-23 puts the schemas into the system prompt as JSON, sends no `tools`, and reads its calls', async () => {
     await using on = await open([`Let me see.\n${callAdd}`, 'It is 5.'], text)
     const { ran, tools } = makeTools()
     const runner = new AgentRunner({ model: on.settings, tools, instructions: 'Be brief.', logger: quiet, ...options })
@@ -157,7 +157,7 @@ describe.each([
     ['parameters', '{"name": "add", "parameters": {"a": 2, "b": 3}}'],
     ['input, fenced', '```json\n{"name": "add", "input": {"a": 2, "b": 3}}\n```'],
     ['an array', `[${callAdd}, {"name": "add", "arguments": {"a": "2", "b": "3"}}]`],
-  ])('S0-28 legal calls, %s: read with parsed arguments, under unique ids', async (_what, content) => {
+  ])('S0-28 legal calls, %s: have parsed arguments and unique ids', async (_what, content) => {
     await using on = await open([content], text)
     const agent = new ToolAgent({ model: on.settings, tools: makeTools().tools, logger: quiet })
     const { toolCalls } = await agent.generate('go', options)
@@ -166,7 +166,7 @@ describe.each([
     expect(new Set(toolCalls.map(({ id }) => id)).size).toBe(toolCalls.length)
   })
 
-  it('S0-29 CustomAgent.run works over it: results are sent back, ids stay unique over several runs', async () => {
+  it('S0-29 CustomAgent.run: results are sent back, ids stay unique across runs', async () => {
     const script = [`[${callAdd}, ${callAdd}]`, callAdd, 'Done.', callAdd, 'Again.']
     await using on = await open(script, text)
     const { ran, tools } = makeTools()
@@ -180,7 +180,7 @@ describe.each([
     expect(JSON.stringify(on.bodies().at(-1)?.messages).match(/<tool_response>/g)).toHaveLength(4)
   })
 
-  it('S0-21 without tools it is a plain run, and calls of the past are text', async () => {
+  it('S0-21 is a plain run without tools, and earlier calls are text', async () => {
     await using on = await open([callAdd, 'Done.', '{"name": "add"}'], text)
     const { tools } = makeTools()
     const runner = new AgentRunner({ model: on.settings, logger: quiet, ...options })
@@ -247,7 +247,7 @@ describe('tags beside native calls', () => {
     expect(ran).toEqual([])
   })
 
-  it('S1-31 enableToolActionParsing: false wins over a model’s own dialect, and over its salvaging of leaked calls', async () => {
+  it('S1-31 enableToolActionParsing: false wins over a model’s own dialect, and over `salvageTextCalls`', async () => {
     const content = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
     for (const own of [{ dialect: 'hermes' }, { salvageTextCalls: true }]) {
       await using on = await open([content])
@@ -258,7 +258,7 @@ describe('tags beside native calls', () => {
     }
   })
 
-  it('S1-32 S1-33 a response with native calls and tags: the native calls run, the tags come out as text in their place', async () => {
+  it('S1-32 S1-33 a response with native calls and tags: the native calls run, the tags are text in their place', async () => {
     const content = `First ${tag('add', ['a', '1'])} then </tool_action> words`
     const turn = { text: content, toolCalls: [{ name: 'fail', arguments: {} }] }
     await using on = await open([turn, 'Done.', turn, 'Done.'])
@@ -271,7 +271,7 @@ describe('tags beside native calls', () => {
     expect(unwatched.messages[1]).toMatchObject({ content })
   })
 
-  it('S1-28 a tag in a code fence is text, unless fencedTags says otherwise', async () => {
+  it('S1-28 a tag in a code fence is text, unless `fencedTags` says otherwise', async () => {
     const content = `Like this:\n\`\`\`\n${tag('add', ['a', '1'], ['b', '2'])}\n\`\`\`\n`
     await using on = await open([content, content, 'Done.'])
     const { ran, tools } = makeTools()
@@ -281,7 +281,7 @@ describe('tags beside native calls', () => {
     expect(ran).toEqual([['add', { a: 1, b: 2 }]])
   })
 
-  it('S1-8 S1-15c each result stands alone, and text behind a tag comes when its tool has run', async () => {
+  it('S1-8 S1-15c each result is separate, and text after a tag is shown when its tool has run', async () => {
     const content = `a ${tag('fail')} b ${tag('add', ['a', '2'], ['b', '3'])} c ${tag('none')} d`
     await using on = await open([content, 'Done.'])
     const { result, seen } = await watch(new AgentRunner({ model: on.settings, tools: makeTools().tools, logger: quiet }))
@@ -300,7 +300,7 @@ describe('tags beside native calls', () => {
     expect(result.messages.slice(2, 5).map(({ content }) => content)).toEqual(['no luck', '5', notFound])
   })
 
-  it('S1-12 S1-15c the three chunks of the specification: text at once, the call found in spite of its doubled quote, the rest after the tool', async () => {
+  it('S1-12 S1-15c the three chunks of the specification: text immediately, the call despite its doubled quote, the rest after the tool', async () => {
     const gate = Promise.withResolvers<void>()
     const second = Promise.withResolvers<void>()
     const chunks = [
@@ -390,7 +390,7 @@ describe('toolCalling', () => {
     },
   )
 
-  it('S0-23 a model that has no native calls and no dialect is spoken to in tags', async () => {
+  it('S0-23 a model without native calls and dialect uses tags', async () => {
     const model = scriptedModel([tag('add', ['a', '1'], ['b', '1']), 'Done.'], { capabilities: { nativeTools: false } })
     const made = makeTools()
     await new AgentRunner({ model, tools: made.tools }).run('go')
@@ -410,7 +410,7 @@ describe('toolCalling', () => {
     expect(Object.keys(on.bodies()[0] ?? {}).filter((key) => key.includes('tool'))).toEqual([])
   })
 
-  it("S0-22 the request of onLimit 'answer' tells of no tools, and its history is text all the same", async () => {
+  it("S0-22 the request of onLimit 'answer' has no tools, and its history is still text", async () => {
     await using on = await open([tag('add', ['a', '1'], ['b', '1']), 'It is 2.'])
     const runner = new AgentRunner({ model: on.settings, tools, toolCalling: 'tags', maxIterations: 1, onLimit: 'answer', logger: quiet })
     expect(await runner.run('go')).toMatchObject({ stopReason: 'max_iterations', output: 'It is 2.' })
@@ -419,8 +419,8 @@ describe('toolCalling', () => {
   })
 })
 
-describe('what models write wrongly', () => {
-  it('S1-9 a marked call that can’t be read is refused in words, shown to the model as it wrote it, and may be tried again', async () => {
+describe('malformed calls', () => {
+  it('S1-9 a marked call that can’t be read is refused with an error, shown to the model as written, and may be retried', async () => {
     const broken = '<tool_call>\n{"name": "add", "arguments": {"a": 2, "b": }}\n</tool_call>'
     const right = '<tool_call>\n{"name":"add","arguments":{"a":2,"b":3}}\n</tool_call>'
     await using on = await open([`Hm.\n${broken}`, right, 'Five.'], { dialect: 'hermes' })
@@ -437,7 +437,7 @@ describe('what models write wrongly', () => {
     expect(on.bodies()[1]?.messages).toMatchObject([{}, {}, { role: 'assistant', content: `Hm.\n${broken}` }, { role: 'user' }])
   })
 
-  it('S1-9 what was repaired is on the record and in the events', async () => {
+  it('S1-9 repairs are in the record and in the events', async () => {
     await using on = await open(["<tool_call>\n{'name': 'add', 'arguments': {'a': 2, 'b': 3,}}\n</tool_call>", 'Five.'], {
       dialect: 'hermes',
     })
@@ -449,7 +449,7 @@ describe('what models write wrongly', () => {
     expect(events.find(({ type }) => type === Event.TOOL_CALL_START)?.meta.repairs).toEqual(repairs)
   })
 
-  it('S1-5 values are coerced by the schema for calls in text, and for those alone; what can’t be is told', async () => {
+  it('S1-5 values are coerced by the schema only for calls in text; what can’t be coerced is reported', async () => {
     const args = { a: ' 2', b: '3' }
     const native = { toolCalls: [{ name: 'add', arguments: args }] }
     const written = (b: string) => JSON.stringify({ name: 'add', arguments: { a: ' 2', b } })
@@ -504,10 +504,10 @@ describe('what models write wrongly', () => {
   })
 })
 
-describe('calls that slip into the text of a model with native ones', () => {
+describe('calls that leak into the text of a model with native ones', () => {
   const leaked = '<tool_call>\n{"name": "add", "arguments": {"a": 2, "b": 3}}\n</tool_call>'
 
-  it('Q32 they are read where salvageTextCalls is on, and stay text where it is not', async () => {
+  it('Q32 are read with salvageTextCalls, and stay text without', async () => {
     await using on = await open([`Well.\n${leaked}`, 'Five.', `Well.\n${leaked}`])
     const made = makeTools()
     const salvaging = new AgentRunner({ model: { ...on.settings, salvageTextCalls: true }, tools: made.tools })
@@ -529,7 +529,7 @@ describe('calls that slip into the text of a model with native ones', () => {
     expect(made.ran).toEqual([['add', { a: 2, b: 3 }]])
   })
 
-  it('Q32 beside a native call it is text', async () => {
+  it('Q32 are text beside a native call', async () => {
     await using on = await open([{ text: leaked, toolCalls: [{ name: 'fail' }] }, 'Done.'], { salvageTextCalls: true })
     const made = makeTools()
     const result = await new AgentRunner({ model: on.settings, tools: made.tools, logger: quiet }).run('go')
@@ -539,7 +539,7 @@ describe('calls that slip into the text of a model with native ones', () => {
 })
 
 describe('the types', () => {
-  it('S0-25 functionCalling is marked as deprecated, and says what to write instead', () => {
+  it('S0-25 functionCalling is marked as deprecated, and names its replacement', () => {
     const source = readFileSync(new URL('../../src/models/settings.ts', import.meta.url), 'utf8')
     expect(source).toMatch(/@deprecated [^\n]*`dialect: 'json'`[^\n]*\n\s*\*\/\n\s*functionCalling\?: boolean/)
   })

@@ -23,7 +23,7 @@ const result = (toolCallId: string, content: Content, isError = false): ChatMess
 const written = (messages: ChatMessage[], prompt = '') => new TextHistory(hermes).write(new History(messages).messages, prompt)
 
 describe('a conversation for a model without native calls', () => {
-  it('S1-29 calls are in the assistant’s text, all results of a turn in one user message, in the order of the calls', () => {
+  it('S1-29 has calls in the assistant’s text, and all results of a turn in one user message, in the order of the calls', () => {
     const messages = [
       user('go'),
       calls('Let me see.\n', ['x', 'look', '{"a":1}'], ['y', 'add', '']),
@@ -50,7 +50,7 @@ describe('a conversation for a model without native calls', () => {
     ])
   })
 
-  it('S1-29 a call that could not be read stands there as it was written', () => {
+  it('S1-29 has an unreadable call as it was written', () => {
     const raw = '<tool_call>\n{"name": "look", "arguments": {"a": }}\n</tool_call>'
     const right = hermes.renderCalls([{ name: 'look', arguments: {} }])
     const messages = [
@@ -61,14 +61,14 @@ describe('a conversation for a model without native calls', () => {
     expect(written(messages)[1]?.content).toBe(`${right}\n${raw}\n${right}`)
   })
 
-  it('S1-29 pictures in results stand behind the text, where a user message can hold them', () => {
+  it('S1-29 has pictures of results after the text, if a user message can hold them', () => {
     const picture = { type: 'image' as const, url: 'https://example.com/a.png' }
     const messages = [user('go'), calls('', ['x', 'look', '{}']), result('x', [{ type: 'text', text: 'a picture' }, picture])]
     const text = hermes.renderResults([{ name: 'look', content: 'a picture' }])
     expect(written(messages).at(-1)).toEqual(user([{ type: 'text', text }, picture]))
   })
 
-  it('S1-29 what the user says after results joins them, so that user and assistant take turns', () => {
+  it('S1-29 joins what the user says after results, so that user and assistant alternate', () => {
     const results = hermes.renderResults([{ name: 'look', content: 'seen' }])
     const round = [user('go'), calls('', ['x', 'look', '{}']), result('x', 'seen')]
     expect(written([...round, user('and now?')]).slice(2)).toEqual([user(`${results}\n\nand now?`)])
@@ -79,14 +79,14 @@ describe('a conversation for a model without native calls', () => {
     expect(text.write(messages, '')[2]).toBe(text.write(messages, '')[2])
   })
 
-  it('S0-21 the prompt stands behind the instructions, or alone', () => {
+  it('S0-21 has the prompt after the instructions, or alone', () => {
     const system: ChatMessage = { role: 'system', content: 'Be brief.' }
     expect(written([system, user('go')], 'PROMPT')).toEqual([{ role: 'system', content: 'Be brief.\n\nPROMPT' }, user('go')])
     expect(written([user('go')], 'PROMPT')).toEqual([{ role: 'system', content: 'PROMPT' }, user('go')])
     expect(written([system, user('go')])).toEqual([system, user('go')])
   })
 
-  it('what was written once is sent again as the same messages, so that a driver converts each of them once', () => {
+  it('reuses the messages it has written, so that a driver converts each of them once', () => {
     const history = new History([user('go')], 'Be brief.')
     const text = new TextHistory(hermes)
     let before: ChatMessage[] = []
@@ -101,7 +101,7 @@ describe('a conversation for a model without native calls', () => {
     }
   })
 
-  it('S1-29 a conversation held natively goes on in text, and the other way round', async () => {
+  it('S1-29 a native conversation continues in text, and the other way round', async () => {
     const look = defineTool({ name: 'look', description: 'looks', parameters: { type: 'object' }, execute: () => 'seen' })
     const native = scriptedModel([{ toolCalls: [{ id: 'n', name: 'look', args: '{"broken' }] }, 'One.', 'Three.'])
     const inText = scriptedModel([hermes.renderCalls([{ name: 'look', arguments: {} }]), 'Two.'], {

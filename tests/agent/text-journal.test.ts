@@ -60,7 +60,7 @@ function comparable({ steps, toolCalls, ...rest }: RunResult) {
 }
 
 describe.each(['tool-action', 'hermes'])('a run with calls in text under a journal: %s', (dialect) => {
-  it('keeps the rules of the port and ends as it does in memory', async () => {
+  it('keeps the rules of the port and ends as in memory', async () => {
     const journal = new StrictJournal(Number.POSITIVE_INFINITY)
     const { result } = await runWith(dialect, journal)
     const plain = await runWith(dialect)
@@ -80,7 +80,7 @@ describe.each(['tool-action', 'hermes'])('a run with calls in text under a journ
     ])
   })
 
-  it('crashed at every possible moment and taken up again, ends the same, and never starts an unsafe call twice', async () => {
+  it('crashed at every possible moment and resumed, ends the same, and never starts an unsafe call twice', async () => {
     const whole = new StrictJournal(Number.POSITIVE_INFINITY)
     const reference = await runWith(dialect, whole)
     expect(whole.moments).toBeGreaterThan(40)

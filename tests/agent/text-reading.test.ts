@@ -80,7 +80,7 @@ describe('the calls in a response’s text', () => {
     )
   })
 
-  it('H40 of a response that broke off, all text before the first call counts, and nothing that may have become one', () => {
+  it('H40 of a broken-off response, all text before the first call counts, and nothing that may have become one', () => {
     fc.assert(
       fc.property(responses, fc.nat({ max: 400 }), ({ text, cuts, dialect, besideNative }, end) => {
         const options = { dialect: findDialect(dialect), tools, besideNative, unreadable: 'call' as const }
@@ -98,7 +98,7 @@ describe('the calls in a response’s text', () => {
     )
   })
 
-  it('is not parsed again for what came before: a long response in small pieces costs what it is long', () => {
+  it('parses each character once: a long response in small pieces takes linear time', () => {
     const text = `${'A long answer < that > says {much}. '.repeat(40_000)}\n<tool_call>\n{"name": "add", "arguments": {"a": 2}}\n</tool_call>`
     let pushed = 0
     const reading = new TextReading(
@@ -116,7 +116,7 @@ describe('the calls in a response’s text', () => {
 describe('a response that breaks off', () => {
   const open = '<tool_call>\n{"name": "add", "argum'
 
-  it.each(['watched', 'unwatched'])('H40 %s: what was said before the call is kept, the markup is not', async (how) => {
+  it.each(['watched', 'unwatched'])('H40 %s: keeps the text before the call, but not the markup', async (how) => {
     const server = await startStrictProvider({ script: [{ text: `Half an answer. ${open}`, fault: { cutAfterBytes: 'content' } }] })
     const { logger } = recordingLogger()
     const model = { provider: 'custom', model: 'mock', baseURL: server.baseURL, maxRetries: 0, dialect: 'hermes' }
@@ -150,7 +150,7 @@ describe('a response that breaks off', () => {
     expect(await runner.run('again', { messages: result.messages })).toMatchObject({ stopReason: 'answered', output: 'Again.' })
   })
 
-  it('H6 a response that is nothing but a call is not empty', async () => {
+  it('H6 a response of only a call is not empty', async () => {
     const call = findDialect('hermes').renderCalls([{ name: 'add', arguments: { a: 1 } }])
     const model = scriptedModel([call, 'Done.'], { capabilities: { nativeTools: false, dialect: 'hermes' } })
     const runner = new AgentRunner({ model, tools: [add] })

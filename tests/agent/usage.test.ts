@@ -25,8 +25,8 @@ function reporting(reported: unknown): ChatModel {
   return { provider: 'own', model: 'own', capabilities: model.capabilities, generate }
 }
 
-describe.each(['native', 'langchain'] as const)('what a run has used: %s', (backend) => {
-  it('the request for a last answer counts in the run outside too', async () => {
+describe.each(['native', 'langchain'] as const)('the usage of a run: %s', (backend) => {
+  it('the request for a last answer counts in the outer run too', async () => {
     const inner = await createAgentRunner({
       backend,
       model: scriptedModel([
@@ -58,7 +58,7 @@ describe.each(['native', 'langchain'] as const)('what a run has used: %s', (back
     ['with numbers that are none', { inputTokens: Number.NaN, outputTokens: -5, totalTokens: 50 }, 50],
     ['of no tokens at all', { inputTokens: 'many' }, undefined],
     ['that is not there', undefined, undefined],
-  ])('a usage %s: a token limit holds all the same', async (_what, reported, tokens) => {
+  ])('a usage %s: a token limit still applies', async (_what, reported, tokens) => {
     const runner = await createAgentRunner({
       backend,
       model: reporting(reported),
@@ -75,7 +75,7 @@ describe.each(['native', 'langchain'] as const)('what a run has used: %s', (back
   })
 })
 
-it('a response that broke off counts by what it had reported, also without a sum', async () => {
+it('a broken-off response counts by what it had reported, even without a total', async () => {
   const error = new ModelError('stream_cut', 'cut', {
     provider: 'own',
     retryable: false,
@@ -85,7 +85,7 @@ it('a response that broke off counts by what it had reported, also without a sum
   expect(whole.totalTokens).toBe(50)
 })
 
-describe('`ToolAgent.generate` asks as the agent’s options say', () => {
+describe('`ToolAgent.generate` uses the agent’s options', () => {
   const own = { temperature: 0.2, maxOutputTokens: 50, providerOptions: { user: 'u' }, streamIdleTimeoutMs: 1_000, stream: false as const }
 
   it('with its sampling, tool choice and provider options', async () => {
@@ -95,7 +95,7 @@ describe('`ToolAgent.generate` asks as the agent’s options say', () => {
     expect(model.requests[0]).toMatchObject({ ...own, toolChoice: 'required', parallelToolCalls: false })
   })
 
-  it('those of the call win; a tool choice that names a tool which is not sent is left out', async () => {
+  it('those of the call win; a tool choice that names a tool that is not sent is left out', async () => {
     const model = scriptedModel(['a'])
     const other = defineTool({ name: 'other', description: 'other', execute: () => '' })
     const toolChoice = { type: 'function' as const, function: { name: 'look' } }
@@ -107,7 +107,7 @@ describe('`ToolAgent.generate` asks as the agent’s options say', () => {
     expect(request).not.toHaveProperty('toolChoice')
   })
 
-  it('a response that is none rejects', async () => {
+  it('an invalid response rejects', async () => {
     const broken = { ...reporting(undefined), generate: async () => ({ text: 7 }) as never }
     await expect(new ToolAgent({ model: broken, logger }).generate('go')).rejects.toMatchObject({ code: 'bad_response' })
     const nothing = await new AgentRunner({ model: broken, logger }).run('go')

@@ -7,7 +7,7 @@ import { defineTool } from '../../src/tools/tool.ts'
 import { toAgUiResponse, toUIMessageResponse } from '../../src/ui/index.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
 
-it('P3.6 a page whose session waits for a decision is told so in a sentence for its user', async () => {
+it('P3.6 a page whose session waits for a decision shows a sentence for its user', async () => {
   const refund = defineTool({ name: 'refund', description: 'Pays back.', approval: true, execute: () => 'paid' })
   const model = scriptedModel([{ toolCalls: [{ name: 'refund' }] }])
   const runner = new AgentRunner({ model, tools: [refund], sessions: memorySessions(), logger: recordingLogger().logger })

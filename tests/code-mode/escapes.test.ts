@@ -11,7 +11,7 @@ failOnUnhandledRejections()
 const any = { type: 'object', additionalProperties: true } as const
 
 /** The text that the model gets from a script, and the calls the script has made. */
-async function attack(code: string) {
+async function attack(code: string, timeoutMs = 60_000) {
   const calls: string[] = []
   const echo = defineTool({
     name: 'echo',
@@ -40,7 +40,7 @@ async function attack(code: string) {
     return last?.role === 'tool' ? String(last.content) : { toolCalls: [{ name: 'run_script', args: { code } }] }
   })
   const tools = codeMode([echo, hostile, fails], {
-    limits: { timeoutMs: 200, memoryBytes: 32 * 1024 * 1024, outputBytes: 10_000, calls: 20 },
+    limits: { timeoutMs, memoryBytes: 32 * 1024 * 1024, outputBytes: 10_000, calls: 20 },
   })
   const { output, toolCalls, stopReason } = await new AgentRunner({ model, tools, logger: recordingLogger().logger }).run('go')
   return { told: String(output), outcome: toolCalls[0]?.outcome, calls, stopReason }
@@ -166,7 +166,7 @@ return [Object.getPrototypeOf(result) === Object.prototype, ({}).polluted === un
       '}) ; globalThis.out = 1; export const x = (async () => {',
       '\u0000',
     ]) {
-      const { told, stopReason, calls } = await attack(code)
+      const { told, stopReason, calls } = await attack(code, 200)
       expect(stopReason, code).toBe('answered')
       expect(told.length, code).toBeLessThan(15_000)
       expect(calls.length, code).toBeLessThanOrEqual(20)

@@ -95,7 +95,7 @@ describe.runIf(hasPostgres)('connections of `dbosJournal`', () => {
       const runner = new AgentRunner({ model, journal, logger })
       const runs = Array.from({ length: 30 }, (_, at) => runner.run('go', { runId: `run ${at}` }))
       const outputs = await Promise.allSettled(runs)
-      // A process that has lost its run, because its lock was lost for too long, is told so; nothing is left behind.
+      // A process that has lost its run, because its lock was lost for too long, gets an error; nothing is left behind.
       await runner.recover()
       for (const [at] of outputs.entries()) expect((await runner.runs.get(`run ${at}`))?.stopReason).toBe('answered')
     } finally {

@@ -50,7 +50,7 @@ it('a refund that waits for days, decided in another process that is killed whil
       await bank.first
       approving.child.kill('SIGKILL')
       expect(await approving.ended).toBe('')
-      // A second approval finds that it was given: the run resumes all the same.
+      // A second approval finds that it was given: the run still resumes.
       expect(await start('worker').ended).toBe('refund-17 answered\n')
       expect(await start('approve').ended).toBe('Your money is on its way.\n')
       expect(bank.keys).toEqual(['refund-17/1.tool.0', 'refund-17/1.tool.0'])

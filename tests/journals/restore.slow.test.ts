@@ -58,7 +58,7 @@ describe.each<NodeJS.Signals>(['SIGKILL', 'SIGTERM'])('a refund that has been pa
         problem: expect.stringContaining('Run `r` was started with `context`: `restore` failed: the shop is closed'),
       })
       const after = worldOf(folder).slice(before.length)
-      expect(new Set(after)).toEqual(new Set(['error a run could not be continued here and stays where it is']))
+      expect(new Set(after)).toEqual(new Set(['error a run could not be continued here and is unchanged']))
       // One that has it pays nothing again, and its policy holds.
       const done = await next(folder, command, 'yes')
       expect(done).toEqual({ stopReason: 'answered', outcomes: ['refund ok', 'erase denied'] })

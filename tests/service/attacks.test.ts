@@ -565,7 +565,7 @@ describe('how much', () => {
     await expect.poll(async () => (await post(`/v1/runs/${paused.id}/decisions`, { decisions }, events)).status).toBe(200)
   })
 
-  it('a reader that is too slow is told so, and can come again', async () => {
+  it('disconnects a reader that is too slow with a reason; it can reconnect', async () => {
     const release = Promise.withResolvers<void>()
     const pieces = Array.from({ length: 60 }, () => 'x'.repeat(50_000))
     const { service, ask, post } = await startService({ model: scriptedModel([{ chunks: ['first', release.promise, ...pieces] }]) })

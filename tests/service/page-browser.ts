@@ -33,8 +33,8 @@ export interface OpenOptions {
 }
 
 /**
- * One browser with one tab for all tests of a file: a process for each test would cost more than the tests. They don't see each other all the
- * same: each has a service, and so an origin with a storage, of its own.
+ * One browser with one tab for all tests of a file: a process for each test would cost more than the tests. They don't see each other: each
+ * has its own service, and so an origin with its own storage.
  */
 export function useBrowser(): (url: string, options?: OpenOptions) => Promise<Page> {
   let browser: Browser

@@ -90,7 +90,7 @@ describe.each(forms)('%s', (_form, make) => {
     it.each([
       ['a list', (tool: AnyTool) => [tool]],
       ['a registry', (tool: AnyTool) => new ToolRegistry([tool])],
-      ['a set of one’s own', ownSet],
+      ['a custom set', ownSet],
     ])('in %s: the model gets its JSON Schema, a call is validated against it, and the tool receives its output', async (_set, set) => {
       const given: Trip[] = []
       const model = scriptedModel([call({ city: 'oslo' }), call({ city: 'oslo', days: 9 }), call({ days: 2 }), 'Sun.'])

@@ -318,7 +318,7 @@ export class RunnerJournal {
   }
 
   #logLeft({ runId }: RecordedStart, error: unknown): void {
-    this.#opener.logger.error({ runId, error }, 'a run could not be continued here and stays where it is')
+    this.#opener.logger.error({ runId, error }, 'a run could not be continued here and is unchanged')
   }
 
   async #close(run: RunContext): Promise<void> {

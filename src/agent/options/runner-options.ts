@@ -47,7 +47,7 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
    * `resume` is given less than `run` was.
    *
    * Contract: awaited for as long as an attempt at a tool may take. If it throws, rejects, takes longer or leaves out something that the
-   * run was started with, the run stays where it is and nothing of it is executed. `problem` of `runs.get` says why, and an error is
+   * run was started with, the run is unchanged and nothing of it is executed. `problem` of `runs.get` says why, and an error is
    * logged. A `context` that is undefined or null counts as left out.
    *
    * ```ts

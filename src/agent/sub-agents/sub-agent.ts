@@ -177,7 +177,7 @@ function conclude(
   throw new Error(`The agent \`${name}\` ended without an answer (${stopReason})${error === undefined ? '.' : `: ${error.message}`}${said}`)
 }
 
-/** With `onLimit: 'answer'` a run that ends by its limit has an answer all the same: its last message. */
+/** With `onLimit: 'answer'` a run that reaches its limit still has an answer: its last message. */
 function answeredAtLimit({ stopReason, error, messages }: RunResult): boolean {
   const last = messages.at(-1)
   const isLimit = stopReason === 'max_iterations' || stopReason === 'repeated_calls'

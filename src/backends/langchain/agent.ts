@@ -15,7 +15,7 @@ export interface AgentHost {
    * Called before every turn, and after one without calls, when the calls of the turn before are answered. Returns messages to add before
    * the model is asked, or undefined to end the loop.
    */
-  goOn(): Promise<BaseMessage[] | undefined>
+  beginTurn(): Promise<BaseMessage[] | undefined>
 }
 
 /** The part of LangChain's agent that is used. */
@@ -55,7 +55,7 @@ export async function runAgent(
         beforeModel: {
           canJumpTo: ['end'],
           hook: async () => {
-            const messages = await host.goOn()
+            const messages = await host.beginTurn()
             return messages === undefined ? { jumpTo: 'end' } : { messages }
           },
         },
@@ -63,7 +63,7 @@ export async function runAgent(
         afterAgent: {
           canJumpTo: ['model'],
           hook: async () => {
-            const messages = await host.goOn()
+            const messages = await host.beginTurn()
             return messages === undefined ? undefined : { messages, jumpTo: 'model' }
           },
         },
@@ -103,7 +103,7 @@ export async function checkAgent(create?: CreateAgent): Promise<void> {
       trace.push(`called ${id}`)
       return toToolMessage({ role: 'tool', toolCallId: id, name, content: 'ok' })
     },
-    goOn: async () => (turn === 2 ? [toLangChain({ role: 'user', content: 'go on' }, 9)] : turn < 2 ? [] : undefined),
+    beginTurn: async () => (turn === 2 ? [toLangChain({ role: 'user', content: 'go on' }, 9)] : turn < 2 ? [] : undefined),
   }
   await runAgent(host, [toLangChain({ role: 'user', content: 'probe' }, 0)], turns.length, create)
   const done = trace.join(', ')

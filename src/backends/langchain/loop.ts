@@ -88,7 +88,7 @@ class LangChainRun implements AgentHost {
     return toToolMessage({ role: 'tool', toolCallId: id, name, content: cancelledText(name), isError: true })
   }
 
-  async goOn(): Promise<BaseMessage[] | undefined> {
+  async beginTurn(): Promise<BaseMessage[] | undefined> {
     await this.#closeOpen()
     if (this.#ending !== undefined) return undefined
     const from = this.#known

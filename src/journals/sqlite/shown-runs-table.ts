@@ -61,7 +61,7 @@ export class ShownRunsTable {
   }
 
   tryWriting(): void {
-    // Replaces the previous row: its pages are written all the same.
+    // Replaces the previous row: its pages are written in any case.
     this.#sql.run('INSERT OR REPLACE INTO tried_writes (n, value) VALUES (1, zeroblob(?))', triedBytes)
   }
 

@@ -109,7 +109,7 @@ export function ConfigView() {
   const { file, state, text, failure, isSaving, isSaved, isChanged } = config
   useWhenConnected(() => {
     if (file.value === undefined) void config.load({ evenIfChanged: true })
-    // Without it, the text can be edited all the same.
+    // The text can be edited without it.
     if (schema === undefined) ask('admin/api/config/schema').then(setSchema, () => {})
   })
   useEffect(() => {

@@ -104,7 +104,7 @@ export class UIMessageWriter implements ResponseWriter {
 
   #take(event: RunEvent): void {
     // When the run continues, the view drops what it waited for.
-    if (event.type === Event.RUN_START) this.#goOn([...this.#view.pending.values()])
+    if (event.type === Event.RUN_START) this.#sendWaiting([...this.#view.pending.values()])
     reduceRun(this.#view, event)
     switch (event.type) {
       case Event.DECISION_MADE:
@@ -178,7 +178,7 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   /** Sends what the run has waited for to a client that reads it from the beginning. */
-  #goOn(waiting: readonly WaitingItem[]): void {
+  #sendWaiting(waiting: readonly WaitingItem[]): void {
     for (const item of waiting) {
       this.#wait(item)
       this.#decided.add(item.toolCallId)

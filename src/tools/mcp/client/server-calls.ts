@@ -95,7 +95,7 @@ export class ServerCalls {
     }
     const answers = await readAnswers(asked.requests, ctx.answer)
     if ('problem' in answers) return questionOf(asked, answers.problem)
-    return this.#goOn(running, asked, answers.results)
+    return this.#continueCall(running, asked, answers.results)
   }
 
   /** Handles a question that the server asks by itself during a call that it holds open. */
@@ -144,7 +144,7 @@ export class ServerCalls {
     return new OpenCall(send, { known, sampler })
   }
 
-  async #goOn(running: Running, { state, requests }: AskedByServer, results: ElicitResult[]): Promise<McpToolResult | Question> {
+  async #continueCall(running: Running, { state, requests }: AskedByServer, results: ElicitResult[]): Promise<McpToolResult | Question> {
     const { task } = running.notes.noted
     switch (state.form) {
       case 'again': {

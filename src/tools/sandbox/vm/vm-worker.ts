@@ -152,7 +152,7 @@ class GuestRun {
         vm.newNumber(outputBytes),
         this.#isInRounds ? vm.true : vm.false,
       )
-      this.#goOn(vm)
+      this.#continue(vm)
     } catch (error) {
       this.#break(error)
     }
@@ -176,13 +176,13 @@ class GuestRun {
     try {
       for (const { call, ok, text } of answers)
         vm.callFunction(settle, vm.undefined, vm.newNumber(call), ok ? vm.true : vm.false, vm.newString(text)).dispose()
-      this.#goOn(vm)
+      this.#continue(vm)
     } catch (error) {
       this.#break(error)
     }
   }
 
-  #goOn(vm: QuickJS): void {
+  #continue(vm: QuickJS): void {
     vm.executePendingJobs()
     if (this.#ended) return
     if (this.#round.length > 0) {
