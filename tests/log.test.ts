@@ -126,10 +126,10 @@ describe('redactText', () => {
       ' ',
       'a',
     ]
-    // A quadratic pattern takes a minute for a text of this length.
-    const cost = (text: string) => leastCpuMs(2_000, () => redactText(text))
-    for (const unit of units) expect(await cost(unit.repeat(Math.ceil(500_000 / unit.length))), JSON.stringify(unit)).toBeLessThan(2_000)
-    for (const mark of ['.', ')', 'a.']) expect(await cost(`password: ${mark.repeat(250_000)}x`), mark).toBeLessThan(2_000)
+    // A quadratic pattern takes many seconds for a text of this length.
+    const cost = (text: string) => leastCpuMs(1_000, () => redactText(text))
+    for (const unit of units) expect(await cost(unit.repeat(Math.ceil(250_000 / unit.length))), JSON.stringify(unit)).toBeLessThan(1_000)
+    for (const mark of ['.', ')', 'a.']) expect(await cost(`password: ${mark.repeat(125_000)}x`), mark).toBeLessThan(1_000)
   })
 
   it('removes all of a long value', () => {

@@ -156,7 +156,8 @@ return said`
 
   it('has limits on code, computing time, memory, output and calls', async () => {
     const { tool, calls } = double()
-    const limited = async (code: string, limits: CodeModeOptions['limits']) => (await runScript(code, [tool], {}, { limits })).told
+    const limited = async (code: string, limits: CodeModeOptions['limits']) =>
+      (await runScript(code, [tool], {}, { limits: { timeoutMs: 50_000, ...limits } })).told
     expect(await limited('return 1', { scriptBytes: 4 })).toContain('The script has 8 bytes; at most 4 are allowed')
     expect(await limited('for (;;) {}', { timeoutMs: 100 })).toContain('computed for longer than 100 ms')
     expect(await limited('try { for (;;) {} } catch { return 1 }', { timeoutMs: 100 })).toContain('computed for longer than 100 ms')

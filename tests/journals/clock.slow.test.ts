@@ -44,46 +44,52 @@ describe.runIf(hasPostgres)('a process whose clock is off by 40 days, on Postgre
     return { shown: store.shown, runner: new AgentRunner({ model, tools: [refund], journal, logger, decisionTimeoutMs: dayMs }) }
   }
 
-  it.each([40, -40])('P1.8 H60 ends no run of others that waits for a decision, and stores its own as the others do: %i', async (days) => {
-    const { runner } = open(`agent ${days}`)
-    const { pending } = await runner.run('go', { runId: 'right' })
-    setClockOff(days)
-    const wrong = await runner.run('go', { runId: 'wrong' })
-    expect(await runner.recover()).toEqual([])
-    const approve = (items: typeof pending) => ({ decisions: items.map((item) => ({ ...item, approved: true as const })) })
-    expect((await runner.resume('right', approve(pending))).output).toBe('done')
-    setClockOff(0)
-    expect(await runner.recover()).toEqual([])
-    expect((await runner.resume('wrong', approve(wrong.pending))).output).toBe('done')
-  })
+  it.each([40, -40])(
+    'P1.8 H60 ends no run of other processes that waits for a decision, and stores its own as they do: %i',
+    async (days) => {
+      const { runner } = open(`agent ${days}`)
+      const { pending } = await runner.run('go', { runId: 'right' })
+      setClockOff(days)
+      const wrong = await runner.run('go', { runId: 'wrong' })
+      expect(await runner.recover()).toEqual([])
+      const approve = (items: typeof pending) => ({ decisions: items.map((item) => ({ ...item, approved: true as const })) })
+      expect((await runner.resume('right', approve(pending))).output).toBe('done')
+      setClockOff(0)
+      expect(await runner.recover()).toEqual([])
+      expect((await runner.resume('wrong', approve(wrong.pending))).output).toBe('done')
+    },
+  )
 
-  it.each([40, -40])('P1.8 H60 gives up and forgets nothing that a service shows, and nobody gives up what it shows: %i', async (days) => {
-    const { shown } = open(`shown ${days}`)
-    const show = async (runId: string, status: 'waiting' | 'ended') => {
-      const about = { caller: 'ann', agent: 'a', createdAt: Date.now(), title: runId, head: '{}' }
-      await shown.begin({ runId, ...about }, { attempt: 'one' })
-      const outcome = { status, stopReason: status, finishedAt: Date.now(), title: runId, summary: '{}' }
-      expect(await shown.settle(runId, { status: 'running' }, outcome)).toBe('settled')
-    }
-    const tidy = async () => {
-      expect(await shown.giveUp({ waitingForMs: 30 * dayMs }, { code: 'aborted', message: 'late' })).toEqual([])
-      expect(await shown.forget({ runs: 9, ageMs: dayMs, characters: 1e9, recordingCharacters: 1e9 })).toBe(0)
-    }
-    await show(`paused ${days}`, 'waiting')
-    await show(`done ${days}`, 'ended')
-    setClockOff(days)
-    await tidy()
-    await show(`wrongly paused ${days}`, 'waiting')
-    await show(`wrongly done ${days}`, 'ended')
-    await tidy()
-    setClockOff(0)
-    await tidy()
-    for (const which of ['paused', 'done', 'wrongly paused', 'wrongly done']) {
-      const { settledForMs = Number.NaN } = (await shown.get(`${which} ${days}`)) ?? {}
-      expect(settledForMs).toBeGreaterThanOrEqual(0)
-      expect(settledForMs).toBeLessThan(60_000)
-    }
-  })
+  it.each([40, -40])(
+    'P1.8 H60 expires and forgets nothing that a service shows, and no other process expires what it shows: %i',
+    async (days) => {
+      const { shown } = open(`shown ${days}`)
+      const show = async (runId: string, status: 'waiting' | 'ended') => {
+        const about = { caller: 'ann', agent: 'a', createdAt: Date.now(), title: runId, head: '{}' }
+        await shown.begin({ runId, ...about }, { attempt: 'one' })
+        const outcome = { status, stopReason: status, finishedAt: Date.now(), title: runId, summary: '{}' }
+        expect(await shown.settle(runId, { status: 'running' }, outcome)).toBe('settled')
+      }
+      const tidy = async () => {
+        expect(await shown.giveUp({ waitingForMs: 30 * dayMs }, { code: 'aborted', message: 'late' })).toEqual([])
+        expect(await shown.forget({ runs: 9, ageMs: dayMs, characters: 1e9, recordingCharacters: 1e9 })).toBe(0)
+      }
+      await show(`paused ${days}`, 'waiting')
+      await show(`done ${days}`, 'ended')
+      setClockOff(days)
+      await tidy()
+      await show(`wrongly paused ${days}`, 'waiting')
+      await show(`wrongly done ${days}`, 'ended')
+      await tidy()
+      setClockOff(0)
+      await tidy()
+      for (const which of ['paused', 'done', 'wrongly paused', 'wrongly done']) {
+        const { settledForMs = Number.NaN } = (await shown.get(`${which} ${days}`)) ?? {}
+        expect(settledForMs).toBeGreaterThanOrEqual(0)
+        expect(settledForMs).toBeLessThan(60_000)
+      }
+    },
+  )
 
   it.each([40, -40])('P1.8 H60 neither loses a session nor takes one: %i', async (days) => {
     const schema = `sessions_${days < 0 ? 'behind' : 'ahead'}`

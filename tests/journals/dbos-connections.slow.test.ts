@@ -61,7 +61,7 @@ describe.runIf(hasPostgres)('connections of `dbosJournal`', () => {
   }, 60_000)
   afterAll(() => postgres.stop())
 
-  it('P1.11 a connection that is reset as it is made, while pools are opened, does not end the process', async () => {
+  it('P1.11 a connection that is reset while pools are opened does not end the process', async () => {
     const uncaught: unknown[] = []
     const note = (error: unknown) => void uncaught.push(error)
     process.on('uncaughtExceptionMonitor', note)
@@ -83,7 +83,7 @@ describe.runIf(hasPostgres)('connections of `dbosJournal`', () => {
     process.off('uncaughtExceptionMonitor', note)
   })
 
-  it('P1.11 resets of all connections, again and again, only pause runs', async () => {
+  it('P1.11 repeated resets of all connections only pause runs', async () => {
     const way = await startWay(postgres.url)
     const journal = dbosJournal({ url: way.url, agent: 'resets', logger, takeOverEveryMs: 100 })
     try {
@@ -104,7 +104,7 @@ describe.runIf(hasPostgres)('connections of `dbosJournal`', () => {
     }
   })
 
-  it('P1.11 a pooler that shares sessions between transactions is refused when the journal is opened; one that does not is taken', async () => {
+  it('P1.11 a pooler that shares sessions between transactions is refused when the journal is opened; any other is accepted', async () => {
     for (const [mode, most] of [
       ['transaction', 10],
       ['transaction', 1],

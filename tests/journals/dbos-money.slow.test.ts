@@ -103,7 +103,7 @@ describe.skipIf(!hasPostgres)('money and agents inside agents, in PostgreSQL', (
     expect(wiped).toEqual([])
   })
 
-  it('P2.2 H51 a call that was cut off keeps its key in the next run of its session, until one has succeeded', async () => {
+  it('P2.2 H51 a call that was interrupted keeps its key in the next run of its session, until one has succeeded', async () => {
     const pool = new pg.Pool({ connectionString: postgres.url })
     onTestFinished(() => pool.end())
     const sessions = postgresSessions({ pool })

@@ -30,7 +30,7 @@ it.each<[string, Record<string, unknown>]>([
   expect(String(thrown)).not.toContain('secret')
 })
 
-it('dbosJournal reaches no database before the first run', async () => {
+it('dbosJournal connects to no database before the first run', async () => {
   const journal = dbosJournal({ url })
   await journal.close()
 })

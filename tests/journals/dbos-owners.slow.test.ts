@@ -27,7 +27,7 @@ describe.skipIf(!hasPostgres)('several workers on one database', () => {
     ...more,
   })
 
-  it('a run whose tool takes 9 s is not taken from a living worker, not even a paused one; those of a killed one are taken over within 10 s', () =>
+  it('a run whose tool takes 9 s is not taken from a living worker, not even a paused one; the runs of a killed worker are taken over within 10 s', () =>
     inFolder(async (folder) => {
       const slow = startWorker(options(folder, { runs: 1, toolMs: [9_000, 9_000] }))
       await seen(folder, isStart('put'))
@@ -48,7 +48,7 @@ describe.skipIf(!hasPostgres)('several workers on one database', () => {
       await kill(heir)
     }))
 
-  it('two that launch DBOS themselves under the same name disturb each other, and lose nothing: no unsafe call starts twice', () =>
+  it('two that launch DBOS under the same name disturb each other, but lose nothing: no unsafe call starts twice', () =>
     inFolder(async (folder) => {
       const host = options(folder, { runs: 30, turns: 3, concurrency: 5, toolMs: [0, 60], executorID: 'local', untilAllEnd: true })
       const first = startWorker(host)
@@ -68,7 +68,7 @@ describe.skipIf(!hasPostgres)('several workers on one database', () => {
     ['was launched by the application, which the journal was not told', 'dbosJournal({ url }) ; DBOS.launch()'],
     ['was to be launched by the application, which has not', 'dbosJournal({ url, launch: false }) ; 0'],
     ['has another database', 'dbosJournal({ url }) ; dbosJournal({ url: url + "?a=b" })'],
-  ])('says so where DBOS %s', async (_name, steps) => {
+  ])('reports that DBOS %s', async (_name, steps) => {
     const main = new URL('../../src/journals/dbos/index.ts', import.meta.url)
     const script = `
       import { DBOS } from '@dbos-inc/dbos-sdk'

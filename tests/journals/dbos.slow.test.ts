@@ -91,7 +91,7 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
     await postgres?.stop()
   })
 
-  it('waits for a server that is killed in the middle of a call: the call is not made again', async () => {
+  it('waits for a server that is killed during a call: the call is not made again', async () => {
     const { tool, starts, begun, open } = gate()
     const { runner } = openRunner(newAgent(), tool)
     const run = runner.run('go', { runId: 'run' })
@@ -105,7 +105,7 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
     expect(starts).toHaveLength(1)
   })
 
-  it('survives a lost connection: it gets its lock again before anybody takes its runs', async () => {
+  it('survives a lost connection: it gets its lock again before another process takes its runs', async () => {
     const agent = newAgent()
     const { tool, starts, begun, open } = gate()
     const run = openRunner(agent, tool).runner.run('go', { runId: 'run' })
@@ -155,7 +155,7 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
     expect(Number(row?.n)).toBeLessThanOrEqual(14)
   })
 
-  it('takes a run up again whose workflow was cancelled in DBOS, or resumed there', async () => {
+  it('resumes a run whose workflow was cancelled in DBOS, or resumed there', async () => {
     const agent = newAgent()
     for (const [runId, disturb] of [
       ['cancelled', (id: string) => DBOS.cancelWorkflow(id)],
@@ -176,7 +176,7 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
     }
   })
 
-  it('does not go on with a run whose steps were deleted from DBOS: it would do again what it has done', async () => {
+  it('does not continue a run whose steps were deleted from DBOS: it would repeat what it has done', async () => {
     const agent = newAgent()
     const paying: ScriptedTurn[] = [{ toolCalls: [{ name: 'pay' }] }, { toolCalls: [{ name: 'ask' }] }, { text: 'done' }]
     let paid = 0
@@ -193,7 +193,7 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
     expect(paid).toBe(1)
   })
 
-  it('mixes no runs of two schemas, or of tables that were dropped and created again', async () => {
+  it('does not mix the runs of two schemas, or of tables that were dropped and created again', async () => {
     const agent = newAgent()
     const told: unknown[] = []
     for (const [schema, after] of [
@@ -231,7 +231,7 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
     expect([output, toolCalls.map(({ value }) => value)]).toEqual(['done', ['done']])
   })
 
-  it('keeps the runs of each agent apart, also of the same id', async () => {
+  it('separates the runs of each agent, even if they have the same id', async () => {
     const { tool, starts, open } = gate()
     open()
     const [first, second] = [openRunner(newAgent(), tool).runner, openRunner(newAgent(), tool).runner]
@@ -242,7 +242,7 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
     expect((await second.runs.get('run'))?.status).toBe('ended')
   })
 
-  it('leaves nothing in DBOS of a run that was deleted, whose id can be used again', async () => {
+  it('leaves nothing in DBOS of a deleted run, whose id can be used again', async () => {
     const agent = newAgent()
     const { tool, starts, open } = gate()
     open()
@@ -254,7 +254,7 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
     expect(starts).toHaveLength(2)
   })
 
-  it('leaves nothing unhandled where it is closed while runs begin, or record their calls, at whatever moment', async () => {
+  it('leaves no unhandled rejection if it is closed while runs start, or record their calls, at any moment', async () => {
     const look = defineTool({ name: 'look', description: 'Looks.', execute: () => turnEventLoop(1) })
     const script = { toolCalls: [{ name: 'look' }, { name: 'look' }] }
     for (let turns = 1; turns <= 61; turns += 3) {
@@ -269,7 +269,7 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
     }
   })
 
-  it('does not take a process that closes its journal in the middle of a step for one that has died of the run', async () => {
+  it('does not blame a run for the end of a process that closes its journal during a step', async () => {
     const agent = newAgent()
     const live = async (isLast = false) => {
       const { tool, starts, begun, open } = gate()
@@ -291,7 +291,7 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
     expect(await tries()).toEqual([{ tries: 0 }])
   })
 
-  it('refuses ids that PostgreSQL can’t keep, and tables of a newer version', async () => {
+  it('refuses ids that PostgreSQL can’t store, and tables of a newer version', async () => {
     const { runner } = openRunner(newAgent())
     for (const runId of ['a\0b', '\uD800']) await expect(runner.run('go', { runId })).rejects.toMatchObject({ code: 'invalid_option' })
     await query('CREATE SCHEMA newer; CREATE TABLE newer.version (version int); INSERT INTO newer.version VALUES (99)')
@@ -303,7 +303,7 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
     ['a server that is not there', { port: '1' }, 'it can’t be reached'],
     ['a database that is not there', { pathname: '/nobody' }, 'there is no such database'],
     ['a user who may not log in', { username: 'nobody' }, 'the user may not log in'],
-  ])('says what is wrong with %s', async (_name, parts, why) => {
+  ])('reports %s', async (_name, parts, why) => {
     const url = Object.assign(new URL(postgres.url), { password: 'secret', ...parts })
     const { runner } = openRunner(newAgent(), gate().tool, { url: url.href, outageMs: 0 })
     const error = await runner.run('go').catch((problem: Error) => problem)

@@ -45,7 +45,7 @@ function openProcess(kept: MemoryRuns, started: string[]) {
   return { runner, journal, killed: killed.promise }
 }
 
-it('a run that kills its process again and again is ended, and one that dies with it is not', async () => {
+it('a run that kills its process again and again is ended, and a run that dies with it is not', async () => {
   const kept = new MemoryRuns()
   const started: string[] = []
   const first = openProcess(kept, started)
@@ -134,7 +134,7 @@ it('a run that kills each process that resumes it, before any progress, is ended
   expect((await runner.resume('run')).stopReason).toBe('aborted')
 })
 
-it('one whose attempts break off, while their process lives, is not ended for that', async () => {
+it('a run whose attempts break off while their process lives is not ended', async () => {
   const kept = new MemoryRuns()
   const open = (connect: Journal['connect']) =>
     new AgentRunner({ model: scriptedModel(['done']), journal: { connect }, logger: recordingLogger().logger })
@@ -157,7 +157,7 @@ it('one whose attempts break off, while their process lives, is not ended for th
   expect(await runner.recover()).toEqual([{ runId: 'run', stopReason: 'answered' }])
 })
 
-it('one that was taken over and waits is not suspected any more', async () => {
+it('a run that was taken over and waits is no longer suspected', async () => {
   const kept = new MemoryRuns()
   const pay = defineTool({ name: 'pay', description: 'x', approval: true, execute: () => 'paid' })
   const open = (journal: Journal) =>
@@ -207,7 +207,7 @@ it('a run that makes progress in each process is resumed without a limit', async
   throw new Error('Expected the run to end')
 })
 
-it('a process that closes its journal in the middle of a step has not died of the run', () =>
+it('a run is not blamed for a process that closes its journal during a step', () =>
   inFolder(async (folder) => {
     const file = join(folder, 'runs.sqlite')
     /** Begins the call that never ends, or has ended, and closes the journal then. */
@@ -238,7 +238,7 @@ it('a process that closes its journal in the middle of a step has not died of th
     expect((await live(true)).output).toBe('done')
   }))
 
-it('a run that got on, and whose store failed to note it, is not suspected any more', () =>
+it('a run that made progress, which its store failed to note, is no longer suspected', () =>
   inFolder(async (folder) => {
     const file = join(folder, 'runs.sqlite')
     const open = (journal: Journal) => new AgentRunner({ model: scriptedModel(['done']), journal, logger: recordingLogger().logger })

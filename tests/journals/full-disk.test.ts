@@ -139,7 +139,7 @@ describe('a call of an unsafe tool that ends while the disk is full', () => {
       await journal.close()
     }))
 
-  it('P1.13 is made once also inside the call of an agent', () =>
+  it('P1.13 is made once inside the call of an agent too', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'runs.sqlite')
       // Says how long its results are.

@@ -14,14 +14,14 @@ function watched(ended: () => void): Journal {
   return { ...journal, connect }
 }
 
-it('an abort that comes when a run has ended, and that is not written down yet, changes nothing', async () => {
+it('an abort after the end of a run that is not recorded yet has no effect', async () => {
   const controller = new AbortController()
   const journal = watched(() => controller.abort(new Error('left')))
   const runner = new AgentRunner({ model: scriptedModel(['done']), journal })
   expect(await runner.run('go', { signal: controller.signal })).toMatchObject({ stopReason: 'answered', output: 'done' })
 })
 
-it('nor does one that comes when a run has just paused', async () => {
+it('an abort after a run has just paused has no effect either', async () => {
   const controller = new AbortController()
   const journal = watched(() => controller.abort(new Error('left')))
   const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })

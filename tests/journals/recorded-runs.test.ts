@@ -48,7 +48,7 @@ describe('the runs of an SQLite journal', () => {
       expect([recovered.length, recovered.at(-1)?.runId]).toEqual([1001, 'last'])
     }))
 
-  it('are deleted in parts, between which other calls are answered', () =>
+  it('are deleted in parts, and other calls are answered in between', () =>
     inJournal(async (journal, file) => {
       execute(file, copies(1000, "'default', 'ended', NULL, 1, 1, i, i * 1000000"))
       const { prune, pending, list } = journal.connect(async () => ({}))
@@ -64,7 +64,7 @@ describe('the runs of an SQLite journal', () => {
       )
     }))
 
-  it('are listed by an index if they are open: those that have ended are not read', () =>
+  it('are listed by an index if they are open: ended runs are not read', () =>
     inJournal(async (_journal, file) => {
       const database = new DatabaseSync(file)
       const queries = [{ status: 'running' }, { status: 'waiting' }, { process: 'gone' }, { process: 'alive' }] as const
@@ -75,7 +75,7 @@ describe('the runs of an SQLite journal', () => {
       database.close()
     }))
 
-  it.each([Number.MAX_SAFE_INTEGER, Number.MAX_VALUE, 8.64e15])('wait for ever where the timeout is %d ms', (timeoutMs) =>
+  it.each([Number.MAX_SAFE_INTEGER, Number.MAX_VALUE, 8.64e15])('wait for ever if the timeout is %d ms', (timeoutMs) =>
     inJournal(async (journal) => {
       const body: DurableBody = async (durable) => {
         const decided = await durable.wait<string>('0.x', { timeoutMs })
@@ -90,7 +90,7 @@ describe('the runs of an SQLite journal', () => {
     }),
   )
 
-  it('have ids that SQLite keeps as they are', () =>
+  it('have ids that SQLite stores unchanged', () =>
     inJournal(async (journal) => {
       const engine = journal.connect(async () => ({}))
       await engine.start('\uFFFD', {})
@@ -102,7 +102,7 @@ describe('the runs of an SQLite journal', () => {
 it.each([
   ['memoryJournal', (_file: string) => memoryJournal()],
   ['sqliteJournal', (file: string) => sqliteJournal({ file })],
-] as const)('%s: a page is gone on from when its last run was deleted meanwhile', (_name, openJournal) =>
+] as const)('%s: a page continues after its last run, even if that was deleted meanwhile', (_name, openJournal) =>
   inFolder(async (folder) => {
     const journal = openJournal(join(folder, 'runs.sqlite'))
     const engine = journal.connect(async () => ({}))
@@ -140,7 +140,7 @@ describe('runs.stream', () => {
     await expect(Array.fromAsync(events)).rejects.toMatchObject({ code: 'unknown_run' })
   })
 
-  it('announces what still waits before the end, even to a caller who decided another call', async () => {
+  it('reports what still waits before the end, even to a caller who decided another call', async () => {
     const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
     const runner = new AgentRunner({
       model: scriptedModel([{ toolCalls: [{ name: 'pay' }, { name: 'pay' }] }, 'done']),
@@ -156,7 +156,7 @@ describe('runs.stream', () => {
     ])
   })
 
-  it('rejects if the journal can’t tell what is new', async () => {
+  it('rejects if the journal can’t report what is new', async () => {
     const journal = memoryJournal()
     const model = scriptedModel(() => 'done')
     const runner = new AgentRunner({ model, journal: { connect: (body) => ({ ...journal.connect(body), news: undefined }) } })
@@ -165,7 +165,7 @@ describe('runs.stream', () => {
     await expect(runner.runs.stream('r').result).rejects.toMatchObject(problem)
   })
 
-  it('hides arguments and results of tools that only the run was given, as nobody knows what in them is secret', async () => {
+  it('hides arguments and results of tools that only the run was given, because their secrets are unknown', async () => {
     const pay = defineTool({
       name: 'pay',
       description: 'Pays.',
@@ -182,7 +182,7 @@ describe('runs.stream', () => {
     expect(JSON.stringify(told)).not.toContain('4111')
   })
 
-  it('tells secrets of tools of an agent that the conversation was handed to', async () => {
+  it('knows the secrets of tools of an agent that took over the conversation', async () => {
     const pay = defineTool({
       name: 'pay',
       description: 'Pays.',
@@ -206,7 +206,7 @@ describe('runs.stream', () => {
     expect(JSON.stringify(told)).not.toContain('4111')
   })
 
-  it('tells what still waits after another call of its turn was decided', async () => {
+  it('reports what still waits after another call of its turn was decided', async () => {
     const pay = defineTool({
       name: 'pay',
       description: 'Pays.',
@@ -226,7 +226,7 @@ describe('runs.stream', () => {
     expect([...view.calls.values()].flatMap(({ decisions }) => [...decisions.keys()])).toEqual([second.place])
   })
 
-  it('gives way to everything else if many are read at once', async () => {
+  it('yields to everything else if many are read at once', async () => {
     const look = defineTool({ name: 'look', description: 'Looks.', effect: 'read', execute: () => 'x'.repeat(20_000) })
     const model = scriptedModel(({ messages }) => (messages.length > 40 ? 'done' : { toolCalls: [{ name: 'look' }] }))
     const settings = { maxIterations: 50, limits: { repeatedCalls: Number.POSITIVE_INFINITY } }

@@ -17,7 +17,7 @@ describeShownRuns('in an SQLite file', async () => {
 })
 
 describe('a part of a recording', () => {
-  it('for which the disk has no room takes no room from the step it is written with', async () => {
+  it('that does not fit on the disk takes no room from the step it is written with', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'toolloop-shown-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const store = new SqliteStore(

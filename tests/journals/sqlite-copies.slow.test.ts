@@ -58,7 +58,7 @@ it('P1.10 sqliteJournal: refuses a copy as long as the original is used, however
     expect(await recoveredIn({ file })).toEqual(['run answered', 'other answered'])
   }))
 
-it('P1.10 sqliteJournal: uses a backup in its place or in another, and a volume that was moved', () =>
+it('P1.10 sqliteJournal: uses a backup in its place or elsewhere, and a volume that was moved', () =>
   inFolder(async (folder) => {
     const [volume, moved] = [join(folder, 'volume'), join(folder, 'moved')]
     const file = join(volume, 'runs.sqlite')
@@ -75,7 +75,7 @@ it('P1.10 sqliteJournal: uses a backup in its place or in another, and a volume 
     expect(await recoveredIn({ file })).toEqual(['run answered'])
   }))
 
-it('P1.10 sqliteJournal: uses a backup although another journal is at its place now', () =>
+it('P1.10 sqliteJournal: uses a backup even if another journal is in its place now', () =>
   inFolder(async (folder) => {
     const [volume, moved] = [join(folder, 'volume'), join(folder, 'moved')]
     const file = join(volume, 'runs.sqlite')

@@ -48,7 +48,7 @@ function change(file: string, sql: string): void {
   database.close()
 }
 
-describe('a journal that is not what was written', () => {
+describe('a damaged journal', () => {
   // Most of them stay JSON: nothing else would notice.
   const damage: [what: string, sql: string][] = [
     ['the input', "UPDATE inputs SET value = replace(value, 'for bad', 'for bae') WHERE run = 1"],
@@ -88,7 +88,7 @@ describe('a journal that is not what was written', () => {
       await journal.close()
     }))
 
-  it('P1.12 is refused if it was cut to nothing, and stays as it is', () =>
+  it('P1.12 is refused if it was truncated to nothing, and is not changed', () =>
     inFolder(async (folder) => {
       const file = await madeIn(folder)
       writeFileSync(`${file}-wal`, 'what SQLite would delete')
@@ -103,7 +103,7 @@ describe('a journal that is not what was written', () => {
       await journal.close()
     }))
 
-  it.each([4096, 5000])('P1.12 is refused if it was cut to %i bytes', (bytes) =>
+  it.each([4096, 5000])('P1.12 is refused if it was truncated to %i bytes', (bytes) =>
     inFolder(async (folder) => {
       const file = await madeIn(folder)
       truncateSync(file, bytes)
@@ -115,7 +115,7 @@ describe('a journal that is not what was written', () => {
     }),
   )
 
-  it('P1.12 is made in an empty file that was never one', () =>
+  it('P1.12 is created in an empty file that never was a journal', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'runs.sqlite')
       writeFileSync(file, '')
@@ -153,7 +153,7 @@ describe('a journal that is not what was written', () => {
     }),
   )
 
-  it('P1.12 may have tables and indexes of somebody else beside its own', () =>
+  it('P1.12 may have other tables and indexes beside its own', () =>
     inFolder(async (folder) => {
       const file = await madeIn(folder)
       change(file, 'CREATE TABLE notes (run, note); CREATE INDEX mine ON runs (created_at)')
@@ -163,7 +163,7 @@ describe('a journal that is not what was written', () => {
     }))
 })
 
-it('P1.12 sqliteSessions: is refused if it was cut to nothing, or has other tables', () =>
+it('P1.12 sqliteSessions: is refused if it was truncated to nothing, or has other tables', () =>
   inFolder(async (folder) => {
     const file = join(folder, 'sessions.sqlite')
     const made = sqliteSessions({ file })

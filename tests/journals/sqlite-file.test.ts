@@ -31,7 +31,7 @@ async function problemOf(options: SqliteJournalOptions): Promise<string> {
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
 describe('the file of an SQLite journal', () => {
-  it('is for its owner alone, with all that is beside it, and nobody is left in it', () =>
+  it('is readable only by its owner, with all files beside it, and stays unlocked', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'data', 'runs.sqlite')
       const { journal, runner } = open({ file })
@@ -43,7 +43,7 @@ describe('the file of an SQLite journal', () => {
       expect((await open({ file }).runner.resume('run')).output).toBe('done')
     }))
 
-  it('can be read when nobody has decided in time: the run continues with the call refused', () =>
+  it('can be read if nobody has decided in time: the run continues with the call refused', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'runs.sqlite')
       const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
@@ -61,7 +61,7 @@ describe('the file of an SQLite journal', () => {
       await second.journal.close()
     }))
 
-  it('P1.8 H60 tells the logger if it was used last long before the clock, and ends no run that waits', () =>
+  it('P1.8 H60 warns if it was last used long before the clock, and ends no run that waits', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'runs.sqlite')
       const ask = defineTool({ name: 'ask', description: 'Asks.', approval: true, execute: () => 'asked' })
@@ -91,7 +91,7 @@ describe('the file of an SQLite journal', () => {
       await journal.close()
     }))
 
-  it('is refused when it is of a newer version, of another program, damaged, or no database, and is left as it was', () =>
+  it('is refused and not changed if it is of a newer version, of another program, damaged, or not a database', () =>
     inFolder(async (folder) => {
       const made = join(folder, 'made.sqlite')
       const { journal, runner } = open({ file: made })
@@ -128,7 +128,7 @@ describe('the file of an SQLite journal', () => {
       expect(await problemOf({ file: '/proc/nowhere/runs.sqlite' })).toMatch(/journal_failed: The journal `\/proc\/nowhere.+ENOENT/)
     }))
 
-  it('that is locked by something else for too long is told, and used again when it is free', () =>
+  it('that is locked by something else for too long is reported, and used again when it is free', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'runs.sqlite')
       const { journal, runner } = open({ file, busyTimeoutMs: 10 })
@@ -142,7 +142,7 @@ describe('the file of an SQLite journal', () => {
       await journal.close()
     }))
 
-  it('that is locked when a run breaks off lets go of the run as soon as it is free', () =>
+  it('that is locked when a run breaks off releases the run as soon as it is free', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'runs.sqlite')
       const { journal, runner } = open({ file, busyTimeoutMs: 1 })
@@ -195,7 +195,7 @@ describe('the file of an SQLite journal', () => {
       await two.journal.close()
     }))
 
-  it('is open in one process only where an SQLite takes part that several could damage it with', () =>
+  it('is open in only one process if several could damage it with that SQLite', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'runs.sqlite')
       const first = open({ file })
@@ -236,7 +236,7 @@ describe('the file of an SQLite journal', () => {
   })
 })
 
-it('reached by a symbolic link it is the same file: a run is carried out once', () =>
+it('reached by a symbolic link is the same file: a run is carried out once', () =>
   inFolder(async (folder) => {
     mkdirSync(join(folder, 'real'))
     symlinkSync(join(folder, 'real'), join(folder, 'link'))

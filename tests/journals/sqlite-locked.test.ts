@@ -25,7 +25,7 @@ function writerOf(file: string): { end(): void } {
   }
 }
 
-it('P1.12 sqliteJournal: reads beside a writer, also in a process that has just opened it, and while a write waits', () =>
+it('P1.12 sqliteJournal: reads beside a writer, even in a process that has just opened it, and while a write waits', () =>
   inFolder(async (folder) => {
     const file = join(folder, 'runs.sqlite')
     const first = open(file, 60_000)

@@ -8,7 +8,7 @@ import { journalThread } from '../../src/journals/sqlite/sqlite-store.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { inFolder } from './temp-folder.ts'
 
-it('what can’t be sent to the thread fails its calls, and the journal continues to work', () =>
+it('a value that can’t be sent to the thread fails its calls, and the journal continues to work', () =>
   inFolder(async (folder) => {
     const journal = sqliteJournal({ file: join(folder, 'runs.sqlite') })
     const engine = journal.connect(async () => ({}))
@@ -24,7 +24,7 @@ it('what can’t be sent to the thread fails its calls, and the journal continue
     await journal.close()
   }))
 
-it('a query or a bound that is not known is refused', () =>
+it('an unknown query or option is refused', () =>
   inFolder(async (folder) => {
     const journal = sqliteJournal({ file: join(folder, 'runs.sqlite') })
     const { runs } = new AgentRunner({ model: scriptedModel(() => 'done'), journal })
@@ -35,7 +35,7 @@ it('a query or a bound that is not known is refused', () =>
 
 const quiet = { answered() {}, ended() {} }
 const databaseOf = (file: string) => ({ file, synchronous: 'full' as const, busyTimeoutMs: 1, maxBytes: undefined })
-it('when the thread dies, running runs are aborted, and the journal’s next owner can resume them', () =>
+it('if the thread dies, running runs are aborted, and the journal’s next owner can resume them', () =>
   inFolder(async (folder) => {
     const journal = sqliteJournal({ file: join(folder, 'runs.sqlite') })
     const started: Durable[] = []
@@ -59,7 +59,7 @@ it('when the thread dies, running runs are aborted, and the journal’s next own
     expect(readdirSync(join(folder, 'runs.sqlite-owners'))).toEqual([])
   }))
 
-it('a store whose closing fails leaves the others alone', () =>
+it('a store that fails to close does not affect the others', () =>
   inFolder(async (folder) => {
     const [one, two] = ['one', 'two'].map((name) => sqliteJournal({ file: join(folder, name) }))
     await one?.connect(async () => ({})).start('run', {})

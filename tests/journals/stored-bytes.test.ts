@@ -60,7 +60,7 @@ it('a run of 100 turns takes 0.9 KB a turn for its steps and, once it has ended,
     expect(statSync(file).size / 6 / turns).toBeLessThan(1_600)
   }))
 
-it('what a tool returned is in a result that is stored once', async () => {
+it('a tool’s return value is in a result that is stored once', async () => {
   const long = 'x'.repeat(10_000)
   const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => long })
   const model = scriptedModel([

@@ -52,7 +52,7 @@ it('P1.4 sqliteJournal: resumes the runs of a killed process by itself, once the
     await lists.journal.close()
   }))
 
-it('P1.4 sqliteJournal: leaves runs where they are in a process that only lists, and with `takeOverEveryMs: Infinity`', () =>
+it('P1.4 sqliteJournal: leaves runs alone in a process that only lists them, and with `takeOverEveryMs: Infinity`', () =>
   inFolder(async (folder) => {
     const file = join(folder, 'runs.sqlite')
     const [lists, never] = [open({ file }), open({ file, takeOverEveryMs: Number.POSITIVE_INFINITY })]
@@ -92,7 +92,7 @@ describe('runs that two processes have died with', () => {
       await recovering
     }))
 
-  it('P1.9 are alone for longer the more processes have died with them; being cancelled waits for no turn', () =>
+  it('P1.9 run alone for longer the more processes have died with them; cancelling waits for no turn', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'runs.sqlite')
       await killedTwice(file, [...longRuns, 'short'])

@@ -26,19 +26,19 @@ async function differenceWith(options: ReplayOptions, run = recordedRun()): Prom
 }
 
 describe('the first difference', () => {
-  it('is shown of a changed prompt, before the model answers', async () => {
+  it('is that of a changed prompt, before the model answers', async () => {
     expect(await differenceWith({ instructions: 'Be long.' })).toBe(
       '1.model: request.messages[0].content\n  - expected "Be brief."\n  + got      "Be long."',
     )
   })
 
-  it('is shown of a tool that returns something else', async () => {
+  it('is that of a tool that returns something else', async () => {
     expect(await differenceWith({ tools: [weather('cloudy')] })).toBe(
       '1.tool.0: content\n  - expected "{\\"city\\":\\"Oslo\\",\\"sky\\":\\"clear\\"}"\n  + got      "{\\"city\\":\\"Oslo\\",\\"sky\\":\\"cloudy\\"}"',
     )
   })
 
-  it('is shown of a model that calls something else, and of one that says something else', async () => {
+  it('is that of a model that calls something else, and of one that says something else', async () => {
     expect(await differenceWith({ model: scriptedModel([ask('Rome'), 'Sunny.']) })).toBe(
       '1.model: response.calls[0][1].city\n  - expected "Oslo"\n  + got      "Rome"',
     )
@@ -56,7 +56,7 @@ describe('the first difference', () => {
     expect(await differenceWith({ model, tools: [weather('clear')] })).toBe('none')
   })
 
-  it('is shown for a run that continues, and for one that ends early', async () => {
+  it('is reported for a run that continues, and for one that ends early', async () => {
     const { recording } = await recordedRun()
     const { '1.model': first = [], '2.model': _, ...rest } = recording.steps
     const more = await replayRun({ ...recording, steps: { '1.model': first, ...rest } })
@@ -65,7 +65,7 @@ describe('the first difference', () => {
     expect((await replayRun(longer)).difference).toMatchObject({ where: '3.model', got: undefined })
   })
 
-  it('is shown inside the agent that differs, with the part of a long text that does', async () => {
+  it('is inside the agent that differs, with the part of a long text that differs', async () => {
     const inner = new AgentRunner({ model: scriptedModel([ask('Oslo'), 'Clear.']), tools: [weather('clear')] })
     const turns = [{ toolCalls: [{ name: 'meteorologist', arguments: { task: 'Oslo' } }] }, 'Clear.']
     const { recording } = await recordedRun(turns, { tools: [asTool(inner, { name: 'meteorologist', description: 'Knows.' })] })
@@ -87,7 +87,7 @@ describe('a regression test of a recorded run', () => {
   const again = (file: string, options: Partial<RunnerOptions> = {}) =>
     new AgentRunner({ model: replayModel(file), tools: replayTools(file), instructions: 'Be brief.', ...options }).run('How is Oslo?')
 
-  it('runs an agent with the recorded model and tools, recording the same again', async () => {
+  it('runs an agent with the recorded model and tools, and records the same again', async () => {
     const { file, recording, text } = await recordedRun([ask('Oslo', 'Rome', 'Oslo'), 'It is clear in Oslo.'])
     expect(await again(file)).toMatchObject({ stopReason: 'answered', output: 'It is clear in Oslo.' })
     const runner = new AgentRunner({ model: replayModel(file), tools: replayTools(file), instructions: 'Be brief.' })
@@ -105,7 +105,7 @@ describe('a regression test of a recorded run', () => {
     )
   })
 
-  it('tells a model that calls something else what is recorded, and takes calls in any order', async () => {
+  it('shows a model that calls something else what is recorded, and accepts calls in any order', async () => {
     const { file } = await recordedRun([ask('Oslo', 'Rome'), 'Clear.'])
     const model = scriptedModel([ask('Rome', 'Oslo', 'Bergen'), 'Clear.'])
     const { toolCalls } = await again(file, { model })
@@ -141,7 +141,7 @@ describe('a regression test of a recorded run', () => {
     ])
   })
 
-  it('plays the agents inside calls, of which `inside` names the tool', async () => {
+  it('replays the agents inside calls; `inside` names their tool', async () => {
     const inner = (model: ReturnType<typeof replayModel>, tools: ReturnType<typeof replayTools>) =>
       asTool(new AgentRunner({ model, tools }), { name: 'meteorologist', description: 'Knows.' })
     const turns = [{ toolCalls: [{ name: 'meteorologist', arguments: { task: 'Oslo' } }] }, 'Clear.']
@@ -154,7 +154,7 @@ describe('a regression test of a recorded run', () => {
     expect(() => replayModel(file, { inside: 'nobody' })).toThrow('Expected `inside` to be a tool whose calls have runs inside them')
   })
 
-  it('plays a failure of the provider as it was', async () => {
+  it('replays a failure of the provider unchanged', async () => {
     const { file } = await recordedRun([{ text: 'It', error: Object.assign(new Error('down')) }])
     const { stopReason, error, output } = await again(file)
     expect({ stopReason, output, code: error?.code, message: error?.message }).toEqual({

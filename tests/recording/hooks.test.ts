@@ -22,7 +22,7 @@ const answers = (turns: number): Hooks => ({
   },
 })
 
-it('what a hook answers in place of the model is a turn of the recording, with the calls it made', async () => {
+it('a response from a hook is a turn of the recording, with the calls it made', async () => {
   const runner = new AgentRunner({ model: scriptedModel([{ text: 'It is Ada.', usage }]), tools: [lookUp], hooks: [answers(2)] })
   const { recording } = await playsByteEqual((record) => runner.run('Who?', record))
   const answered = requestsOf(recording).map(([where, { answeredBy }]) => [where, answeredBy])
@@ -34,21 +34,21 @@ it('what a hook answers in place of the model is a turn of the recording, with t
   expect(Object.keys(recording.steps)).toEqual(['1.model', '1.tool.0', '2.model', '2.tool.0', '3.model'])
 })
 
-it('what a hook answers is played in a test that has the hook, too', async () => {
+it('a response from a hook is also replayed in a test that has the hook', async () => {
   const runner = new AgentRunner({ model: scriptedModel([{ text: 'It is Ada.', usage }]), tools: [lookUp], hooks: [answers(1)] })
   const { recording } = await recorded((record) => runner.run('Who?', record))
   const again = new AgentRunner({ model: replayModel(recording), tools: replayTools(recording), hooks: [answers(1)] })
   expect(await again.run('Who?')).toMatchObject({ stopReason: 'answered', output: 'It is Ada.', toolCalls: [{ outcome: 'ok' }] })
 })
 
-it('what a hook makes of a response that was sent for is no turn of its own', async () => {
+it('a response that a hook has changed is not a turn of its own', async () => {
   const hook: Hooks = { aroundModel: async (_, next) => ({ ...(await next()), text: 'changed' }) }
   const runner = new AgentRunner({ model: scriptedModel([{ text: 'It is Ada.', usage }]), hooks: [hook] })
   const { recording } = await recorded((record) => runner.run('Who?', record))
   expect(requestsOf(recording).map(([, { answeredBy, response }]) => [answeredBy, response?.text])).toEqual([[undefined, 'It is Ada.']])
 })
 
-it('a hook around a tool is given the value that the tool returned, when that is played', async () => {
+it('a hook around a tool gets the value that the tool returned when that is replayed', async () => {
   const seen: unknown[] = []
   const hook: Hooks = {
     async aroundTool(_, next) {
@@ -70,7 +70,7 @@ it('a hook around a tool is given the value that the tool returned, when that is
 it.each<[string, Hooks]>([
   ['aroundTool', { aroundTool: () => ({ id: 7, name: 'Grace' }) }],
   ['beforeTool', { beforeTool: () => ({ result: { id: 7, name: 'Grace' } }) }],
-])('a call that %s answers in place of its tool is in the recording, and is played', async (_, hook) => {
+])('a call that %s answers instead of its tool is in the recording, and is replayed', async (_, hook) => {
   const model = scriptedModel([
     { toolCalls: [{ name: 'look_up', args: { id: 7 } }], usage },
     { text: 'Done.', usage },

@@ -40,7 +40,7 @@ const turn = fc.record(
 )
 const anything = { type: 'object', additionalProperties: true } as const
 
-it('whatever a model sends and tools do, the run plays, and is recorded byte-equal', async () => {
+it('whatever a model sends and tools do, the run replays, and is recorded byte-equal', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(turn, { maxLength: 5 }), fc.boolean(), text, async (turns, stream, prompt) => {
       const tools = [

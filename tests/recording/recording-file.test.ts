@@ -33,7 +33,7 @@ function withValueAt(value: Record<string, unknown>, place: Place, put: unknown)
 }
 
 describe('the file of a recorded run', () => {
-  it('is replayed by its name too; anything but a recording is refused with a reason', async () => {
+  it('can be replayed by its name; anything but a recording is refused with a reason', async () => {
     const file = await newFile()
     await recordRun((record) => hello().run('Hi', record), file)
     expect((await replayRun(file)).difference).toBe(undefined)
@@ -126,7 +126,7 @@ describe('the file of a recorded run', () => {
 `)
   })
 
-  it('is laid out as JSON of the same value, in lines that are short where they can be', () => {
+  it('is formatted as JSON of the same value, in short lines if possible', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
         const text = layOut(value)
@@ -138,7 +138,7 @@ describe('the file of a recorded run', () => {
       expect(line.length).toBeLessThanOrEqual(121)
   })
 
-  it('is its owner’s alone, takes the place of an earlier recording as a whole, and leaves nothing beside it', async () => {
+  it('is readable only by its owner, replaces an earlier recording as a whole, and leaves nothing beside it', async () => {
     const file = await newFile()
     await recordRun((record) => hello().run('Hi', record), file)
     const { runId } = readRecording(file)
@@ -148,7 +148,7 @@ describe('the file of a recorded run', () => {
     expect(await readdir(dirname(file))).toEqual(['run.json'])
   })
 
-  it('stays as it was where it can’t be written, and the run’s result is lost to nobody', async () => {
+  it('is unchanged if it can’t be written, and the run’s result is not lost', async () => {
     const file = await newFile()
     await recordRun((record) => hello().run('Hi', record), file)
     const before = await readFile(file, 'utf8')
@@ -165,7 +165,7 @@ describe('the file of a recorded run', () => {
     await rm(moved, { recursive: true })
   })
 
-  it('is known not to be writable before the run begins', async () => {
+  it('is known not to be writable before the run starts', async () => {
     const file = await newFile()
     let isStarted = false
     const start = () => {
@@ -176,7 +176,7 @@ describe('the file of a recorded run', () => {
     expect(isStarted).toBe(false)
   })
 
-  it('that can’t be written does not hide what the caller has thrown, which comes first', async () => {
+  it('that can’t be written does not hide an error of the caller, which comes first', async () => {
     const file = await newFile()
     const moved = `${dirname(file)}-moved`
     const failed = recordRun(async (record) => {
@@ -198,7 +198,7 @@ describe('the file of a recorded run', () => {
     expect((await Array.fromAsync(stream.text)).join('')).toBe('Hello.')
   })
 
-  it('says where nothing was recorded, or a run is still going on', async () => {
+  it('reports that nothing was recorded, or that a run is still active', async () => {
     const file = await newFile()
     await expect(recordRun(() => hello().run('Hi'), file)).rejects.toThrow(
       'that gives the run its options, and resolves when it has ended: no run was recorded',
@@ -219,7 +219,7 @@ describe('the file of a recorded run', () => {
     await run
   })
 
-  it('is written of a run that rejects, and of one whose caller throws', async () => {
+  it('is written for a run that rejects, and for one whose caller throws', async () => {
     const file = await newFile()
     const runner = new AgentRunner({ model: scriptedModel([]), throwOnError: true })
     await expect(recordRun((record) => runner.run('Hi', record), file)).rejects.toMatchObject({ code: 'provider_error' })
@@ -232,7 +232,7 @@ describe('the file of a recorded run', () => {
     expect(readRecording(file).result?.stopReason).toBe('answered')
   })
 
-  it('never takes the place of a file that is no recording, which is said before the run begins', async () => {
+  it('never replaces a file that is not a recording, and reports that before the run starts', async () => {
     const file = await newFile('package.json')
     await writeFile(file, '{"name":"mine"}')
     let isStarted = false
@@ -243,7 +243,7 @@ describe('the file of a recorded run', () => {
     expect({ isStarted, text: await readFile(file, 'utf8') }).toEqual({ isStarted: false, text: '{"name":"mine"}' })
   })
 
-  it('has no secret that is known, however those are given, nor does a run that is played', async () => {
+  it('has no known secret, however those are given, nor does a replayed run', async () => {
     const secret = 'quux-9981'
     const given = function* () {
       yield secret
@@ -257,7 +257,7 @@ describe('the file of a recorded run', () => {
     expect(JSON.stringify(recording)).not.toContain(secret)
   })
 
-  it('is compared without what is known to be secret by now only', async () => {
+  it('is compared without what has only now become a known secret', async () => {
     const { recording } = await recorded((record) =>
       new AgentRunner({ model: scriptedModel([{ text: 'Yes.', usage: { inputTokens: 5, outputTokens: 1 } }]) }).run(
         'Is it quux-9981?',
@@ -282,7 +282,7 @@ describe('the file of a recorded run', () => {
     expect(Object.keys(readRecording(file).steps)).toEqual(['1.model'])
   })
 
-  it('says that it begins in the middle, where only the resumption was recorded, and is not played then', async () => {
+  it('says that its beginning is missing if only the resumed part was recorded, and is not replayed then', async () => {
     const risky = defineTool({ name: 'risky', description: 'Risky.', approval: true, execute: () => 'done' })
     const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'risky' }] }, 'Done.']), tools: [risky] })
     const paused = await runner.run('go')
@@ -293,7 +293,7 @@ describe('the file of a recorded run', () => {
   })
 })
 
-describe('a file that is no recording, or a damaged one, is refused in words', () => {
+describe('a file that is not a recording, or is damaged, is refused with a message', () => {
   it.each([
     ['', 'to be a recorded run, which is JSON'],
     ['{"format": "toolloop run", "vers', 'to be a recorded run, which is JSON'],
@@ -315,7 +315,7 @@ describe('a file that is no recording, or a damaged one, is refused in words', (
     return text
   }
 
-  it('wherever it is damaged: what was expected there, and where, and never a TypeError', async () => {
+  it('with the expected value and its place, wherever it is damaged, and never a TypeError', async () => {
     const text = await parts()
     const places = placesIn(JSON.parse(text))
     expect(places).toContainEqual(['steps', '1.tool.0', 'args'])
@@ -344,7 +344,7 @@ describe('a file that is no recording, or a damaged one, is refused in words', (
     )
   })
 
-  it('wherever a value is not one of those there may be', async () => {
+  it('wherever a value is not allowed', async () => {
     const text = await parts()
     const refused = (place: (string | number)[], value: unknown) => {
       const recording = withValueAt(JSON.parse(text), place, value)
@@ -391,7 +391,7 @@ describe('a file that is no recording, or a damaged one, is refused in words', (
     }
   })
 
-  it('whose settings are none of a run, which says that they are the recording’s', async () => {
+  it('whose settings are invalid, and the message says that they are the recording’s', async () => {
     const text = await parts()
     const wrong = recordingFromText(JSON.stringify(withValueAt(JSON.parse(text), ['given', 'settings', 'maxIterations'], 'five')))
     await expect(replayRun(wrong)).rejects.toThrow(
@@ -399,12 +399,12 @@ describe('a file that is no recording, or a damaged one, is refused in words', (
     )
   })
 
-  it('but not because of a mark at its beginning that editors write', async () => {
+  it('unless it only begins with a byte order mark of an editor', async () => {
     const text = await parts()
     expect(recordingToText(recordingFromText(`\uFEFF${text}`))).toBe(text)
   })
 
-  it('and refuses an invalid file or list of secrets before anything starts', async () => {
+  it('and invalid files or lists of secrets are refused before anything starts', async () => {
     for (const file of [undefined, 5, {}, new URL('https://example.com/run.json')]) {
       const start = () => expect.fail('it began')
       await expect(recordRun(start, file as never)).rejects.toThrow('Expected `file` to be a path or a file: URL')
@@ -419,7 +419,7 @@ describe('a file that is no recording, or a damaged one, is refused in words', (
     }
   })
 
-  it('also where it is no file but a recording in memory', async () => {
+  it('even if it is a recording in memory', async () => {
     const recording = recordingFromText(await parts())
     const damaged = { ...recording, steps: null } as never
     for (const open of [() => replayModel(damaged), () => replayTools(damaged), () => replayModel({} as never)])
@@ -427,7 +427,7 @@ describe('a file that is no recording, or a damaged one, is refused in words', (
     await expect(replayRun(damaged)).rejects.toThrow('Expected `recording: steps` to be an object')
   })
 
-  it('whatever part of it is gone', async () => {
+  it('whatever part of it is missing', async () => {
     const { text } = await recorded((record) => hello().run('Hi', record))
     for (const name of ['runId', 'given', 'steps']) {
       const { [name]: _, ...rest } = JSON.parse(text)
@@ -456,7 +456,7 @@ describe('secrets', () => {
     }),
   })
 
-  it('are in no part of the file, and the run still plays', async () => {
+  it('are in no part of the file, and the run still replays', async () => {
     const args = { user: 'ann', password: 'hunter22', pin: '90210' }
     const model = scriptedModel([
       { text: `I log in with ${key}.`, toolCalls: [{ name: 'login', arguments: args }], usage: { inputTokens: 1, outputTokens: 1 } },
@@ -480,7 +480,7 @@ describe('secrets', () => {
     expect(recordingToText(recording)).toBe(text)
   })
 
-  it('change nothing about usage that was estimated by texts in which they were', async () => {
+  it('do not change usage that was estimated from texts with secrets', async () => {
     const args = { user: 'ann', password: 'a password of many words', pin: '1' }
     const inner = () =>
       new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'login', arguments: args }] }, 'In.']), tools: [login] })
@@ -494,7 +494,7 @@ describe('secrets', () => {
     await playsByteEqual((record) => new AgentRunner({ model, tools: [ask] }).run('go', record))
   })
 
-  it('are found where a stream has cut them', async () => {
+  it('are found if a stream has cut them', async () => {
     const chunks = ['The key is sk-abc', 'defghijk', 'lmnopqrstu', 'vwx.']
     const runner = new AgentRunner({ model: scriptedModel([{ chunks, usage: { inputTokens: 1, outputTokens: 1 } }]) })
     const { recording } = await playsByteEqual((record) => runner.run('go', record))

@@ -25,7 +25,7 @@ const usage = { inputTokens: 10, outputTokens: 2 }
 const decisionsIn = ({ steps }: RecordedRun) =>
   Object.entries(steps).flatMap(([place, step]) => (isDecision(step) ? [{ place, ...step }] : []))
 
-it('observers of a recorded run receive the same events: that a request waits, and that it is made again', async () => {
+it('observers of a recorded run receive the same events: that a request waits, and that it is repeated', async () => {
   const said = scriptedModel(['Done.', 'Done.'])
   const model: ChatModel = {
     provider: said.provider,
@@ -50,7 +50,7 @@ it('observers of a recorded run receive the same events: that a request waits, a
   expect(seen[1]).toEqual(seen[0])
 })
 
-describe('a recorded run, played again and recorded again, gives the same bytes', () => {
+describe('a recorded run, replayed and recorded again, gives the same bytes', () => {
   it('F21 with an interrupted response, of which only the whole one is recorded', async () => {
     const script = [
       { text: 'It is lo', fault: { cutAfterBytes: 'content' as const } },
@@ -81,7 +81,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     expect(recording.result).toMatchObject({ stopReason: 'answered', text: 'It is 5.', iterations: 2 })
   })
 
-  it('with a result that is kept aside, and read in parts', async () => {
+  it('with a stored result that is read in parts', async () => {
     const text = `${'x'.repeat(100_000)}needle`
     const long = defineTool({ name: 'long', description: 'x', execute: () => text })
     const readOn = { toolCalls: [call({ id: keptId(text), search: 'needle' }, 'read_result')] }
@@ -110,7 +110,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     expect(requestsOf(recording)[0]?.[1]).not.toHaveProperty('stream')
   })
 
-  it('with parallel calls that end in another order, the same call twice, and one that is refused', async () => {
+  it('with parallel calls that end in another order, the same call twice, and a refused one', async () => {
     const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const slow = defineTool({
       name: 'slow',
@@ -135,7 +135,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     expect(Object.keys(recording.steps)).toEqual(['1.model', '1.tool.0', '1.tool.1', '1.tool.2', '2.model'])
   })
 
-  it('E3.1 with calls that a schema of the tool’s own took, and its JSON Schema would not', async () => {
+  it('E3.1 with calls that a tool’s own schema accepted, and its JSON Schema would not', async () => {
     const paint = defineTool({
       name: 'paint',
       description: 'Paints.',
@@ -148,7 +148,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     expect(callsOf(recording)).toMatchObject([{ args: { color: '#AABBCC', times: '2' }, outcome: 'ok' }])
   })
 
-  it('with a tool that fails, one that is tried again, and one that times out', async () => {
+  it('with a tool that fails, one that is retried, and one that times out', async () => {
     let tries = 0
     const tools = [
       defineTool({ name: 'broken', description: 'Fails.', execute: () => Promise.reject(new Error('no luck')) }),
@@ -173,7 +173,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     ])
   })
 
-  it('with a model that fails in the middle of its answer', async () => {
+  it('with a model that fails during its answer', async () => {
     const error = new ModelError('stream_cut', 'The stream ended early', {
       provider: 'scripted',
       retryable: true,
@@ -184,7 +184,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     expect(recording.result).toMatchObject({ stopReason: 'model_error', text: 'It is', error: { code: 'stream_cut' } })
   })
 
-  it('with an empty response that was asked for once more', async () => {
+  it('with an empty response that was requested once more', async () => {
     const runner = new AgentRunner({ model: scriptedModel(['', 'Here.']) })
     const { recording } = await playsByteEqual((record) => runner.run('go', record))
     expect(recording.steps).toMatchObject({ '1.model': [{ response: { text: '' } }, { response: { text: 'Here.' } }] })
@@ -217,7 +217,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     expect((await playsByteEqual((record) => runner.run('go', record))).recording.result?.stopReason).toBe('budget')
   })
 
-  it('with a caller that aborts it while the model talks, and while a tool runs', async () => {
+  it('with a caller that aborts it while the model answers, and while a tool runs', async () => {
     for (const deaf of [false, true]) {
       const abort = new AbortController()
       const model = scriptedModel([{ text: 'One mo', hang: true, deaf }])
@@ -241,7 +241,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     expect(callsOf(recording)).toMatchObject([{ outcome: 'ok' }, { interrupted: 'aborted' }])
   })
 
-  it('with a caller that aborts it before it asks, between two turns, and before all of its calls have begun', async () => {
+  it('with a caller that aborts it before its request, between two turns, and before all of its calls have started', async () => {
     const never = new AgentRunner({ model: scriptedModel(['Never said.']) })
     const { recording } = await playsByteEqual((record) => never.run('go', { ...record, signal: AbortSignal.abort() }))
     expect(recording).toMatchObject({ steps: {}, result: { stopReason: 'aborted' } })
@@ -280,7 +280,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     expect((await playsByteEqual((record) => runner.run('go', record))).recording.result?.stopReason).toBe('deadline')
   })
 
-  it('with words said to it meanwhile', async () => {
+  it('with messages sent to it meanwhile', async () => {
     const control = new RunControl()
     const tell = defineTool({ name: 'tell', description: 'Tells.', execute: () => control.send('And in German?') })
     const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [call({}, 'tell')] }, 'Hallo.']), tools: [tell] })
@@ -315,14 +315,14 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
   })
 })
 
-describe('decisions are played as they were made', () => {
+describe('decisions are replayed as they were made', () => {
   const risky = defineTool({ ...add, name: 'risky', approval: ({ a }) => Number(a) > 1 })
 
   it.each([
     ['changed what is secret alone', 'approve', 'sesame-78'],
     ['changed what is secret alone', 'resume', 'sesame-78'],
     ['gave the same arguments', 'resume', 'sesame-77'],
-  ])('one that %s: %s', async (_, way, pin) => {
+  ])('that %s: %s', async (_, way, pin) => {
     const login = defineTool({
       name: 'login',
       description: 'Logs in.',
@@ -342,7 +342,7 @@ describe('decisions are played as they were made', () => {
     expect(text).not.toContain('sesame')
   })
 
-  it('those of `approve`, with reasons', async () => {
+  it('of `approve`, with reasons', async () => {
     const toolCalls = [call({ a: 1, b: 1 }, 'risky'), call({ a: 2, b: 1 }, 'risky'), call({ a: 3, b: 1 }, 'risky')]
     const approve = ({ args }: { args: { a?: unknown } }) => (args.a === 3 ? { approved: false, reason: 'too much' } : true)
     const runner = new AgentRunner({ model: scriptedModel([{ toolCalls }, 'done']), tools: [risky], approve })
@@ -353,7 +353,7 @@ describe('decisions are played as they were made', () => {
     ])
   })
 
-  it('a paused run, which continues in the same file when it is resumed: other arguments, a client’s result, one decided later', async () => {
+  it('on a paused run, which continues in the same file when it is resumed: other arguments, a client’s result, a later decision', async () => {
     const client = defineTool({ name: 'client', description: 'Runs elsewhere.' })
     const toolCalls = [call({ a: 2, b: 1 }, 'risky'), call({}, 'client'), call({ a: 1, b: 1 }, 'risky')]
     const runner = () => new AgentRunner({ model: scriptedModel([{ toolCalls }, 'done']), tools: [risky, client] })
@@ -375,7 +375,7 @@ describe('decisions are played as they were made', () => {
     expect(decisionsIn(recording).map(({ place }) => place)).toEqual(['1.tool.0.decision', '1.tool.1.decision'])
   })
 
-  it('each in its own turn, also where later executions come to it again', async () => {
+  it('in their own turn, even if later executions reach it again', async () => {
     const turns = [1, 2].map((n) => ({ toolCalls: [call({ a: n + 1, b: 1 }, 'risky')] }))
     const approved = (pending: readonly PendingItem[]) => pending.map((item) => ({ ...item, approved: true as const }))
     let paused: RunResult | undefined
@@ -415,7 +415,7 @@ describe('decisions are played as they were made', () => {
     await expect(replayRun(later)).rejects.toThrow('one of a whole run (what was before it was resumed is not recorded)')
   })
 
-  it('is not played if the beginning of a run inside a call is missing, because its process died', async () => {
+  it('is not replayed if the beginning of a run inside a call is missing because its process died', async () => {
     const kept = new MemoryRuns()
     const hangs = Promise.withResolvers<void>()
     const open = (dies: boolean) => {
@@ -453,7 +453,7 @@ describe('decisions are played as they were made', () => {
     expect(recording.result).toMatchObject({ stopReason: 'paused', pending: [{ kind: 'approval', toolCallId: 'call_1' }] })
   })
 
-  it('those on a tool that asks again and again, in the order in which they were made', async () => {
+  it('on a tool that asks repeatedly, in the order in which they were made', async () => {
     const execute = (_args: object, { answer }: { answer?: unknown }) =>
       answer === 'done' ? 'well' : ask({ about: `after ${String(answer)}` })
     const asking = defineTool({ name: 'asking', description: 'Asks.', execute })
@@ -474,7 +474,7 @@ describe('decisions are played as they were made', () => {
     expect(callsOf(recording).map((made) => made.answer)).toEqual([undefined, 'one', 'two', 'done'])
   })
 
-  it('agents inside calls whose approvals are decided one after the other', async () => {
+  it('on agents inside calls whose approvals are decided one by one', async () => {
     const asking = (name: string, tools: AnyTool[], calls: ReturnType<typeof call>[]) =>
       asTool(
         new AgentRunner({
@@ -501,7 +501,7 @@ describe('decisions are played as they were made', () => {
     expect(recording.result).toMatchObject({ text: 'done' })
   })
 
-  it('an agent inside a call that asks for an approval', async () => {
+  it('on an agent inside a call that asks for an approval', async () => {
     const agent = () => {
       const inner = new AgentRunner({
         model: scriptedModel([

@@ -23,7 +23,7 @@ interface OpenApi {
 }
 
 describe('/openapi.json', () => {
-  it('every schema in it, and that of the configuration, is valid', async () => {
+  it('has valid schemas, including that of the configuration', async () => {
     const { ask } = await startService({ model: scriptedModel([]) })
     const document = (await (await ask('/openapi.json')).json()) as OpenApi
     const contents = Object.values(document.paths)
@@ -39,7 +39,7 @@ describe('/openapi.json', () => {
     for (const schema of schemas) expect([ajv.validateSchema(schema), ajv.errors]).toEqual([true, null])
   })
 
-  it('has every route with what it answers, and the answers are so', async () => {
+  it('has every route with its responses, and the service sends no others', async () => {
     const model = scriptedModel([
       ...Array.from({ length: 5 }, () => 'hi'),
       { text: 'x', hang: true },
@@ -142,7 +142,7 @@ describe('/openapi.json', () => {
 })
 
 describe('administration', () => {
-  it('the state has models, tools, runs and what waits for somebody', async () => {
+  it('the state has models, tools, runs and pending items', async () => {
     const { file } = await configFile('model: fast\nmodels: { fast: demo }\ntools: { builtin: [calculate], approval: [calculate] }\n')
     const { ask, post } = await startService({ configFile: file })
     await post('/v1/runs', { input: 'call calculate with {"expression": "1+1"}' })
@@ -160,7 +160,7 @@ describe('administration', () => {
     })
   })
 
-  it('the state says which providers have a key, and never which', async () => {
+  it('the state has the providers with a key, and never the key', async () => {
     onTestFinished(() => void vi.unstubAllEnvs())
     for (const name of ['OPENAI_API_KEY', 'GOOGLE_API_KEY', 'INHOUSE_KEY', 'VLLM_API_KEY']) vi.stubEnv(name, '')
     vi.stubEnv('GEMINI_API_KEY', 'AIza-of-gemini')
@@ -188,7 +188,7 @@ providers:
     ])
   })
 
-  it('the feed has the events of all runs, live and from where a reader was', async () => {
+  it('the feed has the events of all runs, live and from the reader’s position', async () => {
     const { ask, post } = await startService({ model: scriptedModel(['one', 'two']) })
     await post('/v1/runs', { input: 'x' })
     const feed = framesOf(await ask('/admin/api/feed'))
@@ -208,7 +208,7 @@ providers:
     }
   })
 
-  it('a provider is tested with one question, and what failed is told', async () => {
+  it('a provider is tested with one question, and a failure is reported', async () => {
     await using good = await startStrictProvider({ script: ['ready', 'ready'] })
     await using bad = await startStrictProvider({ faults: [{ status: 401 }] })
     await using dead = await startStrictProvider({ script: [{ text: '', hang: true }] })
@@ -253,7 +253,7 @@ providers:
     expect(provider.requests[2]?.headers.authorization).toBe('Bearer sk-abcdefghijklmnopqrstuvwx')
   })
 
-  it('counts what happens', async () => {
+  it('metrics count events', async () => {
     const model = scriptedModel([
       { toolCalls: [{ name: 'look' }, { name: 'not_there' }], usage: { inputTokens: 7, outputTokens: 3 } },
       { text: 'done', usage: { inputTokens: 2, outputTokens: 1 } },
@@ -276,7 +276,7 @@ providers:
   })
 })
 
-it('a model that is not set up is told as the service’s own problem, and nothing of the run is kept', async () => {
+it('a model that is not set up is reported as a problem of the service, and nothing of the run is stored', async () => {
   const key = process.env.OPENAI_API_KEY
   delete process.env.OPENAI_API_KEY
   try {
@@ -290,8 +290,8 @@ it('a model that is not set up is told as the service’s own problem, and nothi
   }
 })
 
-describe('runs that are kept', () => {
-  it('are the latest, within their count and their age', async () => {
+describe('stored runs', () => {
+  it('are the latest, limited by number and age', async () => {
     const { file } = await configFile('service: { keepRuns: { count: 3 } }\n')
     const { post, ask } = await startService({ configFile: file, model: scriptedModel((_request, index) => `answer ${index}`) })
     const ids: string[] = []
@@ -303,7 +303,7 @@ describe('runs that are kept', () => {
 })
 
 describe('shutting down', () => {
-  it('lets runs finish, refuses new ones, then ends what is left with a reason', async () => {
+  it('lets runs finish, refuses new ones, then ends the rest with a reason', async () => {
     const held = Promise.withResolvers<void>()
     const model = scriptedModel([{ before: held.promise, text: 'finished' }])
     const { service, url, ask, post, listening } = await startService({ model })
@@ -327,7 +327,7 @@ describe('shutting down', () => {
     await expect(fetch(`${url}/healthz`)).rejects.toThrow()
   })
 
-  it('aborts runs that don’t finish in time; their callers get what there is', async () => {
+  it('aborts runs that don’t finish in time; their callers get the partial result', async () => {
     const { service, post, listening } = await startService({ model: scriptedModel([{ text: 'so far', hang: true }]) })
     const said = new Promise((resolve) => service.bus.on('TEXT_DELTA', resolve))
     const asked = json(post('/v1/runs', { input: 'x' }))
@@ -336,7 +336,7 @@ describe('shutting down', () => {
     expect(await asked).toMatchObject({ status: 'ended', stopReason: 'aborted' })
   })
 
-  it('is not held up by connections that never say anything', async () => {
+  it('does not wait for connections that never send anything', async () => {
     const { url, listening } = await startService({})
     const silent = openSocket(url)
     const half = openSocket(url)

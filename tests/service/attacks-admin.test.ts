@@ -17,7 +17,7 @@ const put = (config: object) => ({
 })
 
 describe('what an admin’s token can’t reach', () => {
-  it('variables that the file doesn’t list are sent nowhere, by a test or by a change', async () => {
+  it('sends variables that the file doesn’t list nowhere, by a test or by a change', async () => {
     await using provider = await startStrictProvider({ script: Array.from({ length: 50 }, () => 'ready') })
     const { baseURL } = provider
     const known = {
@@ -69,7 +69,7 @@ describe('what an admin’s token can’t reach', () => {
     expect(provider.requests[0]?.headers.authorization).toBe('Bearer listed-key-1234')
   })
 
-  it('a known model’s variables are sent nowhere else by a change of its provider’s section', async () => {
+  it('sends a known model’s variables nowhere else if its provider’s section is changed', async () => {
     await using provider = await startStrictProvider({ script: Array.from({ length: 20 }, () => 'ready') })
     const key = `\${CORP_KEY}`
     const corp = { driver: 'openai', baseURL: 'http://127.0.0.1:9/v1' }
@@ -101,7 +101,7 @@ describe('what an admin’s token can’t reach', () => {
     expect((await ask('/admin/api/config', put({ ...known, model: 'named', instructions: 'be kind' }))).status).toBe(200)
   })
 
-  it('what an SDK finds in the environment is sent to no other address, unless the file lists it', async () => {
+  it('sends what an SDK finds in the environment to no other address, unless the file lists it', async () => {
     for (const name of ['OPENAI_CUSTOM_HEADERS', 'ANTHROPIC_CUSTOM_HEADERS']) vi.stubEnv(name, 'x-internal: internal-1234')
     vi.stubEnv('OPENAI_ORG_ID', 'org-1234')
     onTestFinished(() => void vi.unstubAllEnvs())
@@ -192,7 +192,7 @@ describe('what an admin’s token can’t reach', () => {
     ['/providers/*/models/*/quirks/toolCallId', { providers: { openai: { models: [{ match: '.', quirks }] } } }],
     ['/model/quirks/toolCallId', { model: { provider: 'openai', model: 'm', quirks } }],
     ['/models/*/quirks/toolCallId', { models: { a: { provider: 'openai', model: 'm', quirks } } }],
-  ])('what opens something, lets somebody in or asks nobody is changed in the file alone: %s', async (path, config) => {
+  ])('options that open, admit or skip a question are changed only in the file: %s', async (path, config) => {
     const { file } = await configFile(JSON.stringify(base))
     const { ask } = await startService({ configFile: file, env })
     const refused = await ask('/admin/api/config', put({ ...base, ...config }))
@@ -209,7 +209,7 @@ describe('what an admin’s token can’t reach', () => {
     ['a token', inService({ auth: { tokens: base.service.auth.tokens.slice(1) } })],
     ['a host, an origin and a variable', inService({ hosts: ['a.example'], origins: [], variables: [] })],
     ['what is not asked about', { ...withSearch({ approval: true }), ...inTools({ approval: ['calculate', 'read_file'] }) }],
-  ])('what is open can be taken away over the API, and not be put back: %s', async (_, config) => {
+  ])('what is open can be closed over the API, and not be opened again: %s', async (_, config) => {
     const { file } = await configFile(JSON.stringify(base))
     const { ask } = await startService({ configFile: file, env })
     const less = { ...base, ...config }
@@ -222,7 +222,7 @@ describe('what an admin’s token can’t reach', () => {
     expect((await ask('/admin/api/config', put({ ...less, model: 'demo', limits: { tokens: 9 } }))).status).toBe(200)
   })
 
-  it('every change and test is logged: who, what, from where', async () => {
+  it('logs every change and test: who, what, from where', async () => {
     const { file } = await configFile('model: demo\n')
     const { ask, post, log } = await startService({ configFile: file, env })
     await ask('/admin/api/config', put({ model: 'demo', limits: { tokens: 5 }, instructions: 'x' }))
@@ -243,7 +243,7 @@ describe('what an admin’s token can’t reach', () => {
 })
 
 describe('tokens', () => {
-  it('that are short are refused, wherever they come from', async () => {
+  it('are refused if they are short, wherever they come from', async () => {
     expect(() => createService({ token: 'x', env: {} })).toThrow('Expected `token` to be at least 16 characters')
     const { file } = await configFile('service: { auth: { tokens: [{ name: a, roles: [run], env: A_TOKEN }] } }\n')
     const service = createService({ configFile: file, env: { A_TOKEN: 'short-word' } })
@@ -264,7 +264,7 @@ describe('tokens', () => {
     },
   )
 
-  it('that are random are taken, whatever they are written with', async () => {
+  it('are accepted if they are random, whatever their alphabet', async () => {
     const { file } = await configFile('')
     const digits = () => Array.from(randomBytes(16), (byte) => byte % 10).join('')
     const random = () => [randomBytes(8).toString('hex'), randomBytes(12).toString('base64url'), randomUUID(), digits()]
@@ -274,7 +274,7 @@ describe('tokens', () => {
     }
   })
 
-  it('are not guessed: after 30 different wrong ones an address has to wait, but not with a right one', async () => {
+  it('can’t be guessed: after 30 different wrong ones an address has to wait, but not with a right one', async () => {
     const { file } = await configFile('service: { trustedProxies: [127.0.0.0/8, 198.51.100.7] }\n')
     const { url } = await startService({ configFile: file })
     const ask = (one: string, address: string) =>
@@ -288,7 +288,7 @@ describe('tokens', () => {
     expect((await ask('another', '192.0.2.1')).status).toBe(401)
   })
 
-  it('are not guessed from addresses that are made up', async () => {
+  it('can’t be guessed from forged addresses', async () => {
     const { url } = await startService({})
     const ask = (one: string, address: string) =>
       fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${one}`, 'x-forwarded-for': address } })
@@ -296,20 +296,20 @@ describe('tokens', () => {
     expect((await ask('guess-30', '192.0.2.30')).status).toBe(429)
   })
 
-  it('refuses invalid proxies, with their path in the file', async () => {
+  it('invalid proxies are refused, with their path in the file', async () => {
     const { file } = await configFile('service: { trustedProxies: [10.0.0.1, 10.0.0.0/99] }\n')
     const service = createService({ configFile: file, env: {} })
     await expect(service.ready).rejects.toThrow('/service/trustedProxies/1 must be an IP address, or a range such as `10.0.0.0/8`')
   })
 
-  it('of one network of IPv6 are counted together, however its addresses are written', () => {
+  it('of one IPv6 network are counted together, however its addresses are written', () => {
     const guesses = new Guesses()
     for (let i = 0; i < 30; i++) guesses.miss(`2001:db8::${i}`, Buffer.from(`${i}`))
     for (const address of ['2001:db8::ffff', '2001:0db8:0:0:1::2']) expect(() => guesses.admit(address)).toThrow('Too many wrong tokens')
     for (const address of ['2001:db8:0:1::1', '2001:db8:1::1', 'no address']) guesses.admit(address)
   })
 
-  it('of an address that has waited are looked at again, and very many addresses are forgotten', () => {
+  it('of an address that has waited are checked again, and very many addresses are forgotten', () => {
     let now = 0
     const guesses = new Guesses(() => now)
     for (let i = 0; i < 40; i++) guesses.miss('2001:db8:1:2::1', Buffer.from(`${i}`))

@@ -16,7 +16,7 @@ service: { keepRuns: { folder: kept/runs } }
 const tokens = `service: { auth: { tokens: [{ name: ann, roles: [run], hash: 'sha256:${'0'.repeat(64)}' }] } }\n`
 
 describe('the service’s own files', () => {
-  it('are read by no tool, though they are in its workspace', async () => {
+  it('are read by no tool, even if they are in its workspace', async () => {
     const { folder, file } = await configFile(shipped)
     const { post } = await startService({ configFile: file, cwd: folder, model: 'demo' })
     const first = await json(post('/v1/runs', { input: 'my word is xyzzy-plugh' }))
@@ -61,7 +61,7 @@ describe('the service’s own files', () => {
     await service.drain(0)
   })
 
-  it('a folder of the runs that was named by mistake is read again once it is mended, and the one in use never', async () => {
+  it('a wrong folder for runs is read again once it is corrected, and the one in use never', async () => {
     const { folder, file, write } = await configFile(shipped)
     await writeFile(join(folder, 'notes.txt'), 'xyzzy')
     const reloaded = reloads()
@@ -80,7 +80,7 @@ describe('the service’s own files', () => {
     expect([await read('notes.txt'), await read(`kept/runs/${stored}`)]).toEqual(['ok', 'failed'])
   })
 
-  it('are not read as what a crash left of a change, nor as copies beside them; what was left is removed at the next start', async () => {
+  it('are not read as the remains of an interrupted change, nor as copies; remains are removed at the next start', async () => {
     const { folder, file } = await configFile(shipped)
     const [old, young] = [`.toolloop-${randomUUID()}.tmp`, `.toolloop-${randomUUID()}.tmp`]
     for (const name of [old, young, 'toolloop.yaml~', 'toolloop.yaml.bak']) await writeFile(join(folder, name), 'xyzzy-plugh')
@@ -99,7 +99,7 @@ describe('the service’s own files', () => {
     expect((await readdir(folder)).filter((name) => name.endsWith('.tmp'))).toEqual([young])
   })
 
-  it('are for their owner alone, and so are their folders', async () => {
+  it('are readable only by their owner, and so are their folders', async () => {
     const { folder, file } = await configFile('service: { keepRuns: { folder: kept/runs } }\n')
     await mkdir(join(folder, 'kept/runs'), { recursive: true })
     for (const path of [file, join(folder, 'kept/runs')]) await chmod(path, 0o755)

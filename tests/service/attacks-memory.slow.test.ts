@@ -50,7 +50,7 @@ describe('paused runs', () => {
     expect((await second.measure()).stallMs).toBeLessThanOrEqual(maxStallMs)
   })
 
-  it('are given up one after the other, where very many large ones have waited too long', async () => {
+  it('expire one by one if very many large ones have waited too long', async () => {
     const { folder, file } = await configFile(
       'service: { waitingMegabytes: 1000, keepRuns: { folder: kept, megabytes: 10, waitingMegabytes: 1000 } }\n',
     )
@@ -69,7 +69,7 @@ describe('paused runs', () => {
     expect((await second.ask('/healthz')).status).toBe(200)
   })
 
-  it('a thousand of them are there after a start that reads their beginnings alone', async () => {
+  it('a thousand of them are there after a start that reads only their beginnings', async () => {
     const { folder, file } = await configFile('service: { waitingMegabytes: 1000, keepRuns: { folder: kept, waitingMegabytes: 1000 } }\n')
     const options = { cwd: folder, configFile: file, heapMB: 112 }
     const first = await measuredService(options)
@@ -82,7 +82,7 @@ describe('paused runs', () => {
     expect((await second.measure()).stallMs).toBeLessThanOrEqual(maxStallMs)
   })
 
-  it('have so many bytes for a caller and in all: one there is no room for ends, and no other is started', async () => {
+  it('have a limit of bytes per caller and in total: one beyond it ends, and no other is started', async () => {
     const { folder, file } = await configFile('service: { waitingMegabytes: 10, keepRuns: { folder: kept, waitingMegabytes: 12 } }\n')
     const { file: inMemory } = await configFile('service: { waitingMegabytes: 10 }\n')
     for (const path of [file, inMemory]) {

@@ -17,8 +17,8 @@ function conversation(args: readonly string[]): object[] {
   ])
 }
 
-describe('what is to be hidden', () => {
-  it('very many secrets in a client’s conversation keep nobody waiting', async () => {
+describe('hidden secrets', () => {
+  it('very many secrets in a client’s conversation block nobody', async () => {
     const service = await measuredService()
     const body = { messages: conversation([manySecrets]), input: 'hello' }
     const { value: run, stallMs } = await stallOf(service, () => json(service.post('/v1/runs', body)))
@@ -26,7 +26,7 @@ describe('what is to be hidden', () => {
     expect(stallMs).toBeLessThanOrEqual(maxStallMs)
   })
 
-  it('very many secrets in a call keep nobody waiting', async () => {
+  it('very many secrets in a call block nobody', async () => {
     const service = await measuredService()
     const { value: run, stallMs } = await stallOf(service, () => json(service.post('/v1/runs', { input: `call pay ${manySecrets}` })))
     expect(run).toMatchObject({ status: 'waiting' })
@@ -34,7 +34,7 @@ describe('what is to be hidden', () => {
     expect(stallMs).toBeLessThanOrEqual(maxStallMs)
   })
 
-  it('very many calls whose arguments are no JSON objects keep nobody waiting', async () => {
+  it('very many calls whose arguments are not JSON objects block nobody', async () => {
     const service = await measuredService()
     const messages = conversation(Array.from({ length: 3_000 }, (_, at) => `"argument ${at}"`))
     const { value: run, stallMs } = await stallOf(service, () => json(service.post('/v1/runs', { messages, input: 'hello' })))
@@ -54,7 +54,7 @@ describe('a secret in a result of a tool', () => {
     ['a field its tool names', { pin: [word] }],
   ]
 
-  it.each(results)('is read by the model, and is in no event, no feed, no answer, no list, no file and no log: %s', async (_, result) => {
+  it.each(results)('is read by the model, and is in no event, feed, answer, list, file or log: %s', async (_, result) => {
     const tool = defineTool({
       name: 'look',
       description: '',
@@ -109,7 +109,7 @@ describe('a secret in a result of a tool', () => {
     expect(await json(service.ask(`/v1/runs/${run.id}`))).toMatchObject({ status: 'ended', input: 'my pin is [redacted]' })
   })
 
-  it('is in no file soon after a run has ended that a killed process had begun', async () => {
+  it('is in no file soon after the end of a run that a killed process had started', async () => {
     const { folder, start, world } = await sharedFolder()
     const kept = join(folder, 'kept')
     const first = await start()

@@ -246,8 +246,8 @@ async function openService() {
   return { service, ask: service.ask, send: service.post, measured, post: postMeasured, tooLong }
 }
 
-describe('no request keeps the others waiting for more than 50 ms', () => {
-  it('whatever is in it', async () => {
+describe('no request blocks the others for more than 50 ms', () => {
+  it('whatever it contains', async () => {
     const { post, tooLong } = await openService()
     for (const [name, body] of Object.entries(runs)) await post(name, '/v1/runs', body)
     await post('a body that is too large', '/v1/runs', { input: fill('x', 4_000_000) })
@@ -271,7 +271,7 @@ describe('no request keeps the others waiting for more than 50 ms', () => {
     expect(tooLong()).toEqual([])
   })
 
-  it('whatever a response is to be made of, kept or not, continued and shown', async () => {
+  it('whatever a response is made of, stored or not, continued and shown', async () => {
     const { post, ask, measured, tooLong } = await openService()
     for (const [name, body] of Object.entries(responses)) {
       for (const stream of [true, false])
@@ -293,7 +293,7 @@ describe('no request keeps the others waiting for more than 50 ms', () => {
     expect(tooLong()).toEqual([])
   })
 
-  it('whatever the built-in tools are asked for; and searching through 12 MB costs no second', async () => {
+  it('whatever the built-in tools are called with; and searching through 12 MB takes less than a second', async () => {
     const { post, tooLong, service } = await openService()
     for (const [name, [tool, args]] of Object.entries(builtins)) await post(name, '/v1/runs', { input: call(tool, args) })
     expect(tooLong()).toEqual([])
@@ -324,7 +324,7 @@ describe('no request keeps the others waiting for more than 50 ms', () => {
     expect(tooLong()).toEqual([])
   })
 
-  it('whatever an MCP client sends, of either kind', async () => {
+  it('whatever an MCP client of either protocol sends', async () => {
     const { ask, measured, tooLong } = await openService()
     const send = (body: object, headers: Record<string, string>) =>
       ask('/mcp', {
@@ -354,7 +354,7 @@ describe('no request keeps the others waiting for more than 50 ms', () => {
     expect(tooLong()).toEqual([])
   })
 
-  it('tasks of an MCP client, whatever they wait for or come to', async () => {
+  it('tasks of an MCP client, whatever they wait for or return', async () => {
     const { ask, measured, tooLong } = await openService()
     const json = { 'content-type': 'application/json' }
     const peer = modernPeer((path, body, headers) =>
@@ -389,7 +389,7 @@ describe('no request keeps the others waiting for more than 50 ms', () => {
     expect(tooLong()).toEqual([])
   })
 
-  it('a look at a large paused run, at its events, at all runs, and the decision', async () => {
+  it('reading a large paused run, its events and all runs, and deciding on it', async () => {
     const { post, send, ask, measured, tooLong } = await openService()
     const run = JSON.parse(await post('pause', '/v1/runs', { input: call('pay', { note: fill('x', most - 100) }) }))
     expect(run.status).toBe('waiting')

@@ -126,8 +126,8 @@ const contents: Readonly<Record<string, readonly object[]>> = {
 }
 const many = Array.from({ length: 4_900 }, (_, n) => ({ uri: `x:${n}`, name: `n${n}`, description: 'x'.repeat(550) }))
 
-describe('what tools do keeps nobody waiting for more than 50 ms', () => {
-  it('whatever a script of a Skill gives back or prints', async () => {
+describe('tools block nobody for more than 50 ms', () => {
+  it('whatever a script of a Skill returns or prints', async () => {
     const { folder, file } = await configFile('skills: { paths: [skills] }\nservice: { keepRuns: { folder: kept } }\n')
     const skill = join(folder, 'skills/big')
     await mkdir(skill, { recursive: true })
@@ -164,7 +164,7 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
     ],
     ['of very many alternatives', { type: 'object', anyOf: Array.from({ length: 3_000 }, (_, at) => ({ required: [`p${at}`] })) }],
     ['as large as there may be', { type: 'object', properties: fields(400) }],
-  ])('whatever schemas the tools of its Skills have that a configuration is loaded with: one %s', async (_, parameters) => {
+  ])('whatever schemas the tools of its Skills have when a configuration is loaded: one %s', async (_, parameters) => {
     const { folder, file } = await configFile('model: demo\n')
     const service = await measuredService({ cwd: folder, configFile: file })
     const { stallMs } = await stallOf(service, async () => {
@@ -241,7 +241,7 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
     expect(tooLong).toEqual([])
   })
 
-  it('whatever an MCP server gives besides the results of its calls, or asks the model', { timeout: 240_000 }, async () => {
+  it('whatever an MCP server sends besides the results of its calls, or asks the model', { timeout: 240_000 }, async () => {
     const open = new Map<string, () => void>()
     const answerOf = (id: unknown, result: object) => JSON.stringify({ jsonrpc: '2.0', id, result })
     const work = { ...listed('work'), execution: { taskSupport: 'required' } }

@@ -15,8 +15,8 @@ function askWithoutReading(url: string, path: string): void {
   opened.socket.write(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`)
 }
 
-describe('answers nobody reads', () => {
-  it('need no memory and no time each, are given up after a while, and a caller has only so much of them under way', async () => {
+describe('responses that nobody reads', () => {
+  it('need neither memory nor time each, expire after a while, and are limited for each caller', async () => {
     const service = await measuredService()
     const { url, ask, post, measure } = service
     const run = await json(post('/v1/runs', { input: 'say x 3000000' }))
@@ -43,7 +43,7 @@ describe('answers nobody reads', () => {
     expect(stallMs).toBeLessThanOrEqual(maxStallMs)
   })
 
-  it('checks the room before it does any work: no request is refused after that', async () => {
+  it('are refused before any work is done, and not after that', async () => {
     const { tool, paid } = payTool()
     const filler = 'x'.repeat(200_000)
     const pause = { chunks: [filler], toolCalls: [{ name: 'pay', arguments: { euros: 5 } }] }
@@ -91,7 +91,7 @@ describe('answers nobody reads', () => {
     expect((await ask(`/v1/runs/${known.id}`)).status).toBe(200)
   })
 
-  it('conversations that are continued are counted among them until their runs have ended', async () => {
+  it('include continued conversations until their runs have ended', async () => {
     const hang = { text: 'a', hang: true }
     const model = scriptedModel([{ chunks: ['x'.repeat(7_000_000)] }, ...Array.from({ length: 4 }, () => hang), 'ok'])
     const { post } = await startService({ model })
@@ -104,7 +104,7 @@ describe('answers nobody reads', () => {
     await expect.poll(async () => (await again(false)).status, { timeout: 10_000 }).toBe(200)
   })
 
-  it('who reads gets all of it, whole or as events', async () => {
+  it('are complete for a client that reads, whole or as events', async () => {
     const { ask, post } = await measuredService()
     const run = await json(post('/v1/runs', { input: 'say 😀 200000' }))
     expect(run.output).toBe('😀'.repeat(200_000))
@@ -113,7 +113,7 @@ describe('answers nobody reads', () => {
     expect(JSON.parse(frames.at(-1)?.data ?? '')).toEqual(run)
   })
 
-  it('a text in pieces is the same text, no character cut in two', () => {
+  it('a text in pieces is the same text, with no character cut in two', () => {
     const parts = ['', 'a😀', '😀😀b', '', 'c']
     for (const most of [1, 2, 3, 100]) {
       const pieces = new TextPieces(parts)

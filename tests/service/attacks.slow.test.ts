@@ -7,8 +7,8 @@ import { configFile, startService, token } from './start-service.ts'
 
 const bearer = { authorization: `Bearer ${token}` }
 
-describe('how much', () => {
-  it('runs that are kept hold nothing of what was said to them but its beginning', async () => {
+describe('limits', () => {
+  it('stored runs keep nothing of their input but its beginning', async () => {
     setFlagsFromString('--expose-gc')
     const collect: () => void = runInNewContext('gc')
     // Remembers no request, as a scripted model does.

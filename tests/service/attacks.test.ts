@@ -18,8 +18,8 @@ const asked = (url: string, headers: Record<string, string>, method = 'GET', pat
 const statusOf = (response: string) => Number(/^HTTP\/1\.1 (\d+)/.exec(response)?.[1])
 const bearer = { authorization: `Bearer ${token}` }
 
-describe('who may use it', () => {
-  it('nobody without a token, whatever it looks like', async () => {
+describe('access', () => {
+  it('needs a valid token, whatever is sent instead', async () => {
     const { url } = await startService({})
     for (const authorization of [
       '',
@@ -40,7 +40,7 @@ describe('who may use it', () => {
     }
   })
 
-  it('what everybody uses is for those who may see it, and a token for that can do nothing else', async () => {
+  it('a shared token can read what everybody may see, and nothing else', async () => {
     const env = { RUN: 'run-b7Kq2-token-xyz', METRICS: 'met-p4Wm9-token-xyz', ADMIN: 'adm-c8Xn3-token-xyz' }
     const tokens = [
       { name: 'app', roles: ['run' as const], env: 'RUN' },
@@ -57,7 +57,7 @@ describe('who may use it', () => {
     expect(await statuses('/admin/api/state')).toEqual([403, 403, 200])
   })
 
-  it('nor by another way: other headers, other places for the token, paths and methods spelled otherwise', async () => {
+  it('needs a token on every path: other headers, other places for the token, other spellings of paths and methods', async () => {
     const { url, post } = await startService({ model: scriptedModel(['xyzzy']) })
     expect(await json(post('/v1/runs', { input: 'x' }))).toMatchObject({ output: 'xyzzy' })
     const host = { host: new URL(url).host, connection: 'close' }
@@ -151,7 +151,7 @@ describe('who may use it', () => {
       expect(await sendRaw(url, `GET /v1/runs HTTP/1.1\n${lines(...two).join('')}\n`)).not.toContain('xyzzy')
   })
 
-  it('a token with a role has that role, by its hash or its variable, and no other’s runs', async () => {
+  it('a token with a role has that role, by its hash or its variable, and can’t see another’s runs', async () => {
     const { file } = await configFile(
       `service: { auth: { tokens: [{ name: a, roles: [run], hash: '${hashToken('of-a')}' }, { name: b, roles: [run], env: B_TOKEN }, { name: gone, roles: [admin], env: NOT_SET }] } }\n`,
     )
@@ -179,7 +179,7 @@ describe('who may use it', () => {
     expect(listening.url).toBe(url)
   })
 
-  it('without a token of its own it makes one up, and then it can’t be reached from outside', async () => {
+  it('a service without a configured token creates one, and then can’t be reached from outside', async () => {
     await expect(listen(createService({ env: {} }), { host: '0.0.0.0', port: 0 })).rejects.toThrow('a loopback address')
     const service = createService({ env: {} })
     expect(service.initialToken).toMatch(/^tl_[\w-]{43}$/)
@@ -188,7 +188,7 @@ describe('who may use it', () => {
     await service.drain(0)
   })
 
-  it('a program that mounts it says by which names it is reached', async () => {
+  it('a program that mounts it sets the names by which it is reached', async () => {
     const service = createService({ env: {}, token, hosts: ['api.example.com'], origins: ['https://app.example'] })
     const status = async (host: string, more = {}) =>
       (await service.fetch(new Request(`https://${host}/v1/models`, { headers: { ...bearer, ...more } }))).status
@@ -202,7 +202,7 @@ describe('who may use it', () => {
     await service.drain(0)
   })
 
-  it('a program may know its users itself', async () => {
+  it('a program may identify its users itself', async () => {
     const users = new Map([['key-1', { name: 'ann', roles: ['run' as const] }]])
     const service = createService({
       env: {},
@@ -232,7 +232,7 @@ describe('who may use it', () => {
 })
 
 describe('pages of other sites', () => {
-  it('neither send anything nor read anything', async () => {
+  it('can neither send nor read anything', async () => {
     const { url } = await startService({})
     const { port, host } = new URL(url)
     for (const origin of ['https://evil.example', 'null', `http://evil.example:${port}`, `http://127.0.0.1:${Number(port) + 1}`]) {
@@ -244,7 +244,7 @@ describe('pages of other sites', () => {
     expect(statusOf(await asked(url, { ...bearer, origin: `http://${host}` }))).toBe(200)
   })
 
-  it('can’t make a name of theirs point here', async () => {
+  it('can’t point a name of theirs here', async () => {
     const { url } = await startService({})
     for (const host of ['evil.example', 'evil.example:80', '127.0.0.1.evil.example', 'localhost.evil.example']) {
       expect([host, statusOf(await asked(url, { ...bearer, host }))]).toEqual([host, 403])
@@ -256,7 +256,7 @@ describe('pages of other sites', () => {
     expect(statusOf(await asked(url, { host: 'pod-7.cluster' }, 'GET', '/healthz'))).toBe(200)
   })
 
-  it('that are allowed are told so, and no others', async () => {
+  it('are allowed by their origin, and no others', async () => {
     const { file } = await configFile("service: { hosts: [api.example], origins: ['https://app.example'] }\n")
     const { url } = await startService({ configFile: file })
     const origin = 'https://app.example'
@@ -273,7 +273,7 @@ describe('pages of other sites', () => {
     expect((await asked(url, asks, 'OPTIONS')).toLowerCase()).toContain('access-control-allow-headers: authorization,x-stainless-os\r\n')
   })
 
-  it('a form can’t post: bodies are JSON by their own word', async () => {
+  it('can’t post a form: bodies must be declared as JSON', async () => {
     const { ask } = await startService({})
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', '']) {
       const response = await ask('/v1/runs', { method: 'POST', body: Buffer.from('{"input":"x"}'), headers: { 'content-type': type } })
@@ -282,8 +282,8 @@ describe('pages of other sites', () => {
   })
 })
 
-describe('what is sent', () => {
-  it('a body that is no JSON, no UTF-8, compressed, too deep, or for a prototype is refused', async () => {
+describe('requests', () => {
+  it('a body that is not JSON or UTF-8, is compressed, too deep, or sets a prototype is refused', async () => {
     const { ask } = await startService({ model: scriptedModel(['hi']) })
     const send = (body: RequestInit['body'], headers = {}) =>
       ask('/v1/runs', { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } })
@@ -323,7 +323,7 @@ describe('what is sent', () => {
     expect((await post('/v1/runs', { input: 'x'.repeat(1_900) })).status).toBe(200)
   })
 
-  it('a body that breaks off, and headers that go on too long, end that request alone', async () => {
+  it('a body that breaks off, and headers that never end, end only that request', async () => {
     const { url, ask } = await startService({})
     const half = openSocket(url)
     half.socket.end(
@@ -335,14 +335,14 @@ describe('what is sent', () => {
     expect((await ask('/v1/models')).status).toBe(200)
   })
 
-  it('a large body with something wrong in each of its items is refused in a few words', async () => {
+  it('a large body with an error in each item is refused with a short message', async () => {
     const { post } = await startService({})
     const response = await post('/v1/chat/completions', { model: 'toolloop', messages: Array.from({ length: 50_000 }, () => 1) })
     expect(response.status).toBe(400)
     expect((await response.text()).length).toBeLessThan(1_000)
   })
 
-  it('a message has at most 4,000 calls, whichever way it comes', async () => {
+  it('a message has at most 4,000 calls, in every API', async () => {
     const { post } = await startService({ model: scriptedModel(() => 'ok') })
     const calls = Array.from({ length: 4_001 }, (_, at) => ({ id: `c${at}`, type: 'function', function: { name: 'x', arguments: '{}' } }))
     const bodies = (toolCalls: object[]): [path: string, body: object][] => [
@@ -362,7 +362,7 @@ describe('what is sent', () => {
     for (const [path, body] of bodies(calls.slice(1))) expect([path, (await post(path, body)).status]).toEqual([path, 200])
   })
 
-  it('a client’s schema keeps nobody waiting: neither by a pattern, nor by a union, nor by its size', async () => {
+  it('a client’s schema blocks nobody: neither by a pattern, nor by a union, nor by its size', async () => {
     const { post } = await startService({ model: 'demo' })
     const call = (args: object, parameters: object) => {
       const tools = [{ type: 'function', function: { name: 'mine', parameters } }]
@@ -385,7 +385,7 @@ describe('what is sent', () => {
     expect(JSON.stringify(answer.requests[1]?.messages)).toContain('could not be checked in time')
   })
 
-  it('whatever it is, the answer is never that the service failed', async () => {
+  it('random input never gives the answer that the service failed', async () => {
     const { file } = await configFile('service: { requestsPerMinute: 100000 }\n')
     const { service, log } = await startService({ configFile: file, model: scriptedModel(() => ({ text: '{}' })) })
     const maybe = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined })
@@ -480,7 +480,7 @@ describe('what is sent', () => {
     expect([statusOf(redirect), /location: (.*)\r/i.exec(redirect)?.[1]]).toEqual([308, 'admin/'])
   })
 
-  it('what is put into headers comes back only where it is harmless', async () => {
+  it('a value in a header is returned only if it is harmless', async () => {
     const { url } = await startService({})
     expect(await asked(url, { ...bearer, 'x-request-id': 'my-id.1' })).toMatch(/x-request-id: my-id\.1\r/i)
     for (const bad of ['a b', 'x'.repeat(65), 'a\u00e9', '<script>'])
@@ -488,7 +488,7 @@ describe('what is sent', () => {
     expect(statusOf(await asked(url, { ...bearer, 'last-event-id': '1e9' }, 'GET', '/admin/api/feed'))).toBe(400)
   })
 
-  it('other methods and paths are told what there is', async () => {
+  it('other methods and paths get the allowed ones', async () => {
     const { ask } = await startService({})
     for (const [method, path, status] of [
       ['DELETE', '/v1/runs', 405],
@@ -506,8 +506,8 @@ describe('what is sent', () => {
   })
 })
 
-describe('how much', () => {
-  it('callers are forgotten when they use nothing, and not before', () => {
+describe('limits', () => {
+  it('callers are forgotten if they use nothing, and not earlier', () => {
     let now = 0
     const limiter = new RateLimiter({ requestsPerMinute: 2, concurrentRuns: 1, openStreams: 1 }, () => now)
     limiter.admitRun('busy')
@@ -521,14 +521,14 @@ describe('how much', () => {
     expect(() => limiter.admitRequest('user 4999')).toThrow('requests a minute')
   })
 
-  it('methods that there are not have no series of their own', async () => {
+  it('unknown methods have no metric series of their own', async () => {
     const { ask } = await startService({})
     for (const method of ['PATCH', 'MKCOL', 'PURGE']) expect((await ask('/v1/runs', { method })).status).toBe(405)
     const metrics = await (await ask('/metrics')).text()
     expect(metrics).toContain('toolloop_http_requests_total{route="/v1/runs",method="any",status="405"} 3\n')
   })
 
-  it('a token has its share of requests, runs and streams; the next is told when', async () => {
+  it('a token has a limit of requests, runs and streams; the next is told when to retry', async () => {
     const { file } = await configFile('service: { requestsPerMinute: 6, concurrentRuns: 1, openStreams: 1 }\n')
     const { ask, post, url } = await startService({ configFile: file, model: scriptedModel([{ text: 'x', hang: true }, 'y']) })
     const { id } = await json(post('/v1/runs', { input: 'a', background: true }))
@@ -549,7 +549,7 @@ describe('how much', () => {
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
   })
 
-  it('a run that there is no stream for is not started, and nothing decided', async () => {
+  it('a run without a free stream is not started, and nothing is decided', async () => {
     const { file } = await configFile('service: { openStreams: 1 }\n')
     const model = scriptedModel([{ toolCalls: [{ name: 'mine' }] }, 'done'])
     const { ask, post } = await startService({ configFile: file, model })
@@ -583,7 +583,7 @@ describe('how much', () => {
     expect([again[0]?.event, again.at(-1)?.event]).toEqual(['GAP', 'RESULT'])
   })
 
-  it('a reader that takes nothing is dropped and its chat ended, one that is only quiet is not', async () => {
+  it('a reader that takes nothing is disconnected and its chat ended; a reader that is only idle is not', async () => {
     const model = scriptedModel([
       { text: 'a', hang: true },
       { chunks: ['x'.repeat(80_000), 'y'], hang: true },

@@ -25,7 +25,7 @@ async function startWithClient(options: Parameters<typeof startService>[0]) {
 const usage = { inputTokens: 10, outputTokens: 5 }
 
 describe('POST /v1/chat/completions, by the official client', () => {
-  it('runs a tool loop of the client’s own, whole responses', async () => {
+  it('runs a tool loop of the client’s own, with whole responses', async () => {
     const model = scriptedModel([
       { text: 'I look.', toolCalls: [{ name: 'weather', arguments: { city: 'Oslo' } }], usage },
       { text: 'Sunny.', usage },
@@ -45,7 +45,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
     expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
   })
 
-  it('runs it streaming too, with the agent’s own tools run on the way', async () => {
+  it('runs it streaming too, with the agent’s own tools run in between', async () => {
     const own = countingTool('look')
     const model = scriptedModel([
       { text: 'First.', toolCalls: [{ name: 'look' }], usage },
@@ -83,7 +83,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
     expect(text).toBe('Done.')
   })
 
-  it('lists the agents as models, and knows no others', async () => {
+  it('lists the agents as models, and no others', async () => {
     const { client } = await startWithClient({ model: scriptedModel(['hi']) })
     const { data } = await client.models.list()
     expect(data.map(({ id }) => id)).toEqual(['toolloop'])
@@ -93,7 +93,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
     await expect(asked).rejects.toMatchObject({ status: 404, code: 'model_not_found', param: 'model' })
   })
 
-  it('gives JSON of a schema, and nothing beside it', async () => {
+  it('returns JSON of a schema, and nothing else', async () => {
     const model = scriptedModel([
       { text: 'Let me see.', toolCalls: [{ name: 'look' }] },
       { toolCalls: [{ name: 'final_answer', arguments: { n: 3 } }] },
@@ -108,7 +108,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
     expect(response.choices[0]?.message.content).toBe('{"n":3}')
   })
 
-  it('passes sampling on, and refuses what would change the answer and is not there', async () => {
+  it('passes on sampling options, and refuses unsupported ones that would change the answer', async () => {
     const model = scriptedModel(['ok'])
     const { client } = await startWithClient({ model })
     const messages = [{ role: 'user' as const, content: 'x' }]
@@ -127,7 +127,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
     })
   })
 
-  it('takes null for what is absent, as clients send it, and passes over what changes nothing', async () => {
+  it('accepts null for absent fields, as clients send it, and ignores fields without effect', async () => {
     const { post } = await startWithClient({ model: scriptedModel(['ok', 'ok']) })
     const fields = 'stream stream_options tools tool_choice parallel_tool_calls response_format n logprobs logit_bias functions modalities'
     const absent = Object.fromEntries(`${fields} temperature stop max_tokens reasoning_effort`.split(' ').map((name) => [name, null]))
@@ -139,7 +139,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
     }
   })
 
-  it('refuses by its name what would change the answer', async () => {
+  it('refuses an option that would change the answer, by its name', async () => {
     const { post } = await startWithClient({ model: scriptedModel(['ok']) })
     const image = { type: 'image_url', image_url: 'https://example.com/a.png' }
     for (const [param, more] of [
@@ -165,7 +165,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
     }
   })
 
-  it('tells what kind of failure the model’s was, in the words of OpenAI', async () => {
+  it('reports the kind of the model’s failure, in OpenAI’s terms', async () => {
     await using provider = await startStrictProvider({ faults: [{ status: 429, headers: { 'retry-after': '7' } }] })
     const model = { provider: 'custom', model: 'm', baseURL: provider.baseURL, maxRetries: 0 }
     const { client } = await startWithClient({ model })
@@ -175,7 +175,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
     expect([error.status, error.code, error.headers?.get('retry-after')]).toEqual([429, 'rate_limit_exceeded', '7'])
   })
 
-  it('a stream that has to be closed ends with an error, which is all its readers know', async () => {
+  it('a stream that has to be closed ends with an error, which is all its readers get', async () => {
     const held = Promise.withResolvers<string>()
     const model = scriptedModel([{ chunks: ['a', held.promise] }])
     const stuck = defineTool({ name: 'stuck', description: 'Never ends.', execute: () => new Promise(() => {}) })
@@ -188,7 +188,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
     held.resolve('')
   })
 
-  it('tells failures in OpenAI’s shape, whole and in the stream, and nobody runs them twice', async () => {
+  it('reports failures in OpenAI’s format, whole and in the stream, and nobody retries them', async () => {
     const failing = () => scriptedModel([{ text: 'par', error: new Error('the key sk-abcdefghijklmnopqrstuvwx is bad') }])
     const { client } = await startWithClient({ model: failing() })
     const messages = [{ role: 'user' as const, content: 'x' }]
@@ -254,7 +254,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
     expect([status, output]).toMatchObject(['completed', [{ type: 'message', content: [{ text: 'Half and half.' }] }]])
   })
 
-  it('F15 gives the client its call with the values that were encoded once more', async () => {
+  it('F15 gives the client its call with decoded values', async () => {
     const model = scriptedModel([{ toolCalls: [{ name: 'weather', arguments: '"{\\"city\\":\\"Oslo\\"}"' }] }])
     const { client } = await startWithClient({ model })
     const messages = [{ role: 'user' as const, content: 'Weather?' }]
@@ -274,7 +274,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
     expect(choices[0]?.message.content).toBe('Outside.')
   })
 
-  it('says the result of a final tool, also where the text before it ends alike', async () => {
+  it('returns the result of a final tool, even if the text before it ends the same', async () => {
     const add = defineTool({ name: 'add', description: 'Adds.', final: true, execute: () => '4' })
     const model = scriptedModel([{ text: '2 + 2, not 2 + 4', toolCalls: [{ name: 'add' }] }])
     const { client } = await startWithClient({ model, tools: [add] })
@@ -282,7 +282,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
     expect(choices[0]?.message.content).toBe('2 + 2, not 2 + 4\n\n4')
   })
 
-  it('refuses a call that needs an approval, and says why', async () => {
+  it('refuses a call that needs an approval, with the reason', async () => {
     const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
     const model = scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'Not paid.'])
     const { client } = await startWithClient({ model, tools: [pay] })
@@ -291,7 +291,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
     expect(JSON.stringify(model.requests[1]?.messages)).toContain('cannot be given here')
   })
 
-  it('ends the run when its reader goes', async () => {
+  it('aborts the run when its reader disconnects', async () => {
     const model = scriptedModel([{ text: 'slow', hang: true }])
     const { client, service } = await startWithClient({ model })
     const ended = new Promise((resolve) => service.bus.on('RUN_END', ({ stopReason }) => resolve(stopReason)))
@@ -305,7 +305,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
     expect(await ended).toBe('aborted')
   })
 
-  it('ends the run when whoever waits for the whole answer goes', async () => {
+  it('aborts the run when the client that waits for the whole answer disconnects', async () => {
     await using provider = await startStrictProvider({ script: [{ text: '', hang: true }] })
     const { client, service } = await startWithClient({ model: { provider: 'custom', model: 'm', baseURL: provider.baseURL } })
     const ended = new Promise((resolve) => service.bus.on('RUN_END', ({ stopReason }) => resolve(stopReason)))

@@ -19,14 +19,14 @@ describe.runIf(hasPostgres)('a service whose clock is off, beside others', () =>
   }, 60_000)
   afterAll(() => postgres.stop())
 
-  it('P1.8 H60 ends and deletes no run, and the others none of its own, in PostgreSQL', async () => {
+  it('P1.8 H60 ends and deletes no run, and other services none of its own, in PostgreSQL', async () => {
     await whetherAheadOrBehind(async (days) => {
       const journal = `{ kind: dbos, url: '\${DATABASE_URL}', schema: clock${days < 0 ? 'behind' : 'ahead'} }`
       await leavesRunsAlone(await sharedFolder(`keepRuns: { minutes: 1440 }, journal: ${journal}`, { DATABASE_URL: postgres.url }), days)
     })
   })
 
-  it('P1.8 H60 ends and deletes no run, and the others none of its own, in a file', async () => {
+  it('P1.8 H60 ends and deletes no run, and other services none of its own, in a file', async () => {
     await whetherAheadOrBehind(async (days) => leavesRunsAlone(await sharedFolder('keepRuns: { folder: kept, minutes: 1440 }'), days))
   })
 })

@@ -11,7 +11,7 @@ describe('a service whose clock is set while runs wait', () => {
     ['in memory', -40],
     ['in a journal', 40],
     ['in a journal', -40],
-  ])('P1.8 H60 gives none of them up: %s, by %i days', async (place, days) => {
+  ])('P1.8 H60 ends none of them: %s, by %i days', async (place, days) => {
     const { folder, file } = await configFile(place === 'in a journal' ? 'service: { keepRuns: { folder: kept } }\n' : '')
     const { tool, paid } = payTool()
     const model = scriptedModel(({ messages }) =>

@@ -33,7 +33,7 @@ async function start(config: string) {
 }
 
 describe('scripts in the service', () => {
-  it('wait with the line that makes each call, and go on as decided; events have their calls', async () => {
+  it('wait with the line that makes each call, and continue as decided; events have their calls', async () => {
     const { post, ask, paid } = await start('tools: { builtin: false, codeMode: true }')
     const run = await json(post('/v1/runs', { input: 'pay' }))
     const script = { line: 2, code: expect.stringContaining('return await Promise.all(') }
@@ -54,7 +54,7 @@ describe('scripts in the service', () => {
     expect(events.match(/event: TOOL_CALL_END/g)?.length).toBeGreaterThanOrEqual(3)
   })
 
-  it('are switched on and off by the configuration, also while the service runs; tools of a client stay outside', async () => {
+  it('are switched on and off by the configuration while the service runs; a client’s tools are not in scripts', async () => {
     const { post, write, changes } = await start('tools: { builtin: false }')
     expect((await json(post('/v1/runs', { input: 'pay' }))).output).toBe('no scripts')
     await write('tools: { builtin: false, codeMode: { keep: [list] } }')

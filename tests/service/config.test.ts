@@ -30,7 +30,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-describe('the configuration while the service runs', () => {
+describe('the configuration of a running service', () => {
   it('S4-23 another provider in the file is used from the next request on, without a restart', async () => {
     await using one = await startStrictProvider({ script: ['from one'] })
     await using two = await startStrictProvider({ script: ['from two', 'from two again'] })
@@ -88,7 +88,7 @@ describe('the configuration while the service runs', () => {
     expect(service.model.current).not.toBe(built)
   })
 
-  it('S4-25 a run under way is finished by the model it began with, also in its later turns', async () => {
+  it('S4-25 a running run is finished by the model it started with, even in its later turns', async () => {
     const held = Promise.withResolvers<void>()
     await using one = await startStrictProvider({
       script: [{ before: held.promise, toolCalls: [{ name: 'calculate', arguments: { expression: '1+1' } }] }, 'one to the end'],
@@ -107,7 +107,7 @@ describe('the configuration while the service runs', () => {
     expect([one.requests.length, two.requests.length]).toEqual([2, 1])
   })
 
-  it('S4-27 a bad configuration is answered with 422 and the failing paths, and leaves the file alone', async () => {
+  it('S4-27 a bad configuration is refused with 422 and the failing paths, and the file is unchanged', async () => {
     const text = 'model: demo # mine\n'
     const { file } = await configFile(text)
     const { ask, service } = await startService({ configFile: file, times })
@@ -134,7 +134,7 @@ describe('the configuration while the service runs', () => {
     expect(service.model.model).toBe('demo')
   })
 
-  it('S4-27 keys are never given out, not even those of a file that is refused for having them', async () => {
+  it('S4-27 keys are never returned, not even those of a file that is refused because it has them', async () => {
     const key = 'sk-abcdefghijklmnopqrstuvwxyz'
     const { file, write } = await configFile('model: demo\n')
     const reloaded = reloads()
@@ -173,7 +173,7 @@ describe('the configuration while the service runs', () => {
     expect(service.model.provider).toBe('demo')
   })
 
-  it('a bad file changes nothing, and the state says why until it is good again', async () => {
+  it('a bad file changes nothing, and the state has the reason until it is corrected', async () => {
     const { file, write } = await configFile('model: demo\n')
     const reloaded = reloads()
     const { ask, post, log } = await startService({ configFile: file, times, onReload: reloaded.onReload })
@@ -188,7 +188,7 @@ describe('the configuration while the service runs', () => {
     expect((await reloaded.next()).lastError).toBeNull()
   })
 
-  it('sees a file that is replaced by a rename, and one behind symbolic links that are exchanged', async () => {
+  it('notices a file that is replaced by a rename, and one behind symbolic links that are exchanged', async () => {
     const { folder, file } = await configFile('service: { requestsPerMinute: 1 }\n')
     const reloaded = reloads()
     const { service } = await startService({ configFile: file, times, onReload: reloaded.onReload })
@@ -213,7 +213,7 @@ describe('the configuration while the service runs', () => {
     expect(await readlink(file)).toBe(join('..data', 'toolloop.yaml'))
   })
 
-  it('two editors can’t overwrite each other', async () => {
+  it('two editors can’t overwrite each other’s changes', async () => {
     const { file, write } = await configFile('model: demo\n')
     const { ask } = await startService({ configFile: file, times })
     const { etag } = await json(ask('/admin/api/config'))
@@ -231,7 +231,7 @@ describe('the configuration while the service runs', () => {
     expect(await readFile(file, 'utf8')).toBe('model: demo # by hand\n')
   })
 
-  it('a file that is emptied and then written, as some editors do, is not taken for an empty one', async () => {
+  it('a file that is emptied and then written, as some editors do, is not read as an empty one', async () => {
     const { file, write } = await configFile('limits: { maxIterations: 3 }\n')
     const taken: Config[] = []
     const source = new ConfigSource({
@@ -255,7 +255,7 @@ describe('the configuration while the service runs', () => {
     expect(taken.at(-1)).toEqual({})
   })
 
-  it('what is read at the start only is named until it is as it was', async () => {
+  it('options that are read only at the start are named until they are as they were', async () => {
     const { file, write } = await configFile('service: { port: 0 }\n')
     const reloaded = reloads()
     const { ask, log } = await startService({ configFile: file, times, onReload: reloaded.onReload })
@@ -267,7 +267,7 @@ describe('the configuration while the service runs', () => {
     expect((await reloaded.next()).needsRestart).toEqual([])
   })
 
-  it('a file that can’t be read is told of once, and no longer when it can be', async () => {
+  it('an unreadable file is reported once, and no longer when it is readable', async () => {
     const text = 'model: demo\n'
     const { file, folder } = await configFile(text)
     const reloaded = reloads()
@@ -299,7 +299,7 @@ describe('the configuration while the service runs', () => {
     while ((await reloaded.next()).lastError !== null) {}
   })
 
-  it('a save that can’t be written says why, and one that can leaves the file to its owner alone', async () => {
+  it('a save that can’t be written has a reason, and one that can keeps the file private to its owner', async () => {
     const { file, folder } = await configFile('model: demo\n')
     await chmod(file, 0o666)
     const put = { method: 'PUT', body: '{"config":{}}', headers: { 'content-type': 'application/json', 'if-match': '*' } }
@@ -314,7 +314,7 @@ describe('the configuration while the service runs', () => {
     ])
   })
 
-  it('a change that is under way when the service is drained is given up, with what was started for it', async () => {
+  it('a change during a shutdown is dropped, with what was started for it', async () => {
     const { file, folder, write } = await configFile('model: demo\n')
     const { service, log } = await startService({ configFile: file, times })
     const pidFile = join(folder, 'pid')
@@ -345,7 +345,7 @@ describe('the configuration while the service runs', () => {
     expect(log()).toContain('`onReload` failed')
   })
 
-  it('a current model that is not there is refused with the names of `models` and the nearest one', async () => {
+  it('an unknown current model is refused with the names of `models` and the nearest one', async () => {
     const models = 'models:\n  large: demo\n  small: demo\n'
     const { file } = await configFile(`model: demo\n${models}`)
     const { ask } = await startService({ configFile: file })
@@ -371,8 +371,8 @@ describe('the configuration while the service runs', () => {
   })
 })
 
-describe('what a file may say', () => {
-  it('variables of the environment, with and without a default, but no secrets where all can read them', async () => {
+describe('the contents of a file', () => {
+  it('may have variables of the environment, with and without a default, but no secrets that everybody can read', async () => {
     const text = `instructions: 'for \${WHO:-nobody}, $\${literally}'\nmodel: { provider: custom, model: '\${M}', baseURL: 'http://x/v1', headers: { Authorization: 'Bearer \${MY_TOKEN}' } }\n`
     const { config, raw } = await parseConfig(text, 'x.yaml', { M: 'm', MY_TOKEN: 'secret-token' })
     expect(config).toMatchObject({
@@ -389,7 +389,7 @@ describe('what a file may say', () => {
     ])
   })
 
-  it('a variable that stands alone may be a number, or true or false, where a text does not fit', async () => {
+  it('a variable that stands alone may be a number, or true or false, if a text does not fit', async () => {
     const { config } = await parseConfig(
       `service: { port: '\${PORT}', drainSeconds: '\${DRAIN:-2.5}' }\ntools: { builtin: '\${ALL}' }\ninstructions: '\${PORT}'\n`,
       'x.yaml',
@@ -408,7 +408,7 @@ describe('what a file may say', () => {
     expect(await problemsOf('providers: { a/b: { baseURL: 1 } }\n')).toMatchObject([{ path: '/providers/a~1b/baseURL' }])
   })
 
-  it('tags that mean nothing here, and the name of another’s token, are refused', async () => {
+  it('unsupported tags, and the name of another’s token, are refused', async () => {
     for (const value of ['!env MODEL', "!!js/function 'function () {}'", '!!python/object:os.system x'])
       expect(await problemsOf(`instructions: ${value}\n`)).toMatchObject([{ message: expect.stringContaining('Unresolved tag') }])
     expect(await problemsOf('service: { auth: { tokens: [{ name: operator, roles: [run], env: A }] } }\n')).toMatchObject([
@@ -432,7 +432,7 @@ describe('what a file may say', () => {
     expect(await leastCpuMs(2_000, refuse)).toBeLessThan(2_000)
   })
 
-  it('a variable that is not there is one problem, however many rules its place has', async () => {
+  it('a missing variable is one problem, however many rules its place has', async () => {
     const text = `model: { provider: openai, model: "\${NO_MODEL}" }\nmodels: { a: "\${NO_A}" }\nlimits: { maxIterations: "\${NO_N}" }\n`
     const problems = await problemsOf(`${text}service: { port: -1 }\n`)
     expect(problems).toEqual([
@@ -443,7 +443,7 @@ describe('what a file may say', () => {
     ])
   })
 
-  it('a key that is not known is told of with the one it is near to', async () => {
+  it('an unknown key is reported with the nearest name', async () => {
     expect(await problemsOf('modle: demo\nlimits: { maxIteration: 3 }\nservice: { wat: 1 }\n')).toEqual([
       { path: '/modle', message: 'is unknown (did you mean `model`?)' },
       { path: '/limits/maxIteration', message: 'is unknown (did you mean `maxIterations`?)' },
@@ -472,7 +472,7 @@ describe('what a file may say', () => {
       expect(await messageOf(text)).toSatisfy((message: string) => message.includes('not valid YAML') && !message.includes('hunter2'))
   })
 
-  it('its comments survive an edit', async () => {
+  it('keep their comments after an edit', async () => {
     const text =
       '# head\nmodel: demo # the model\n\n# about limits\nlimits:\n  # how many\n  maxIterations: 3 # few\n  tokens: 5\nlogging: { level: info }\n'
     const document = parseDocument(text)
@@ -481,7 +481,7 @@ describe('what a file may say', () => {
     )
   })
 
-  it('shown as a text it has no secrets, whatever its form', () => {
+  it('have no secrets if shown as a text, in whatever form', () => {
     const shown = `ref: \${A}\ntoken: \${T}\nurl: 'https://h/' # token: of a comment\ntokens: [{ name: ci, env: T }]\n`
     expect(redactFile(shown)).toBe(shown.replace('of a comment', '[redacted]'))
     expect(redactFile('apiKey: abc\n"password": "x y"\n{ a: 1, secret: hidden, b: [\nurl: https://u:pw@h/')).toBe(
@@ -491,7 +491,7 @@ describe('what a file may say', () => {
     expect(redactFile('a:\n  password: |\n    first\n\n    second\n  b: 1\n')).toBe('a:\n  password: [redacted]\n  b: 1\n')
   })
 
-  it('the annotated default is usable, and has every section of the schema', async () => {
+  it('the annotated default is valid, and has every section of the schema', async () => {
     const text = await readFile(new URL('../../config/toolloop.yaml', import.meta.url), 'utf8')
     const { config } = await parseConfig(text, 'toolloop.yaml', {})
     expect(config.model).toBeUndefined()

@@ -40,7 +40,7 @@ describe('decisions over the API', () => {
     ['book', { result: 'booked' }, 'decisions.1.result'],
     ['theirs', { answer: 'theirs' }, 'decisions.2.answer'],
     ['theirs', { approved: false, result: 'theirs' }, 'decisions.2.result'],
-  ])('X3 a result forged for `%s` is refused, and the run waits on: %j', async (tool, verdict, where) => {
+  ])('X3 a result forged for `%s` is refused, and the run keeps waiting: %j', async (tool, verdict, where) => {
     const { decide, paid, state } = await waitingRun()
     const refused = await decide({ ...fine, [tool]: verdict })
     expect(refused).toMatchObject({ code: 400, error: { code: 'invalid_option', message: expect.stringContaining(`\`${where}\``) } })
@@ -50,7 +50,7 @@ describe('decisions over the API', () => {
     expect(result.toolCalls.map(({ content }) => content)).toEqual(['paid', 'booked today', 'theirs'])
   })
 
-  it('P3.1 an unknown field is refused, and so is `by`, which is known from the token', async () => {
+  it('P3.1 an unknown field is refused, and so is `by`, which is set from the token', async () => {
     const { decide, paid } = await waitingRun()
     expect(await decide({ pay: { approved: false, resaon: 'no' } })).toMatchObject({
       code: 400,
@@ -63,7 +63,7 @@ describe('decisions over the API', () => {
     expect(paid).toEqual([])
   })
 
-  it('P3.1 `by` is the token’s name, in the run, its calls and their context; `note` is kept', async () => {
+  it('P3.1 `by` is the token’s name, in the run, its calls and their context; `note` is stored', async () => {
     const { decide, paid, state } = await waitingRun()
     await decide({ ...fine, pay: { approved: true, note: 'by phone' }, theirs: { approved: false, reason: 'no' } })
     const run = await state()

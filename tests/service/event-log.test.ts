@@ -18,7 +18,7 @@ function idsIn(log: EventLog, after = 0): number[] {
 }
 
 describe('the log of a run that continues elsewhere', () => {
-  it('has every event, though they are more than one answer of the journal has', async () => {
+  it('has every event, even if they are more than one response of the journal has', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'toolloop-events-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const store = new SqliteStore(
@@ -37,7 +37,7 @@ describe('the log of a run that continues elsewhere', () => {
     expect(idsIn(log, 7)).toEqual([8, 9, 10, 11, 12, 13])
   })
 
-  it('names what it does not have, and gives out no event as another', () => {
+  it('reports missing events, and returns no event in place of another', () => {
     const gap = new EventLog(bounds)
     // The oldest gave way between two answers.
     gap.fill([event(1), event(2), event(5), event(6)], 6)

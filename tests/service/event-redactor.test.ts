@@ -21,7 +21,7 @@ const dump = async (redactor: EventRedactor, events: RunEvent[]) => {
 }
 
 describe('events for a dump', () => {
-  it('H16 have no secret of a call in any of its events, however its arguments were cut', async () => {
+  it('H16 have no secret of a call in any event, however its arguments were cut', async () => {
     const json = JSON.stringify(args)
     const events: RunEvent[] = [
       { type: 'TOOL_INPUT_START', meta, index: 0, id: 'c1', tool: 'login' },
@@ -85,7 +85,7 @@ describe('events for a dump', () => {
     expect(shown[1]).toMatchObject({ args: shownArgs, error: '`pin`: expected number, got string "[redacted]"' })
   })
 
-  it('H16 have neither the arguments nor the value of a call that has ended, nor metadata, with a secret in them', async () => {
+  it('H16 have neither the arguments nor the value of an ended call, nor metadata, with a secret in them', async () => {
     const metadata = { user: 'ann', apiKey: 'k-12345678', note: 'her pin is swordfish' }
     const redactor = new EventRedactor([login])
     const shown = await dump(redactor, [
@@ -98,7 +98,7 @@ describe('events for a dump', () => {
     expect(shown[1]).not.toHaveProperty('value')
   })
 
-  it('leave every other event as it is', async () => {
+  it('leave every other event unchanged', async () => {
     const events: RunEvent[] = [
       { type: 'RUN_START', meta, provider: 'p', model: 'm', tools: ['login'] },
       { type: 'TEXT_DELTA', meta, text: 'Hello' },
@@ -114,7 +114,7 @@ describe('text that is streamed', () => {
   const shownText = (events: RunEvent[], runId: string) =>
     events.map((event) => (event.type === 'TEXT_DELTA' && event.meta.runId === runId ? event.text : '')).join('')
 
-  it('H16 hides a secret that comes in pieces, also while another run speaks, and what it holds back comes at last', async () => {
+  it('H16 hides a secret that comes in pieces, even while another run streams, and sends held-back text at the end', async () => {
     const redactor = new EventRedactor([login])
     redactor.redactArguments('login', args)
     const pieces = [...'It was swordfish, hun'].flatMap((piece) => [text(piece), text(piece.toUpperCase(), 'nested')])
@@ -124,7 +124,7 @@ describe('text that is streamed', () => {
     expect(shown.slice(-4).map(({ type }) => type)).toEqual(['TEXT_DELTA', 'MODEL_END', 'TEXT_DELTA', 'MODEL_END'])
   })
 
-  it('F7 H16 hides a secret that stands where a text was cut and continued', async () => {
+  it('F7 H16 hides a secret across the place where a text was cut and continued', async () => {
     const redactor = new EventRedactor([login])
     redactor.redactArguments('login', args)
     const cut: RunEvent = { type: 'MODEL_END', meta, provider: 'p', model: 'm', finishReason: 'length' }
@@ -164,14 +164,14 @@ describe('results of tools', () => {
     expect(shown).toMatchObject({ result: '{"user":"ann","password":"[redacted]","pin":"[redacted]"}' })
   })
 
-  it('the service’s own fields are there whatever is secret', async () => {
+  it('keep the service’s own fields, whatever is secret', async () => {
     const redactor = new EventRedactor([])
     redactor.redactArguments('x', { password: 'answered', token: 'RUN_END' })
     const event: RunEvent = { type: 'RUN_END', meta, stopReason: 'answered', usage: noUsage, iterations: 1 }
     expect(await dump(redactor, [event])).toEqual([event])
   })
 
-  it('with too many secrets, no text is shown', async () => {
+  it('show no text if there are too many secrets', async () => {
     const redactor = new EventRedactor([])
     redactor.redactArguments('x', { password: Array.from({ length: 1_000 }, (_, at) => `secret${at}`) })
     expect(redactor.redactText('It was secret999')).toBe('[redacted]')
@@ -221,7 +221,7 @@ describe('a result', () => {
     expect(json.messages).toEqual(result.messages)
   })
 
-  it('arguments that are no object hide no word of every day', async () => {
+  it('does not hide common words because of arguments that are not an object', async () => {
     const redactor = new EventRedactor([login])
     const input = (json: string): RunEvent[] => [
       { type: 'TOOL_INPUT_START', meta, index: 0, id: 'c1', tool: 'login' },

@@ -18,7 +18,7 @@ interface Listed {
 
 for (const [where, options] of Object.entries({ 'in memory': async () => ({}), 'in a folder': inFolder }))
   describe(`runs ${where}`, () => {
-    it('are found by words, ending, time, id and owner; what is asked wrongly is refused', async () => {
+    it('are found by words, ending, time, id and owner; an invalid query is refused', async () => {
       const look = defineTool({ name: 'look_up', description: 'Looks.', parameters: { type: 'object' }, execute: () => 'seen' })
       const model = scriptedModel([
         { toolCalls: [{ name: 'look_up' }] },
@@ -65,7 +65,7 @@ for (const [where, options] of Object.entries({ 'in memory': async () => ({}), '
       expect(inputs).toEqual(['run 4', 'run 5', 'run 2', 'run 3', 'run 1', 'run 0'])
     })
 
-    it('are listed the newest first, each on one page, with a chat that is stored after runs that began later', async () => {
+    it('are listed newest first, each on one page, with a chat that is stored after runs that started later', async () => {
       const held = Promise.withResolvers<void>()
       const turns = [{ before: held.promise, text: 'Chat.' }, 'Done.', 'Done.']
       const { post, ask } = await startService({ ...(await options()), model: scriptedModel(turns) })
@@ -86,7 +86,7 @@ for (const [where, options] of Object.entries({ 'in memory': async () => ({}), '
       ])
     })
 
-    it('are found by their chat, by the model that was asked last, by metadata, and by whether their process is alive', async () => {
+    it('are found by their chat, their last model, metadata, and whether their process is alive', async () => {
       const { tool } = payTool()
       const held = Promise.withResolvers<void>()
       const turns = [
@@ -121,7 +121,7 @@ for (const [where, options] of Object.entries({ 'in memory': async () => ({}), '
       held.resolve()
     })
 
-    it('are sorted, a page at a time, and added up; what ran apart from what waited', async () => {
+    it('are sorted, paged and added up, with running and waiting time apart', async () => {
       const { tool } = payTool()
       const held = Promise.withResolvers<void>()
       const turns = [
@@ -176,7 +176,7 @@ for (const [where, options] of Object.entries({ 'in memory': async () => ({}), '
       await (await chat).text()
     })
 
-    it('a list and the state that have not changed are not sent again', async () => {
+    it('an unchanged list and an unchanged state are not sent again', async () => {
       const { post, ask } = await startService({ ...(await options()), model: scriptedModel(['one', 'two']) })
       await post('/v1/runs', { input: 'first' })
       for (const path of ['/v1/runs', '/admin/api/state?runs=none']) {
@@ -189,7 +189,7 @@ for (const [where, options] of Object.entries({ 'in memory': async () => ({}), '
       expect((await ask('/v1/runs', { headers: { 'if-none-match': before } })).status).toBe(200)
     })
 
-    it('who decided what is told with the run, without secrets; a decision that is refused is not', async () => {
+    it('a run has who decided what, without secrets; a refused decision is not in it', async () => {
       const { tool } = payTool()
       const secret = defineTool({ ...tool, secrets: ['pin'], parameters: { type: 'object' }, execute: () => 'paid' })
       const asks = { toolCalls: [{ name: 'pay', arguments: { euros: 1, pin: 'hunter-2222' } }] }

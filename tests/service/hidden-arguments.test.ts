@@ -35,7 +35,7 @@ async function pausedRun(reply: object = call) {
 }
 
 describe('an approval over the API', () => {
-  it('of arguments that are hidden in part is refused, and says which and what to do', async () => {
+  it('of arguments that are hidden in part is refused, with the places and what to do', async () => {
     const { item, decide, paid, state } = await pausedRun()
     expect(item).toMatchObject({
       args: { euros: 5, pin: '[redacted]', to: { 'a/b': [{ api_key: '[redacted]' }] } },
@@ -57,7 +57,7 @@ describe('an approval over the API', () => {
     expect([(await state()).status, paid]).toEqual(['waiting', []])
   })
 
-  it('says where, in few words, whatever the model calls its arguments', async () => {
+  it('names the places shortly, whatever the model calls its arguments', async () => {
     const long = 'k'.repeat(200_000)
     const many = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`k${at}_password`, 'hunter22-hunter22']))
     for (const [to, hidden] of [
@@ -72,7 +72,7 @@ describe('an approval over the API', () => {
     }
   })
 
-  it('that acknowledges what is hidden runs the call as it was asked for, not with what stands for the hidden', async () => {
+  it('that acknowledges hidden arguments runs the call as requested, not with the placeholders', async () => {
     const { decide, paid } = await pausedRun()
     expect(await decide({ approved: true, acknowledgeHidden: true })).toMatchObject({ status: 200, stopReason: 'answered' })
     expect(paid).toEqual([args])
@@ -102,7 +102,7 @@ describe('an approval over the API', () => {
     expect([open.paid, rejected.paid]).toEqual([[{ euros: 5 }], []])
   })
 
-  it('of an agent’s call inside a call is refused as well', async () => {
+  it('of an agent’s call inside a call is refused too', async () => {
     const { tool, paid } = payTool()
     const teller = asTool(new AgentRunner({ model: scriptedModel([call, 'told']), tools: [tool] }), {
       name: 'teller',
@@ -126,7 +126,7 @@ describe('an approval over the API', () => {
   })
 })
 
-it('P2.4 three agents inside each other wait, and nothing is shown but what they wait for', async () => {
+it('P2.4 of three agents inside each other shows only what they wait for', async () => {
   const { tool, paid } = payTool()
   const secret = 'These instructions are nobody’s business.'
   const nested = (turn: object, tools: AnyTool[]) =>
@@ -154,7 +154,7 @@ it('P2.4 three agents inside each other wait, and nothing is shown but what they
   expect([decided.status, decided.stopReason, paid]).toEqual(['ended', 'answered', [args]])
 })
 
-it('however much is hidden in one call of an agent, what is hidden in the next is not forgotten', async () => {
+it('does not forget what is hidden in an agent’s next call, however much is hidden in its first', async () => {
   const { tool, paid } = payTool()
   const many = Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`k${at}_password`, 'hunter22-hunter22']))
   const calls = {
@@ -197,7 +197,7 @@ describe('an answer over the API', () => {
     return { item, decide, model }
   }
 
-  it('to a question of which a part is hidden is refused, unless it acknowledges that', async () => {
+  it('to a question that is hidden in part is refused, unless it acknowledges that', async () => {
     const { item, decide, model } = await askedRun(asked)
     expect(item.hidden).toEqual(['/about/api_key'])
     for (const decision of [{ answer: true }, { answer: true, acknowledgeHidden: false }])
@@ -213,7 +213,7 @@ describe('an answer over the API', () => {
     expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain('answered true')
   })
 
-  it('is taken where nothing is hidden, and a question is always declined', async () => {
+  it('is accepted if nothing is hidden, and a question can always be declined', async () => {
     const open = await askedRun({ about: 'Really?', schema: { type: 'boolean' } })
     expect(await open.decide({ answer: true })).toMatchObject({ status: 200, stopReason: 'answered' })
     const declined = await askedRun(asked)

@@ -5,7 +5,7 @@ import { configFile, startService } from './start-service.ts'
 
 const readLog = defineTool({ name: 'read_log', description: 'Reads.', effect: 'read', execute: () => 'x'.repeat(5_000) })
 
-it('`limits.largeResults` of the configuration keeps long results of a service’s runs', async () => {
+it('`limits.largeResults` of the configuration stores long results of a service’s runs', async () => {
   const model = scriptedModel([{ toolCalls: [{ name: 'read_log' }] }, 'Done.'])
   const { post } = await startService({
     model,
@@ -22,7 +22,7 @@ it.each([
   [{ over: 3 }, '/limits/largeResults'],
   [{ overBytes: 100_000 }, '/limits/largeResults/overBytes'],
   ['yes', '/limits/largeResults'],
-])('`limits.largeResults` that can’t be is refused, and where: %j', async (largeResults, path) => {
+])('an invalid `limits.largeResults` is refused, with its place: %j', async (largeResults, path) => {
   const { file } = await configFile('limits: { maxIterations: 3 }\n')
   const { ask } = await startService({ model: scriptedModel([]), configFile: file })
   const { etag } = (await (await ask('/admin/api/config')).json()) as { etag: string }

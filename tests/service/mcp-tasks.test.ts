@@ -39,7 +39,7 @@ const payTool = () => {
 }
 
 describe('an agent called as a task, by a client of 2026-07-28', () => {
-  it('is a handle at once, and its result when it has ended', async () => {
+  it('has a handle immediately, and its result at the end', async () => {
     const { tool, gate } = gatedTool()
     const { post } = await startService({ tools: [tool], model: scriptedModel([waits, 'done']), mcp: true })
     const peer = modernPeer(post)
@@ -67,7 +67,7 @@ describe('an agent called as a task, by a client of 2026-07-28', () => {
     expect(await modernPeer(post)('tools/call', { name: 'ask_toolloop', arguments: {} })).toMatchObject({ isError: true })
   })
 
-  it('is cancelled when it is told to, and stays what it was when it has ended', async () => {
+  it('can be cancelled, and is unchanged once it has ended', async () => {
     const { tool, aborted } = gatedTool()
     const { post } = await startService({ tools: [tool], model: scriptedModel([waits, 'done']), mcp: true })
     const peer = modernPeer(post)
@@ -90,7 +90,7 @@ describe('an agent called as a task, by a client of 2026-07-28', () => {
     expect(await state(peer, taskId)).toMatchObject({ result: { isError: true, content: [{ text: expect.stringMatching(/no answer/) }] } })
   })
 
-  it('F7 an agent whose answer was cut has completed with an error, which has the part there is', async () => {
+  it('F7 an agent whose answer was cut has completed with an error, which has the partial answer', async () => {
     const half = { text: 'Half', finishReason: 'length' } as const
     const { post } = await startService({ model: scriptedModel([half, half]), mcp: true })
     const failed = { isError: true, content: [{ text: expect.stringMatching(/cut off at a token limit.*Half/) }] }
@@ -137,7 +137,7 @@ describe('an agent called as a task, by a client of 2026-07-28', () => {
     expect(paid).toEqual([{ euros: 5 }])
   })
 
-  it('a call that is shown only in part is not put to the user', async () => {
+  it('does not ask about a call that is shown only in part', async () => {
     const { tool, paid } = payTool()
     const model = scriptedModel([{ toolCalls: [{ name: 'pay', args: { euros: 5, pin: '4711-0815' } }] }, 'paid'])
     const { post, ask: get } = await startService({ tools: [tool], model, mcp: true })
@@ -153,7 +153,7 @@ describe('an agent called as a task, by a client of 2026-07-28', () => {
     expect([(await state(peer, taskId)).status, paid]).toEqual(['working', []])
   })
 
-  it('nor is one that is too long to be read', async () => {
+  it('does not ask about a call that is too long to be read', async () => {
     const { tool } = payTool()
     const model = scriptedModel([{ toolCalls: [{ name: 'pay', args: { euros: 5, note: 'x'.repeat(20_000) } }] }, 'paid'])
     const { post } = await startService({ tools: [tool], model, mcp: true })
@@ -163,7 +163,7 @@ describe('an agent called as a task, by a client of 2026-07-28', () => {
     expect(await state(peer, taskId)).not.toHaveProperty('inputRequests')
   })
 
-  it('belongs to its caller, who may have only so many', async () => {
+  it('belongs to its caller, who has a limited number of them', async () => {
     const { tool } = gatedTool()
     const [ann, bob] = ['ann-b7Kq2-token-xyz', 'bob-p4Wm9-token-xyz']
     const tokens = [
@@ -206,7 +206,7 @@ describe('an agent called as a task, by a client of 2026-07-28', () => {
 })
 
 describe('an agent called as a task, by a client of 2025-11-25', () => {
-  it('is one where the client asks for it, and its result can be waited for', async () => {
+  it('is created if the client asks for it, and its result can be waited for', async () => {
     const { tool, gate } = gatedTool()
     const { post } = await startService({ tools: [tool], model: scriptedModel([waits, 'done', 'at once']), mcp: true })
     const peer = await legacyPeer(post)
@@ -227,7 +227,7 @@ describe('an agent called as a task, by a client of 2025-11-25', () => {
     expect(await peer('tools/call', call)).toMatchObject({ content: [{ text: 'at once' }] })
   })
 
-  it('is cancelled, and fails with what its agent has come to', async () => {
+  it('can be cancelled, and fails with its agent’s partial result', async () => {
     const { tool } = gatedTool()
     const model = scriptedModel(({ messages }) => {
       if (JSON.stringify(messages).includes('fail')) throw new Error('no model today')
@@ -266,7 +266,7 @@ describe('an agent called as a task, by a client of 2025-11-25', () => {
   })
 })
 
-it('an agent that is called takes one place of its caller', async () => {
+it('takes one place of its caller', async () => {
   const { post } = await startService({ model: scriptedModel(['done']), config: { service: { mcp: true, concurrentRuns: 1 } } })
   expect(await modernPeer(post, {})('tools/call', call)).toMatchObject({ content: [{ text: 'done' }] })
 })

@@ -24,7 +24,7 @@ describe('MCP over HTTP', () => {
     return opened.headers.get('mcp-session-id') ?? ''
   }
 
-  it('sessions are bounded: the longest idle one makes room, those in use do not, and none outlives its time', async () => {
+  it('sessions are limited: the longest idle one makes room, those in use do not, and none outlives its time', async () => {
     const { post, ask } = await startService({ tools: [add], mcp: { maxSessionsOfCaller: 2, sessionIdleMs: 1_500 } })
     const open = () => sessionOf(post('/mcp', initialize, accept))
     const listen = (session: string) => ask('/mcp', { headers: { accept: 'text/event-stream', 'mcp-session-id': session } })

@@ -29,7 +29,7 @@ describe.each(['legacy', 'modern'] as const)('MCP over HTTP, for a client of the
     expect(await client.callTool({ name: 'add', arguments: { a: 'two' } })).toMatchObject({ isError: true })
   })
 
-  it('progress reaches the client, and its cancellation the tool', async () => {
+  it('reports progress to the client, and cancels the tool with its call', async () => {
     const aborted = Promise.withResolvers<void>()
     const slow = defineTool({
       name: 'slow',
@@ -51,7 +51,7 @@ describe.each(['legacy', 'modern'] as const)('MCP over HTTP, for a client of the
     await aborted.promise
   })
 
-  it('a question of a tool becomes a form, and its answer reaches the tool', async () => {
+  it('turns a question of a tool into a form, and its answer reaches the tool', async () => {
     const greet = defineTool({
       name: 'greet',
       description: 'Greets.',
@@ -79,7 +79,7 @@ describe.each(['legacy', 'modern'] as const)('MCP over HTTP, for a client of the
     else expect(await textOf(refused)).toMatch(/nobody can be asked here/)
   })
 
-  it('a tool asks the user, the model and for the folders of its client at once, and knows what it can ask', async () => {
+  it('a tool asks the user, the model and its client’s folders at once, and knows what it can ask', async () => {
     const survey = defineTool({
       name: 'survey',
       description: 'Asks three.',
@@ -123,7 +123,7 @@ describe.each(['legacy', 'modern'] as const)('MCP over HTTP, for a client of the
     })
   })
 
-  it('what a tool logs reaches a client that asks for it, where the program lets it, without secrets', async () => {
+  it('sends a tool’s log to a client that asks for it, if the program allows it, without secrets', async () => {
     const log = defineTool({
       name: 'log',
       description: 'Logs.',
@@ -163,7 +163,7 @@ describe('MCP over HTTP', () => {
     return opened.headers.get('mcp-session-id') ?? ''
   }
 
-  it('is off unless it is asked for, and may be all there is', async () => {
+  it('is off by default, and may be the only API', async () => {
     const off = await startService({ tools: [add] })
     expect((await off.post('/mcp', initialize, accept)).status).toBe(404)
     const { ask, post } = await startService({ tools: [add], mcp: { only: true } })
@@ -174,7 +174,7 @@ describe('MCP over HTTP', () => {
     expect(tools.map(({ name }) => name)).toEqual(['add'])
   })
 
-  it('wants a token with the role run, and lets a session be used by its own caller alone', async () => {
+  it('needs a token with the role run, and binds a session to its caller', async () => {
     const [ann, bob] = ['ann-b7Kq2-token-xyz', 'bob-p4Wm9-token-xyz']
     const tokens = [
       { name: 'ann', roles: ['run' as const], env: 'ANN' },
@@ -195,7 +195,7 @@ describe('MCP over HTTP', () => {
     expect((await list(ann)).status).toBe(404)
   })
 
-  it('is refused to pages of other sites, and to names made to point here', async () => {
+  it('refuses pages of other sites, and names that point here', async () => {
     const { post, ask } = await startService({ tools: [add], config: { service: { mcp: true, origins: ['https://inspector.example'] } } })
     expect((await post('/mcp', initialize, { ...accept, origin: 'https://evil.example' })).status).toBe(403)
     const allowed = await post('/mcp', initialize, { ...accept, origin: 'https://inspector.example' })
@@ -245,7 +245,7 @@ describe('MCP over HTTP', () => {
     expect(() => createService({ mcp: { sessionIdleMs: 0 } })).toThrow(/mcp\.sessionIdleMs/)
   })
 
-  it('sessions that are opened at the same time are bounded as well', async () => {
+  it('limits sessions that are opened at the same time too', async () => {
     const headers = { ...accept, 'content-type': 'application/json', authorization: `Bearer ${token}`, host: 'localhost' }
     const body = JSON.stringify(initialize)
     for (const bounds of [{ maxSessions: 2 }, { maxSessionsOfCaller: 2 }]) {
@@ -260,7 +260,7 @@ describe('MCP over HTTP', () => {
     }
   })
 
-  it('each message of an array is a request', async () => {
+  it('treats each message of an array as a request', async () => {
     const { post } = await startService({ tools: [add], config: { service: { mcp: true, requestsPerMinute: 50 } } })
     const headers = {
       ...accept,
@@ -280,7 +280,7 @@ describe('MCP over HTTP', () => {
     await small.text()
   })
 
-  it('a call ends when its client has gone, and takes no place any more', async () => {
+  it('ends a call when its client has left, and frees its place', async () => {
     const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const ended = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let calls = 0
@@ -319,7 +319,7 @@ describe('MCP over HTTP', () => {
     await ended[1]?.promise
   })
 
-  it('a client that reads nothing of what it is sent is given up, and its call with it', async () => {
+  it('disconnects a client that reads nothing, and ends its call', async () => {
     const aborted = Promise.withResolvers<void>()
     const flood = defineTool({
       name: 'flood',
@@ -342,7 +342,7 @@ describe('MCP over HTTP', () => {
     await expect(unread.text()).rejects.toThrow(/too slow/)
   })
 
-  it('a tool with an output schema gives its value as data, and one that breaks it fails', async () => {
+  it('returns the value of a tool with an output schema as data, and fails if it does not match', async () => {
     const outputSchema = { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] } as const
     const sum = defineTool({ name: 'sum', description: 'Sums.', outputSchema, execute: () => ({ sum: 5 }) })
     const wrong = defineTool({ name: 'wrong', description: 'Is wrong.', outputSchema, execute: () => ({ sum: 'five' }) })
@@ -358,7 +358,7 @@ describe('MCP over HTTP', () => {
     expect(await client.callTool({ name: 'long' })).toMatchObject({ isError: true })
   })
 
-  it('Skills are prompts and resources too, where their tools are offered, and change with the configuration', async () => {
+  it('offers Skills as prompts and resources with their tools, and updates them with the configuration', async () => {
     const { folder, file, write } = await configFile('')
     const skill = async (name: string, text: string) => {
       await mkdir(join(folder, 'skills', name), { recursive: true })
@@ -389,7 +389,7 @@ describe('MCP over HTTP', () => {
     expect(client.getServerCapabilities()).not.toHaveProperty('prompts')
   })
 
-  it('an answer counts for the call it was asked by, and for nobody else’s', async () => {
+  it('accepts an answer only for the call it was requested by', async () => {
     const pick = defineTool({
       name: 'pick',
       description: 'Asks.',
@@ -425,7 +425,7 @@ describe('MCP over HTTP', () => {
     expect((await send({ arguments: { n: 1 }, inputResponses })).result?.requestState).toBeDefined()
   })
 
-  it('an answer may come before its question, if that has a name; what else comes is ignored', async () => {
+  it('accepts an answer before its question, if that has a name; other messages are ignored', async () => {
     const greet = defineTool({
       name: 'greet',
       description: 'Greets.',
@@ -450,7 +450,7 @@ describe('MCP over HTTP', () => {
     expect(await send({ other: given })).toMatch(/^v1\./)
   })
 
-  it('clients are told when the configuration changes their tools', async () => {
+  it('notifies clients when the configuration changes their tools', async () => {
     const { file, write } = await configFile('tools: { builtin: [calculate] }\nservice: { mcp: { agents: [] } }\n')
     const { url } = await startService({ configFile: file, tools: [add] })
     const told = Promise.withResolvers<string[]>()
@@ -462,7 +462,7 @@ describe('MCP over HTTP', () => {
     await expect(client.callTool({ name: 'add', arguments: { a: 1, b: 1 } })).rejects.toThrow(/Tool not found/)
   })
 
-  it('calls under way may finish when the service shuts down, and every stream ends', async () => {
+  it('lets calls finish when the service shuts down, and ends every stream', async () => {
     const gate = Promise.withResolvers<string>()
     const begun = Promise.withResolvers<void>()
     const slow = defineTool({

@@ -29,7 +29,7 @@ it.each([
   ])
 })
 
-it('`metadata` of a request adds to that of the program, and takes the place of none of it', async () => {
+it('`metadata` of a request is added to that of the program, and replaces none of it', async () => {
   const { metadata } = await told((post) => post('/v1/runs', { input: 'Hi', metadata: { tenant: 'other', ticket: 'T-17' } }), {
     metadata: { tenant: 'mine' },
   })
@@ -39,7 +39,7 @@ it('`metadata` of a request adds to that of the program, and takes the place of 
 it.each([
   ['/v1/runs', { input: 'Hi' }],
   ['/v1/chat/completions', chat],
-])('`metadata` of %s is bounded', async (path, body) => {
+])('`metadata` of %s is limited', async (path, body) => {
   const { post } = await startService({ model: script() })
   const many = Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`key${n}`, 'x']))
   for (const metadata of ['x', [], many, { key: 'x'.repeat(513) }, { ['x'.repeat(65)]: 'y' }, { key: { deep: 1 } }])

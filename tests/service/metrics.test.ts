@@ -63,7 +63,7 @@ describe('metrics of the service', () => {
     ],
     [`text/plain;q=0.9, ${openMetrics};q=0.1`, 'text/plain; version=0.0.4'],
     [`${openMetrics};q=0`, 'text/plain; version=0.0.4'],
-  ])('is in the format that was asked for: %s', async (accept, type) => {
+  ])('are in the requested format: %s', async (accept, type) => {
     const { post, ask } = await startService({
       model: scriptedModel([{ toolCalls: [{ name: 'look' }] }, 'done']),
       tools: [countingTool('look').tool],
@@ -74,7 +74,7 @@ describe('metrics of the service', () => {
     expect(valueIn(told.families, 'toolloop_tool_calls_total', { tool: 'look', outcome: 'ok' })).toBe(1)
   })
 
-  it('names of tools that come from clients and models make no series of their own', async () => {
+  it('names of tools that come from clients and models get no series of their own', async () => {
     const names = Array.from({ length: 30 }, (_, at) => `made_up_${at}`)
     const model = scriptedModel(names.flatMap((name) => [{ toolCalls: [{ name }] }, 'done']))
     const { post, ask } = await startService({ model })

@@ -30,7 +30,7 @@ async function listenOn(app: Express): Promise<string> {
 const post = (url: string, init: RequestInit = {}) => fetch(`${url}/v1/runs`, { method: 'POST', headers, body, ...init })
 const outputOf = async (response: Response) => ((await response.json()) as { output: string }).output
 
-it('X8 a service that could not be started says so in the log once, and answers 503', async () => {
+it('X8 a service that could not be started logs that once, and answers 503', async () => {
   const { logger, records } = recordingLogger()
   const service = createService({ model: model(), token, env: {}, logger, config: { limits: { maxIterations: 0 } } })
   for (let at = 0; at < 3; at++) expect((await service.fetch(new Request('http://localhost/healthz'))).status).toBe(503)
@@ -48,7 +48,7 @@ describe('a service in Express', () => {
     ['json', express.json()],
     ['text', express.text({ type: '*/*' })],
     ['raw', express.raw({ type: '*/*' })],
-  ])('takes a body that has been read: %s', async (_name, parser) => {
+  ])('accepts a body that has been read: %s', async (_name, parser) => {
     const app = express()
     if (parser !== undefined) app.use(parser)
     app.use('/agent', nodeHandler(mounted()))
@@ -59,7 +59,7 @@ describe('a service in Express', () => {
     expect((await fetch(`${url}/nowhere`, { headers })).status).toBe(404)
   })
 
-  it('a body that was unpacked is one without encoding; the limits hold for it', async () => {
+  it('treats an unpacked body as one without encoding; the limits apply to it', async () => {
     const app = express()
     app.use(express.json({ limit: '50mb' }))
     app.use('/agent', nodeHandler(mounted({ config: { service: { maxBodyBytes: 2_000 } } })))
@@ -71,7 +71,7 @@ describe('a service in Express', () => {
     expect((await packed('{"input":"hi","__proto__":{}}')).status).not.toBe(200)
   })
 
-  it('events come as they occur, and a client that goes ends a chat completion', async () => {
+  it('sends events as they occur, and ends a chat completion when its client leaves', async () => {
     const held = Promise.withResolvers<void>()
     const script = scriptedModel([{ chunks: ['one ', held.promise, 'two'] }, { text: 'one ', hang: true }])
     const app = express()

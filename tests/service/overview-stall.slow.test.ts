@@ -18,7 +18,7 @@ const triedWith: Readonly<Record<string, object>> = {
   'page of entities': { piece: '&#128;', count: 4_000_000 / 6 },
 }
 
-it('an overview of 5,000 stored runs keeps nobody waiting for more than 50 ms, the first time and after; nor does trying a tool', async () => {
+it('an overview of 5,000 stored runs blocks nobody for more than 50 ms, the first time and later; nor does trying a tool', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'toolloop-overview-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const output = 'An answer of some length. '.repeat(40)

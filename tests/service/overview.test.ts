@@ -22,7 +22,7 @@ interface Told {
 }
 const overview = async (asked: Promise<Response>) => (await (await asked).json()) as Told
 
-it('adds up the runs of the store and those that end here, each once, whatever the store has forgotten', async () => {
+it('adds up the stored runs and those that end here, each once, whatever the store has forgotten', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'toolloop-overview-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   // The last minute of a window is the current one, so a minute is left at both ends.
@@ -61,7 +61,7 @@ it('adds up the runs of the store and those that end here, each once, whatever t
   expect((await ask('/admin/api/overview?window=year')).status).toBe(400)
 })
 
-it('counts no failure where a client runs its own tools', async () => {
+it('counts no failure if a client runs its own tools', async () => {
   const { ask, post } = await startService({ model: scriptedModel([{ toolCalls: [{ name: 'mine', arguments: {} }] }, 'done']) })
   const tools = [{ type: 'function', function: { name: 'mine', parameters: { type: 'object' } } }]
   const messages = [{ role: 'user', content: 'x' }]
@@ -76,7 +76,7 @@ it('is for admins', async () => {
   expect((await fetch(`${url}/admin/api/overview`, { headers: { authorization: `Bearer ${env.APP_TOKEN}` } })).status).toBe(403)
 })
 
-it('reads each run of the store once, and asks again only for those that were going on', async () => {
+it('reads each run of the store once, and again only those that were running', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const asked: object[] = []
@@ -103,7 +103,7 @@ it('reads each run of the store once, and asks again only for those that were go
   expect(asked).toEqual([{ cursor: '0', ids: ['run_7'] }, { cursor: '0' }, { cursor: '200' }])
 })
 
-it('says how long half of the runs and 19 in 20 took, by step', async () => {
+it('has the median and the 95th percentile of durations, by step', async () => {
   const now = Date.UTC(2026, 0, 1, 12, 1)
   const runs = Array.from({ length: 100 }, (_, at) => ({
     ...{ finishedAt: now, durationMs: (at + 1) * 10, stopReason: 'answered', errorCode: undefined },

@@ -66,7 +66,7 @@ async function record(turn: (typeof turns)[keyof typeof turns]) {
   return { write: () => recording.keep(), parts: () => [...written].map(([name, value]) => ({ name, value })) }
 }
 
-it('a part as long as a recording may be, written, read and handed out, keeps nobody waiting for more than 50 ms', {
+it('the longest possible part of a recording, written, read and sent, blocks nobody for more than 50 ms', {
   timeout: 120_000,
 }, async () => {
   const all: Record<string, number> = {}
@@ -93,7 +93,7 @@ it('a part as long as a recording may be, written, read and handed out, keeps no
   expect(Object.entries(all).filter(([, ms]) => ms > maxStallMs)).toEqual([])
 })
 
-it('a run of 20 MB, recorded in a file, keeps nobody waiting for more than 50 ms while that is written', async () => {
+it('a run of 20 MB, recorded in a file, blocks nobody for more than 50 ms while it is written', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'recording-stall-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'run.json')

@@ -79,7 +79,7 @@ describe('the recording of a run of the service', () => {
     expect((await replayRun(recording)).difference).toBeUndefined()
   })
 
-  it('is for admins: it has instructions', async () => {
+  it('is only for admins, because it has instructions', async () => {
     const caller = { name: 'ann', roles: ['run'] as const }
     const { post, recordingOf, ask } = await start({
       authenticate: (request) => (request.headers.get('authorization') === `Bearer ${token}` ? caller : { name: 'root', roles: ['admin'] }),
@@ -122,7 +122,7 @@ describe('the recording of a run of the service', () => {
     expect(status).toBe(expected)
   })
 
-  it('is let go of when it becomes too long, and the oldest make room for others', async () => {
+  it('is dropped if it becomes too long, and the oldest make room for others', async () => {
     const page = defineTool({ name: 'page', description: '', effect: 'read', execute: () => 'word '.repeat(30_000) })
     const long = Array.from({ length: 8 }, () => ({ toolCalls: [{ name: 'page' }] }))
     const { post, recordingOf } = await start({
@@ -139,7 +139,7 @@ describe('the recording of a run of the service', () => {
   })
 })
 
-it('a recording in memory goes with its run', async () => {
+it('is deleted with its run if it is in memory', async () => {
   const { logger } = recordingLogger()
   const recordings = new RunRecordings([], () => ({ recordingCharacters: 1_000_000, recordsInMemory: true }), logger)
   const done = async (id: string) => {
@@ -165,7 +165,7 @@ it('a recording in memory goes with its run', async () => {
   expect((await recordings.fileOf(second, undefined)).join('')).toContain('Done.')
 })
 
-it('a recording that is written in turns is the same as one that is written at once', async () => {
+it('is the same whether it is written in parts or at once', async () => {
   const recorder = new RecordingRecorder()
   const runner = new AgentRunner({ model: scriptedModel(turns), tools: [login], instructions: 'Be kind.' })
   await runner.run('Let me in.', { recorder })

@@ -59,7 +59,7 @@ async function filesIn(folder: string): Promise<string> {
   return (await Promise.all(paths.map((path) => readFile(path, 'latin1').catch(() => '')))).join('\n')
 }
 
-describe('a secret in any form, and what stands where one does', () => {
+describe('a secret in any form, and its placeholders', () => {
   it('X5 reaches the model, and is in no event, result, error, list, search, metric, recording, file, log or span', async () => {
     using _context = keepContext()
     await using tracing = startTracing()

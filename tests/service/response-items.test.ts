@@ -25,7 +25,7 @@ async function start(script: (ScriptedTurn | string)[]) {
 }
 
 describe('item references', () => {
-  it('E1.2 the AI SDK’s second request of a tool loop, which refers to what was said and thought, is answered', async () => {
+  it('E1.2 the AI SDK’s second request of a tool loop, which refers to earlier text and reasoning, is answered', async () => {
     const { scripted, ann } = await start([{ reasoning: 'hmm', text: 'I look.', toolCalls: [{ id: 'call_2', name: 'weather' }] }, 'Sunny.'])
     const first = await ann.responses.create({ model, tools: [weather], input: 'Weather?' })
     const [thought, said, call] = first.output
@@ -50,7 +50,7 @@ describe('item references', () => {
     ])
   })
 
-  it('E1.2 calls and given items can be referred to, over several responses, also twice', async () => {
+  it('E1.2 calls and input items can be referred to, over several responses and repeatedly', async () => {
     const { scripted, ann } = await start([{ toolCalls: [{ id: 'c1', name: 'weather' }] }, 'One.', 'Two.'])
     const first = await ann.responses.create({ model, tools: [weather], input: 'Weather?' })
     const [asked] = (await ann.responses.inputItems.list(first.id)).data
@@ -76,7 +76,7 @@ describe('item references', () => {
     expect(scripted.requests[2]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'assistant', 'user'])
   })
 
-  it('E1.2 of another’s response, of one that is not kept, and of anything else are unknown', async () => {
+  it('E1.2 of another caller’s response, of one that is not stored, and of anything else are unknown', async () => {
     const { ann, bob, scripted } = await start(['One.', 'Two.', 'Three.'])
     const kept = await ann.responses.create({ model, input: 'x' })
     const unkept = await ann.responses.create({ model, input: 'x', store: false })
@@ -104,7 +104,7 @@ describe('item references', () => {
     expect(scripted.requests).toHaveLength(3)
   })
 
-  it('E1.2 a short request can’t ask for more than a long one', async () => {
+  it('E1.2 a short request can’t cause more work than a long one', async () => {
     const { ann } = await start(['a'.repeat(100_000)])
     const { output } = await ann.responses.create({ model, input: 'x' })
     const reference = { type: 'item_reference' as const, id: output[0]?.id ?? '' }
@@ -114,7 +114,7 @@ describe('item references', () => {
 })
 
 describe('responses.inputItems.list', () => {
-  it('E1.3 inputItems.list lists what a request has given, page by page, and not what it continues', async () => {
+  it('E1.3 inputItems.list lists the input of a request, page by page, without the response it continues', async () => {
     const { ann, bob } = await start(['One.', 'Two.'])
     const first = await ann.responses.create({ model, input: 'Hello.' })
     const listed = await ann.responses.inputItems.list(first.id)
@@ -151,7 +151,7 @@ describe('responses.inputItems.list', () => {
 })
 
 describe('an answer after the agent’s own tools', () => {
-  it('E1.4 is a text of its own that does not begin with a blank line', async () => {
+  it('E1.4 is a separate text that does not begin with a blank line', async () => {
     const turns = [{ text: 'I look.', toolCalls: [{ name: 'own' }] }, 'It is sunny.']
     const { url } = await startService({ model: scriptedModel([...turns, ...turns]), tools: [own] })
     const provider = createOpenResponses({ name: 'toolloop', url: `${url}/v1/responses`, apiKey: token })
@@ -166,7 +166,7 @@ describe('an answer after the agent’s own tools', () => {
     expect(output).toMatchObject([{ content: [{ text: 'I look.' }] }, { content: [{ text: 'It is sunny.' }] }])
   })
 
-  it('E1.4 does not begin with one in a chat completion whose first turn said nothing', async () => {
+  it('E1.4 does not begin with a blank line in a chat completion whose first turn had no text', async () => {
     const { url } = await startService({ model: scriptedModel([{ toolCalls: [{ name: 'own' }] }, 'It is sunny.']), tools: [own] })
     const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: token })
     const { choices } = await client.chat.completions.create({ model, messages: [{ role: 'user', content: 'Weather?' }] })

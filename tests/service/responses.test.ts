@@ -84,7 +84,7 @@ describe('POST /v1/responses, by the official client', () => {
     expect([said.join(''), provider.requests.length]).toEqual(['It is lo', 3])
   })
 
-  it('runs a tool loop of the client’s own, the whole conversation sent again', async () => {
+  it('runs a tool loop of the client’s own, with the whole conversation sent again', async () => {
     const scripted = scriptedModel([
       { text: 'I look.', toolCalls: [callWeather('Oslo'), callWeather('Lima')], usage },
       { text: 'Sunny.', usage },
@@ -115,7 +115,7 @@ describe('POST /v1/responses, by the official client', () => {
     expect(sent[1]).toMatchObject({ content: 'I look.', toolCalls: [{}, {}] })
   })
 
-  it('continues a response that it has kept, also the same one twice, with the tools that the service itself ran', async () => {
+  it('continues a stored response, even the same one twice, with the tools that the service itself ran', async () => {
     const own = countingTool('look')
     const scripted = scriptedModel([{ toolCalls: [{ name: 'look' }, callWeather('Oslo')] }, 'Sunny.', 'In winter?', 'Otherwise.'])
     const { client } = await startWithClient({ model: scripted, tools: [own.tool] })
@@ -140,7 +140,7 @@ describe('POST /v1/responses, by the official client', () => {
     expect(own.calls).toHaveLength(1)
   })
 
-  it('streams what it says, thinks and calls, in typed events that the client’s own helper puts together', async () => {
+  it('streams text, reasoning and calls in typed events that the client’s own helper assembles', async () => {
     const script = () =>
       scriptedModel([
         { reasoning: 'Hm, the city.', text: 'First.', toolCalls: [{ name: 'look' }], usage },
@@ -179,7 +179,7 @@ describe('POST /v1/responses, by the official client', () => {
     })
   })
 
-  it('takes images and files, by data and by address, also as the result of a call', async () => {
+  it('accepts images and files, as data and as address, even as the result of a call', async () => {
     const scripted = scriptedModel([{ toolCalls: [callWeather('Oslo')] }, 'Seen.'])
     const { client } = await startWithClient({ model: scripted })
     const png = 'data:image/png;base64,iVBORw0KGgo='
@@ -223,7 +223,7 @@ describe('POST /v1/responses, by the official client', () => {
     ])
   })
 
-  it('gives JSON of a schema, and nothing beside it', async () => {
+  it('returns JSON of a schema, and nothing else', async () => {
     const scripted = scriptedModel([
       { text: 'Let me see.', toolCalls: [{ name: 'look' }] },
       { toolCalls: [{ name: 'final_answer', arguments: { n: 3 } }] },
@@ -238,7 +238,7 @@ describe('POST /v1/responses, by the official client', () => {
     expect([response.output_text, response.output_parsed]).toEqual(['{"n":3}', { n: 3 }])
   })
 
-  it('passes settings on and tells them, and says what an answer lacks', async () => {
+  it('passes on settings and returns them, and reports why an answer is incomplete', async () => {
     const scripted = scriptedModel([{ text: 'Half', finishReason: 'length' }])
     const { client } = await startWithClient({ model: scripted, tools: [countingTool('look').tool] })
     const settings = { temperature: 0.5, top_p: 0.9, max_output_tokens: 7, parallel_tool_calls: false, metadata: { user: 'ann' } }
@@ -263,7 +263,7 @@ describe('POST /v1/responses, by the official client', () => {
     expect(response).toMatchObject({ ...settings, ...incomplete })
   })
 
-  it('refuses an output without a call, and a call without an output, and the model is not asked', async () => {
+  it('refuses an output without a call, and a call without an output, before the model is asked', async () => {
     const calls = { toolCalls: [callWeather('Oslo'), callWeather('Lima')] }
     const scripted = scriptedModel([calls, 'Sunny.', 'Again.'])
     const { client } = await startWithClient({ model: scripted })
@@ -295,7 +295,7 @@ describe('POST /v1/responses, by the official client', () => {
     expect(await ask(twice, null)).toMatchObject({ output_text: 'Again.' })
   })
 
-  it('refuses by its name what would change the answer or would not be seen', async () => {
+  it('refuses an option that would change the answer or would have no effect, by its name', async () => {
     const { post } = await startWithClient({ model: scriptedModel(['ok']) })
     const content = (part: object) => ({ input: [{ role: 'user', content: [{ type: 'input_text', text: 'x' }, part] }] })
     for (const [param, more] of [
@@ -334,7 +334,7 @@ describe('POST /v1/responses, by the official client', () => {
     ])
   })
 
-  it('takes null for what is absent, as clients send it', async () => {
+  it('accepts null for absent fields, as clients send it', async () => {
     const { post } = await startWithClient({ model: scriptedModel(['ok']) })
     const fields = 'instructions previous_response_id store stream tools tool_choice parallel_tool_calls text temperature top_p reasoning'
     const others = 'max_output_tokens metadata background conversation prompt max_tool_calls top_logprobs include moderation truncation'
@@ -343,7 +343,7 @@ describe('POST /v1/responses, by the official client', () => {
     expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('"text":"ok"')])
   })
 
-  it('tells failures in OpenAI’s shape, whole and in the stream, without secrets', async () => {
+  it('reports failures in OpenAI’s format, whole and in the stream, without secrets', async () => {
     const failing = () => scriptedModel([{ text: 'par', error: new Error('the key sk-abcdefghijklmnopqrstuvwx is bad') }])
     const { client } = await startWithClient({ model: failing() })
     const whole = await client.responses.create({ model, input: 'x' }).catch((error: unknown) => error)
@@ -375,7 +375,7 @@ describe('POST /v1/responses, by the official client', () => {
     expect(output).toMatchObject([{ type: 'message', content: [{ text: 'Outside.' }] }])
   })
 
-  it('says the result of a final tool, also where the text before it ends alike', async () => {
+  it('returns the result of a final tool, even if the text before it ends the same', async () => {
     const add = defineTool({ name: 'add', description: 'Adds.', final: true, execute: () => '4' })
     const script = [{ text: '2 + 2, not 2 + 4', toolCalls: [{ name: 'add' }] }]
     const { client } = await startWithClient({ model: scriptedModel([...script, ...script]), tools: [add] })
@@ -384,12 +384,12 @@ describe('POST /v1/responses, by the official client', () => {
     expect(whole.output_text).toBe('2 + 2, not 2 + 44')
   })
 
-  it('says an answer once that the model gives when it is asked once more', async () => {
+  it('returns an answer once if the model gives it when asked again', async () => {
     const { client } = await startWithClient({ model: scriptedModel(['\n', 'Here.']) })
     expect((await client.responses.create({ model, input: 'x' })).output_text).toBe('Here.')
   })
 
-  it('refuses a call that needs an approval, and says why', async () => {
+  it('refuses a call that needs an approval, with the reason', async () => {
     const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
     const scripted = scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'Not paid.'])
     const { client } = await startWithClient({ model: scripted, tools: [pay] })
@@ -397,7 +397,7 @@ describe('POST /v1/responses, by the official client', () => {
     expect(JSON.stringify(scripted.requests[1]?.messages)).toContain('cannot be given here')
   })
 
-  it('a stream whose run the service ends as it stops says so', async () => {
+  it('a stream whose run the service ends at shutdown says so', async () => {
     const held = Promise.withResolvers<string>()
     const { service, client } = await startWithClient({ model: scriptedModel([{ chunks: ['a', held.promise] }]) })
     const events: ResponseStreamEvent[] = []
@@ -409,7 +409,7 @@ describe('POST /v1/responses, by the official client', () => {
     held.resolve('')
   })
 
-  it('ends the run when its reader goes, and when whoever waits for the whole answer goes', async () => {
+  it('aborts the run when its reader disconnects, and when the client that waits for the whole answer does', async () => {
     await using provider = await startStrictProvider({
       script: [
         { text: '', hang: true },
@@ -437,7 +437,7 @@ function leaveOutParsed(key: string, value: unknown): unknown {
   return key === 'parsed' || key === 'parsed_arguments' ? undefined : value
 }
 
-describe('responses that are kept', () => {
+describe('stored responses', () => {
   it('belong to the caller: another’s, an admin’s and an unknown one are the same 404', async () => {
     const { url, ann, bob, root } = await startWithTwo({ model: scriptedModel(['hi', 'hi', 'again']) })
     const { id } = await ann.responses.create({ model, input: 'x' })
@@ -460,7 +460,7 @@ describe('responses that are kept', () => {
     expect([streamed.status, (await json(streamed)).error.param]).toEqual([400, 'stream'])
   })
 
-  it('are gone when they are deleted, and never were with `store: false`; those that continue one stay', async () => {
+  it('are gone when deleted, and never stored with `store: false`; those that continue one stay', async () => {
     const { client } = await startWithClient({ model: scriptedModel(['one', 'two', 'three']) })
     const unkept = await client.responses.create({ model, input: 'x', store: false })
     await expect(client.responses.retrieve(unkept.id)).rejects.toMatchObject({ status: 404 })
@@ -472,7 +472,7 @@ describe('responses that are kept', () => {
     expect(await client.responses.retrieve(second.id)).toMatchObject({ id: second.id, previous_response_id: first.id })
   })
 
-  it('are not kept where they are deleted while they are made, and are unknown from then on', async () => {
+  it('are not stored if they are deleted while they are created, and are unknown from then on', async () => {
     const held = Promise.withResolvers<string>()
     const { client } = await startWithClient({ model: scriptedModel([{ chunks: ['a', held.promise] }]) })
     const events: ResponseStreamEvent[] = []
@@ -490,7 +490,7 @@ describe('responses that are kept', () => {
     await expect(client.responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
   })
 
-  it('are shown while they are made, and can be cancelled then', async () => {
+  it('are shown while they are created, and can be cancelled then', async () => {
     const held = Promise.withResolvers<string>()
     const { client } = await startWithClient({ model: scriptedModel([{ chunks: ['a', held.promise] }]) })
     const events: ResponseStreamEvent[] = []
@@ -510,7 +510,7 @@ describe('responses that are kept', () => {
     held.resolve('')
   })
 
-  it('who keeps many loses the oldest of them; others lose none', async () => {
+  it('of a caller with too many lose the oldest; others lose none', async () => {
     const { folder, file } = await configFile('service: { keepRuns: { count: 3 } }\n')
     const { ann, bob } = await startWithTwo({ configFile: file, cwd: folder, model: scriptedModel(() => 'yes') })
     const keep = async (client: OpenAI) => (await client.responses.create({ model, input: 'hi' })).id
@@ -528,7 +528,7 @@ describe('responses that are kept', () => {
     expect(found).toEqual([false, false, true, true])
   })
 
-  it('the oldest go where there are too many, and those that are too old', async () => {
+  it('lose the oldest if there are too many, and those that are too old', async () => {
     const { folder, file } = await configFile('service: { keepRuns: { count: 2 } }\n')
     const { client } = await startWithClient({ model: scriptedModel(['a', 'b', 'c']), cwd: folder, configFile: file })
     const ids: string[] = []
@@ -574,7 +574,7 @@ describe('responses that are kept', () => {
     expect(scripted.requests[0]?.messages.map(({ content }) => content)).toEqual(['Weather?', '', 'sunny'])
   })
 
-  it('a service whose file of them can’t be used does not start', async () => {
+  it('a service whose file of responses can’t be used does not start', async () => {
     const { folder, file } = await configFile('service: { keepRuns: { folder: kept } }\n')
     await mkdir(join(folder, 'kept'))
     await writeFile(join(folder, 'kept', 'responses.sqlite'), 'no database'.repeat(1_000))
@@ -583,7 +583,7 @@ describe('responses that are kept', () => {
     await service.drain(0)
   })
 
-  it('a conversation can’t grow beyond what can be read without keeping others waiting', async () => {
+  it('a conversation can’t grow beyond what can be read without blocking others', async () => {
     const { client } = await startWithClient({ model: scriptedModel(['a', 'b', 'c']) })
     const many: OpenAI.Responses.ResponseInput = Array.from({ length: 9_000 }, () => ({ role: 'user', content: '' }))
     const { id } = await client.responses.create({ model, input: many })

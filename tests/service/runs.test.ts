@@ -14,7 +14,7 @@ describe.each([
   ['in memory', startInMemory],
   ['in a journal', startInJournal],
 ] as const)('POST /v1/runs, %s', (_place, startService) => {
-  it('answers with the result, and keeps it', async () => {
+  it('answers with the result, and stores it', async () => {
     const { post, ask } = await startService({
       model: scriptedModel([{ toolCalls: [{ name: 'look' }] }, 'done']),
       tools: [countingTool('look').tool],
@@ -70,7 +70,7 @@ describe.each([
     expect(again.filter(({ event }) => event === 'TEXT_DELTA').map(({ data }) => JSON.parse(data).text)).toEqual(['abc'])
   })
 
-  it('in the background it answers at once; a run can be cancelled', async () => {
+  it('answers immediately in the background; a run can be cancelled', async () => {
     const { post } = await startService({ model: scriptedModel([{ text: 'so', hang: true }]) })
     const started = await post('/v1/runs', { input: 'go', background: true })
     expect(started.status).toBe(202)
@@ -147,7 +147,7 @@ describe.each([
     expect(paid).toHaveLength(1)
   })
 
-  it('a paused run can be given up, and then nothing more is decided on it', async () => {
+  it('a paused run can be cancelled, and then accepts no decision', async () => {
     const { tool, paid } = payTool()
     const { post } = await startService({
       model: scriptedModel([{ toolCalls: [{ name: 'pay', arguments: { euros: 5 } }] }]),
@@ -175,7 +175,7 @@ describe.each([
     expect(JSON.parse(more.at(-1)?.data ?? '')).toMatchObject({ status: 'ended', output: 'paid' })
   })
 
-  it('a client’s tools come back as pending, and go on with their results', async () => {
+  it('a client’s tools come back as pending, and continue with their results', async () => {
     const model = scriptedModel([{ toolCalls: [{ name: 'ask_user' }] }, 'thanks'])
     const { post } = await startService({ model })
     const tools = [{ type: 'function', function: { name: 'ask_user' } }]
@@ -215,7 +215,7 @@ describe.each([
     expect(done).toMatchObject({ status: 'ended', output: 'thanks' })
   })
 
-  it('two tools of a client with one name are refused, and hold no place', async () => {
+  it('two tools of a client with one name are refused, and take no place', async () => {
     const { file } = await configFile('service: { concurrentRuns: 1 }\n')
     const { post } = await startService({ configFile: file, model: scriptedModel(['ok']) })
     const mine = { type: 'function', function: { name: 'mine' } }
@@ -225,7 +225,7 @@ describe.each([
     expect((await json(post('/v1/runs', { input: 'x' }))).output).toBe('ok')
   })
 
-  it('a request’s bounds can only be tighter than the service’s', async () => {
+  it('a request’s limits can only be tighter than the service’s', async () => {
     const model = scriptedModel(() => ({ toolCalls: [{ name: 'look', arguments: { n: Math.random() } }] }))
     const { post } = await startService({ model, tools: [countingTool('look').tool] })
     expect(await json(post('/v1/runs', { input: 'x', maxIterations: 2 }))).toMatchObject({

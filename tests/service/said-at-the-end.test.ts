@@ -38,8 +38,8 @@ async function answeredRun(): Promise<{ run: ServiceRun; shown: ShownRuns; steps
 
 const message = JSON.stringify({ role: 'user', content: 'one more thing' })
 
-describe('what is said to a run that has its answer', () => {
-  it('is read if it is accepted during the run’s last read, in whichever process it is said; later it is refused', async () => {
+describe('a message to a run that has its answer', () => {
+  it('is read if it is accepted during the run’s last read, in whichever process it is sent; later it is refused', async () => {
     const { run, shown, steps } = await answeredRun()
     const accepted: boolean[] = []
     const steering = await steps.step('1.steer', async () => {
@@ -52,7 +52,7 @@ describe('what is said to a run that has its answer', () => {
     expect([run.control.listens, await shown.say('r', [message])]).toEqual([false, false])
   })
 
-  it('is in its result if it is accepted before the run ends in another way, in whichever process; later it is refused', async () => {
+  it('is in the result if it is accepted before the run ends in another way, in whichever process; later it is refused', async () => {
     const { run, shown, steps } = await answeredRun()
     const accepted: boolean[] = [await shown.say('r', [message])]
     const unread = await steps.step('unread', async () => {
@@ -68,7 +68,7 @@ describe('what is said to a run that has its answer', () => {
   it.each([
     ['in memory', ''],
     ['in a journal', 'service: { keepRuns: { folder: runs } }'],
-  ])('is shown with the run when the model fails behind it, without its secrets; %s', async (_, yaml) => {
+  ])('is shown with the run if the model then fails, without its secrets; %s', async (_, yaml) => {
     const { folder, file } = await configFile(`${yaml}\n`)
     const held = Promise.withResolvers<void>()
     const model = scriptedModel([{ chunks: ['well', held.promise], error: new Error('the provider is away') }])
@@ -82,7 +82,7 @@ describe('what is said to a run that has its answer', () => {
     expect((await post(`/v1/runs/${id}/messages`, { input: 'still there?' })).status).toBe(409)
   })
 
-  it('in memory: its control says when it no longer listens, and listens again for the resumed run', async () => {
+  it('in memory: its control reports when it no longer listens, and listens again for the resumed run', async () => {
     const control = new RunControl()
     const listened: boolean[] = []
     const runner = new AgentRunner({ model: scriptedModel(['one', 'two', 'three']) })

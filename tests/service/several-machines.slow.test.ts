@@ -5,7 +5,7 @@ import { configFile } from './start-service.ts'
 const url = 'postgres://toolloop:hunter2222@127.0.0.1:1/toolloop'
 
 describe('service.journal', () => {
-  it('a database that can’t be reached keeps the service from starting, in words without its password', { timeout: 60_000 }, async () => {
+  it('an unreachable database keeps the service from starting, with a message without its password', { timeout: 60_000 }, async () => {
     const { file, folder } = await configFile(`service: { journal: { kind: dbos, url: '\${DATABASE_URL}' } }\n`)
     const { ready } = createService({ configFile: file, cwd: folder, env: { DATABASE_URL: url } })
     const message = await ready.then(

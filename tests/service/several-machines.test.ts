@@ -34,7 +34,7 @@ describe('config/compose.yaml', () => {
   /** As Compose hands it over. */
   const contentOf = (name: string) => configs[name]?.content.replaceAll('$$', '$') ?? ''
 
-  it('names only what is there', () => {
+  it('names only existing files and variables', () => {
     expect(ours).toHaveLength(2)
     for (const [, { build }] of ours) {
       const context = resolve(dirname(join(root, file)), build?.context ?? '')
@@ -56,7 +56,7 @@ describe('config/compose.yaml', () => {
     for (const [, name = ''] of read(file).matchAll(/\$\{(\w+):\?/g)) expect(comment).toContain(name)
   })
 
-  it('both services are configured alike, keep their runs in that database, and are behind the proxy', async () => {
+  it('configures both services alike, with their runs in that database, behind the proxy', async () => {
     const { config } = await parseConfig(contentOf('toolloop'), 'toolloop.yaml', { DATABASE_URL: url })
     expect(readLimits(config).runs).toEqual({ kind: 'dbos', url })
     const { port } = readLimits(config)
@@ -72,7 +72,7 @@ describe('config/compose.yaml', () => {
 })
 
 describe('service.journal', () => {
-  it('the page’s example is a configuration', async () => {
+  it('the page’s example is a valid configuration', async () => {
     const env = { DATABASE_URL: url, APP_TOKEN: 'x' }
     const { config } = await parseConfig(read('tests/examples/service-postgres.yaml'), 'toolloop.yaml', env)
     expect(readLimits(config)).toMatchObject({ runs: { kind: 'dbos' }, keepRuns: { waitingCharacters: 256_000_000 } })
@@ -84,7 +84,7 @@ describe('service.journal', () => {
     ['{ journal: { kind: dbos } }', 'url'],
     ["{ journal: { kind: dbos, url: 'mysql://localhost/x' } }", '/service/journal/url'],
     [`{ journal: { kind: dbos, url: '${url}' } }`, '/service/journal/url must not be in the file'],
-  ])('what can’t be meant is refused: %s', async (text, words) => {
+  ])('an invalid value is refused: %s', async (text, words) => {
     const { file, folder } = await configFile(`service: ${text}\n`)
     const service = createService({ configFile: file, cwd: folder, env: { DATABASE_URL: url } })
     await expect(service.ready).rejects.toThrow(words)

@@ -21,7 +21,7 @@ describe('in a file', () => describeRuns(() => sharedFolder('keepRuns: { folder:
 /** Longer than a call waits that somebody asked for. */
 const lockedMs = 8_000
 
-it('a service starts beside one that keeps the file to itself for a while, and is ready once it can write', async () => {
+it('a service starts beside one that locks the file for a while, and is ready once it can write', async () => {
   const { folder, start } = await sharedFolder()
   await (await start()).kill()
   const other = new DatabaseSync(join(folder, 'kept/runs.sqlite'))
@@ -33,7 +33,7 @@ it('a service starts beside one that keeps the file to itself for a while, and i
   await expect.poll(isReady, { timeout: 2 * lockedMs, interval: 500 }).toBe(200)
 })
 
-it('so it does for the file of responses', async () => {
+it('the same holds for the file of responses', async () => {
   const { folder } = await configFile('')
   const { logger } = recordingLogger()
   const open = async () => {
@@ -66,7 +66,7 @@ describe.runIf(hasPostgres)('in PostgreSQL', () => {
 /** `sharedFolder`: a folder whose services share their runs, for each test. */
 function describeRuns(sharedFolder: () => Promise<SharedFolder>): void {
   describe('runs of a service whose process is killed', () => {
-    it('go on by themselves at the next start, as whose they were started, with the events that follow those there were', async () => {
+    it('continue by themselves at the next start, with their owner, and with events that follow the earlier ones', async () => {
       const { folder, start, world } = await sharedFolder()
       const first = await start()
       const started = await json(first.post('/v1/runs', { input: 'pay wait put', background: true }, ann))
@@ -89,7 +89,7 @@ function describeRuns(sharedFolder: () => Promise<SharedFolder>): void {
       expect((await json(second.ask('/v1/runs'))).data).toMatchObject([{ id: started.id, owner: 'ann', status: 'ended' }])
     })
 
-    it('have a recording that plays as they went, though three processes have carried them out', async () => {
+    it('have a recording that can be replayed, even if three processes have carried them out', async () => {
       const { folder, start, world } = await sharedFolder()
       const first = await start()
       const { id } = await json(first.post('/v1/runs', { input: 'put pay_slowly approve put', background: true }))
@@ -118,7 +118,7 @@ function describeRuns(sharedFolder: () => Promise<SharedFolder>): void {
       ])
     })
 
-    it('an unsafe call in flight is not made again: the model is told that its outcome is not known', async () => {
+    it('an unsafe call in flight is not made again: the model gets an unknown outcome', async () => {
       const { start, world } = await sharedFolder()
       const first = await start()
       const { id } = await json(first.post('/v1/runs', { input: 'pay_slowly put', background: true }))
@@ -132,7 +132,7 @@ function describeRuns(sharedFolder: () => Promise<SharedFolder>): void {
   })
 
   describe('services of two processes with the same runs', () => {
-    it('continue each other’s responses, for whom they were made, also those of one that is killed', async () => {
+    it('continue each other’s responses, for their owners, even those of a killed one', async () => {
       const { start } = await sharedFolder()
       const [one, two] = await Promise.all([start(), start()])
       const body = { model: 'toolloop', input: 'hello' }
@@ -144,7 +144,7 @@ function describeRuns(sharedFolder: () => Promise<SharedFolder>): void {
       expect(await json(two.ask(`/v1/responses/${response.id}`, { headers: ann }))).toEqual(response)
     })
 
-    it('show each other’s runs with their events as they come, and take them over when one is killed', async () => {
+    it('show each other’s runs with live events, and take them over when one is killed', async () => {
       const { folder, start } = await sharedFolder()
       const [one, two] = await Promise.all([start(), start()])
       const { id } = await json(one.post('/v1/runs', { input: 'wait put', background: true }))
@@ -167,7 +167,7 @@ function describeRuns(sharedFolder: () => Promise<SharedFolder>): void {
       expect(tookMs).toBeLessThan(takenOverWithinMs)
     })
 
-    it('carry a decision out once that both are told at once', async () => {
+    it('carry out a decision once that both receive at the same time', async () => {
       const { start, world } = await sharedFolder()
       const services = await Promise.all([start(), start()])
       const [one] = services
@@ -181,7 +181,7 @@ function describeRuns(sharedFolder: () => Promise<SharedFolder>): void {
       expect(world().filter((line) => line.startsWith('start approve'))).toHaveLength(5)
     })
 
-    it('cancel each other’s runs, and bring them what is said', async () => {
+    it('cancel each other’s runs, and deliver messages to them', async () => {
       const { folder, start, world } = await sharedFolder()
       const [one, two] = await Promise.all([start(), start()])
       const cancelled = await json(one.post('/v1/runs', { input: 'wait', background: true }))

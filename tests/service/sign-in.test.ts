@@ -23,7 +23,7 @@ async function signingIn(options: Parameters<typeof startService>[0] = {}) {
 }
 
 describe('links that sign in', () => {
-  it('sign in once; what they give is a token of their own, which a sign-out ends, and no secret is in the log', async () => {
+  it('sign in once, with a session that a sign-out ends, and no secret is in the log', async () => {
     const { redeem, stateAs, link, url, log } = await signingIn()
     const address = link()
     expect(address).toMatch(new RegExp(`^${url}/admin/#/sign-in/[\\w-]{43}$`))
@@ -45,7 +45,7 @@ describe('links that sign in', () => {
     for (const secret of [code, session]) expect(log()).not.toContain(secret)
   })
 
-  it('end the session that the browser has when it uses another link; one that is refused ends nothing', async () => {
+  it('end the browser’s session when it uses another link; a refused link ends nothing', async () => {
     const { redeem, stateAs, link } = await signingIn()
     const [first, other] = [await redeem(codeOf(link())), await redeem(codeOf(link()))].map(({ body }) => body.token)
     const as = { authorization: `Bearer ${first}` }
@@ -57,7 +57,7 @@ describe('links that sign in', () => {
     expect(await stateAs(token)).toBe(200)
   })
 
-  it('are not used up by those who only look: chat clients, scanners, proxies', async () => {
+  it('are not used up by previews: chat clients, scanners, proxies', async () => {
     const { redeem, link, url } = await signingIn()
     const address = link()
     const code = codeOf(address)
@@ -68,14 +68,14 @@ describe('links that sign in', () => {
     expect((await redeem(code)).status).toBe(200)
   })
 
-  it('of many who use one at once, one gets in', async () => {
+  it('admit one of many who use one at once', async () => {
     const { redeem, link } = await signingIn()
     const code = codeOf(link())
     const statuses = (await Promise.all(Array.from({ length: 20 }, () => redeem(code)))).map(({ status }) => status)
     expect(statuses.filter((status) => status === 200)).toHaveLength(1)
   })
 
-  it('can’t be guessed: who tries has to wait, and keeps nobody waiting whose link is right', async () => {
+  it('can’t be guessed: a guesser has to wait, and blocks nobody with a valid link', async () => {
     const { redeem, link } = await signingIn()
     const statuses: number[] = []
     for (let at = 0; at < 200; at++) statuses.push((await redeem(`guess-${at}`)).status)
@@ -85,13 +85,13 @@ describe('links that sign in', () => {
     expect((await redeem(codeOf(link()))).status).toBe(200)
   })
 
-  it('that are wrong are not logged without end, also where it is the same again and again', async () => {
+  it('that are wrong are not logged without limit, even if it is the same one repeatedly', async () => {
     const { redeem, log } = await signingIn()
     for (let at = 0; at < 40; at++) await redeem('always the same')
     expect(log().match(/a sign-in link was refused/g)).toHaveLength(30)
   })
 
-  it('let no page of another site in, and take nothing but a code', async () => {
+  it('admit no page of another site, and take nothing but a code', async () => {
     const { redeem, link, post } = await signingIn()
     const code = codeOf(link())
     expect((await redeem(code, { origin: 'https://evil.example' })).status).toBe(403)
@@ -100,7 +100,7 @@ describe('links that sign in', () => {
     expect((await redeem(code)).status).toBe(200)
   })
 
-  it('end after 10 minutes, and what they gave after 12 hours', () => {
+  it('expire after 10 minutes, and their sessions after 12 hours', () => {
     let now = 0
     const links = new SignInLinks(() => now)
     const requestAs = (session: string) => new Request('http://127.0.0.1/', { headers: { authorization: `Bearer ${session}` } })
@@ -117,7 +117,7 @@ describe('links that sign in', () => {
     for (const other of ['tls_', 'tls_x', session.token.slice(4)]) expect(links.callerOf(requestAs(other))).toBeUndefined()
   })
 
-  it('lead to the page wherever it is mounted, and are made for addresses only', async () => {
+  it('lead to the page wherever it is mounted, and are made only for addresses', async () => {
     const service = createService({ model: 'demo', basePath: '/agent', token, env: {} })
     expect(service.signInLink('https://a.example/')).toMatch(/^https:\/\/a\.example\/agent\/admin\/#\/sign-in\/[\w-]{43}$/)
     expect(createService({ model: 'demo', token, env: {} }).signInLink('https://a.example/b/?c#d')).toContain(

@@ -7,7 +7,7 @@ import { configFile, json, startService, token } from './start-service.ts'
 const key = (value: string) => ({ 'idempotency-key': value })
 
 describe('Idempotency-Key', () => {
-  it('E1.6 starts one run, however it is asked for, one request after the other and all at once', async () => {
+  it('E1.6 starts one run, however it is requested, one by one and all at once', async () => {
     const model = scriptedModel(({ messages }) => `heard ${messages.length}`)
     const { post } = await startService({ model })
     const ways = [
@@ -25,7 +25,7 @@ describe('Idempotency-Key', () => {
     expect(model.requests).toHaveLength(3)
   })
 
-  it('E1.6 is refused for another request, and is each token’s own', async () => {
+  it('E1.6 is refused for another request, and separate for each token', async () => {
     const model = scriptedModel(() => 'hi')
     const authenticate = (request: Request) => ({ name: request.headers.get('authorization') ?? '', roles: ['run'] as const })
     const { post, url } = await startService({ model, token: undefined, authenticate })

@@ -64,7 +64,7 @@ const approve = async ({ post }: StartedService, id: string, pending: readonly {
 }
 
 describe('the recording of a run in a journal', () => {
-  it('is of the whole run, whichever processes carried it out, and is there in any; without secrets, in the file of the runs too', {
+  it('is of the whole run, whichever processes carried it out, and can be read in any; without secrets, even in the file of the runs', {
     timeout: 60_000,
   }, async () => {
     const { folder, options, sql } = await folderOfRuns()
@@ -202,7 +202,7 @@ describe('the recording of a run in a journal', () => {
     for (const { name, parentPath } of files) expect((await readFile(join(parentPath, name))).includes('sesame'), name).toBe(false)
   })
 
-  it('has nothing that has turned out to be secret, from then on: a process may die, and the run be given up', async () => {
+  it('has nothing that becomes known as secret, even if a process dies or the run expires', async () => {
     const { options, sql } = await folderOfRuns()
     const begun = Promise.withResolvers<void>()
     const hang = () => {
@@ -221,7 +221,7 @@ describe('the recording of a run in a journal', () => {
     expect(parts.join('\n')).not.toContain('sesame')
   })
 
-  it('says so where it is not of the whole run', async () => {
+  it('reports if it is not of the whole run', async () => {
     const { options, write } = await folderOfRuns(yaml('count: 10, recordingMegabytes: 0'))
     const turns = [
       { toolCalls: [call('pay')], usage },
@@ -256,7 +256,7 @@ describe('the recording of a run in a journal', () => {
     await expect(replayRun(recording)).rejects.toThrow('what was before it was resumed is not recorded')
   })
 
-  it('starts again if its beginning was deleted to make room: what was written after that is no part of it', {
+  it('starts again if its beginning was deleted to make room, without what was written in between', {
     timeout: 60_000,
   }, async () => {
     const { folder, options } = await folderOfRuns()
@@ -284,7 +284,7 @@ describe('the recording of a run in a journal', () => {
     await second.listening.close()
   })
 
-  it('ends where it becomes too long, and says so; the oldest make room for others, and all go with their runs', {
+  it('ends if it becomes too long, and says so; the oldest make room for others, and all are deleted with their runs', {
     timeout: 60_000,
   }, async () => {
     const { options, sql } = await folderOfRuns(yaml('recordingMegabytes: 3, count: 2'))
@@ -359,7 +359,7 @@ describe('parts', () => {
     expect(JSON.stringify(run)).not.toMatch(/sesame|kept-secret/)
   })
 
-  it('are not made of what there is no room for, which says so at once; how the run ends is there', async () => {
+  it('are not built if there is no room for them, which is reported immediately; the end of the run is there', async () => {
     const note = 'a long argument, '.repeat(200_000)
     const { recording, go, written, read } = await record([{ toolCalls: [call('login', { note })], usage }, 'Done.'], [])
     await go()
@@ -369,7 +369,7 @@ describe('parts', () => {
     expect(run).toMatchObject({ given: { partial: 'it is longer than 2000000 characters' }, steps: {}, result: { text: 'Done.' } })
   })
 
-  it('are not written where JSON makes them too long; what the run was given, and how it ended, is there', async () => {
+  it('are not written if JSON makes them too long; the run’s input and end are there', async () => {
     const { recording, go, written, read } = await record([{ text: '"'.repeat(900_000), usage }, 'Done.'], [])
     await go()
     await recording.keep()
@@ -378,7 +378,7 @@ describe('parts', () => {
     expect(run).toMatchObject({ given: { partial: 'it is longer than 2000000 characters' }, steps: {}, result: { stopReason: 'answered' } })
   })
 
-  it('are not written again when something turns out to be secret that is not in them', async () => {
+  it('are not written again if something becomes secret that is not in them', async () => {
     const secrets: string[] = []
     const { recording, go, read, writes } = await record([{ toolCalls: [call('login')], usage }, 'Done.'], secrets)
     await go()
@@ -390,7 +390,7 @@ describe('parts', () => {
     expect(JSON.stringify(await read())).not.toContain('kept-secret-1')
   })
 
-  it('that never were written are missed where another execution comes to their step', async () => {
+  it('that were never written are reported as missing when another execution reaches their step', async () => {
     const { recording, go, read } = await record(['Done.'])
     await go()
     await recording.keep()
@@ -418,7 +418,7 @@ describe('parts', () => {
     expect(await steps()).toEqual(['1.model'])
   })
 
-  it('have no secret when the run ends, also where there have become too many to know each', async () => {
+  it('have no secret when the run ends, even if there are too many to know each', async () => {
     const secrets = Array.from({ length: 256 }, (_, at) => `one of many ${at}.`)
     const { recording, go, read } = await record(['Done.'], secrets)
     await go()

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { configFile, json, payTool, startService } from './start-service.ts'
 
-it('a decision that can’t be written down is not carried out', async () => {
+it('a decision that can’t be stored is not carried out', async () => {
   const { folder, file } = await configFile('service: { keepRuns: { folder: runs, count: 3 }, waitingRuns: 2 }')
   const { tool, paid } = payTool()
   const model = scriptedModel([{ toolCalls: [{ name: 'pay', arguments: { euros: 5 } }] }, 'paid'])

@@ -79,7 +79,7 @@ describe('runs in a folder', () => {
     expect(done).toEqual([5])
   })
 
-  it('who reads slowly is told what a run waits for, though it is on the disk alone by then', async () => {
+  it('tells a slow reader what a run waits for, even if only the disk has it by then', async () => {
     const { options } = await folderOfRuns()
     const filler = 'x'.repeat(200_000)
     const turn = { chunks: [filler], toolCalls: [{ name: 'transfer', arguments: { euros: 1 } }] }
@@ -95,7 +95,7 @@ describe('runs in a folder', () => {
     expect(told.result.pending).toHaveLength(1)
   })
 
-  it('P1.1 a run of an earlier process continues with the context of its owner, and waits until that can be had', async () => {
+  it('P1.1 a run of an earlier process continues with its owner’s context, and waits until that is available', async () => {
     const { options } = await folderOfRuns()
     const begun = Promise.withResolvers<void>()
     const paid: unknown[] = []
@@ -125,7 +125,7 @@ describe('runs in a folder', () => {
     expect(paid).toEqual([{ tenant: 'of operator' }])
   })
 
-  it('a client’s own tools wait over a restart', async () => {
+  it('a client’s own tools wait across a restart', async () => {
     const { options } = await folderOfRuns()
     const tools = [{ type: 'function', function: { name: 'locate', parameters: { type: 'object', properties: {} } } }]
     const first = await startService({ ...options, model: scriptedModel([{ toolCalls: [{ name: 'locate' }] }]) })
@@ -137,7 +137,7 @@ describe('runs in a folder', () => {
     expect(JSON.stringify(model.requests[0]?.tools)).toContain('locate')
   })
 
-  it('a decision there is no place for is not written down, and can be made later', async () => {
+  it('a decision without room for it is not stored, and can be made later', async () => {
     const { options } = await folderOfRuns(`${yaml.slice(0, -1)}, concurrentRuns: 1 }`)
     const { tool, done } = transfer()
     const service = await startService({ ...options, model: scriptedModel([asks(), { hang: true }, 'paid']), tools: [tool] })
@@ -150,7 +150,7 @@ describe('runs in a folder', () => {
     expect(done).toEqual([5])
   })
 
-  it('one that waits for a tool that is not usable any more is there, and can be cancelled', async () => {
+  it('a run that waits for a tool that is no longer usable is listed, and can be cancelled', async () => {
     const { options, sql } = await folderOfRuns()
     const tools = [{ type: 'function', function: { name: 'locate', parameters: { type: 'object', properties: {} } } }]
     const first = await startService({ ...options, model: scriptedModel([{ toolCalls: [{ name: 'locate' }] }]) })
@@ -163,7 +163,7 @@ describe('runs in a folder', () => {
     expect(await json(second.post(`/v1/runs/${run.id}/cancel`, {}))).toMatchObject({ status: 'ended', stopReason: 'aborted' })
   })
 
-  it('what is said while a pause is written down is written down too; to a run whose end is, nothing can be said', async () => {
+  it('a message sent while a pause is stored is stored too; a run whose end is stored accepts none', async () => {
     const { options, sql } = await folderOfRuns()
     const { tool } = transfer()
     const { service } = await startService({
@@ -187,7 +187,7 @@ describe('runs in a folder', () => {
     expect((await sayAtTheEnd()).status).toBe(409)
   })
 
-  it('one that is cancelled while its pause is written down does not wait for a decision', async () => {
+  it('a run that is cancelled while its pause is stored does not wait for a decision', async () => {
     const { options, statusOf } = await folderOfRuns()
     const { tool } = transfer()
     const { service } = await startService({ ...options, model: scriptedModel([asks()]), tools: [tool] })
@@ -199,7 +199,7 @@ describe('runs in a folder', () => {
     expect(statusOf(run.id)).toBe('ended')
   })
 
-  it('none begins, or is written down, once the folder is given back', async () => {
+  it('none starts, or is stored, once the folder is released', async () => {
     const { options, sql } = await folderOfRuns()
     const model = scriptedModel(['hello'])
     const { service } = await startService({ ...options, model })
@@ -215,7 +215,7 @@ describe('runs in a folder', () => {
     expect([model.requests, sql('SELECT * FROM shown_runs'), sql('SELECT * FROM runs')]).toEqual([[], [], []])
   })
 
-  it('a run whose model has left the configuration waits on, and says so', async () => {
+  it('a run whose model is no longer in the configuration keeps waiting, and says so', async () => {
     const { options, file } = await folderOfRuns(`${yaml}\nmodels: { special: demo }\n`)
     const { tool } = transfer()
     const call = 'call transfer with {"euros": 5}'
@@ -236,7 +236,7 @@ describe('runs in a folder', () => {
     expect(await json(decide(third, run))).toMatchObject({ status: 'ended', model: 'special' })
   })
 
-  it('a run that nobody executes any more is listed as one whose process is gone', async () => {
+  it('a run that no process executes any more is listed as one whose process is gone', async () => {
     const { options, file } = await folderOfRuns(`${yaml}\nmodels: { special: demo }\n`)
     const begun = Promise.withResolvers<void>()
     const execute = () => {
@@ -259,7 +259,7 @@ describe('runs in a folder', () => {
     expect([await ids(second, 'process=gone&id=none'), await ids(second, 'process=gone&status=ended')]).toEqual([[], []])
   })
 
-  it('a decision that is not allowed leaves the run waiting, over a restart too', async () => {
+  it('a decision that is not allowed leaves the run waiting, across a restart too', async () => {
     const { options } = await folderOfRuns()
     const { tool, done } = transfer()
     const first = await startService({ ...options, model: scriptedModel([asks()]), tools: [tool] })
@@ -271,7 +271,7 @@ describe('runs in a folder', () => {
     expect(done).toEqual([5])
   })
 
-  it('finished runs give way to later ones, paused ones do not; a token with too many of them is told', async () => {
+  it('finished runs make room for later ones, paused ones do not; a token with too many of them gets an error', async () => {
     const { options, sql, statusOf } = await folderOfRuns()
     const { tool } = transfer()
     const answers = Array.from({ length: 8 }, (_, at) => (at < 2 ? asks() : `answer ${at}`))
@@ -296,7 +296,7 @@ describe('runs in a folder', () => {
     for (const { id } of later.slice(1)) expect(statusOf(id)).toBe('ended')
   })
 
-  it('a run that nobody decides on is given up at last', async () => {
+  it('a run that nobody decides on expires', async () => {
     const { options, sql } = await folderOfRuns()
     const { tool } = transfer()
     const first = await startService({ ...options, model: scriptedModel([asks()]), tools: [tool] })
@@ -307,7 +307,7 @@ describe('runs in a folder', () => {
     expect(await json(second.ask(`/v1/runs/${run.id}`))).toMatchObject({ status: 'ended', error: { message: 'nobody has decided' } })
   })
 
-  it('of very many that were given up, each is shown as done', async () => {
+  it('of very many expired ones, each is shown as done', async () => {
     const { options, sql } = await folderOfRuns('service: { keepRuns: { folder: runs } }')
     const { tool } = transfer()
     const first = await startService({ ...options, model: scriptedModel(Array.from({ length: 20 }, () => asks())), tools: [tool] })
@@ -319,7 +319,7 @@ describe('runs in a folder', () => {
     expect(shown.map(({ status }) => status)).toEqual(paused.map(() => 'ended'))
   })
 
-  it('one that can’t be read keeps none of the others from being looked after', async () => {
+  it('an unreadable run affects none of the others', async () => {
     const { options, sql, statusOf } = await folderOfRuns('service: { keepRuns: { folder: runs } }')
     const first = await startService({ ...options, model: scriptedModel(['one', 'two']) })
     const [a, b] = [await json(first.post('/v1/runs', { input: 'a' })), await json(first.post('/v1/runs', { input: 'b' }))]
@@ -333,7 +333,7 @@ describe('runs in a folder', () => {
     expect(second.log()).toContain('the outcome of a run can’t be stored yet')
   })
 
-  it('a decision that comes before a run waits is refused: nobody approves what was hidden unseen', async () => {
+  it('a decision before a run waits is refused: nobody approves hidden arguments unseen', async () => {
     const { options } = await folderOfRuns('service: { keepRuns: { folder: runs }, requestsPerMinute: 1000000 }')
     const { tool, done } = transfer()
     const { service } = await startService({ ...options, model: scriptedModel([asks()]), tools: [tool] })
@@ -361,7 +361,7 @@ describe('runs in a folder', () => {
     expect(await json(service.fetch(inProcess(`/v1/runs/${run.id}`)))).toMatchObject({ status: 'waiting' })
   })
 
-  it('a damaged file keeps the service from starting, and is left as it is', async () => {
+  it('a damaged file keeps the service from starting, and is not changed', async () => {
     const { options, runs } = await folderOfRuns()
     const first = await startService({ ...options, model: scriptedModel(['hello']) })
     await first.post('/v1/runs', { input: 'hi' })
@@ -374,7 +374,7 @@ describe('runs in a folder', () => {
     expect((await readFile(file)).equals(broken)).toBe(true)
   })
 
-  it('a folder that can’t be had keeps the service from starting', async () => {
+  it('an unusable folder keeps the service from starting', async () => {
     const { options, runs } = await folderOfRuns()
     await writeFile(runs, 'a file')
     const service = createService({ ...options, token, model: scriptedModel([]), env: {} })
@@ -392,7 +392,7 @@ describe('runs in memory', () => {
     expect(log()).toMatch(/"waiting":1.*waiting runs are lost/)
   })
 
-  it('paused runs do not give way when finished ones have too little room', async () => {
+  it('paused runs do not make room if finished ones have too little', async () => {
     const { file, folder } = await configFile('service: { keepRuns: { megabytes: 0.002 } }')
     const { tool, done } = transfer()
     const service = await startService({ configFile: file, cwd: folder, model: scriptedModel([asks(1), asks(2), 'paid']), tools: [tool] })
@@ -406,7 +406,7 @@ describe('runs in memory', () => {
 })
 
 describe('runs without a journal', () => {
-  it('take what is said while they wait, and are decided once by those who decide at once', async () => {
+  it('accept messages while they wait, and are decided once by concurrent decisions', async () => {
     const { tool, done } = transfer()
     const model = scriptedModel([asks(), asks(2), 'paid'])
     const service = await startService({ model, tools: [tool] })
@@ -422,7 +422,7 @@ describe('runs without a journal', () => {
     expect([said, done.length]).toEqual([[0, 1, 1], 2])
   })
 
-  it('a chat is in the list after a restart, and its events have nothing missing', async () => {
+  it('a chat is in the list after a restart, and its events are complete', async () => {
     const { options } = await folderOfRuns()
     const first = await startService({ ...options, model: scriptedModel(['It is sunny.']) })
     const chat = { model: 'toolloop', messages: [{ role: 'user', content: 'How is the weather?' }] }
@@ -457,8 +457,8 @@ describe('runs without a journal', () => {
   })
 })
 
-describe('runs that come at once', () => {
-  it('all end when the service is shut down while they wait to begin', async () => {
+describe('concurrent runs', () => {
+  it('all end when the service is shut down while they wait to start', async () => {
     const { service } = await startService({ model: scriptedModel([]) })
     const authorization = `Bearer ${token}`
     const ask = () =>

@@ -43,7 +43,7 @@ describe('a text that comes in pieces', () => {
       expect(streamed([whole.slice(0, at), whole.slice(at)], secrets).join(''), `cut at ${at}`).toBe(expected)
   })
 
-  it('X5 is shown as the whole would be, whatever it is made of', () => {
+  it('X5 is shown as the whole would be, whatever it consists of', () => {
     const part = fc.constantFrom(
       ...[
         'swordfish-',
@@ -157,7 +157,7 @@ describe('a text that comes in pieces', () => {
     )
   })
 
-  it('takes time by the length of the text alone', async () => {
+  it('takes linear time', async () => {
     for (const unit of ['sk-', 'eyJ.', '%3', 'token=f(', 'Cookie: a ', "token=\\'< ", 'password: .']) {
       const text = `${unit.repeat(Math.ceil(100_000 / unit.length))}5 x`
       const compare = () => expect(streamed([text, ' y']).join('')).toBe(redactText(`${text} y`))
@@ -183,7 +183,7 @@ describe('a text that comes in pieces', () => {
       }
   })
 
-  it('holds back nothing of what can’t be a secret', () => {
+  it('holds back nothing that can’t be a secret', () => {
     const pieces = ['Hello wor', 'ld, 1', ', the word: ', 'it is "q', 'uoted" (2:1)']
     expect(streamed(pieces, ['swordfish'])).toEqual([...pieces, ''])
     // Only what a key may begin with waits for the next piece.
@@ -200,7 +200,7 @@ describe('a result in JSON', () => {
   const secret = { password: 'hun"ter\\', nested: { api_key: 12345, tokens: ['a'], token: ['x', { y: ']}' }] }, user: 'ann', secret: null }
   const shown = { password: '[redacted]', nested: { api_key: '[redacted]', tokens: ['a'], token: '[redacted]' }, user: 'ann', secret: null }
 
-  it('has no values of secret-looking keys, however it is written', () => {
+  it('has no values of secret-looking keys, however it is formatted', () => {
     for (const indent of [0, 2]) expect(hidden(JSON.stringify(secret, null, indent))).toBe(JSON.stringify(shown, null, indent))
     const wrapped = (value: object) => JSON.stringify({ body: JSON.stringify({ inner: JSON.stringify(value) }) })
     expect(hidden(wrapped(secret))).toBe(wrapped(shown))
@@ -212,13 +212,13 @@ describe('a result in JSON', () => {
     for (let length = 0; length < text.length; length++) expect(hidden(text.slice(0, length))).not.toMatch(/hun|12345|"x"|\]\}"/)
   })
 
-  it('keeps everything else, and the keys a tool names are secret ones', () => {
+  it('keeps everything else, and hides the keys that a tool names as secret', () => {
     const text = '{"maxTokens": 5, "a": "password: \\"b\\"", "pin": 1234}'
     expect(hidden(text)).toBe(text)
     expect(hidden(text, new Set(['pin']))).toBe('{"maxTokens": 5, "a": "password: \\"b\\"", "pin": "[redacted]"}')
   })
 
-  it('of megabytes takes no longer than reading them', async () => {
+  it('of megabytes takes no longer than parsing them', async () => {
     for (const text of [
       '"'.repeat(1_000_000),
       '\\'.repeat(1_000_000),

@@ -247,7 +247,7 @@ describe.each(stores)('P3.7 the tenant of a token, with runs %s,', (_name, keepR
     expect(paid).toEqual([])
   })
 
-  it('lets an admin of the tenant see and decide on all its runs, also those of agents inside calls, and nobody else', async () => {
+  it('lets an admin of the tenant see and decide on all its runs, including those of agents inside calls, and nobody else', async () => {
     const { service, paid } = await start()
     const [boss, clerk, zeta, app] = (['acme-boss', 'acme-clerk', 'zeta-boss', 'app'] as const).map((name) => as(service, name)) as [
       ReturnType<typeof as>,
@@ -287,7 +287,7 @@ describe.each(stores)('P3.7 the tenant of a token, with runs %s,', (_name, keepR
     expect([overview.runs, overview.waiting]).toEqual([4, 0])
   })
 
-  it('is in the metadata of every run, and no request has another', async () => {
+  it('is in the metadata of every run, and no request can change it', async () => {
     const { service } = await start()
     const { ask, post } = as(service, 'acme-clerk')
     const chat = { model: 'toolloop', messages: [{ role: 'user', content: 'x' }] }
@@ -324,7 +324,7 @@ describe.each(stores)('P3.7 the tenant of a token, with runs %s,', (_name, keepR
   })
 })
 
-it('P3.7 the tenant of a token holds for runs of before a restart, done or waiting', async () => {
+it('P3.7 the tenant of a token applies to runs from before a restart, ended or waiting', async () => {
   const { folder: cwd, file } = await configFile(yaml(', folder: runs'))
   const given = () => ({ ...paying().options, configFile: file, cwd })
   const first = await startService(given())
@@ -351,7 +351,7 @@ it('P3.7 the tenant of a token holds for runs of before a restart, done or waiti
   expect([await overview(boss), await overview(zeta)]).toEqual([4, 0])
 })
 
-it('P3.7 the example of the docs lets its tokens in, each for its tenant', async () => {
+it('P3.7 the example of the docs accepts its tokens, each for its tenant', async () => {
   const { file } = await configFile(await readFile('tests/examples/service-tenants.yaml', 'utf8'))
   const env = { ACME_APP_TOKEN: tokens['acme-clerk'], ACME_BOSS_TOKEN: tokens['acme-boss'], ZETA_BOSS_TOKEN: tokens['zeta-boss'] }
   const service = await startService({ ...paying().options, configFile: file, env })
@@ -362,7 +362,7 @@ it('P3.7 the example of the docs lets its tokens in, each for its tenant', async
   expect(await Promise.all(statuses)).toEqual([200, 200, 404])
 })
 
-it('P3.7 whatever concerns the whole service is refused to a token with a tenant, which is told why', async () => {
+it('P3.7 requests about the whole service are refused to a token with a tenant, with the reason', async () => {
   const { file } = await configFile(yaml(''))
   const service = await startService({ ...paying().options, configFile: file })
   const { ask, post } = as(service, 'acme-boss')
@@ -403,7 +403,7 @@ it.each([
   })
 })
 
-it('P3.7 of the tenants whose feeds nobody reads, those asked for least lately give way', () => {
+it('P3.7 of the tenants whose feeds nobody reads, the least recently requested are dropped', () => {
   const parts = new ByTenant<{ org: string | undefined }>(
     (tenant) => ({ org: tenant?.org }),
     ({ org }) => org === 'read',
@@ -435,7 +435,7 @@ describe('P3.7 a program that knows its users', () => {
     return { ask, post }
   }
 
-  it('gives callers of one name scopes of their own: threads, responses, keys and tasks are not shared', async () => {
+  it('separates callers of one name: threads, responses, keys and tasks are not shared', async () => {
     const service = await startService(scoped({ mcp: true }))
     const [acme, zeta] = [from(service, { org: 'acme', region: 'eu' }), from(service, { org: 'zeta', region: 'eu' })]
     const key = { 'idempotency-key': 'the same' }
@@ -461,7 +461,7 @@ describe('P3.7 a program that knows its users', () => {
     expect(await modernPeer(zeta.post)('tasks/get', { taskId: String(taskId) })).toHaveProperty('error')
   })
 
-  it('is asked for the context of a run with the tenant of its owner', async () => {
+  it('supplies the context of a run with the tenant of its owner', async () => {
     const seen: unknown[] = []
     const service = await startService(scoped({ context: (_request: Request | undefined, identity: Caller) => void seen.push(identity) }))
     const run = await json(from(service, { org: 'acme' }).post('/v1/runs', { input: 'pay' }))
@@ -485,7 +485,7 @@ describe('P3.7 a program that knows its users', () => {
   )
 })
 
-it('P3.7 the list of runs is filtered by fields of `metadata`, and a filter that says nothing is refused', async () => {
+it('P3.7 the list of runs is filtered by fields of `metadata`, and an empty filter is refused', async () => {
   const service = await startService(paying().options)
   const start = async (metadata: object) => (await json(service.post('/v1/runs', { input: 'x', metadata }))).id
   const [one, two] = [await start({ org: 'acme', tier: 7, 'a.b': true }), await start({ org: 'acme', tier: '8' })]

@@ -61,7 +61,7 @@ describe('/ui/chat', () => {
     expect(model.requests[2]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user'])
   })
 
-  it('secrets are hidden, and what is hidden is not approved unseen', async () => {
+  it('secrets are hidden, and hidden arguments are not approved unseen', async () => {
     const { paid, tool } = refunds(['pin'])
     const model = scriptedModel([{ toolCalls: [{ name: 'refund', args: { euros: 10, pin: '4711-0815' } }] }, 'Paid with 4711-0815.'])
     const { url } = await startService({ model, tools: [tool] })
@@ -85,7 +85,7 @@ describe('/ui/chat', () => {
     expect(chunks.at(-1)).toMatchObject({ type: 'finish' })
   })
 
-  it('needs a token, and a chat belongs to the one who has it', async () => {
+  it('needs a token, and a chat belongs to its owner', async () => {
     const { paid, tool } = refunds()
     const model = scriptedModel([{ toolCalls: [{ name: 'refund', args: { euros: 10 } }] }, 'Hello Bob.'])
     const authenticate = (request: Request) => ({ name: request.headers.get('x-user') ?? '', roles: ['run' as const] })
@@ -124,7 +124,7 @@ describe('/ui/chat', () => {
     expect((await jsonOf<Listed>(ask('/v1/runs'))).data).toEqual([])
   })
 
-  it('a client that comes again gets the message from its beginning; one that stops it ends the run', async () => {
+  it('a client that reconnects gets the message from its beginning; one that stops it ends the run', async () => {
     const held = Promise.withResolvers<void>()
     const model = scriptedModel([{ chunks: ['one ', held.promise, 'two'] }, { text: 'three ', hang: true }])
     const { url, post, ask } = await startService({ model })
@@ -155,7 +155,7 @@ describe('/ui/chat', () => {
     expect((await post('/ui/chat/other/stop', {})).status).toBe(204)
   })
 
-  it('a client that comes again behind decisions gets the whole message, as it was', async () => {
+  it('a client that reconnects after decisions gets the whole message, unchanged', async () => {
     const held = Promise.withResolvers<void>()
     const { tool } = refunds()
     const pickFile = defineTool({ name: 'pick_file', description: 'Lets the user choose.' })
@@ -200,7 +200,7 @@ describe('/ui/chat', () => {
     ])
   })
 
-  it('a client learns what somebody else has decided when it comes again', async () => {
+  it('a client that reconnects gets the decisions of others', async () => {
     const { paid, tool } = refunds()
     const model = scriptedModel([{ text: 'Well. ', toolCalls: [{ name: 'refund', args: { euros: 10 } }] }, 'Paid.'])
     const { url, ask, post } = await startService({ model, tools: [tool] })
@@ -245,7 +245,7 @@ describe('/ui/chat', () => {
     expect(paid).toEqual([])
   })
 
-  it('on several machines, the run of a chat is the one that came last to the journal, whatever their clocks say', async () => {
+  it('on several machines, the run of a chat is the one that was recorded last, whatever their clocks say', async () => {
     const { folder, file } = await configFile('service: { keepRuns: { folder: runs } }\n')
     const options = { configFile: file, cwd: folder }
     const asked = Promise.withResolvers<void>()
@@ -386,7 +386,7 @@ describe('the context of a run', () => {
     expect(url).toContain('127.0.0.1')
   })
 
-  it('that can’t be had begins nothing', async () => {
+  it('that is not available starts nothing', async () => {
     const model = scriptedModel([])
     const context = () => Promise.reject(new Error('the database is away'))
     const { post, ask, log } = await startService({ model, context })

@@ -11,7 +11,7 @@ const names = async (asked: Promise<Response>) =>
   ((await (await asked).json()) as { data: { function: { name: string } }[] }).data.map((tool) => tool.function.name)
 
 describe('tools of the configuration', () => {
-  it('come and go with it, behind those of the program, and runs under way see what there is', async () => {
+  it('change with it, come after those of the program, and running runs see the current ones', async () => {
     const held = Promise.withResolvers<void>()
     const look = countingTool('look')
     const calculate = countingTool('calculate', 'mine')
@@ -40,7 +40,7 @@ describe('tools of the configuration', () => {
     expect(await names(ask('/v1/tools'))).toEqual(['calculate', 'current_time'])
   })
 
-  it('are Skills too, which the model is told of', async () => {
+  it('include Skills, which the model knows of', async () => {
     const { folder, file, write } = await configFile('')
     await mkdir(join(folder, 'skills', 'greeting'), { recursive: true })
     await writeFile(join(folder, 'skills', 'greeting', 'SKILL.md'), '---\nname: greeting\ndescription: How to greet.\n---\nSay “Moin”.\n')
@@ -73,7 +73,7 @@ describe('tools of the configuration', () => {
     expect(await readFile(file, 'utf8')).toBe(text)
   })
 
-  it('are those of MCP servers too; programs are started by the file alone, never over the API', async () => {
+  it('include those of MCP servers; programs are started only by the file, never over the API', async () => {
     const { file, write } = await configFile('model: demo\n')
     const reloaded = reloads()
     const { ask } = await startService({ configFile: file, times, onReload: reloaded.onReload })

@@ -44,7 +44,7 @@ async function withTools(...[options]: Parameters<typeof startService>) {
   return { ...started, run, list, one, appToken: env.APP_TOKEN }
 }
 
-it('a tool that is tried is checked, run, counted and logged as a call of a model is; its secrets are not shown', async () => {
+it('a tried tool is checked, run, counted and logged as a model’s call is; its secrets are not shown', async () => {
   const { run, one, log } = await withTools({ tools: [order] })
   const lines = [{ sku: 'a', count: 2 }]
   const { status, body } = await run('order', { lines, pin: '4711-4711' })
@@ -62,7 +62,7 @@ it('a tool that is tried is checked, run, counted and logged as a call of a mode
   expect(await one('order')).toMatchObject({ runsHere: true, calls: { total: 1, failed: 0, recent: [{ outcome: 'ok' }] } })
 })
 
-it('what has side effects or needs an approval runs only when somebody says so; tools of a run are told from those of others', async () => {
+it('a tool with side effects or an approval runs only if confirmed; tools of a run are distinguished from those of others', async () => {
   const { tool, paid } = payTool()
   const unsafe = defineTool({ name: 'send', description: 'Sends.', parameters: { type: 'object' }, execute: () => 'sent' })
   const { run, one, ask, appToken, url } = await withTools({ tools: [tool, unsafe] })
@@ -96,7 +96,7 @@ it('what has side effects or needs an approval runs only when somebody says so; 
   expect(paid).toHaveLength(1)
 })
 
-it('a tool that is tried gets the admin’s own context, ends in time, with its client, and counts among the runs of its token', async () => {
+it('a tried tool gets the admin’s own context, ends with its time limit or its client, and counts among the runs of its token', async () => {
   const started = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<unknown>()
   const slow = defineTool({
@@ -133,7 +133,7 @@ it('a tool that is tried gets the admin’s own context, ends in time, with its 
   expect((await one('late'))?.calls).toMatchObject({ total: 1, failed: 1, recent: [{ errorCode: 'tool_timeout' }] })
 })
 
-it('each tool says where it is from, and how its calls in runs have ended', async () => {
+it('each tool has its source, and the outcomes of its calls in runs', async () => {
   const pets = await openApiTools({
     openapi: '3.1.0',
     info: { title: 'Pets', version: '1' },

@@ -24,7 +24,7 @@ async function eventsOf({ ask }: Pick<StartedService, 'ask'>, path: string, last
   return frames
 }
 
-describe('chat completions that nobody looks at while they run', () => {
+describe('chat completions without an observer', () => {
   it('are listed and found afterwards, with all their events and without secrets', async () => {
     const parameters = { type: 'object', properties: { pin: { type: 'string' } } } as const
     const execute = () => 'the pin was 4711-4711'
@@ -56,7 +56,7 @@ describe('chat completions that nobody looks at while they run', () => {
     expect(shown).not.toContain('4711')
   })
 
-  it('are found by their id alone, and by another token not at all', async () => {
+  it('are found only by their id, and not by another token', async () => {
     const service = await startService({
       model: scriptedModel(() => 'Done.'),
       authenticate: (request) => ({ name: request.headers.get('x-user') ?? 'ann', roles: ['run'] }),
@@ -67,7 +67,7 @@ describe('chat completions that nobody looks at while they run', () => {
     expect(await json(service.ask(`/v1/runs/${id}`))).toMatchObject({ id, status: 'ended', output: 'Done.', input: 'hello' })
   })
 
-  it('are in the feed of a reader that comes later', async () => {
+  it('are in the feed of a later reader', async () => {
     const service = await startService({ model: scriptedModel(() => 'Done.') })
     const ids = [await chat(service, 'one'), await chat(service, 'two', true)]
     const ended: string[] = []
@@ -80,7 +80,7 @@ describe('chat completions that nobody looks at while they run', () => {
     expect(ended).toEqual(ids)
   })
 
-  it('are kept within the limits of finished runs', async () => {
+  it('are stored within the limits of finished runs', async () => {
     const config = { service: { keepRuns: { count: 3 } } }
     const service = await startService({ config, model: scriptedModel(() => 'Done.') })
     const ids = []
@@ -90,7 +90,7 @@ describe('chat completions that nobody looks at while they run', () => {
     expect(data.map(({ id }) => id)).toEqual(ids.slice(2).reverse())
   })
 
-  it('show the events so far, and those that follow, to a reader that comes while they run', async () => {
+  it('show the events so far, and those that follow, to a reader that connects while they run', async () => {
     const asked = Promise.withResolvers<string>()
     const looked = Promise.withResolvers<void>()
     const wait = defineTool({

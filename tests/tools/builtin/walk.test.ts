@@ -191,8 +191,8 @@ describe('Walk', () => {
     }
     process.on('worker', watch)
     onTestFinished(() => void process.off('worker', watch))
-    const found = await Promise.all(Array.from({ length: 40 }, () => walkThrough(folder, { pattern: '*.txt', matchTimeoutMs: 60_000 })))
-    expect(found).toEqual(Array.from({ length: 40 }, () => ['a.txt']))
+    const found = await Promise.all(Array.from({ length: 20 }, () => walkThrough(folder, { pattern: '*.txt', matchTimeoutMs: 60_000 })))
+    expect(found).toEqual(Array.from({ length: 20 }, () => ['a.txt']))
     expect(most).toBe(16)
   })
 
