@@ -20,7 +20,7 @@ interface Packed {
 }
 
 /** Builds and packs the package. Returns the path of its file, and what it contains. */
-function packInto(folder: string): { file: string; files: string[] } {
+export function packInto(folder: string): { file: string; files: string[] } {
   const output = execFileSync('npm', ['pack', '--json', '--pack-destination', folder], {
     cwd: root,
     encoding: 'utf8',

@@ -16,12 +16,13 @@ async function main(): Promise<void> {
   const model = scriptedModel([{ toolCalls: [{ name: 'search_files', args: { query: 't.o \\d+', regex: true } }] }, 'Found.'])
   const journal = sqliteJournal({ file: join(folder, 'runs.sqlite') })
   const { output, toolCalls } = await new AgentRunner({ model, tools: builtinTools({ workspace: folder }), journal }).run('Search.')
-  await using scripts = new SkillsSandboxExecutor()
+  const scripts = new SkillsSandboxExecutor()
   const script = scripts.run({ folder, script: 'script.js', args: {}, signal: AbortSignal.timeout(20_000) })
   const sandbox = await script.then(
     ({ value }) => value,
     (error: Error) => error.message,
   )
+  await scripts.close()
   const service = createService({ model: 'demo', authenticate: () => ({ name: 'ann', roles: ['admin', 'run'] }) })
   await service.ready
   const page = await service.fetch(new Request('http://localhost/admin/'))
