@@ -19,13 +19,11 @@ const modules = filesIn(dist, '.js')
 /** These modules find other files relative to their own path, so they are not moved. */
 const ownPlace = /new URL\([^\n]*import\.meta\.url\)|createRequire\(import\.meta\.url\)\(/
 const inPlace = modules.filter((file) => ownPlace.test(readFileSync(file, 'utf8')) && !file.endsWith('-code.js'))
-const started = [join(dist, 'tools/sandbox/vm/vm-worker.js')]
 /** Browsers load it too, so it must not share code with the others, which need Node.js. */
 const forBrowsers = join(dist, 'core/runs/index.js')
 const inputs = [...entries.map((entry) => entry.default), ...Object.values(bin)]
   .map((file) => join(root, file))
   .filter((file) => file !== forBrowsers)
-  .concat(started)
 const nameOf = (file) => relative(dist, file).slice(0, -'.js'.length)
 
 function filesIn(folder, ending) {

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
-import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { clip, messageOf, ToolloopError } from '../../../core/errors.ts'
 import { type JsonPieces, readPieces, textOfPieces, toPieces } from '../../../core/json/json-pieces.ts'
 import { giveWay, nextTurn } from '../../../core/time/give-way.ts'
 import type { SandboxLimits, ScriptEnd, ScriptRun, ScriptSandbox } from '../sandbox.ts'
 import type { FromVm, ToVm, VmWorkerData } from './vm-worker.ts'
+import { workerCode } from './vm-worker-code.ts'
 import { type CompiledModule, webAssembly } from './web-assembly.ts'
 
 /** How long after its time limit a script's thread is terminated, in milliseconds. The engine almost always stops the script itself. */
@@ -33,21 +33,17 @@ const threadHeapMb = 1_024
 let compiled: Promise<CompiledModule> | undefined
 
 /**
- * Compiles the engine in the background, once per process. Rejects if this file is part of a bundle that does not include the engine and
- * the thread.
+ * Compiles the engine in the background, once per process. Rejects if this file is part of a bundle that does not include the engine.
  */
 export async function compileEngine(): Promise<CompiledModule> {
   try {
     compiled ??= readFile(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm')).then((bytes) => webAssembly.compile(bytes))
     return await compiled
   } catch (cause) {
-    throw notFound(cause)
+    const message =
+      'The sandbox for scripts is not there. An application that is bundled must leave the package `toolloop` out of its bundle'
+    throw new ToolloopError('tool_failed', message, { cause })
   }
-}
-
-function notFound(cause: unknown): ToolloopError {
-  const message = 'The sandbox for scripts is not there. An application that is bundled must leave the package `toolloop` out of its bundle'
-  return new ToolloopError('tool_failed', message, { cause })
 }
 
 /**
@@ -127,8 +123,8 @@ export class VmThread {
 
   constructor(engine: CompiledModule) {
     const workerData: VmWorkerData = { engine }
-    // `.ts` when run from the sources, `.js` when built.
-    this.#worker = new Worker(new URL(`./vm-worker${extname(import.meta.url)}`, import.meta.url), {
+    this.#worker = new Worker(workerCode, {
+      eval: typeof workerCode === 'string',
       workerData,
       env: {},
       execArgv: [],
@@ -143,9 +139,7 @@ export class VmThread {
       if (message.kind === 'ready') this.#ready.resolve()
       else this.#receive?.(message)
     })
-    this.#worker.on('error', (error) =>
-      this.#break('code' in error && /MODULE_NOT_FOUND/.test(String(error.code)) ? notFound(error) : error),
-    )
+    this.#worker.on('error', (error) => this.#break(error))
     this.#worker.on('exit', () => this.#break(new Error('the thread was stopped')))
   }
 
