@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { type Context, Hono } from 'hono'
 import type { Telemetry } from '../agent/observe/telemetry.ts'
 import { InvalidOptionError, messageOf } from '../core/errors.ts'
@@ -8,6 +9,7 @@ import { type Authenticate, type Caller, checkRole, type Role } from './http/aut
 import { compileCheck, type SchemaCheck } from './http/check-schema.ts'
 import { errorResponse, HttpProblem } from './http/problem.ts'
 import { mostValues, readBody } from './http/read-body.ts'
+import { finishResponse, type NodeExchange } from './http/reply.ts'
 import { checkOrigin, corsHeaders, preflightHeaders } from './http/request-source.ts'
 import type { Route } from './http/route.ts'
 import { challenged } from './mcp/authorization.ts'
@@ -37,8 +39,11 @@ export interface AppParts extends ServiceParts {
 const anyBody = {}
 const nobody: Caller = { name: '', roles: [] }
 
-/** Handles every request of the service. Each passes the same checks in the same order. The returned function never rejects. */
-export function createApp(parts: AppParts): (request: Request, address: string | undefined) => Promise<Response> {
+/** Answers a request, from a Node.js server or another one. Never rejects. */
+export type App = (request: Request, address: string | undefined, node?: NodeExchange) => Promise<Response>
+
+/** Handles every request of the service. Each passes the same checks in the same order. */
+export function createApp(parts: AppParts): App {
   const { basePath } = parts
   const app = new Hono({ getPath: (request) => pathBelow(basePath, request) })
   const routes: Route[] = []
@@ -58,14 +63,15 @@ export function createApp(parts: AppParts): (request: Request, address: string |
   if (!parts.mcp.only) addPage(app, parts)
   app.notFound(() => errorResponse(new HttpProblem(404, 'not_found', 'Nothing at this path; /openapi.json lists all paths')))
   app.onError((error, { req }) => respondToFailure(error, req.raw, parts.logger))
+  const routesOf = finderOf(routes)
   const count = parts.metrics.counter('toolloop_http_requests_total', 'Requests, by route and status.')
   const duration = parts.metrics.histogram('toolloop_http_request_duration_seconds', 'Time to the head of the response.')
-  return async (request, address) => {
+  return async (request, address, node) => {
     const started = performance.now()
     const requestId = requestIdOf(request)
-    origins.set(request, { requestId, address })
+    origins.set(request, { requestId, address, incoming: node?.incoming })
     const pathname = pathBelow(basePath, request)
-    const found = routes.filter(({ path }) => matches(path, pathname))
+    const found = routesOf(pathname)
     const isProbe = found.some(({ probe }) => probe === true)
     // Clients choose methods, so only known ones get their own series.
     const method = found.some((one) => one.method === request.method) ? request.method : 'any'
@@ -80,11 +86,11 @@ export function createApp(parts: AppParts): (request: Request, address: string |
     count({ route, method, status: String(status) })
     duration({ route }, (performance.now() - started) / 1000)
     parts.logger.debug({ requestId, method: request.method, route, status, durationMs: Math.round(performance.now() - started) }, 'request')
-    return withHeaders(response, { 'x-request-id': requestId, ...corsHeaders(request, parts.limits()) })
+    return finishResponse(response, { 'x-request-id': requestId, ...corsHeaders(request, parts.limits()) }, node)
   }
 }
 
-const origins = new WeakMap<Request, { requestId: string; address: string | undefined }>()
+const origins = new WeakMap<Request, { requestId: string; address: string | undefined; incoming: IncomingMessage | undefined }>()
 
 async function respond(app: Hono, request: Request, isProbe: boolean, { limits }: AppParts): Promise<Response> {
   if (request.method === 'OPTIONS') return preflight(request, limits())
@@ -125,6 +131,7 @@ async function answer(route: Route, check: SchemaCheck, { req }: Context, parts:
           maxBytes: limits.maxBodyBytes,
           maxValues: mostValues[route.values ?? (route.access === 'admin' ? 'admin' : 'run')],
           check,
+          incoming: origins.get(request)?.incoming,
         })
   // A request admitted before the shutdown may have sent its body only now.
   if (!route.probe) checkDraining(request, parts)
@@ -214,17 +221,13 @@ function pathBelow(basePath: string, { url }: Request): string {
   return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : ''
 }
 
-function matches(path: string, pathname: string): boolean {
-  const [pattern, parts] = [path.split('/'), pathname.split('/')]
-  return pattern.length === parts.length && pattern.every((part, at) => part === parts[at] || part.startsWith('{'))
-}
-
-const always = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'cross-origin-resource-policy': 'same-origin' }
-
-function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
-  const all = { ...always, ...(response.headers.has('cache-control') ? {} : { 'cache-control': 'no-store' }), ...headers }
-  // The headers of a response created elsewhere may be immutable.
-  const fresh = new Response(response.body, { status: response.status, headers: response.headers })
-  for (const [name, value] of Object.entries(all)) fresh.headers.set(name, value)
-  return fresh
+/** Returns a function that finds the routes of a path. */
+function finderOf(routes: readonly Route[]): (pathname: string) => readonly Route[] {
+  const patterns = routes.map((route) => ({ route, pattern: route.path.split('/') }))
+  return (pathname) => {
+    const parts = pathname.split('/')
+    const matches = (pattern: readonly string[]) =>
+      pattern.length === parts.length && pattern.every((part, at) => part === parts[at] || part.startsWith('{'))
+    return patterns.flatMap(({ route, pattern }) => (matches(pattern) ? [route] : []))
+  }
 }

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import { InvalidOptionError, messageOf, ToolloopError } from '../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
-import type { Service } from './service.ts'
+import { nodeFetchOf, type Service } from './service.ts'
 
 /** The address to listen on. */
 export interface ListenOptions {
@@ -52,7 +52,7 @@ export async function listen(service: Service, options: ListenOptions = {}): Pro
   const { host = service.limits.host, port = service.limits.port, writeTimeoutMs = 30_000 } = options
   try {
     checkAddress(service, host)
-    const server = createAdaptorServer({ fetch: service.fetch, overrideGlobalObjects: false, serverOptions }) as Server
+    const server = createAdaptorServer({ fetch: nodeFetchOf(service), overrideGlobalObjects: false, serverOptions }) as Server
     server.maxConnections = maxConnections
     // A client that waits for an answer is silent too, but has nothing to read.
     server.setTimeout(writeTimeoutMs, (socket) => {

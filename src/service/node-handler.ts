@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
-import type { Service } from './service.ts'
+import { nodeFetchOf, type Service } from './service.ts'
 
 /** A request of a Node.js server. Express puts the parsed body into `body`. */
 export type NodeRequest = IncomingMessage & { body?: unknown }
@@ -15,10 +15,11 @@ export type NodeHandler = (request: NodeRequest, response: ServerResponse, body?
  */
 export function nodeHandler(service: Service): NodeHandler {
   const bodies = new WeakMap<object, string | Uint8Array>()
+  const answer = nodeFetchOf(service)
   const listener = getRequestListener(
     (request, from) => {
       const body = 'incoming' in from ? bodies.get(from.incoming) : undefined
-      return service.fetch(body === undefined ? request : withBody(request, body), from)
+      return body === undefined ? answer(request, from) : answer(withBody(request, body), from, { isBodyRead: true })
     },
     { overrideGlobalObjects: false },
   )

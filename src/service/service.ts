@@ -1,3 +1,4 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
 import { resolve } from 'node:path'
 import { EventBus } from '../core/callbacks/event-bus.ts'
 import { InvalidOptionError, messageOf } from '../core/errors.ts'
@@ -11,13 +12,14 @@ import { openForeignAjv } from '../tools/schema/open-ajv.ts'
 import { AgentHost, defaultAgent } from './agents/agent-host.ts'
 import { RecentCalls } from './agents/recent-calls.ts'
 import { ToolTrials } from './agents/tool-trials.ts'
-import { createApp } from './app.ts'
+import { type App, createApp } from './app.ts'
 import { asText, type Config, type PreparedConfig } from './config/config.ts'
 import { ConfigError } from './config/config-error.ts'
 import { ConfigSource } from './config/config-source.ts'
 import { limitProblems, readLimits, type ServiceLimits } from './config/service-limits.ts'
 import { type Caller, type ContextOf, newToken, TokenAuth } from './http/auth.ts'
 import { RateLimiter } from './http/rate-limit.ts'
+import type { NodeExchange } from './http/reply.ts'
 import type { OriginRules } from './http/request-source.ts'
 import { addressOf, TrustedProxies } from './http/request-source.ts'
 import { SignInLinks } from './http/sign-in-links.ts'
@@ -99,7 +101,7 @@ class AgentService implements Service {
   readonly #trials = new ToolTrials()
   readonly #basePath: string
   readonly #env: Readonly<Record<string, string | undefined>>
-  readonly #app: (request: Request, address: string | undefined) => Promise<Response>
+  readonly #app: App
   readonly #ownRules: OriginRules
   readonly #telemetry: TelemetrySource
   #limits: ServiceLimits = readLimits({})
@@ -202,6 +204,7 @@ class AgentService implements Service {
       basePath,
       telemetry: () => this.#telemetry.current,
     })
+    onNode.set(this, (request, from, { isBodyRead } = { isBodyRead: false }) => this.#answer(request, from, exchangeOf(from, isBodyRead)))
     this.ready = this.#start(cwd, file)
     // Code that awaits it sees the rejection. Otherwise it must not end the process.
     this.ready.catch(() => {})
@@ -224,7 +227,9 @@ class AgentService implements Service {
     return `${page}#/sign-in/${this.#signIns.issue(operator)}`
   }
 
-  readonly fetch = async (request: Request, from?: unknown): Promise<Response> => {
+  readonly fetch = (request: Request, from?: unknown): Promise<Response> => this.#answer(request, from)
+
+  async #answer(request: Request, from: unknown, node?: NodeExchange): Promise<Response> {
     try {
       await this.ready
     } catch (error) {
@@ -234,7 +239,7 @@ class AgentService implements Service {
         { status: 503 },
       )
     }
-    return this.#app(request, addressOf(from, request, this.#proxies))
+    return this.#app(request, addressOf(from, request, this.#proxies), node)
   }
 
   /** Logs the error once, because a program need not await `ready`. */
@@ -319,6 +324,23 @@ class AgentService implements Service {
       },
     }
   }
+}
+
+/** How services answer requests of Node.js servers. */
+const onNode = new WeakMap<Service, NodeFetch>()
+
+/** Answers a request of a Node.js server on that server's own response. `isBodyRead`: whether the body is in `request` alone. */
+export type NodeFetch = (request: Request, from: object, options?: { isBodyRead: boolean }) => Promise<Response>
+
+/** Like `service.fetch`, for a server of this package: whoever else calls `fetch` may still want to change the response. */
+export function nodeFetchOf(service: Service): NodeFetch {
+  return onNode.get(service) ?? ((request, from) => service.fetch(request, from))
+}
+
+function exchangeOf(from: object, isBodyRead: boolean): NodeExchange | undefined {
+  if (!('outgoing' in from && from.outgoing instanceof ServerResponse)) return undefined
+  const incoming = !isBodyRead && 'incoming' in from && from.incoming instanceof IncomingMessage ? from.incoming : undefined
+  return { incoming, outgoing: from.outgoing }
 }
 
 const operator: Caller = { name: 'operator', roles: ['run', 'admin'] }

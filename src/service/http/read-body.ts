@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { countValues } from '../../core/json.ts'
 import { giveWay } from '../../core/time/give-way.ts'
 import type { SchemaCheck } from './check-schema.ts'
@@ -13,11 +14,16 @@ export const mostValues = { run: 50_000, admin: 20_000, mcp: 10_000 } as const
 /** The largest body for which all problems are reported, in characters. */
 const mostCheckedWhole = 20_000
 
+interface BodyOptions {
+  maxBytes: number
+  maxValues: number
+  check: SchemaCheck
+  /** The request of the Node.js server, whose body is then read without web streams. */
+  incoming?: IncomingMessage | undefined
+}
+
 /** Reads and validates the request's JSON body, bounded in bytes and depth. Rejects with an `HttpProblem`. */
-export async function readBody(
-  request: Request,
-  { maxBytes, maxValues, check }: { maxBytes: number; maxValues: number; check: SchemaCheck },
-): Promise<unknown> {
+export async function readBody(request: Request, { maxBytes, maxValues, check, incoming }: BodyOptions): Promise<unknown> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json') {
     throw new HttpProblem(415, 'unsupported_media_type', 'Expected `content-type: application/json`', { param: 'content-type' })
@@ -25,7 +31,7 @@ export async function readBody(
   if (!/^(identity)?$/.test(request.headers.get('content-encoding') ?? '')) {
     throw new HttpProblem(415, 'unsupported_encoding', 'Expected a body without `content-encoding`', { param: 'content-encoding' })
   }
-  const text = await readText(request, maxBytes)
+  const text = await readText(request, maxBytes, incoming)
   await giveWay()
   const values = countValues(text)
   if (values > maxValues) throw new HttpProblem(400, 'invalid_request', `Expected a body of at most ${maxValues} values, got ${values}`)
@@ -41,7 +47,7 @@ export async function readBody(
   return body
 }
 
-async function readText(request: Request, maxBytes: number): Promise<string> {
+async function readText(request: Request, maxBytes: number, incoming: IncomingMessage | undefined): Promise<string> {
   const tooLarge = (got: string) => new HttpProblem(413, 'body_too_large', `Expected a body of at most ${maxBytes} bytes, got ${got}`)
   // An announced length is refused before the body arrives. Otherwise the bytes are counted.
   const announced = Number(request.headers.get('content-length') ?? 0)
@@ -50,16 +56,35 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
   let text = ''
   let bytes = 0
   try {
-    for await (const chunk of request.body ?? []) {
+    const take = (chunk: Uint8Array) => {
       bytes += chunk.byteLength
       if (bytes > maxBytes) throw tooLarge('more')
       text += decoder.decode(chunk, { stream: true })
     }
+    if (incoming !== undefined && !incoming.readableDidRead) await readChunks(incoming, take)
+    else for await (const chunk of request.body ?? []) take(chunk)
     return text + decoder.decode()
   } catch (error) {
     if (error instanceof HttpProblem) throw error
     throw new HttpProblem(400, 'invalid_body', 'The body is incomplete or not UTF-8', { cause: error })
   }
+}
+
+/** Reads a stream to its end. Rejects if it ends early, and with what `take` throws; the rest is then left unread. */
+function readChunks(incoming: IncomingMessage, take: (chunk: Uint8Array) => void): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const onData = (chunk: Uint8Array | string) => {
+    try {
+      take(typeof chunk === 'string' ? Buffer.from(chunk, incoming.readableEncoding ?? 'utf8') : chunk)
+    } catch (error) {
+      incoming.pause()
+      reject(error)
+    }
+  }
+  const onClose = () => reject(incoming.errored ?? new Error('The connection was closed'))
+  incoming.on('data', onData).on('end', resolve).on('error', reject).on('close', onClose)
+  if (incoming.destroyed) onClose()
+  return promise.finally(() => incoming.off('data', onData).off('end', resolve).off('error', reject).off('close', onClose))
 }
 
 function parseBody(text: string): unknown {

@@ -1,5 +1,6 @@
 import { type SseSource, SseStream, sseHeaders } from '../../ui/web/sse-stream.ts'
 import { HttpProblem } from './problem.ts'
+import { replyWith } from './reply.ts'
 
 export interface SseOptions {
   headers?: Readonly<Record<string, string>>
@@ -40,7 +41,7 @@ export class SseStreams {
     })
     this.#open.add(stream)
     this.#timer ??= setInterval(() => this.#tick(), this.#times.heartbeatMs).unref()
-    return new Response(stream.body, { headers: { ...sseHeaders, ...headers } })
+    return replyWith(stream, { headers: { ...sseHeaders, ...headers } })
   }
 
   /** Ends every stream with a last frame that contains the reason. */

@@ -2,6 +2,7 @@ import { TextPieces } from '../../core/text/text-pieces.ts'
 import { giveWay } from '../../core/time/give-way.ts'
 import { etagOf, isKnown } from './etag.ts'
 import type { RateLimiter } from './rate-limit.ts'
+import { replyWith } from './reply.ts'
 
 /** Shorter texts are sent in one piece. */
 const pieceCharacters = 65_536
@@ -31,7 +32,7 @@ export function respondWithText(
   const init = { status, headers: { 'content-type': 'application/json', ...headers } }
   if (pieces.length <= pieceCharacters) {
     const text = parts.join('')
-    return request === undefined ? new Response(text, init) : respondUnlessKnown(request, text, init)
+    return request === undefined ? replyWith(text, init) : respondUnlessKnown(request, text, init)
   }
   const release = mustArrive ? limiter.countCharacters(caller, pieces.length) : limiter.admitCharacters(caller, pieces.length)
   let isCancelled = false
@@ -64,5 +65,5 @@ function respondUnlessKnown(
   const etag = etagOf(text)
   if (isKnown(request, etag)) return new Response(null, { status: 304, headers: { etag } })
   // Makes browsers revalidate each time.
-  return new Response(text, { status, headers: { ...headers, etag, 'cache-control': 'private, no-cache' } })
+  return replyWith(text, { status, headers: { ...headers, etag, 'cache-control': 'private, no-cache' } })
 }

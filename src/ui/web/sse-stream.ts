@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { giveWay } from '../../core/time/give-way.ts'
 
 /** The source of an event stream. */
@@ -31,35 +32,85 @@ const readyCharacters = 65_536
 
 const encoder = new TextEncoder()
 
-/** An open event stream. Takes as much from its source as its reader reads. */
+/** Where an event stream is written. */
+interface Output {
+  /** How much more may wait for the reader; not positive if it reads too slowly. */
+  room(): number
+  write(text: string): void
+  end(): void
+  fail(error: Error): void
+}
+
+/**
+ * An open event stream. Takes as much from its source as its reader reads. Nothing is sent until `body` is read or `sendTo` is called, of
+ * which only one may be used.
+ */
 export class SseStream {
-  readonly body: ReadableStream<Uint8Array>
   readonly #source: SseSource
   readonly #onClose: (ending: 'ended' | 'gone') => void
   readonly #unsubscribe: () => void
-  #controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  #output: Output | undefined
+  #body: ReadableStream<Uint8Array> | undefined
+  #isOver = false
   #scheduled = false
   #lastTaken = performance.now()
 
   constructor(source: SseSource, onClose: (ending: 'ended' | 'gone') => void) {
     this.#source = source
     this.#onClose = onClose
-    this.body = new ReadableStream<Uint8Array>(
+    this.#unsubscribe = source.onReady(() => this.#schedule())
+  }
+
+  /** The stream as the body of a `Response`. */
+  get body(): ReadableStream<Uint8Array> {
+    this.#body ??= this.#openBody()
+    return this.#body
+  }
+
+  /** Sends the stream as the body of a Node.js server's response. */
+  sendTo(response: ServerResponse): void {
+    const output: Output = {
+      room: () => readyCharacters - response.writableLength,
+      write: (text) => void response.write(text),
+      end: () => void response.end(),
+      fail: (error) => void response.destroy(error),
+    }
+    response.on('drain', () => this.#takeMore())
+    response.on('close', () => this.#end('gone'))
+    response.on('error', () => this.#end('gone'))
+    if (response.destroyed) this.#end('gone')
+    this.#open(output)
+    this.#flush()
+  }
+
+  #openBody(): ReadableStream<Uint8Array> {
+    return new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
-          this.#controller = controller
+          this.#open({
+            room: () => controller.desiredSize ?? 0,
+            write: (text) => controller.enqueue(encoder.encode(text)),
+            end: () => controller.close(),
+            fail: (error) => controller.error(error),
+          })
         },
-        pull: async () => {
-          this.#lastTaken = performance.now()
-          // Many streams may be read at once.
-          await giveWay()
-          this.#flush()
-        },
+        pull: () => this.#takeMore(),
         cancel: () => this.#end('gone'),
       },
       new ByteLengthQueuingStrategy({ highWaterMark: readyCharacters }),
     )
-    this.#unsubscribe = source.onReady(() => this.#schedule())
+  }
+
+  #open(output: Output): void {
+    if (this.#isOver) output.end()
+    else this.#output = output
+  }
+
+  async #takeMore(): Promise<void> {
+    this.#lastTaken = performance.now()
+    // Many streams may be read at once.
+    await giveWay()
+    this.#flush()
   }
 
   /** Whether a reader has left data unread since a time. A reader that reads has room for more. */
@@ -68,28 +119,26 @@ export class SseStream {
   }
 
   beat(): void {
-    if (this.#room() > 0) this.#controller?.enqueue(encoder.encode(': keep-alive\n\n'))
+    if (this.#room() > 0) this.#output?.write(': keep-alive\n\n')
   }
 
   close(reason: string): void {
-    const controller = this.#controller
-    if (controller === undefined) return
     this.#flush()
-    if (this.#controller === undefined) return
-    controller.enqueue(encoder.encode(this.#source.lastWords?.(reason) ?? sseFrame('CLOSE', JSON.stringify({ reason }))))
+    const output = this.#output
+    if (output !== undefined) output.write(this.#source.lastWords?.(reason) ?? sseFrame('CLOSE', JSON.stringify({ reason })))
     this.#end('gone')
-    controller.close()
+    output?.end()
   }
 
   /** Drops a reader. It can't be told why, because it reads nothing; the writer gets the reason. */
   drop(reason: string): void {
-    const controller = this.#controller
+    const output = this.#output
     this.#end('gone')
-    controller?.error(new Error(reason))
+    output?.fail(new Error(reason))
   }
 
   #room(): number {
-    return this.#controller?.desiredSize ?? 0
+    return this.#output?.room() ?? 0
   }
 
   /** Batches events: they come in bursts, many from one piece of a model's response. */
@@ -103,21 +152,22 @@ export class SseStream {
   }
 
   #flush(): void {
-    const controller = this.#controller
-    while (controller !== undefined && this.#controller !== undefined && this.#room() > 0) {
+    const output = this.#output
+    while (output !== undefined && this.#output !== undefined && output.room() > 0) {
       const text = this.#source.take(readyCharacters)
-      if (text !== '') controller.enqueue(encoder.encode(text))
+      if (text !== '') output.write(text)
       else if (!this.#source.ended) return
       else {
         this.#end('ended')
-        controller.close()
+        output.end()
       }
     }
   }
 
   #end(ending: 'ended' | 'gone'): void {
-    if (this.#controller === undefined) return
-    this.#controller = undefined
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#output = undefined
     this.#unsubscribe()
     this.#onClose(ending)
   }
