@@ -1,4 +1,5 @@
 import { callUnawaited, syncAnswer } from './callbacks/callbacks.ts'
+import { InvalidOptionError } from './errors.ts'
 import { loadPino } from './load-pino.cjs'
 import { checkOptionNames, type OptionNames } from './option-names.ts'
 import { redact, redactText } from './redaction/redact.ts'
@@ -43,15 +44,38 @@ export interface LeveledLogger extends Logger {
 export function createLogger(options: LoggerOptions = {}): LeveledLogger {
   checkOptionNames(options, loggerOptionNames, '`createLogger`')
   const { level: initial = 'warn', destination } = options
-  // Loaded on first use: pino would take a third of this package's import time.
-  const { pino } = loadPino()
-  const logger = pino({ level: initial }, destination === undefined ? pino.destination({ fd: 2, sync: true }) : unawaited(destination))
+  let level = checkedLevel(initial)
+  // Loaded with the first record: pino would take a third of this package's import time.
+  let opened: Pino | undefined
+  const open = (): Pino => {
+    const { pino } = loadPino()
+    opened ??= pino({ level }, destination === undefined ? pino.destination({ fd: 2, sync: true }) : unawaited(destination))
+    return opened
+  }
+  const logger: Logger = {
+    debug: (fields, message) => open().debug(fields, message),
+    info: (fields, message) => open().info(fields, message),
+    warn: (fields, message) => open().warn(fields, message),
+    error: (fields, message) => open().error(fields, message),
+    isLevelEnabled: (asked) => levels.indexOf(asked) >= levels.indexOf(level),
+  }
   return Object.defineProperty(redacting(logger), 'level', {
-    get: () => logger.level,
-    set: (level: LogLevel) => {
-      logger.level = level
+    get: () => level,
+    set: (now: LogLevel) => {
+      level = checkedLevel(now)
+      if (opened !== undefined) opened.level = level
     },
   }) as LeveledLogger
+}
+
+type Pino = ReturnType<ReturnType<typeof loadPino>['pino']>
+
+/** The lowest first. */
+const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent']
+
+function checkedLevel(level: LogLevel): LogLevel {
+  if (!levels.includes(level)) throw new InvalidOptionError('level', levels.map((one) => `'${one}'`).join(', '), level)
+  return level
 }
 
 /** Wraps a destination so that its failures don't reach the code that logs. */

@@ -6,7 +6,7 @@ import { InvalidOptionError, messageOf } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { ServiceLimits } from './config/service-limits.ts'
 import { type Authenticate, type Caller, checkRole, type Role } from './http/auth.ts'
-import { compileCheck, type SchemaCheck } from './http/check-schema.ts'
+import { checkOf, type SchemaCheck } from './http/check-schema.ts'
 import { errorResponse, HttpProblem } from './http/problem.ts'
 import { mostValues, readBody } from './http/read-body.ts'
 import { finishResponse, type NodeExchange } from './http/reply.ts'
@@ -51,7 +51,7 @@ export function createApp(parts: AppParts): App {
   const others = () => [...ofAgents(), ...signInRoutes(parts), ...overviewRoutes(parts), ...toolRoutes(parts), ...adminRoutes(parts)]
   routes.push(...mcpRoutes(parts), ...healthRoutes(parts, () => routes), ...(parts.mcp.only ? [] : others()))
   for (const route of routes) {
-    const check = compileCheck(route.body ?? anyBody)
+    const check = checkOf(route.body ?? anyBody)
     app.on(route.method, honoPath(route.path), (context) => answer(route, check, context, parts))
   }
   for (const path of new Set(routes.map((route) => route.path))) {

@@ -82,6 +82,8 @@ export function createService(options: ServiceOptions = {}): Service {
 const defaultTimes: ServiceTimes = { debounceMs: 100, pollMs: 5_000, heartbeatMs: 15_000, stallMs: 30_000 }
 /** How long aborted runs may take to settle and send their last events. */
 const afterAbortMs = 2_000
+/** When to load what only some requests need, in milliseconds after the start. */
+const loadAfterMs = 1_000
 
 class AgentService implements Service {
   readonly ready: Promise<void>
@@ -107,6 +109,7 @@ class AgentService implements Service {
   #limits: ServiceLimits = readLimits({})
   #proxies = new TrustedProxies()
   #draining = false
+  #loading: NodeJS.Timeout | undefined
   #isFailureLogged = false
   #drained: Promise<void> | undefined
 
@@ -256,6 +259,7 @@ class AgentService implements Service {
 
   async #drain(timeoutMs: number): Promise<void> {
     this.#draining = true
+    clearTimeout(this.#loading)
     const configClosed = this.#config.close()
     const inTime = AbortSignal.timeout(timeoutMs)
     await Promise.all([this.#runs.settled(inTime), this.#mcp.settled(inTime), this.#trials.settled(inTime)])
@@ -280,13 +284,14 @@ class AgentService implements Service {
         this.logger.error({ file, error }, 'what a crash left beside the configuration file could not be removed')
       })
     }
-    openForeignAjv()
     try {
       await this.#config.start()
       const { runs } = this.#limits
       const place = runs.kind === 'sqlite' ? { ...runs, folder: resolve(cwd, runs.folder) } : runs
       await this.#runs.open(place)
       await this.#responses.open(place)
+      // Loaded soon, so that no request waits for it, but not before the service answers.
+      this.#loading = setTimeout(openForeignAjv, loadAfterMs).unref()
     } catch (error) {
       const open = [this.#config, this.#mcp, this.#runs, this.#responses, this.#host, this.#telemetry]
       await Promise.all(open.map((part) => part.close()))

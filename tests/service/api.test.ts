@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createModel } from '../../src/models/create-model.ts'
 import { configSchema } from '../../src/service/config/config-schema.ts'
-import { compileCheck } from '../../src/service/http/check-schema.ts'
+import { checkOf } from '../../src/service/http/check-schema.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import type { JsonSchema } from '../../src/tools/tool.ts'
 import { countingTool } from '../hazards/tools.ts'
@@ -63,7 +63,7 @@ describe('/openapi.json', () => {
       const text = await response.text()
       if (type !== 'application/json') return
       const schema = response.ok ? content[type]?.schema : document.components.schemas.Error
-      expect([method, path, compileCheck(schema ?? {})(JSON.parse(text))]).toEqual([method, path, []])
+      expect([method, path, checkOf(schema ?? {})(JSON.parse(text))]).toEqual([method, path, []])
     }
     const ok = [{ role: 'user', content: 'x' }]
     await check(await post('/v1/chat/completions', { model: 'toolloop', messages: ok }), 'post', '/v1/chat/completions')

@@ -2,7 +2,7 @@ import type { Document } from 'yaml'
 import { messageOf } from '../../core/errors.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
 import { readDocument } from '../../tools/read-document.ts'
-import { compileCheck, type SchemaCheck } from '../http/check-schema.ts'
+import { checkByField, type SchemaCheck } from '../http/check-schema.ts'
 import { objectionTo } from '../http/read-body.ts'
 import type { Config } from './config.ts'
 import { ConfigError, type Place } from './config-error.ts'
@@ -30,7 +30,7 @@ let check: SchemaCheck | undefined
 export async function parseConfig(text: string, file: string, env: Readonly<Record<string, string | undefined>>): Promise<ParsedConfig> {
   const { document, raw } = await readYaml(text, file)
   const { value, problems } = interpolate(raw, env)
-  check ??= compileCheck(configSchema)
+  check ??= checkByField(configSchema)
   let misfits = check(value, { all: true })
   if (misfits.filter(({ path }) => readAsWritten(value, raw, path)).length > 0) misfits = check(value, { all: true })
   // A value with a missing variable can't be validated.

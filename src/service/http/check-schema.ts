@@ -20,11 +20,33 @@ interface Instances {
 let instances: Instances | undefined
 const compiled = new WeakMap<JsonSchema, SchemaCheck>()
 
-/** Compiles one of this package's own schemas (2020-12), once. */
-export function compileCheck(schema: JsonSchema): SchemaCheck {
-  const check = compiled.get(schema) ?? compile(schema)
-  compiled.set(schema, check)
-  return check
+/** Returns the check of one of this package's own schemas (2020-12). The schema is compiled with the first value that is checked, once. */
+export function checkOf(schema: JsonSchema): SchemaCheck {
+  return (value, options) => {
+    const check = compiled.get(schema) ?? compile(schema)
+    compiled.set(schema, check)
+    return check(value, options)
+  }
+}
+
+/**
+ * Like `checkOf`, for an object whose schema is long: compiles the schemas of those fields that the value has. The fields must not depend on
+ * each other.
+ */
+export function checkByField({ properties, $defs, ...rest }: JsonSchema): SchemaCheck {
+  const fields = Object.entries(isJsonObject(properties) ? properties : {})
+  const whole = checkOf({ ...rest, properties: Object.fromEntries(fields.map(([name]) => [name, true])) })
+  const checks = new Map(fields.map(([name, schema]) => [name, checkOf({ ...(isJsonObject(schema) ? schema : {}), $defs })]))
+  return (value, options = {}) => {
+    const problems = whole(value, options)
+    if (!isJsonObject(value)) return problems
+    for (const [name, check] of checks) {
+      if (problems.length > 0 && options.all !== true) return problems
+      if (!Object.hasOwn(value, name)) continue
+      for (const { path, ...problem } of check(value[name], options)) problems.push({ ...problem, path: `${pointerTo('', name)}${path}` })
+    }
+    return problems
+  }
 }
 
 function openAjv(options: { allErrors: boolean }): Ajv2020 {

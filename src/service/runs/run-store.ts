@@ -116,7 +116,7 @@ export class RunStore {
     const inMemory = place.kind === 'memory'
     const chat = new UnrecordedRuns({ shown: stored.runs.shown, bounds, feed, inMemory })
     this.#open = { stored, executions: { chat, run: inMemory ? chat : stored.runs }, inMemory }
-    stored.caretaker.start()
+    stored.caretaker.start({ isNew: inMemory })
   }
 
   get #opened(): Opened {

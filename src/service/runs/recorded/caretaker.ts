@@ -45,10 +45,14 @@ export class Caretaker {
     this.#parts = parts
   }
 
-  /** Looks now, and then at each interval. */
-  start(): void {
+  /** Looks now, and then at each interval. `isNew`: the store is empty, so there is nothing to look at yet. */
+  start({ isNew = false }: { isNew?: boolean } = {}): void {
     clearTimeout(this.#timer)
     if (this.#isClosed) return
+    if (isNew) {
+      this.#timer = setTimeout(() => this.start(), lookEveryMs).unref()
+      return
+    }
     this.#looking ??= this.#look().finally(() => {
       this.#looking = undefined
       if (!this.#isClosed) this.#timer = setTimeout(() => this.start(), lookEveryMs).unref()

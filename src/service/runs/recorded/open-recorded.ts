@@ -66,8 +66,8 @@ export async function openRunStore(place: RunPlace, logger: Logger = defaultLogg
     const journal = storeJournal(store)
     const { shown } = store
     opened = { journal, shown, close: () => journal.close() }
-    // Opens the file, or connects to the server.
-    await shown.waiting()
+    // Opens the file, or connects to the server. Memory can't fail, and its thread takes longer than the rest of the start.
+    if (place.kind !== 'memory') await shown.waiting()
     return opened
   } catch (error) {
     await opened?.close().catch(() => {})
