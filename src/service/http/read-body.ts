@@ -72,19 +72,28 @@ async function readText(request: Request, maxBytes: number, incoming: IncomingMe
 
 /** Reads a stream to its end. Rejects if it ends early, and with what `take` throws; the rest is then left unread. */
 function readChunks(incoming: IncomingMessage, take: (chunk: Uint8Array) => void): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const onData = (chunk: Uint8Array | string) => {
-    try {
-      take(typeof chunk === 'string' ? Buffer.from(chunk, incoming.readableEncoding ?? 'utf8') : chunk)
-    } catch (error) {
-      incoming.pause()
+  return new Promise((resolve, reject) => {
+    const leave = () => incoming.off('data', onData).off('end', onEnd).off('error', fail).off('close', onClose)
+    const fail = (error: unknown) => {
+      leave()
       reject(error)
     }
-  }
-  const onClose = () => reject(incoming.errored ?? new Error('The connection was closed'))
-  incoming.on('data', onData).on('end', resolve).on('error', reject).on('close', onClose)
-  if (incoming.destroyed) onClose()
-  return promise.finally(() => incoming.off('data', onData).off('end', resolve).off('error', reject).off('close', onClose))
+    const onData = (chunk: Uint8Array | string) => {
+      try {
+        take(typeof chunk === 'string' ? Buffer.from(chunk, incoming.readableEncoding ?? 'utf8') : chunk)
+      } catch (error) {
+        incoming.pause()
+        fail(error)
+      }
+    }
+    const onEnd = () => {
+      leave()
+      resolve()
+    }
+    const onClose = () => fail(incoming.errored ?? new Error('The connection was closed'))
+    incoming.on('data', onData).on('end', onEnd).on('error', fail).on('close', onClose)
+    if (incoming.destroyed) onClose()
+  })
 }
 
 function parseBody(text: string): unknown {

@@ -79,13 +79,7 @@ export class RunFollower {
     const { sink } = following
     const endLease = host.leaseTools()
     let stream: RunStream | undefined
-    const show = async (event: RunEvent) => {
-      for (const shown of await run.redactor.redact(event)) {
-        await giveWay()
-        sink.add(shown)
-      }
-    }
-    run.shownEvents = new ShownEvents(show, sink.isSeen)
+    run.shownEvents = new ShownEvents((event) => showEvent(run, event, sink), sink.isSeen)
     try {
       // Until a run first waits for its model, it works synchronously.
       await nextTurn()
@@ -152,6 +146,14 @@ export class RunFollower {
     if (hiding.has(event.type)) for (const text of stream.hidden) run.redactor.secrets.add(text)
     this.#parts.observer.event(run, event)
     await run.shownEvents?.take(event)
+  }
+}
+
+/** Passes an event to a sink, redacted. */
+export async function showEvent(run: ServiceRun, event: RunEvent, sink: EventSink): Promise<void> {
+  for (const shown of await run.redactor.redact(event)) {
+    await giveWay()
+    sink.add(shown)
   }
 }
 

@@ -3,6 +3,7 @@ import { tagsOf } from '../../agent/journal/store.ts'
 import type { RunStream } from '../../agent/runner/run-stream.ts'
 import type { RunInput } from '../../agent/types/options.ts'
 import type { Logger } from '../../core/logger.ts'
+import type { AnyTool } from '../../tools/tool.ts'
 import type { EventLog } from '../../ui/web/event-log.ts'
 import type { AgentHost } from '../agents/agent-host.ts'
 import type { Caller, ContextOf, Tenant } from '../http/auth.ts'
@@ -13,7 +14,7 @@ import type { ByTenant } from '../tenants/by-tenant.ts'
 import { sees } from '../tenants/tenant.ts'
 import type { Decided } from './describe-decisions.ts'
 import type { Execution } from './execution.ts'
-import { newFeed, RunFollower, type RunObserver, type RunWatcher } from './follow-run.ts'
+import { newFeed, RunFollower, type RunObserver, type RunWatcher, showEvent } from './follow-run.ts'
 import { type ListQuery, listRuns, listSessions, type RunList } from './listed/list-runs.ts'
 import { openRecorded, type Recorded } from './recorded/open-recorded.ts'
 import { isTakenOver, notStored } from './recorded/problems.ts'
@@ -23,9 +24,9 @@ import type { RecordOption, RunRecordings } from './run-recordings.ts'
 import { RunningRuns } from './running-runs.ts'
 import { sayToRun } from './say-to-run.ts'
 import { endOf, ServiceRun } from './service-run.ts'
-import { abortedWith, type Outcome, type RunHead } from './stored-run.ts'
+import { abortedWith, type Outcome, type RunHead, type StoredRun } from './stored-run.ts'
 import { UnrecordedRuns } from './unrecorded-runs.ts'
-import { UnseenRuns } from './unseen-runs.ts'
+import { type UnseenRun, UnseenRuns } from './unseen-runs.ts'
 
 interface RunStoreParts {
   host: AgentHost
@@ -67,7 +68,7 @@ export class RunStore {
     this.feed = newFeed(bounds)
     this.#unseen = new UnseenRuns(
       () => this.bounds,
-      (run, outcome) => this.#endUnseen(run, outcome),
+      (run) => this.#storeUnseen(run),
     )
     this.#follower = new RunFollower({
       host,
@@ -149,8 +150,7 @@ export class RunStore {
     if (order.kind === 'run') await this.#stored.checkRoom(order.caller)
     const tools = await host.toolsFor(order.clientTools)
     const agent = host.agent(order.agent)
-    const { eventsOfRun: events, charactersOfRun: characters } = this.bounds
-    const run = new ServiceRun(storedOrder(order), host.toolsNamed(order.clientTools), { events, characters }, host.secrets)
+    const run = this.#newRun(storedOrder(order), host.toolsNamed(order.clientTools))
     const { control, signal } = run
     const giveBack = limiter.admitRun(order.caller.name)
     this.#running.add(run)
@@ -172,6 +172,11 @@ export class RunStore {
       throw notStored('The run', error)
     }
     return run
+  }
+
+  #newRun(stored: StoredRun, tools: readonly AnyTool[]): ServiceRun {
+    const { eventsOfRun: events, charactersOfRun: characters } = this.bounds
+    return new ServiceRun(stored, tools, { events, characters }, this.#parts.host.secrets)
   }
 
   /** Returns the outcome of a waiting run. Throws an `HttpProblem` 409 if it doesn't wait. */
@@ -307,10 +312,14 @@ export class RunStore {
     this.#running.delete(run)
   }
 
-  async #endUnseen(run: ServiceRun, outcome: Outcome): Promise<void> {
+  async #storeUnseen({ stored, tools, events, outcome }: UnseenRun): Promise<void> {
+    const run = this.#newRun(stored, tools)
+    const execution = this.#executionOf(run.head)
     try {
-      await run.shownEvents?.reveal()
-      await this.#executionOf(run.head).end(run, { ...outcome, summary: run.redactSummary(outcome.summary) })
+      const sink = execution.sinkOf(run)
+      for (const event of events) await showEvent(run, event, sink)
+      await sink.flush()
+      await execution.end(run, { ...outcome, summary: run.redactSummary(outcome.summary) })
     } catch (error) {
       await this.#breakOff(run, error)
     }

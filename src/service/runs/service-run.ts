@@ -40,7 +40,8 @@ export class ServiceRun {
   readonly log: EventLog
   /** The events of the current execution, on their way to the log. */
   shownEvents: ShownEvents | undefined
-  #tools: readonly AnyTool[]
+  /** The tools whose secret arguments are hidden. */
+  tools: readonly AnyTool[]
   readonly #newRedactor: () => EventRedactor
   #redactor: EventRedactor | undefined
   readonly control: RunControl = new RunControl()
@@ -74,9 +75,9 @@ export class ServiceRun {
     this.createdAt = createdAt
     this.#head = head
     this.said = said
-    this.#tools = tools
+    this.tools = tools
     this.#newRedactor = () => {
-      const redactor = new EventRedactor(this.#tools, known)
+      const redactor = new EventRedactor(this.tools, known)
       this.#knownSecrets = [...redactor.secrets].length
       for (const secret of secrets) redactor.secrets.add(secret)
       if (hidesAll) redactor.secrets.hideAll()
@@ -187,11 +188,26 @@ export class ServiceRun {
     this.log.wake()
   }
 
+  /** What is needed to show the run later. Smaller than the run. */
+  toStored(): StoredRun {
+    const { createdAt, said } = this
+    const secrets = this.#redactor === undefined ? [] : this.ownSecrets
+    return {
+      head: this.#head,
+      createdAt,
+      said,
+      firstEventId: 1,
+      lastEventId: 0,
+      secrets,
+      hidesAll: this.#redactor?.secrets.isFull === true,
+    }
+  }
+
   /** Drops the tools of the client, which may be large, once no call of them can come any more. None of them has secrets. */
   forgetClientTools(): void {
     if (this.#head.clientTools.length === 0) return
     const ofClient = new Set(this.#head.clientTools)
-    this.#tools = this.#tools.filter((tool) => !ofClient.has(tool))
+    this.tools = this.tools.filter((tool) => !ofClient.has(tool))
     this.#head = { ...this.#head, clientTools: [] }
   }
 

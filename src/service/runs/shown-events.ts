@@ -1,5 +1,6 @@
 import type { RunEvent } from '../../core/events.ts'
 import type { JsonObject } from '../../core/messages.ts'
+import { Backlog } from '../../ui/web/deltas.ts'
 
 /** The size up to which the events of a run are kept as they are, in characters. */
 const mostKept = 262_144
@@ -13,7 +14,7 @@ const perEvent = 200
 export class ShownEvents {
   readonly #show: (event: RunEvent) => Promise<void>
   /** Undefined: each event is shown at once. */
-  #kept: RunEvent[] | undefined
+  #kept: Backlog | undefined
   #characters = 0
   /** The metadata of the run, which its events share. */
   #metadata: JsonObject | undefined
@@ -22,7 +23,7 @@ export class ShownEvents {
   /** `show`: called for one event at a time. `isSeen`: whether somebody looks at the run from its start. */
   constructor(show: (event: RunEvent) => Promise<void>, isSeen: boolean) {
     this.#show = show
-    this.#kept = isSeen ? undefined : []
+    this.#kept = isSeen ? undefined : new Backlog()
   }
 
   /** Whether nobody has looked at the run yet. */
@@ -37,12 +38,17 @@ export class ShownEvents {
 
   async take(event: RunEvent): Promise<void> {
     if (this.#kept === undefined) return this.#show(event)
-    this.#kept.push(event)
+    this.#kept.add(event)
     this.#characters += sizeOf(event)
     const { metadata } = event.meta
     if (metadata !== undefined && metadata !== this.#metadata) this.#characters += JSON.stringify(metadata).length
     this.#metadata = metadata
     if (this.#characters > mostKept) await this.reveal()
+  }
+
+  /** Returns the events that nobody has seen, and forgets them. Adjacent pieces of a text are one. */
+  drain(): RunEvent[] {
+    return this.#kept?.drain() ?? []
   }
 
   /** Shows all events so far. Those that follow are shown at once. Rejects if an event can't be shown. */
@@ -52,12 +58,8 @@ export class ShownEvents {
   }
 
   async #reveal(): Promise<void> {
-    const { length } = this.#kept ?? []
     // More may arrive meanwhile.
-    for (let at = 0; at < (this.#kept?.length ?? length); at++) {
-      const event = this.#kept?.[at]
-      if (event !== undefined) await this.#show(event)
-    }
+    for (let events = this.drain(); events.length > 0; events = this.drain()) for (const event of events) await this.#show(event)
     this.#kept = undefined
     this.#characters = 0
   }
