@@ -8,6 +8,7 @@ import { testProvider } from '../agents/test-provider.ts'
 import { configSchema } from '../config/config-schema.ts'
 import type { ConfigChange, ShownConfig } from '../config/config-source.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { respondWithText } from '../http/reply.ts'
 import type { Call, Route } from '../http/route.ts'
 import {
   configChangeSchema,
@@ -17,7 +18,6 @@ import {
   testedProviderSchema,
   testProviderSchema,
 } from '../http/schemas.ts'
-import { respondWithText } from '../http/text-response.ts'
 import { pendingOf } from '../runs/listed/list-runs.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { describeTools } from './health.ts'
