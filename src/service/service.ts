@@ -337,7 +337,7 @@ const onNode = new WeakMap<Service, NodeFetch>()
 /** Answers a request of a Node.js server on that server's own response. `isBodyRead`: whether the body is in `request` alone. */
 export type NodeFetch = (request: Request, from: object, options?: { isBodyRead: boolean }) => Promise<Response>
 
-/** Like `service.fetch`, for a server of this package: whoever else calls `fetch` may still want to change the response. */
+/** Like `service.fetch`, for a server of this package: a program that calls `fetch` may still want to change the response. */
 export function nodeFetchOf(service: Service): NodeFetch {
   return onNode.get(service) ?? ((request, from) => service.fetch(request, from))
 }

@@ -1,5 +1,5 @@
 /** Requests of the workloads, and blocks of them. */
-import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { Agent, type ClientRequest, get, type IncomingMessage, request } from 'node:http'
 import type { Gateway, Target } from './gateways.ts'
 
 const atOnce = 10
@@ -48,7 +48,8 @@ async function answerTo(target: Target, body: object): Promise<string> {
   const response = await send(target, body)
   let text = ''
   for await (const piece of response.setEncoding('utf8')) text += piece
-  if (response.statusCode !== 200) throw new Error(`${target.url}: status ${response.statusCode}, ${text.slice(0, 300)}`)
+  if (response.statusCode !== 200 && response.statusCode !== 202)
+    throw new Error(`${target.url}: status ${response.statusCode}, ${text.slice(0, 300)}`)
   return text
 }
 
@@ -125,19 +126,31 @@ export const approval: Work = async (gateway) => {
   expectIn(await answerTo(decide, { decisions }), '"stopReason":"answered"')
 }
 
-/** Opens `count` streams that have got their first word, and get no other. Resolves with a function that closes them. */
-export async function openStreams(gateway: Gateway, count: number): Promise<() => void> {
+/** Opens `count` streamed completions that have got their first word, and get no other. Resolves with a function that closes them. */
+export function openStreams(gateway: Gateway, count: number): Promise<() => void> {
   const target = gateway.target('/v1/chat/completions', 'hold')
+  return openMany(count, () => send(target, { model: target.model, messages, stream: true }, false))
+}
+
+/** Opens `count` readers of the events of one run, as `openStreams` does. */
+export async function openReaders(gateway: Gateway, count: number): Promise<() => void> {
+  const target = gateway.target('/v1/runs', 'hold')
+  const { id }: { id: string } = JSON.parse(await answerTo(target, { model: target.model, input: prompt, background: true }))
+  const { url, headers } = gateway.target(`/v1/runs/${id}/events`, 'hold')
+  return openMany(count, () => new Promise((resolve, reject) => get(url, { agent: false, headers }, resolve).on('error', reject)))
+}
+
+async function openMany(count: number, start: () => Promise<IncomingMessage>): Promise<() => void> {
   const open: IncomingMessage[] = []
   const openOne = async () => {
-    const stream = await send(target, { model: target.model, messages, stream: true }, false)
+    const stream = await start()
     open.push(stream)
     let text = ''
     for await (const piece of stream.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
       text += piece
       if (text.includes('"Let ')) return
     }
-    throw new Error(`${gateway.name}: a stream ended: ${text.slice(-300)}`)
+    throw new Error(`A stream ended: ${text.slice(-300)}`)
   }
   for (let at = 0; at < count; at += 50) await Promise.all(Array.from({ length: Math.min(50, count - at) }, openOne))
   return () => {

@@ -11,12 +11,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { median } from '../measure.ts'
 import { type Gateway, type Program, plainProxy, portkey, portkeyVersion, start, toolloop } from './gateways.ts'
-import { approval, type Block, block, completion, openStreams, response, runWithTool, type Work, withTool } from './load.ts'
+import { approval, type Block, block, completion, openReaders, openStreams, response, runWithTool, type Work, withTool } from './load.ts'
 
 const isQuick = process.argv.includes('--quick')
 const only = process.argv.find((argument) => argument.startsWith('--only='))?.slice('--only='.length) ?? ''
 const rounds = isQuick ? 3 : 9
 const requests = isQuick ? 200 : 500
+/** Rounds that don't count. */
+const warmUp = 3
 const readers = 1_000
 const starts = isQuick ? 3 : 10
 
@@ -39,11 +41,10 @@ const isAsked = (name: string) => name.includes(only)
 /** Blocks of each contender, in turns, in an order that changes from round to round. */
 async function inTurns(contenders: readonly (() => Promise<Block>)[]): Promise<Block[][]> {
   const taken: Block[][] = contenders.map(() => [])
-  for (let round = -2; round < rounds; round++) {
+  for (let round = -warmUp; round < rounds; round++) {
     for (let at = 0; at < contenders.length; at++) {
-      const index = (at + round + 2) % contenders.length
+      const index = (at + round + warmUp) % contenders.length
       const one = await contenders[index]?.()
-      // The first two rounds warm up.
       if (round >= 0 && one !== undefined) taken[index]?.push(one)
     }
   }
@@ -104,16 +105,20 @@ async function compareApprovals(service: Gateway): Promise<void> {
 async function compareReaders(programs: readonly Program[]): Promise<void> {
   if (!isAsked('readers')) return
   console.log()
-  head(`${readers} open streams`, 'memory before', 'memory with them', 'growth')
+  head(`${readers} at once`, 'gateway', 'memory before', 'memory with them', 'growth')
   for (const program of programs) {
     const gateway = await start(program)
     await block(gateway, completion(true), requests)
-    const before = await gateway.usage()
-    const close = await openStreams(gateway, readers)
-    const after = await gateway.usage()
-    close()
+    const measure = async (what: string, open: typeof openStreams) => {
+      const before = await gateway.usage()
+      const close = await open(gateway, readers)
+      const after = await gateway.usage()
+      close()
+      row(what, program.name, ...[before.rssMB, after.rssMB, after.rssMB - before.rssMB].map((mb) => `${mb.toFixed(0)} MB`))
+    }
+    if (program.name === 'toolloop') await measure('readers of the events of one run', openReaders)
+    await measure('streamed completions', openStreams)
     await gateway.close()
-    row(program.name, ...[before.rssMB, after.rssMB, after.rssMB - before.rssMB].map((mb) => `${mb.toFixed(0)} MB`))
   }
 }
 
