@@ -11,6 +11,7 @@ import { resultText } from '../tools/result-text.ts'
 import type { InlineLimits } from '../tools/sandbox/vm/script-vms.ts'
 import type { Question, ToolContext } from '../tools/tool.ts'
 import { rulesOfCalls } from './rules-of-calls.ts'
+import { bodyOf } from './script-body.ts'
 import { scriptLoop, scriptModel } from './script-loop.ts'
 
 /** A script and its limits. */
@@ -41,11 +42,11 @@ export interface ScriptResult {
  * replayed like those of a nested agent, with the rules of the outer run.
  */
 export async function executeScript(script: GivenScript, ctx: ToolContext): Promise<ScriptResult | Question> {
-  const { name, code, scriptBytes } = script
+  const { name, code: written, scriptBytes } = script
   const { run } = ctx
   if (!(run instanceof RunContext)) throw new Error('A script can be run only by the call of a run.')
-  if (Buffer.byteLength(code) > scriptBytes)
-    throw new Error(`The script has ${Buffer.byteLength(code)} bytes; at most ${scriptBytes} are allowed.`)
+  if (Buffer.byteLength(written) > scriptBytes)
+    throw new Error(`The script has ${Buffer.byteLength(written)} bytes; at most ${scriptBytes} are allowed.`)
   if (run.durable?.survivesCrashes === true && !keepsRecords(run.durable))
     throw new Error('The script was not run: its calls could not be recorded. The journal of the run has no `append` and `entries`.')
   const runner = scriptRunner(script, run)
@@ -56,7 +57,7 @@ export async function executeScript(script: GivenScript, ctx: ToolContext): Prom
     return resultOf(name, result, run, ctx.toolCallId)
   }
   try {
-    if (paused === undefined) return conclude(await runner.run(code, { ...options, runId: ctx.idempotencyKey }))
+    if (paused === undefined) return conclude(await runner.run(bodyOf(written), { ...options, runId: ctx.idempotencyKey }))
     return conclude(await runner.resume(paused.state ?? paused.runId, { ...options, decisions: decisionsIn(ctx.answer) }))
   } catch (error) {
     // Invalid decisions have changed nothing, so they are asked for again.

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { RunControl } from '../../src/agent/conversation/run-control.ts'
 import type { Decision } from '../../src/agent/decisions/decisions.ts'
+import { handoff } from '../../src/agent/sub-agents/handoff.ts'
 import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
 import type { PendingItem, ResumeOptions, RunnerOptions, RunResult } from '../../src/agent/types/options.ts'
 import { codeMode } from '../../src/code-mode/index.ts'
@@ -318,6 +319,21 @@ return paid`
     const result = await resume(plan, approve(plan.pending))
     expect([result.stopReason, done.length]).toEqual(['answered', 1])
     expect(resultsIn(result)[0]).toMatch(/did not make the same calls as before: .*These calls were carried out: pay\(\{"id":"1"\}\)/s)
+  })
+
+  it('carries out the calls of each agent with its own tools, after the conversation was handed over', async () => {
+    const { done, tools } = openShop()
+    const mail = defineTool({ name: 'mail', description: 'x', parameters, secrets: ['id'], execute: ({ id }) => done.push(`mail ${id}`) })
+    const clerk = new AgentRunner({ model: scriptedModel([calls(call('mail', 'm')), 'plan', 'done']), tools: [mail], logger })
+    const handover = handoff(clerk, { name: 'clerk', description: 'x' })
+    const { run, resume } = open([calls(call('pay', 'a'), { name: 'hand_off_to_clerk', args: {} })], { tools: [...tools, handover] })
+    const plan = await run()
+    expect(plan.pending.map(({ tool, secrets }) => [tool, secrets])).toEqual([
+      ['pay', undefined],
+      ['mail', ['id']],
+    ])
+    const result = await resume(plan, approve(plan.pending))
+    expect([result.stopReason, result.output, done]).toEqual(['answered', 'done', ['pay a 1.tool.0', 'mail m']])
   })
 
   it('ends with a `final` tool of the plan, once that is carried out', async () => {

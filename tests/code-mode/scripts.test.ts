@@ -142,6 +142,27 @@ return said`
     expect(told).toBe('3')
   })
 
+  it.each([
+    ['in a fence', '```js\nconst two = await tools.double({ n: 1 })\nreturn two\n```'],
+    ['as a function', 'async () => {\n  const two = await tools.double({ n: 1 })\n  return two\n}'],
+    ['as a function in a fence', '\n```typescript\nasync (): Promise<number> => {\n  return await tools.double({ n: 1 });\n};\n```\n'],
+    ['as an expression', 'async () => tools.double({ n: 1 })'],
+    ['as a function without a name', 'async function () {\n  return tools.double({ n: 1 })\n}'],
+    ['as a function that is called', '(async () => {\n  return tools.double({ n: 1 })\n})();'],
+    ['as a body with a function', 'async function main() {\n  return tools.double({ n: 1 })\n}\nreturn await main()'],
+    ['as a body that begins with a function', 'const main = async () => tools.double({ n: 1 })\nreturn main()'],
+  ])('may be written %s', async (_how, code) => {
+    const { tool, calls } = double()
+    expect((await runScript(code, [tool])).told).toBe('2')
+    expect(calls).toEqual([1])
+  })
+
+  it('in a fence is quoted by the lines that the model has written', async () => {
+    const pay = defineTool({ name: 'pay', description: 'x', approval: true, execute: () => 1 })
+    const { result } = await runScript('```js\n\nasync () => {\n  return tools.pay()\n}\n```', [pay])
+    expect(result.pending[0]?.script).toEqual({ line: 4, code: 'return tools.pay()' })
+  })
+
   it('that returns nothing is told how to return a value; its output comes before its value', async () => {
     expect((await runScript('1 + 1', [])).told).toContain('`return` or `console.log`')
     expect((await runScript('console.log(1, "a", [2])', [])).told).toBe('Printed:\n1 a [2]')

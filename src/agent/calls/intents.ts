@@ -33,16 +33,26 @@ export async function settleIntents(execution: Execution, iteration: number): Pr
     return whole
   }
   for (const one of waiting) {
-    const { iteration, index, waited } = one
-    const carryOut = carryOutTogether(execution, iteration, [one.call], one)
-    const { finished, left } = await waitForDecisions({ execution, iteration, carryOut }, [one], { desk, waited })
-    const pending = left.flatMap((asking) => asking.items)
-    add(whole, summarise(iteration, [one.call], finished, pending, index))
+    const { agent } = run
+    const leave = run.actAsNoter(one.call.id)
+    try {
+      add(whole, await carryOutIntent(run.agent === agent ? execution : { ...execution, layers: execution.compose() }, one, desk))
+    } finally {
+      leave()
+    }
     // What follows keeps its place in the order.
-    if (left.length > 0) break
+    if (whole.pending.length > 0) break
   }
   if (whole.pending.length > 0 && (await isOver('pause'))) whole.pending = []
   return whole
+}
+
+async function carryOutIntent(execution: Execution, one: WaitingIntent, desk: DecisionDesk): Promise<ToolRound> {
+  const { iteration, call, index, waited } = one
+  const carryOut = carryOutTogether(execution, iteration, [call], one)
+  const { finished, left } = await waitForDecisions({ execution, iteration, carryOut }, [one], { desk, waited })
+  const pending = left.flatMap(({ items }) => items)
+  return summarise(execution, iteration, [call], finished, pending, index)
 }
 
 /** The noted calls with the items to decide, numbered as one plan. */
@@ -51,7 +61,10 @@ function planOf(execution: Execution, intents: readonly Intent[]): WaitingIntent
     const { iteration, index, question, waited } = intent
     // The text after the call was shown when it was noted.
     const { textAfter: _, ...call } = intent.call
-    return { ...intent, ...waitingCall(execution, iteration, { call, index, question, times: waited + 1 }) }
+    const leave = execution.run.actAsNoter(call.id)
+    const one = waitingCall(execution, iteration, { call, index, question, times: waited + 1 })
+    leave()
+    return { ...intent, ...one }
   })
   const of = waiting.reduce((sum, { items }) => sum + items.length, 0)
   let at = 0

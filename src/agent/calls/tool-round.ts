@@ -36,9 +36,9 @@ export async function runToolRound(
     if (call.approval === undefined && call.action !== 'client') free.push({ call, index, key: callStep(iteration, index) })
   })
   const finished = await start(free, carryOut)
-  if (free.length === calls.length && !finished.some(asks)) return summarise(iteration, calls, finished)
+  if (free.length === calls.length && !finished.some(asks)) return summarise(execution, iteration, calls, finished)
   const { finished: all, pending } = await finishWaiting({ execution, iteration, calls, finished, carryOut })
-  return summarise(iteration, calls, all, pending)
+  return summarise(execution, iteration, calls, all, pending)
 }
 
 /** Asks `approve`, if there is one, and then the plan. If the plan asks for an approval, asks `approve` again. */
@@ -136,6 +136,7 @@ function lanesFor({ run }: Execution, calls: readonly PlannedCall[]): Lanes | un
 
 /** `calls`: those of a turn, or one that was noted in it, at `first`. */
 export function summarise(
+  { run }: Execution,
   iteration: number,
   calls: readonly PlannedCall[],
   finished: readonly FinishedCall[],
@@ -149,7 +150,10 @@ export function summarise(
     const one = byId.get(call.id)
     if (one === undefined) continue
     round.records.push(one.record)
-    if (one.noted) round.intents.push({ iteration, index: first + at, call, question: one.question, waited: 0, ...one.after })
+    if (one.noted) {
+      run.notedBy.set(call.id, run.agent)
+      round.intents.push({ iteration, index: first + at, call, question: one.question, waited: 0, ...one.after })
+    }
     if (one.final && one.record.outcome === 'ok') round.final ??= one.record
     if (one.handoff !== undefined) round.handoff = one.handoff
     if (one.stop !== undefined) round.stop ??= one.stop

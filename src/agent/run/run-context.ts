@@ -89,6 +89,8 @@ export class RunContext extends Lifetime implements RunScope {
   nested: NestedRuns | undefined
   /** The iterations whose waiting calls may have run before, if the run is resumed with `again`. */
   mayHaveRunIn: ReadonlySet<number> | undefined
+  /** The agents that had the conversation when calls were noted, by the ids of the calls. */
+  readonly notedBy: Map<string, ActiveAgent> = new Map()
   /** A decision led to a call that was carried out. */
   hasCarriedOut = false
   /** Whether it continues after a turn that was recorded before. */
@@ -180,6 +182,15 @@ export class RunContext extends Lifetime implements RunScope {
     this.prepared.clear()
     this.#budget = this.#openBudget()
     return this.#budget
+  }
+
+  /** Acts as the agent that has noted a call. Returns the function that ends that. */
+  actAsNoter(callId: string): () => void {
+    const current = this.#agent
+    this.#agent = this.notedBy.get(callId) ?? current
+    return () => {
+      this.#agent = current
+    }
   }
 
   /** Continues as another agent: with its model, its tools and its rules. */

@@ -1,7 +1,8 @@
 import type { PendingItem } from '../../agent/types/result.ts'
 import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { Event, type RunEvent, type StopReason } from '../../core/events.ts'
-import { type JsonObject, withoutUndefined } from '../../core/messages.ts'
+import { jsonOrText } from '../../core/json.ts'
+import { isJsonObject, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { emptyRunView, lastText, type RunView, reduceRun } from '../../core/runs/index.ts'
 import { decisionOnPage, idOnPage, isOwnCall, isYesOrNo, metadataOf } from '../pending-on-page.ts'
 import { structured } from '../structured.ts'
@@ -56,6 +57,7 @@ export class UIMessageWriter implements ResponseWriter {
     if (runId !== this.#view.runId) return this.#flush()
     if (event.type === Event.MODEL_START && !event.continues) {
       this.#isBehind = false
+      this.#callNoted()
       this.#view = emptyRunView(runId)
     }
     if (!this.#isBehind) this.#take(event)
@@ -158,7 +160,7 @@ export class UIMessageWriter implements ResponseWriter {
    */
   #call(toolCallId: string, toolName: string, input: JsonObject): void {
     const { known } = this.#options
-    const knows = known === undefined || known.get(toolCallId)?.state.startsWith('output-') === true
+    const knows = known === undefined || hasCall(known.get(toolCallId))
     if (this.#available.has(toolCallId) || (!this.#hasAsked && knows)) return
     this.#available.add(toolCallId)
     this.#send({ type: 'tool-input-available', toolCallId, toolName, input })
@@ -219,6 +221,14 @@ export class UIMessageWriter implements ResponseWriter {
     this.#hasAsked = true
   }
 
+  /** Sends the calls that a preview has noted: a client looks for the parts of a call only in its own step. */
+  #callNoted(): void {
+    for (const { id, tool, status, written } of this.#view.calls.values()) {
+      const input = status === 'writing' ? jsonOrText(written) : undefined
+      if (isJsonObject(input)) this.#call(id, tool, input)
+    }
+  }
+
   /**
    * Handles a response that starts again: the client removes all parts of this step, including open ones. Sends the text that the response
    * continues once more.
@@ -261,3 +271,8 @@ export class UIMessageWriter implements ResponseWriter {
 }
 
 const atLimit: ReadonlySet<StopReason> = new Set<StopReason>(['truncated', 'max_iterations', 'budget', 'deadline', 'repeated_calls'])
+
+/** Whether the client has the call and gets only its result: it has that already, or would not find the part of an earlier step. */
+function hasCall(part: UIToolPart | undefined): boolean {
+  return part !== undefined && (part.state.startsWith('output-') || (part.state === 'approval-responded' && part.isEarlier === true))
+}

@@ -19,6 +19,8 @@ export interface UIToolPart {
   errorText: string
   /** Whether the call belongs to the conversation. False for what a nested agent waits for, and for a run over its budget. */
   isOwn: boolean
+  /** It is not in the last step of its message, the only one in which a client looks for the part of a call with an input. */
+  isEarlier?: boolean
   /** Only of a call that needed approval. */
   approval?: { id: string; approved: boolean | undefined; reason: string | undefined }
 }
@@ -104,5 +106,8 @@ function readApproval({ id, approved, reason }: JsonObject): NonNullable<UIToolP
 export function openToolParts(messages: unknown): UIToolPart[] {
   const last = readUIMessages(messages).at(-1)
   if (last?.role !== 'assistant') return []
-  return last.parts.flatMap((part, at) => (isToolPart(part) ? [readToolPart(part, `${last.path}.parts[${at}]`)] : []))
+  const lastStep = last.parts.findLastIndex(({ type }) => type === 'step-start')
+  return last.parts.flatMap((part, at) =>
+    isToolPart(part) ? [{ ...readToolPart(part, `${last.path}.parts[${at}]`), isEarlier: at < lastStep }] : [],
+  )
 }

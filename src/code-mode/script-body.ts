@@ -1,0 +1,31 @@
+/** A function as the whole script. One with a name is part of a body that calls it. */
+const functionStart = /^(?:async\s*)?(?:function\s*\(|\([^()]*\)\s*(?::[^={]{1,200})?=>|[\w$]+\s*=>)/
+const calledStart = /^\(\s*(?:async\b|function\b|\([^()]*\)\s*=>)/
+const calledEnd = /\)\s{0,20}\(\s{0,20}\)$/
+
+/**
+ * The body of the function that a model was asked for, if it has written the function itself, or code in a fence. No line moves: decisions
+ * quote lines by their numbers.
+ */
+export function bodyOf(written: string): string {
+  const code = withoutFence(written)
+  const only = withoutEnd(code.trim())
+  const before = code.slice(0, code.length - code.trimStart().length)
+  if (functionStart.test(only)) return `${before}return await (${only})()`
+  if (calledStart.test(only) && calledEnd.test(only)) return `${before}return await ${only}`
+  return code
+}
+
+/** Replaces the line that opens a fence with an empty one. */
+function withoutFence(written: string): string {
+  const fenced = written.trim()
+  const lineEnd = fenced.indexOf('\n')
+  const isFenced = /^```\w*[ \t]{0,20}$/.test(fenced.slice(0, lineEnd)) && fenced.endsWith('```')
+  if (lineEnd === -1 || !isFenced) return written
+  const linesBefore = written.slice(0, written.indexOf('```')).split('\n').length - 1
+  return `${'\n'.repeat(linesBefore)}${fenced.slice(lineEnd, -3)}`
+}
+
+function withoutEnd(code: string): string {
+  return code.endsWith(';') ? code.slice(0, -1).trimEnd() : code
+}
