@@ -424,6 +424,30 @@ return paid`
   })
 })
 
+describe('the record of a preview', () => {
+  it('is streamed to later readers with its plan, and then with what was carried out', async () => {
+    const { tools } = openShop()
+    const journal = memoryJournal()
+    const model = scriptedModel([calls(call('pay', 'a'), call('set', 'b')), 'the plan', 'all done'])
+    const runner = new AgentRunner({ model, tools, logger, journal })
+    const told = async (): Promise<string[]> => {
+      const seen: string[] = []
+      for await (const event of runner.runs.stream('r')) {
+        if (event.type === 'TEXT_DELTA') seen.push(event.text)
+        else if (event.type === 'TOOL_CALL_END') seen.push(event.result)
+        else if (event.type === 'DECISION_NEEDED') seen.push(`${event.tool}?`)
+      }
+      return seen
+    }
+    const plan = await runner.run('Go', { effects: 'preview', runId: 'r' })
+    expect(await told()).toEqual(['the plan', 'pay?', 'set?'])
+    await runner.resume('r', { decisions: approve(plan.pending) })
+    const ended = await told()
+    expect(ended.filter((text) => text.includes('done'))).toEqual(['pay a: done', 'set b: done', 'all done'])
+    expect(ended.join()).not.toContain('Noted')
+  })
+})
+
 describe('a preview', () => {
   it('does not notify hooks after a tool, but guards what a preview shows', async () => {
     const { tools } = openShop()

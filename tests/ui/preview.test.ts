@@ -4,7 +4,7 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { RunResult } from '../../src/agent/types/options.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { decisionsFromUI, messagesFromUI, toUIMessageResponse } from '../../src/ui/index.ts'
+import { decisionsFromUI, messagesFromUI, toAgUiResponse, toUIMessageResponse } from '../../src/ui/index.ts'
 import { serveFetch } from '../fetch-server.ts'
 import { chatAt } from './chat.ts'
 
@@ -57,4 +57,22 @@ it('the plan of a preview is decided in `useChat`, part by part', async () => {
   ])
   expect(parts().flatMap((part) => (part.type === 'text' ? [part.text] : []))).toEqual(['I would pay both.', 'Paid a.'])
   expect([paused?.stopReason, paid]).toEqual(['answered', ['a']])
+})
+
+it('the plan of a preview is the interrupts of AG-UI, in order', async () => {
+  const { paid, runner } = openPayments()
+  const run = runner.stream('pay')
+  const frames = (await toAgUiResponse(run).text()).split('\n\n').filter((frame) => frame.startsWith('data: '))
+  const finished = frames.map((frame) => JSON.parse(frame.slice('data: '.length))).find(({ type }) => type === 'RUN_FINISHED')
+  expect(finished.outcome).toMatchObject({
+    type: 'interrupt',
+    interrupts: [
+      { reason: 'tool_call', metadata: { args: { id: 'a' }, plan: { at: 1, of: 2 } } },
+      { reason: 'tool_call', metadata: { args: { id: 'b' }, plan: { at: 2, of: 2 } } },
+    ],
+  })
+  const { state, pending } = await run.result
+  const decisions = pending.map((item) => ({ ...item, approved: true }))
+  const text = await toAgUiResponse(runner.resumeStream(state, { decisions })).text()
+  expect([text.includes('paid a'), text.includes('paid b'), paid]).toEqual([true, true, ['a', 'b']])
 })

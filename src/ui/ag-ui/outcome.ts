@@ -10,12 +10,12 @@ export function outcomeOf(pending: readonly PendingItem[]): object {
 
 /** An interrupt for an item. For an item of a nested agent, names the outer call, which the client knows. */
 function interruptOf(item: PendingItem): object {
-  const { kind, fingerprint: id, tool, args, about, schema, path } = item
+  const { kind, fingerprint: id, tool, args, about, schema, path, plan } = item
   const toolCallId = path?.[0]?.toolCallId ?? item.toolCallId
   const within = path === undefined ? {} : { path }
   if (isYesOrNo(item)) {
     const message = kind === 'budget' ? 'May the run continue over its budget?' : `May ${tool} be called?`
-    const metadata = { kind, tool, args, about, ...within }
+    const metadata = { kind, tool, args, about, ...within, ...(plan && { plan }) }
     return { id, reason: kind === 'budget' ? 'input_required' : 'tool_call', toolCallId, message, responseSchema: approvalSchema, metadata }
   }
   const input = { id, reason: 'input_required', toolCallId }

@@ -29,9 +29,9 @@ export function turnsOfSteps(steps: readonly (readonly [key: string, value: Json
       if (turn.kind === 'reply') turns.push({ key, step: turn.step, message: turn.message })
       else if (turn.kind === 'refused' && turn.step !== undefined) turns.push({ key, step: turn.step })
     } else if (isJsonObject(value) && 'record' in value) {
-      const { record, question } = value as never as FinishedCall
-      // A call that may have run is made again, or its record stays as it is.
-      const isLast = question === undefined && !(record.outcome === 'uncertain' && calls.has(record.id))
+      const { record, question, noted } = value as never as FinishedCall
+      // A call that may have run is made again, or its record stays as it is. One that was only noted has not ended.
+      const isLast = question === undefined && noted === undefined && !(record.outcome === 'uncertain' && calls.has(record.id))
       if (isLast) calls.set(record.id, record)
     }
   }
@@ -47,10 +47,17 @@ export function turnsOfResult({ steps, newMessages, toolCalls }: Pick<RunResult,
     const found = messages.findIndex((message) => (hasToolCalls(message) ? message.toolCalls[0]?.id : undefined) === id)
     // A text that was cut off and continued is one message. The last of its turns has it.
     const isContinued = id === undefined && step.finishReason === 'length' && messages.length < steps.length - at
-    if (found === -1 || isContinued) return { step }
+    // The answer that ended a preview was removed when its plan was carried out.
+    const isRemoved =
+      id === undefined && messages.filter(isText).length < steps.slice(at).filter(({ toolCalls }) => toolCalls.length === 0).length
+    if (found === -1 || isContinued || isRemoved) return { step }
     const message = messages[found]
     messages.splice(0, found + 1)
     return { step, ...(message && { message }) }
   })
   return { turns, calls: toolCalls }
+}
+
+function isText(message: AssistantMessage): boolean {
+  return !hasToolCalls(message)
 }
