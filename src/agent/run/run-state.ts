@@ -146,7 +146,7 @@ export function addRound(state: LoopState, round: ToolRound, { tell }: Pick<Repe
 export function addIntents(state: LoopState, round: ToolRound, iteration: number, answering: string | undefined): void {
   state.intents = []
   addRound(state, round, noRepeats)
-  if (round.pending.length > 0) return
+  if (round.pending.length > 0 || round.interrupted !== undefined) return
   state.carriedOutIn = iteration
   state.text = ''
   for (const {
