@@ -130,6 +130,17 @@ export interface Totals {
   waitedMs: number
 }
 
+/** The runs of a session, added up. */
+export interface SessionSums extends Totals {
+  session: string
+  owner: string
+  /** The input of its first run. */
+  input: string
+  createdAt: string
+  latestAt: string
+  latestRunId: string
+}
+
 export interface Decision {
   at: string
   by: string
@@ -180,6 +191,13 @@ export interface Sums {
   p95Ms: number | null
 }
 
+export interface Share {
+  runs: number
+  failed: number
+  tokens: number
+  costUsd: number
+}
+
 export interface Overview extends Sums {
   from: string
   /** Later than `from` if there was too much to count. */
@@ -187,7 +205,9 @@ export interface Overview extends Sums {
   stepMs: number
   series: Sums[]
   reasons: { stopReason: string; errorCode?: string; runs: number }[]
-  tools: { tool: string; runs: number }[]
+  models: ({ model: string } & Share)[]
+  users: ({ owner: string } & Share)[]
+  tools: ({ tool: string } & Share)[]
   running: number
   waiting: number
 }

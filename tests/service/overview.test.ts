@@ -17,6 +17,8 @@ interface Told {
   series: { runs: number }[]
   reasons: object[]
   tools: object[]
+  models: object[]
+  users: object[]
   running: number
   waiting: number
 }
@@ -52,8 +54,13 @@ it('adds up the stored runs and those that end here, each once, whatever the sto
     ]),
   )
   expect(hour.tools).toEqual([
-    { tool: 'pay', runs: 1 },
-    { tool: 'look', runs: 1 },
+    { tool: 'pay', runs: 1, failed: 0, tokens: 120, costUsd: 0.25 },
+    { tool: 'look', runs: 1, failed: 0, tokens: 120, costUsd: 0.25 },
+  ])
+  expect(hour.users).toMatchObject([{ owner: 'operator', runs: 4, failed: 1 }])
+  expect(hour.models).toMatchObject([
+    { model: 'toolloop', runs: 3, failed: 1, costUsd: 0.25 },
+    { model: 'scripted/scripted-model', runs: 1, failed: 0 },
   ])
   const day = await overview(ask('/admin/api/overview?window=day'))
   expect(day).toMatchObject({ runs: 5, failed: 1, costUsd: 0.75 })
@@ -106,7 +113,7 @@ it('reads each run of the store once, and again only those that were running', a
 it('has the median and the 95th percentile of durations, by step', async () => {
   const now = Date.UTC(2026, 0, 1, 12, 1)
   const runs = Array.from({ length: 100 }, (_, at) => ({
-    ...{ finishedAt: now, durationMs: (at + 1) * 10, stopReason: 'answered', errorCode: undefined },
+    ...{ finishedAt: now, workedMs: (at + 1) * 10, model: 'm', owner: 'o', stopReason: 'answered', errorCode: undefined },
     ...{ inputTokens: 1, outputTokens: 2, costUsd: 0, tools: [] },
   }))
   const { p50Ms, p95Ms, series, from, to, outputTokens } = await overviewOf(runs, windows.hour ?? { steps: 1, stepMs: 1 }, now)

@@ -1,11 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Locator } from 'playwright-core'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { scriptedModel } from '../../src/testing/index.ts'
+import { barriersInAllLooks } from './page-axe.ts'
 import { hasBrowser, useBrowser } from './page-browser.ts'
 import { seedRuns } from './seed-runs.ts'
-import { configFile, startService } from './start-service.ts'
+import { configFile, payTool, startService } from './start-service.ts'
 
 describe.skipIf(!hasBrowser)('the overview of the admin page, in a browser', () => {
   const open = useBrowser()
@@ -14,9 +16,17 @@ describe.skipIf(!hasBrowser)('the overview of the admin page, in a browser', () 
     const folder = await mkdtemp(join(tmpdir(), 'toolloop-page-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     await seedRuns(folder, [
-      { id: 'a', title: 'x', minutesAgo: 600, tools: ['pay'], costUsd: 2 },
-      { id: 'b', title: 'x', minutesAgo: 20, stopReason: 'model_error' },
-      { id: 'c', title: 'x', minutesAgo: 10, tools: ['look'], costUsd: 1 },
+      { id: 'a', title: 'the dear one', minutesAgo: 600, tools: ['pay'], costUsd: 2, answeredBy: 'openai/large', owner: 'ann' },
+      {
+        id: 'b',
+        title: 'the failed one',
+        minutesAgo: 20,
+        stopReason: 'model_error',
+        errorCode: 'rate_limited',
+        answeredBy: 'openai/large',
+      },
+      // Waiting for people is no duration.
+      { id: 'c', title: 'the good one', minutesAgo: 70, tools: ['look'], costUsd: 1, waitedMs: 3_600_000, answeredBy: 'google/small' },
     ])
     const { file } = await configFile(`service: { keepRuns: { folder: ${folder}, count: 10000, minutes: 1000000 } }\n`)
     const { url, post } = await startService({ configFile: file, model: scriptedModel(['done']) })
@@ -24,9 +34,9 @@ describe.skipIf(!hasBrowser)('the overview of the admin page, in a browser', () 
     const card = (name: string) => page.locator('section.metric').filter({ has: page.getByRole('heading', { name, exact: true }) })
     const total = (name: string) => card(name).locator('.metric-total').textContent()
     await card('Runs').waitFor()
-    expect(await Promise.all(['Runs', 'Failures', 'Duration', 'Tokens', 'Cost'].map(total))).toEqual(['2', '1', '1.50 s', '240', '$1.00'])
+    expect(await Promise.all(['Runs', 'Failures', 'Worked', 'Tokens', 'Cost'].map(total))).toEqual(['2', '1', '1.50 s', '240', '$1.00'])
     await card('How other runs ended').getByText('model error').waitFor()
-    await card('Tools, by runs that called them').getByText('look').waitFor()
+    await card('By tool').getByText('look').waitFor()
     expect(await card('Runs').getByRole('img').getAttribute('aria-label')).toBe(
       'Runs by time: 2, ended. The numbers are in the table below.',
     )
@@ -47,6 +57,77 @@ describe.skipIf(!hasBrowser)('the overview of the admin page, in a browser', () 
     expect(await ofRuns()).toBe(4)
     // What was opened stays open.
     expect(await page.locator('.overview-table').getAttribute('open')).toBe('')
+  })
+
+  it('each figure, bar, ending, model, tool and user leads to the runs behind it; what is wrong now is told first', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'toolloop-page-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    await seedRuns(folder, [
+      {
+        id: 'a',
+        title: 'the dear one',
+        minutesAgo: 40,
+        tools: ['pay'],
+        costUsd: 2,
+        tokens: 5_000,
+        answeredBy: 'openai/large',
+        owner: 'ann',
+      },
+      {
+        id: 'b',
+        title: 'the failed one',
+        minutesAgo: 20,
+        stopReason: 'model_error',
+        errorCode: 'rate_limited',
+        answeredBy: 'openai/large',
+      },
+      { id: 'c', title: 'the good one', minutesAgo: 10, tools: ['look'], costUsd: 1, answeredBy: 'google/small' },
+    ])
+    const { file } = await configFile(`service: { keepRuns: { folder: ${folder}, count: 10000, minutes: 1000000 } }\n`)
+    const { tool } = payTool()
+    const asks = { toolCalls: [{ name: 'pay', arguments: { euros: 1 } }] }
+    const { url, post } = await startService({ configFile: file, model: scriptedModel([asks]), tools: [tool] })
+    const page = await open(url, { path: '#/overview', viewport: { width: 1440, height: 900 } })
+    const wrong = page.getByRole('region', { name: 'What needs attention' })
+    await wrong.getByText('1 run in the last hour: model error, rate_limited').waitFor()
+    const card = (name: string) => page.locator('section.metric').filter({ has: page.getByRole('heading', { name, exact: true }) })
+    const row = (name: string, text: string) => card(name).getByRole('row', { name: new RegExp(`^${text}`) })
+    expect(await row('By model', 'openai/large').locator('th, td').allTextContents()).toEqual(['openai/large', '2', '1', '5,120', '$2.00'])
+    expect(await row('By tool', 'pay').locator('td').allTextContents()).toEqual(['1', '', '5,000', '$2.00'])
+    expect(await row('By user', 'ann').locator('td').allTextContents()).toEqual(['1', '', '5,000', '$2.00'])
+    const leadsTo = async (link: Locator, ...titles: string[]) => {
+      await link.click()
+      await expect.poll(() => page.locator('.run-link').allTextContents(), { timeout: 30_000 }).toEqual(titles)
+      await page.goBack()
+      await card('Runs').waitFor()
+    }
+    await leadsTo(wrong.getByRole('link', { name: /rate_limited/ }), 'the failed one')
+    await leadsTo(card('Runs').locator('.metric-total a'), 'the good one', 'the failed one', 'the dear one')
+    await leadsTo(card('Failures').locator('.metric-total a'), 'the failed one')
+    await leadsTo(card('Cost').locator('.metric-total a'), 'the dear one', 'the good one', 'the failed one')
+    await leadsTo(row('By model', 'google/small').getByRole('link'), 'the good one')
+    await leadsTo(row('By tool', 'pay').getByRole('link'), 'the dear one')
+    await leadsTo(row('By user', 'ann').getByRole('link'), 'the dear one')
+    await leadsTo(card('How other runs ended').getByRole('link', { name: 'model error: rate_limited' }), 'the failed one')
+    // A bar, and with the keyboard its row in the table.
+    const bar = await page.evaluate<number>(
+      `[...document.querySelectorAll('.plot-steps')][1].querySelectorAll('a').values().toArray().findIndex(({ title }) => / 1$/.test(title))`,
+    )
+    await leadsTo(card('Failures').locator('.plot-step').nth(bar), 'the failed one')
+    await page.getByText('Show the numbers as a table').click()
+    await leadsTo(page.locator('.overview-table tbody tr').nth(bar).getByRole('link').last(), 'the failed one')
+    expect(await barriersInAllLooks(page)).toEqual([])
+    await post('/v1/runs', { input: 'pay' })
+    await wrong.getByText('1 call waits for a decision').waitFor()
+    await wrong.getByRole('link', { name: '1 call waits for a decision' }).click()
+    await page.getByRole('heading', { name: 'Approvals' }).waitFor()
+  })
+
+  it('says that nothing is wrong', async () => {
+    const { url, post } = await startService({ model: scriptedModel(['done']) })
+    await post('/v1/runs', { input: 'x' })
+    const page = await open(url, { path: '#/overview' })
+    await page.getByText('Nothing is wrong: no run has failed in the last hour, and nothing waits for you.').waitFor()
   })
 
   it('without any runs, explains how to start one, and starts one on the demo model alone', async () => {

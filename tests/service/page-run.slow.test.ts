@@ -28,6 +28,32 @@ describe.skipIf(!hasBrowser)('what runs say on the admin page, in a browser', ()
     await page.locator('.bar-list').getByText(shown).waitFor()
   })
 
+  it('a run that has ended opens with its answer and a summary, its turns folded; the ticks of its time line are round', async () => {
+    const tool = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => 'seen' })
+    const model = scriptedModel([{ text: 'I look.', toolCalls: [{ name: 'look' }] }, { chunks: ['**All** is ', 'well.'] }])
+    const { url, post } = await startService({ model, tools: [tool] })
+    const { id } = await json(post('/v1/runs', { input: 'How is it?' }))
+    const page = await open(url, { path: `#/runs/${id}` })
+    const run = page.getByRole('region', { name: 'Run' })
+    await run.getByRole('region', { name: 'Answer' }).getByText('All is well.').waitFor()
+    const facts = await run.locator('.facts').first().locator('dt').allTextContents()
+    expect(facts).toEqual(['Model', 'User', 'Started', 'Worked', 'Turns', 'Calls', 'Tokens', 'ID'])
+    await run.getByRole('region', { name: 'Time line' }).waitFor()
+    const order = await run.evaluate((panel) =>
+      ['.facts', '.run-answer', '.outcome-line', '.waterfall', '.turns'].map((one) =>
+        [...panel.querySelectorAll('*')].findIndex((element) => element.matches(one)),
+      ),
+    )
+    expect(order).toEqual(order.toSorted((a, b) => a - b))
+    expect(await run.getByText('I look.').count()).toBe(0)
+    const ticks = await run.locator('.axis-line span').allTextContents()
+    expect(ticks.length).toBeGreaterThan(1)
+    expect(ticks.filter((tick) => !/^(0|[125]0{0,2} ms|[\d.]+ m?s)$/.test(tick) || tick.length > 6)).toEqual([])
+    await run.getByText('Show what happened: 2 turns, 1 call').click()
+    await run.getByText('I look.').waitFor()
+    await run.getByRole('article', { name: 'Call to look' }).getByText('seen').waitFor()
+  })
+
   it('what a tool asks is neither its result nor an error', async () => {
     const choose = defineTool({
       name: 'choose',

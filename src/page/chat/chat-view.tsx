@@ -7,6 +7,7 @@ import { useRefocus } from '../ui/refocus.ts'
 import { scrollable } from '../ui/scrollable.ts'
 import { Composer } from './composer.tsx'
 import type { Conversation } from './conversation.ts'
+import { ConversationMenu } from './conversation-list.tsx'
 import { useStickToEnd } from './stick-to-end.ts'
 
 /** Example questions, by the tool that can answer them. */
@@ -40,9 +41,12 @@ export function ChatView({ conversation }: { conversation: Conversation }) {
     <div ref={view} class="chat">
       <div class="view-head">
         <h1 tabIndex={-1}>Chat</h1>
-        <button type="button" class="quiet" onClick={() => conversation.restart()}>
-          New conversation
-        </button>
+        <div class="buttons">
+          <ConversationMenu current={conversation.session} />
+          <button type="button" class="quiet" onClick={() => conversation.restart()}>
+            New conversation
+          </button>
+        </div>
       </div>
       <div ref={log} class="chat-log" {...scrollable('Conversation')} role="log" aria-live="off" aria-busy={isRunning.value || undefined}>
         {isEmpty.value && (

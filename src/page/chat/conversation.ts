@@ -46,6 +46,8 @@ export class Conversation {
   #messages: unknown[] = []
   #isClosed = false
   #wasRestored = false
+  /** Increases with every conversation that is opened. */
+  #opened = 0
 
   constructor(live: Live) {
     this.#live = live
@@ -80,18 +82,30 @@ export class Conversation {
     return this.#recalled.value !== undefined
   }
 
+  /** The session of its runs; `''` before the first. */
+  get session(): string {
+    return this.#kept.value.session
+  }
+
   /** Restores the conversation from before a reload, as far as its runs are stored. */
   async restore(): Promise<void> {
     if (this.#wasRestored) return
     this.#wasRestored = true
-    const { turns } = this.#kept.value
+    const own = ++this.#opened
     this.#isBusy.value = true
-    for (const { id, input } of turns) {
-      if (this.#isClosed || !this.#kept.value.turns.some((turn) => turn.id === id)) break
+    for (const { id, input } of this.#kept.value.turns) {
+      if (this.#isClosed || own !== this.#opened) return
       this.steps.value.user(input, id)
       await this.#follow(id)
     }
-    this.#isBusy.value = false
+    if (own === this.#opened) this.#isBusy.value = false
+  }
+
+  /** Shows another conversation, from its latest turns on. A run of the one before continues. */
+  open({ session, turns, model }: Pick<KeptChat, 'session' | 'turns' | 'model'>): void {
+    this.#show({ session, model, turns: turns.slice(-mostTurns) })
+    this.#wasRestored = false
+    void this.restore()
   }
 
   /** Sends the text. */
@@ -102,7 +116,8 @@ export class Conversation {
     this.#isBusy.value = true
     this.failure.value = ''
     try {
-      const run: Run = await post('v1/runs', { input, model: this.model, messages: this.#messages, background: true })
+      const session = this.session === '' ? newSession() : this.session
+      const run: Run = await post('v1/runs', { input, model: this.model, messages: this.#messages, session, background: true })
       // Another conversation has started meanwhile, so nobody waits for this run.
       if (steps !== this.steps.value) return await cancel(run.id)
       const { turns, asked } = this.#kept.value
@@ -111,6 +126,7 @@ export class Conversation {
       // Text that was entered meanwhile is the next message.
       if (this.text.value.trim() === input) this.write('')
       this.#keep({
+        session,
         turns: [...turns, { id: run.id, input: shown }].slice(-mostTurns),
         asked: isLong ? asked : [...asked.filter((one) => one !== input), input].slice(-mostAsked),
       })
@@ -141,13 +157,19 @@ export class Conversation {
   /** Starts another conversation. */
   restart(): void {
     void this.stop()
-    this.#keep({ turns: [] })
+    this.#show({ turns: [], session: '' })
+  }
+
+  #show(kept: Partial<KeptChat>): void {
+    this.#opened++
+    this.#keep(kept)
     this.#settle()
     this.#messages = []
     batch(() => {
       this.items.value = []
       this.steps.value = new Steps({ hasTurns: false })
       this.failure.value = ''
+      this.#isBusy.value = false
     })
   }
 
@@ -205,6 +227,11 @@ export class Conversation {
     this.#kept.value = { ...this.#kept.value, ...change }
     if (!this.#isClosed) keepChat(this.#kept.value)
   }
+}
+
+/** Unlike `randomUUID`, also available without HTTPS. */
+function newSession(): string {
+  return `chat/${[...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
 }
 
 async function cancel(id: string): Promise<void> {

@@ -54,10 +54,12 @@ export interface KeptChat {
   asked: string[]
   draft: string
   model: string
+  /** The session of its runs; `''` before the first. */
+  session: string
 }
 
 export function keptChat(): KeptChat {
-  const nothing = { turns: [], asked: [], draft: '', model: '' }
+  const nothing = { turns: [], asked: [], draft: '', model: '', session: '' }
   try {
     return { ...nothing, ...JSON.parse(sessionStorage.getItem(chatKey) ?? '{}') }
   } catch {

@@ -1,9 +1,10 @@
 import { duration, money } from '../data/format.ts'
 import type { Overview, Sums } from '../types.ts'
 import { scrollable } from '../ui/scrollable.ts'
+import { failures, stepHref } from './links.ts'
 import { timeOfStep } from './use-overview.ts'
 
-const heads = ['From', 'Runs', 'Failures', 'Median', '95 %', 'Input tokens', 'Output tokens', 'Cost']
+const heads = ['From', 'Runs', 'Failures', 'Worked, median', '95 %', 'Input tokens', 'Output tokens', 'Cost']
 
 /** The numbers in the plots as a table. */
 export function NumbersTable({ overview }: { overview: Overview }) {
@@ -25,7 +26,15 @@ export function NumbersTable({ overview }: { overview: Overview }) {
           <tbody>
             {overview.series.map((step, at) => {
               const time = timeOfStep(overview, at)
-              return <Row key={time} step={step} time={time} />
+              return (
+                <Row
+                  key={time}
+                  step={step}
+                  time={time}
+                  href={stepHref(overview, at)}
+                  failedHref={stepHref(overview, at, { stopReason: failures })}
+                />
+              )
             })}
           </tbody>
         </table>
@@ -34,14 +43,14 @@ export function NumbersTable({ overview }: { overview: Overview }) {
   )
 }
 
-function Row({ step, time }: { step: Sums; time: string }) {
+function Row({ step, time, href, failedHref }: { step: Sums; time: string; href: string; failedHref: string }) {
   const { runs, failed, p50Ms, p95Ms, inputTokens, outputTokens, costUsd } = step
   const took = (ms: number | null) => (ms === null ? '–' : duration(ms))
   return (
     <tr>
       <th scope="row">{time}</th>
-      <td>{runs.toLocaleString()}</td>
-      <td>{failed.toLocaleString()}</td>
+      <td>{runs === 0 ? '0' : <a href={href}>{runs.toLocaleString()}</a>}</td>
+      <td>{failed === 0 ? '0' : <a href={failedHref}>{failed.toLocaleString()}</a>}</td>
       <td>{took(p50Ms)}</td>
       <td>{took(p95Ms)}</td>
       <td>{inputTokens.toLocaleString()}</td>

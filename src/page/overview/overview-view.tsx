@@ -1,5 +1,6 @@
 import { count } from '../data/format.ts'
 import { Activity } from '../runs/activity.tsx'
+import { runsHref } from '../runs/addresses.ts'
 import { useTitle } from '../shell/address.ts'
 import type { Overview } from '../types.ts'
 import { useLive } from '../ui/live-context.ts'
@@ -8,6 +9,7 @@ import { FirstRun } from './first-run.tsx'
 import { Metrics } from './metrics.tsx'
 import { NumbersTable } from './numbers-table.tsx'
 import { timeOfDay, useOverview, type WindowName } from './use-overview.ts'
+import { WrongNow } from './wrong-now.tsx'
 
 const windows: Record<WindowName, string> = { hour: 'Last hour', day: 'Last day' }
 
@@ -27,8 +29,9 @@ export function OverviewView({ param }: { param: string | undefined }) {
             </a>
           ))}
         </nav>
-        <p class="muted">{loaded !== undefined && statusOf(loaded.overview)}</p>
+        <p class="muted">{loaded !== undefined && <Status overview={loaded.overview} />}</p>
       </div>
+      <WrongNow overview={loaded?.overview} name={loaded?.name ?? name} />
       {(loaded === undefined || failure !== '') && <Loading failure={failure} retry={load} />}
       {loaded !== undefined && (
         <>
@@ -47,8 +50,14 @@ export function OverviewView({ param }: { param: string | undefined }) {
   )
 }
 
-function statusOf({ running, waiting, since, from }: Overview): string {
+function Status({ overview: { running, waiting, since, from } }: { overview: Overview }) {
   const isPart = Date.parse(since) > Date.parse(from)
-  const parts = [`${count(running, 'run')} running`, `${waiting.toLocaleString()} waiting for a decision`]
-  return [...parts, isPart && `counted since ${timeOfDay.format(new Date(since))}`].filter(Boolean).join(' · ')
+  return (
+    <>
+      <a href={runsHref({ status: 'running' })}>{`${count(running, 'run')} running`}</a>
+      {' · '}
+      <a href={runsHref({ status: 'waiting', sort: '-waited' })}>{`${waiting.toLocaleString()} waiting for a decision`}</a>
+      {isPart && ` · counted since ${timeOfDay.format(new Date(since))}`}
+    </>
+  )
 }

@@ -5,8 +5,9 @@ interface PlotProps {
   label: string
   /** Values by step, earliest first; null for none. Two series are drawn as lines, one as bars. */
   series: (number | null)[][]
-  /** The tooltip of each step. */
+  /** The tooltip of each step, and where a click on it leads. */
   words: string[]
+  hrefs: string[]
   format(value: number): string
   /** The tone of the bars. */
   tone?: 'bad' | undefined
@@ -19,7 +20,7 @@ const gap = 0.22
 const looks = ['plot-line', 'plot-line dashed']
 
 /** A small plot over time. Its numbers must also be shown in a table. */
-export function Plot({ label, series, words, format, tone }: PlotProps) {
+export function Plot({ label, series, words, hrefs, format, tone }: PlotProps) {
   const most = Math.max(0, ...series.flat().map((value) => value ?? 0))
   const stepWidth = width / words.length
   const x = (step: number) => step * stepWidth
@@ -45,13 +46,15 @@ export function Plot({ label, series, words, format, tone }: PlotProps) {
                 height={height - y(value)}
               />
             ))}
-        {/* The pointer target is the whole step, however small its value. */}
-        {words.map((word, at) => (
-          <rect key={word} class="plot-step" x={x(at)} y={0} width={stepWidth} height={height}>
-            <title>{word}</title>
-          </rect>
-        ))}
       </svg>
+      {/* The pointer target is the whole step, however small its value. With the keyboard, the table leads to the same runs. */}
+      <span class="plot-steps" aria-hidden="true">
+        {words.map((word, at) => (
+          <a key={word} class="plot-step" href={hrefs[at]} title={word} tabIndex={-1}>
+            <span class="visually-hidden">{word}</span>
+          </a>
+        ))}
+      </span>
     </div>
   )
 }
@@ -72,14 +75,16 @@ function lineThrough(values: (number | null)[], x: (step: number) => number, y: 
 }
 
 /** A list of how often things occurred, most frequent first. */
-export function BarList({ bars, tone }: { bars: { name: string; value: number }[]; tone?: 'bad' }) {
+export function BarList({ bars, tone }: { bars: { name: string; href: string; value: number }[]; tone?: 'bad' }) {
   const most = Math.max(1, ...bars.map(({ value }) => value))
   if (bars.length === 0) return null
   return (
     <ul class="bar-list">
-      {bars.map(({ name, value }) => (
+      {bars.map(({ name, href, value }) => (
         <li key={name}>
-          <span class="bar-name">{visibleLines(name)}</span>
+          <a class="bar-name share-link" href={href}>
+            {visibleLines(name)}
+          </a>
           <span class="bar-value">{value.toLocaleString()}</span>
           <span class={tone === undefined ? 'bar-share' : `bar-share ${tone}`} aria-hidden="true" style={{ '--share': value / most }} />
         </li>

@@ -80,7 +80,7 @@ export function withParts(row: Row): Row[] {
 
 export function nameOf({ span, tool, total }: Row): string {
   if (span === undefined) return `${visibleLines(tool ?? '')} × ${total.toLocaleString()}`
-  return span.kind === 'call' ? visibleLines(span.name) : `Turn ${span.iteration}`
+  return span.kind === 'turn' ? `Turn ${span.iteration}` : visibleLines(span.name)
 }
 
 /** Describes what is folded in a row. */

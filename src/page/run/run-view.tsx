@@ -6,8 +6,10 @@ import { messageOf, post } from '../data/api.ts'
 import type { RunWithResult } from '../data/follow-run.ts'
 import { clock, count, duration, ending, money } from '../data/format.ts'
 import { retryNow } from '../data/sse.ts'
+import { Answer } from '../reading/answer.tsx'
 import { compareHref, listQuery, runsHref } from '../runs/addresses.ts'
 import { openExport, openRunAgain } from '../runs/dialogs.ts'
+import { sessionHref } from '../sessions/addresses.ts'
 import type { Run } from '../types.ts'
 import { Icon } from '../ui/icon.tsx'
 import { useLive } from '../ui/live-context.ts'
@@ -31,6 +33,11 @@ export function RunView({ id }: { id: string }) {
   useEffect(() => title.current?.focus({ preventScroll: true }), [])
   const run = live.run(id) ?? followed.summary.value
   const status = run?.status
+  // A run that has ended opens with its answer. One that is followed to its end stays as it is.
+  const firstStatus = useRef(status)
+  firstStatus.current ??= status
+  const wasOver = firstStatus.current === 'ended'
+  const outcome = <Outcome id={id} followed={followed} wasKnown={run !== undefined} />
   /** Runs an action. Resolves with whether it succeeded; shows the error if not. */
   const attempt = async (action: () => Promise<unknown>) => {
     setFailure('')
@@ -93,17 +100,52 @@ export function RunView({ id }: { id: string }) {
             <dd>{value}</dd>
           </div>
         ))}
+        {run?.session !== undefined && (
+          <div>
+            <dt>Session</dt>
+            <dd>
+              <a href={sessionHref(run.session, run.owner)}>{run.session}</a>
+            </dd>
+          </div>
+        )}
       </dl>
       <DecisionList items={followed.items.value} onDecided={() => title.current?.focus()} />
+      {wasOver && <AnswerFirst run={followed.run.value} />}
+      {wasOver && outcome}
       <DecisionHistory decisions={followed.decisions.value} />
       <Waterfall spans={followed.spans} status={status} run={followed.run.value} />
-      <Timeline steps={followed.steps} />
-      <Outcome id={id} followed={followed} wasKnown={run !== undefined} />
+      {wasOver ? <FoldedTurns followed={followed} /> : <Timeline steps={followed.steps} />}
+      {!wasOver && outcome}
       <p class="error-text" role="alert" id={errorId}>
         {failure}
       </p>
       {run !== undefined && status !== 'ended' && <SteerForm errorId={errorId} send={(text) => attempt(() => steer(text))} />}
     </section>
+  )
+}
+
+function AnswerFirst({ run }: { run: RunWithResult | undefined }) {
+  if (run === undefined) return null
+  const text = typeof run.result?.text === 'string' ? run.result.text : (run.output ?? '')
+  if (text === '') return null
+  return (
+    <section class="item assistant run-answer" aria-label="Answer">
+      <Answer text={text} />
+    </section>
+  )
+}
+
+/** Everything that happened, once somebody wants to see it. */
+function FoldedTurns({ followed }: { followed: FollowedRun }) {
+  const [isOpen, setIsOpen] = useState(false)
+  const run = followed.run.value
+  if (run === undefined) return null
+  const { iterations = 0, toolCalls = 0 } = run
+  return (
+    <details class="raw turns" open={isOpen} onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
+      <summary class="raw-summary">{`Show what happened: ${count(iterations, 'turn')}, ${count(toolCalls, 'call')}`}</summary>
+      {isOpen && <Timeline steps={followed.steps} />}
+    </details>
   )
 }
 
@@ -123,14 +165,14 @@ function CancelButton({ cancel }: { cancel: () => Promise<unknown> }) {
 
 function factsOf(run: Run | undefined): [name: string, value: string][] {
   if (run === undefined) return []
-  const { usage, finishedAt, createdAt, toolCalls = 0 } = run
-  const took = finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(createdAt)
+  const { usage, createdAt, workedMs, waitedMs = 0, toolCalls = 0, model, answeredBy } = run
   const tokens = usage && `${usage.inputTokens.toLocaleString()} in, ${usage.outputTokens.toLocaleString()} out`
   const facts: [string, string | undefined][] = [
-    ['Model', run.model === 'toolloop' ? undefined : run.model],
-    ['Token', run.owner],
+    ['Model', answeredBy ?? (model === 'toolloop' ? undefined : model)],
+    ['User', run.owner],
     ['Started', clock(createdAt)],
-    [run.status === 'waiting' ? 'Before the pause' : 'Duration', took === undefined ? undefined : duration(took)],
+    ['Worked', workedMs === undefined ? undefined : duration(workedMs)],
+    ['Waited', waitedMs === 0 ? undefined : duration(waitedMs)],
     ['Turns', run.iterations?.toString()],
     ['Calls', toolCalls === 0 ? undefined : toolCalls.toLocaleString()],
     ['Tokens', usage && usage.totalTokens > 0 ? tokens : undefined],

@@ -25,7 +25,7 @@ export const SpanDetails = memo(({ span, run, runStart }: SpanDetailsProps) => {
   return (
     <div class="span-details">
       <dl class="facts">{factsOf(span, runStart).map(drawnFact)}</dl>
-      {span.kind === 'call' ? <CallParts span={span} /> : <TurnParts span={span} run={run} />}
+      {span.kind === 'turn' ? <TurnParts span={span} run={run} /> : <CallParts span={span} />}
     </div>
   )
 })
@@ -51,7 +51,7 @@ function factsOf({ kind, name, start, end, firstToken, usage, finish, id, retrie
     ['Tokens', usage === undefined ? undefined : `${usage.inputTokens.toLocaleString()} in, ${usage.outputTokens.toLocaleString()} out`],
     ['Cost', usage?.costUsd === undefined ? undefined : money(usage.costUsd)],
     [kind === 'turn' ? 'Finish' : 'Outcome', finish === '' ? undefined : finish],
-    ['Call', id === '' ? undefined : id],
+    [kind === 'run' ? 'Run' : 'Call', id === '' ? undefined : id],
     ...retries.map(({ words }): Fact => ['Retry', words]),
   ]
   return facts.filter((fact): fact is Fact => fact[1] !== undefined)

@@ -4,10 +4,10 @@ import type { RunWithResult } from '../data/follow-run.ts'
 import type { Usage } from '../types.ts'
 import { Changes } from './changes.ts'
 
-/** A model turn or a tool call, as a bar on the run's timeline. Times are in milliseconds since 1970. */
+/** A model turn, a tool call, or one of several runs inside a call, as a bar on the run's timeline. Times are in milliseconds since 1970. */
 export interface Span {
   key: string
-  kind: 'turn' | 'call'
+  kind: 'turn' | 'call' | 'run'
   runId: string
   /** The key of the span that contains it; `''` if unknown. */
   parent: string
@@ -161,7 +161,30 @@ export class Spans {
       finish: outcome ?? (state === 'waiting' ? (call.waitsFor ?? '') : ''),
       text: () => call.result,
     })
-    for (const nested of runs) this.#addRun(nested, key)
+    for (const [at, nested] of runs.entries()) this.#addRun(nested, runs.length === 1 ? key : this.#addNested(nested, key, at + 1))
+  }
+
+  /** Several runs inside a call have bars of their own. Returns the key. */
+  #addNested(
+    { runId, turns, status, stopReason, errorCode, usage, pauses, startedAt, endedAt }: RunView,
+    parent: string,
+    at: number,
+  ): string {
+    const key = `${runId} run`
+    const isGood = stopReason === 'answered' || stopReason === 'stopped'
+    const last = turns.at(-1)
+    this.#put({
+      ...{ key, kind: 'run', runId, parent, iteration: 0, name: `Run ${at}`, id: runId, start: startedAt, end: endedAt, isGuess: false },
+      state: status !== 'ended' ? status : isGood ? 'ok' : 'failed',
+      firstToken: undefined,
+      retries: [],
+      waits: pauses,
+      usage,
+      finish: errorCode ?? stopReason ?? '',
+      args: undefined,
+      text: () => (last === undefined ? '' : turnText(last)),
+    })
+    return key
   }
 
   #put(span: Span): void {

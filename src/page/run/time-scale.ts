@@ -3,9 +3,19 @@ import type { Stretch } from '../../core/runs/index.ts'
 /** The width of a pause on the timeline, as a share of the working time. */
 const pauseShare = 0.08
 
+/** Lengths between two ticks, in milliseconds. */
+const tickLengths = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+  ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800].map((seconds) => seconds * 1_000),
+  ...[1, 2, 6, 12, 24].map((hours) => hours * 3_600_000),
+]
+const mostTicks = 5
+
 /** Positions of times on a timeline, from 0 to 1, and its pauses. */
 export interface TimeScale {
   at(time: number): number
+  /** Round working times, from 0. */
+  ticks: { ms: number; at: number }[]
   gaps: { at: number; width: number; ms: number }[]
   workMs: number
 }
@@ -26,5 +36,21 @@ export function timeScale({ start, end, pauses }: { start: number; end: number; 
     for (const { from, to, width } of shown) if (time > from) place -= (Math.min(time, to) - from) * (1 - width / (to - from))
     return place / total
   }
-  return { at, workMs, gaps: shown.map(({ from, to, width }) => ({ at: at(from), width: width / total, ms: to - from })) }
+  /** When this much work was done. */
+  const timeOf = (ms: number) => known.reduce((time, { from, to }) => (from < time ? time + to - from : time), start + ms)
+  const ticks = roundTimes(workMs).map((ms) => ({ ms, at: at(timeOf(ms)) }))
+  return { at, ticks, workMs, gaps: shown.map(({ from, to, width }) => ({ at: at(from), width: width / total, ms: to - from })) }
+}
+
+function roundTimes(workMs: number): number[] {
+  const length = tickLengths.find((one) => workMs / one <= mostTicks) ?? Math.ceil(workMs / mostTicks / 86_400_000) * 86_400_000
+  return Array.from({ length: Math.floor(workMs / length) + 1 }, (_, tick) => tick * length)
+}
+
+/** A round time with few characters: `1.5 s`. */
+export function tickWords(ms: number): string {
+  if (ms === 0) return '0'
+  if (ms < 1_000) return `${ms} ms`
+  if (ms < 60_000) return `${ms / 1_000} s`
+  return ms < 3_600_000 ? `${ms / 60_000} min` : `${ms / 3_600_000} h`
 }

@@ -9,7 +9,7 @@ import { useNewId } from '../ui/new-id.ts'
 import { BarLane, latest } from './bar-lane.tsx'
 import { insideOf, nameOf, numbersOf, type Row, shownOf, stateOf, treeOf, withParts } from './bar-rows.ts'
 import type { Span, Spans } from './spans.ts'
-import { type TimeScale, timeScale } from './time-scale.ts'
+import { type TimeScale, tickWords, timeScale } from './time-scale.ts'
 
 const SpanDetails = loaded(() => import('./span-details.tsx').then(({ SpanDetails }) => SpanDetails))
 
@@ -67,8 +67,10 @@ export function Waterfall({ spans, status, run }: WaterfallProps) {
           {isAnyOpen ? 'Fold all' : 'Unfold all'}
         </button>
       </Tools>
-      <Axis scale={scale} />
-      <Bars rows={rows} scale={scale} now={now} run={run} runStart={start} onFold={fold} />
+      <div class="bars-box">
+        <Axis ticks={scale.ticks} />
+        <Bars rows={rows} scale={scale} now={now} run={run} runStart={start} onFold={fold} />
+      </div>
     </section>
   )
 }
@@ -84,13 +86,9 @@ function useTicks(isTicking: boolean): void {
 }
 
 function wordsOf(all: readonly Span[], { gaps }: TimeScale, isWaiting: boolean): (string | false)[] {
-  const calls = all.filter(({ kind }) => kind === 'call').length
+  const [turns, calls] = (['turn', 'call'] as const).map((wanted) => all.filter(({ kind }) => kind === wanted).length)
   const waited = gaps.reduce((sum, { ms }) => sum + ms, 0)
-  return [
-    waited > 0 && `${isWaiting ? 'waiting' : 'waited'} for ${duration(waited)}`,
-    count(all.length - calls, 'turn'),
-    count(calls, 'call'),
-  ]
+  return [waited > 0 && `${isWaiting ? 'waiting' : 'waited'} for ${duration(waited)}`, count(turns ?? 0, 'turn'), count(calls ?? 0, 'call')]
 }
 
 type Filter = Parameters<typeof shownOf>[1]
@@ -131,16 +129,15 @@ function Tools({ isHidden, filter, onFilter, children }: ToolsProps) {
   )
 }
 
-/** An axis. Has no labels if the timeline has pauses, because only its ends would be correct. */
-function Axis({ scale: { gaps, workMs } }: { scale: TimeScale }) {
-  if (gaps.length > 0) return <div class="bars-axis" aria-hidden="true" />
+/** An axis with round working times, whose lines continue behind the bars. */
+function Axis({ ticks }: { ticks: TimeScale['ticks'] }) {
   return (
     <div class="bars-axis" aria-hidden="true">
       <span />
       <div class="axis-line">
-        {[0, 0.25, 0.5, 0.75, 1].map((share) => (
-          <span key={share} style={{ left: `${share * 100}%` }}>
-            {share === 0 ? '0' : duration(workMs * share)}
+        {ticks.map(({ ms, at }) => (
+          <span key={ms} style={{ left: `${at * 100}%` }}>
+            {tickWords(ms)}
           </span>
         ))}
       </div>

@@ -1,6 +1,7 @@
 import type { ComponentChildren, Ref } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { duration, ending, money } from '../data/format.ts'
+import { TypedField } from '../ui/controls/typed-field.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { useNewId } from '../ui/new-id.ts'
 import { clearFilters, filterBy, filters, filterWords } from './filters.ts'
@@ -53,7 +54,7 @@ export function FilterForm({ searchRef }: { searchRef: Ref<HTMLInputElement> }) 
         <label class="visually-hidden" for="run-search">
           Search runs
         </label>
-        <Typed
+        <TypedField
           inputRef={searchRef}
           id="run-search"
           type="search"
@@ -128,7 +129,7 @@ function Fields() {
       <NameField label="Error code" name="errorCode" />
       <Field label="Metadata">
         {(id) => (
-          <Typed
+          <TypedField
             id={id}
             placeholder="field=value"
             value={field === '' ? '' : `${filterWords(field)}=${value}`}
@@ -162,7 +163,7 @@ function NameField({ label, name, suggested = [] }: { label: string; name: strin
     <Field label={label}>
       {(id) => (
         <>
-          <Typed id={id} list={`${id}-list`} value={filters.value[name] ?? ''} onType={(text) => filterBy({ [name]: text.trim() })} />
+          <TypedField id={id} list={`${id}-list`} value={filters.value[name] ?? ''} onType={(text) => filterBy({ [name]: text.trim() })} />
           <datalist id={`${id}-list`}>
             {suggested.map((one) => (
               <option key={one} value={one} />
@@ -193,42 +194,5 @@ function Choice({ id, options, value, onChoose }: { id: string; options: Options
         </option>
       ))}
     </select>
-  )
-}
-
-/** How long typing must pause before the search starts, in milliseconds. */
-const typingMs = 200
-
-interface TypedProps {
-  id: string
-  value: string
-  onType(text: string): void
-  type?: 'text' | 'search'
-  list?: string
-  placeholder?: string
-  inputRef?: Ref<HTMLInputElement>
-}
-
-/** A text field that reports its text when typing pauses. */
-function Typed({ value, onType, inputRef, ...others }: TypedProps) {
-  const [text, setText] = useState(value)
-  const timer = useRef<number | undefined>(undefined)
-  useEffect(() => setText(value), [value])
-  useEffect(() => () => clearTimeout(timer.current), [])
-  const type = (typed: string) => {
-    setText(typed)
-    clearTimeout(timer.current)
-    timer.current = setTimeout(() => onType(typed), typingMs)
-  }
-  return (
-    <input
-      type="text"
-      {...others}
-      ref={inputRef}
-      autocomplete="off"
-      spellcheck={false}
-      value={text}
-      onInput={({ currentTarget }) => type(currentTarget.value)}
-    />
   )
 }

@@ -2,7 +2,7 @@ import type { IconName } from '../ui/icon.tsx'
 
 /** A view that has a name. */
 export interface Place {
-  name: 'overview' | 'runs' | 'approvals' | 'chat' | 'models' | 'tools' | 'config'
+  name: 'overview' | 'runs' | 'sessions' | 'approvals' | 'chat' | 'models' | 'tools' | 'config'
   words: string
   icon: IconName
   /** The key that opens it after `g`. */
@@ -12,6 +12,7 @@ export interface Place {
 export const places: readonly Place[] = [
   { name: 'overview', words: 'Overview', icon: 'overview', key: 'o' },
   { name: 'runs', words: 'Runs', icon: 'runs', key: 'r' },
+  { name: 'sessions', words: 'Sessions', icon: 'sessions', key: 's' },
   { name: 'approvals', words: 'Approvals', icon: 'approvals', key: 'a' },
   { name: 'chat', words: 'Chat', icon: 'chat', key: 'c' },
   { name: 'models', words: 'Models', icon: 'models', key: 'm' },

@@ -12,6 +12,7 @@ type ViewComponent = FunctionComponent<{ param: string | undefined }>
 const views: Record<Place['name'], ViewComponent> = {
   overview: later(() => import('../overview/overview-view.tsx').then(({ OverviewView }) => OverviewView)),
   runs: focused(RunsView),
+  sessions: later(() => import('../sessions/sessions-view.tsx').then(({ SessionsView }) => SessionsView)),
   approvals: later(() => import('../approvals/approvals-view.tsx').then(({ ApprovalsView }) => ApprovalsView)),
   chat: later(async () => {
     const { ChatView } = await import('../chat/chat-view.tsx')

@@ -1,6 +1,7 @@
 const shapes = {
   overview: 'M4 20V10M10 20V4M16 20v-7M20 20H3',
   runs: 'M3 12h4l2.5-7 5 14 2.5-7h4',
+  sessions: 'M3 5h12v8H8l-3 3v-3H3zM18 9h3v8h-2v3l-3-3h-5',
   approvals: 'M12 3l7 3v5.5c0 4.3-2.9 7.6-7 9.5-4.1-1.9-7-5.2-7-9.5V6zM9 12l2.2 2.2L15.2 10',
   chat: 'M4 5h16v11H11l-5 4v-4H4z',
   models: 'M12 3l8 4.5v9L12 21l-8-4.5v-9zM4 7.5l8 4.5 8-4.5M12 12v9',

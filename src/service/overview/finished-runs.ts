@@ -2,13 +2,17 @@ import type { RunResult } from '../../agent/types/options.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { ListQuery, RunList } from '../runs/listed/list-runs.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
+import { workedFor } from '../runs/stored-run.ts'
 
 /** The counted properties of an ended run. */
 export interface FinishedRun {
   /** Milliseconds since 1970. */
   finishedAt: number
-  /** From its start to its end, including waits for decisions. */
-  durationMs: number
+  /** From its start to its end, without waits for decisions. */
+  workedMs: number
+  /** The model that answered, as `provider/model`, or else the one that was asked for. */
+  model: string
+  owner: string
   stopReason: string
   errorCode: string | undefined
   inputTokens: number
@@ -49,13 +53,16 @@ export class FinishedRuns {
   }
 
   /** Adds a run of this process that has ended. Ignores one that waits. */
-  ended(run: ServiceRun, { stopReason, error, usage, toolCalls }: RunResult): void {
+  ended(run: ServiceRun, { stopReason, error, usage, toolCalls, steps }: RunResult): void {
     const { id, createdAt, head } = run
     if (stopReason === 'paused' && head.kind === 'run') return
     const finishedAt = Date.now()
+    const last = steps.at(-1)
     this.#add(id, {
       finishedAt,
-      durationMs: Math.max(0, finishedAt - Date.parse(createdAt)),
+      workedMs: workedFor({ createdAt: Date.parse(createdAt), finishedAt, waitedMs: run.waitedMs }),
+      model: last === undefined ? head.agent : `${last.provider}/${last.model}`,
+      owner: head.caller.name,
       stopReason,
       errorCode: error?.code,
       inputTokens: usage.inputTokens,
@@ -131,12 +138,14 @@ export class FinishedRuns {
   }
 }
 
-function readSummary({ createdAt, finishedAt, stopReason, error, usage, tools }: JsonObject): FinishedRun {
-  const [begun, ended] = [Date.parse(String(createdAt)), Date.parse(String(finishedAt ?? createdAt))]
+function readSummary(summary: JsonObject): FinishedRun {
+  const { createdAt, finishedAt, workedMs, model, answeredBy, owner, stopReason, error, usage, tools } = summary
   const { inputTokens, outputTokens, costUsd } = isJsonObject(usage) ? usage : {}
   return {
-    finishedAt: ended,
-    durationMs: Math.max(0, ended - begun),
+    finishedAt: Date.parse(String(finishedAt ?? createdAt)),
+    workedMs: Number(workedMs ?? 0),
+    model: String(answeredBy ?? model),
+    owner: String(owner),
     stopReason: String(stopReason ?? 'aborted'),
     errorCode: isJsonObject(error) ? String(error.code) : undefined,
     inputTokens: Number(inputTokens ?? 0),

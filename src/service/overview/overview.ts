@@ -15,7 +15,7 @@ interface Sums {
   inputTokens: number
   outputTokens: number
   costUsd: number
-  /** Median and 95th percentile, in milliseconds; null if there are no runs. */
+  /** Median and 95th percentile of the time that runs worked, in milliseconds; null if there are no runs. */
   p50Ms: number | null
   p95Ms: number | null
 }
@@ -28,8 +28,18 @@ export interface Overview extends Sums {
   series: Sums[]
   /** The number of runs without an answer, by reason. Includes cancelled runs, which don't count as failures. */
   reasons: { stopReason: string; errorCode?: string; runs: number }[]
-  /** The number of runs that called each tool. */
-  tools: { tool: string; runs: number }[]
+  /** The runs of each model and user, and those that called each tool, most first. */
+  models: ({ model: string } & Share)[]
+  users: ({ owner: string } & Share)[]
+  tools: ({ tool: string } & Share)[]
+}
+
+/** What some of the runs come to. */
+interface Share {
+  runs: number
+  failed: number
+  tokens: number
+  costUsd: number
 }
 
 /** `paused`: the client received calls of its own tools. A run that waits for a decision has not ended. */
@@ -51,13 +61,15 @@ export async function overviewOf(
   const all = new Adding()
   const series = Array.from({ length: steps }, () => new Adding())
   const reasons = new Map<string, { stopReason: string; errorCode?: string; runs: number }>()
-  const tools = new Map<string, number>()
+  const [models, users, tools] = [new Shares(), new Shares(), new Shares()]
   for (const run of runs) {
     const step = series[Math.floor((run.finishedAt - from) / stepMs)]
     if (step === undefined) continue
     step.add(run)
     all.add(run)
-    for (const tool of run.tools) tools.set(tool, (tools.get(tool) ?? 0) + 1)
+    models.add(run.model, run)
+    users.add(run.owner, run)
+    for (const tool of run.tools) tools.add(tool, run)
     const { stopReason, errorCode } = run
     if (answers.has(stopReason)) continue
     const key = `${stopReason} ${errorCode}`
@@ -77,10 +89,27 @@ export async function overviewOf(
     ...sums,
     series: shownSeries,
     reasons: [...reasons.values()].sort((a, b) => b.runs - a.runs).slice(0, mostListed),
-    tools: [...tools]
-      .map(([tool, used]) => ({ tool, runs: used }))
-      .sort((a, b) => b.runs - a.runs)
-      .slice(0, mostListed),
+    models: models.most().map(([model, share]) => ({ model, ...share })),
+    users: users.most().map(([owner, share]) => ({ owner, ...share })),
+    tools: tools.most().map(([tool, share]) => ({ tool, ...share })),
+  }
+}
+
+/** Runs added up by a property. */
+class Shares {
+  readonly #shares = new Map<string, Share>()
+
+  add(name: string, { stopReason, inputTokens, outputTokens, costUsd }: FinishedRun): void {
+    const share = this.#shares.get(name) ?? { runs: 0, failed: 0, tokens: 0, costUsd: 0 }
+    share.runs++
+    if (!noFailures.has(stopReason)) share.failed++
+    share.tokens += inputTokens + outputTokens
+    share.costUsd += costUsd
+    this.#shares.set(name, share)
+  }
+
+  most(): [name: string, share: Share][] {
+    return [...this.#shares].sort(([, a], [, b]) => b.runs - a.runs).slice(0, mostListed)
   }
 }
 
@@ -91,8 +120,8 @@ class Adding {
   #outputTokens = 0
   #costUsd = 0
 
-  add({ durationMs, stopReason, inputTokens, outputTokens, costUsd }: FinishedRun): void {
-    this.#durations.push(durationMs)
+  add({ workedMs, stopReason, inputTokens, outputTokens, costUsd }: FinishedRun): void {
+    this.#durations.push(workedMs)
     if (!noFailures.has(stopReason)) this.#failed++
     this.#inputTokens += inputTokens
     this.#outputTokens += outputTokens

@@ -64,6 +64,8 @@ const sums: Readonly<Record<string, JsonSchema>> = {
   p50Ms: milliseconds,
   p95Ms: milliseconds,
 }
+const share = { runs: count, failed: count, tokens: count, costUsd: { type: 'number' as const } }
+
 export const overviewSchema: JsonSchema = object({
   object: { const: 'overview' },
   window: { enum: ['hour', 'day'] },
@@ -74,7 +76,9 @@ export const overviewSchema: JsonSchema = object({
   ...sums,
   series: { type: 'array', items: object(sums), description: 'The same for each step, the earliest first.' },
   reasons: { type: 'array', items: object({ stopReason: text, errorCode: text, runs: count }, ['stopReason', 'runs']) },
-  tools: { type: 'array', items: object({ tool: text, runs: count }) },
+  models: { type: 'array', items: object({ model: text, ...share }), description: 'By the model that answered, most runs first.' },
+  users: { type: 'array', items: object({ owner: text, ...share }) },
+  tools: { type: 'array', items: object({ tool: text, ...share }), description: 'By the tools that a run called: a run counts for each.' },
   running: { ...count, description: 'Runs that this process carries out now.' },
   waiting: { ...count, description: 'Runs that wait for a decision.' },
 })
