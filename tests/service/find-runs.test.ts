@@ -170,6 +170,10 @@ for (const [where, options] of Object.entries({ 'in memory': async () => ({}), '
       expect(await json(ask(`/v1/runs/${id}`))).toMatchObject({ workedMs: 0, waitedMs: 60_000 })
       const sessions = (await (await ask('/v1/sessions?limit=1')).json()) as object
       expect(sessions).toMatchObject({ data: [{ session: 'my session', input: 'first', runs: 2, tokens: 22 }] })
+      const { error } = await json(ask('/v1/runs?stopreason=answered'))
+      expect(error).toMatchObject({ code: 'invalid_request', param: 'stopreason' })
+      expect(error.message).toMatch(/^Expected only the parameters `cursor`, .*`stopReason`.*, got `stopreason`$/)
+      expect((await ask('/v1/sessions?totals=true')).status).toBe(400)
       for (const query of ['sort=size', 'offset=-1', 'offset=1.5', 'minWorkedMs=x', 'cursor=x'])
         expect([query, (await ask(`/v1/runs?${query}`)).status]).toEqual([query, 400])
       held.resolve()

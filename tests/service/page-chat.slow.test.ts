@@ -35,7 +35,7 @@ describe.skipIf(!hasBrowser)('the chat on the admin page, in a browser', () => {
     await expect.poll(() => new URL(page.url()).hash).toBe(run)
     await page.getByRole('heading', { name: 'I am Ann' }).waitFor()
 
-    await page.getByRole('link', { name: 'Chat' }).click()
+    await page.getByRole('link', { name: 'Chat', exact: true }).click()
     await log.getByText('Your name is Ann').waitFor()
     await page.getByRole('button', { name: 'New conversation' }).click()
     await page.reload()

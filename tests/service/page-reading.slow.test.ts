@@ -454,6 +454,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
         [`runs/${b.id}`]: '.decision',
       })) {
         await page.goto(`${url}/admin/?${colorScheme}#/${path}`)
+        if (ready.includes('json-tree')) await page.locator('.turns summary').click()
         if (ready.includes('json-tree')) await page.locator('.timeline .call').first().scrollIntoViewIfNeeded()
         await page.locator(ready).first().waitFor()
         found.push(...(await barriers(page)).map((barrier) => `${colorScheme} ${path}: ${barrier}`))

@@ -21,11 +21,12 @@ describe.skipIf(!hasBrowser)('what runs say on the admin page, in a browser', ()
     const { id } = await json(post('/v1/runs', { input: 'go' }))
     const page = await open(url, { path: `#/runs/${id}` })
     const shown = 'safe‹U+202E›yap'
+    await page.locator('.turns summary').click()
     expect(await page.locator('.call-tool').textContent()).toBe(shown)
     await page.getByRole('article', { name: `Call to ${shown}` }).waitFor()
     expect(await page.locator('.bars .bar-name').allTextContents()).toEqual(['Turn 1', shown, 'Turn 2'])
     await page.goto(`${url}/admin/#/overview`)
-    await page.locator('.bar-list').getByText(shown).waitFor()
+    await page.locator('.share-table').getByText(shown).waitFor()
   })
 
   it('a run that has ended opens with its answer and a summary, its turns folded; the ticks of its time line are round', async () => {

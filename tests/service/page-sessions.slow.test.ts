@@ -22,7 +22,7 @@ describe.skipIf(!hasBrowser)('sessions on the admin page, in a browser', () => {
     await page.getByRole('link', { name: 'My name is Ann' }).click()
     const pane = page.getByRole('region', { name: 'Session' })
     await pane.getByText('Bye.', { exact: true }).waitFor()
-    expect(await pane.locator('.item').allTextContents()).toEqual(['My name is Ann', 'Hello Ann.', 'Good bye', 'Bye.'])
+    await expect.poll(() => pane.locator('.item').allTextContents()).toEqual(['My name is Ann', 'Hello Ann.', 'Good bye', 'Bye.'])
     expect(await page.evaluate('location.hash')).toBe('#/sessions/crm%2F7?owner=operator')
     expect(await barriersInAllLooks(page)).toEqual([])
     await page.setViewportSize({ width: 1440, height: 900 })
@@ -40,7 +40,7 @@ describe.skipIf(!hasBrowser)('sessions on the admin page, in a browser', () => {
     expect((await json(ask('/v1/sessions'))).data).toMatchObject([{ session: 'crm/7', runs: 3 }])
 
     await page.getByRole('button', { name: 'Conversations' }).click()
-    const conversation = page.getByRole('link', { name: 'My name is Ann' })
+    const conversation = page.locator('.menu-panel').getByRole('link', { name: 'My name is Ann' })
     expect(await conversation.getAttribute('aria-current')).toBe('true')
     await conversation.click()
     await pane.getByText('Something else.').waitFor()
@@ -64,7 +64,7 @@ describe.skipIf(!hasBrowser)('sessions on the admin page, in a browser', () => {
       { input: 'first', runs: 2 },
     ])
     await page.getByRole('button', { name: 'Conversations' }).click()
-    await page.getByRole('link', { name: 'first', exact: true }).press('Enter')
+    await page.locator('.menu-panel').getByRole('link', { name: 'first', exact: true }).press('Enter')
     await page.getByRole('region', { name: 'Session' }).getByRole('button', { name: 'Continue' }).press('Enter')
     await page.locator('.chat-log').getByText('two', { exact: true }).waitFor()
   })

@@ -817,6 +817,7 @@ models:
     const { id } = await json(post('/v1/runs', { input: 'work '.repeat(60) }))
     const page = await open(url, { path: `#/runs/${id}`, viewport: { width: 360, height: 740 } })
     // So much takes longer on a machine that has other things to do.
+    await page.locator('.turns summary').click({ timeout: 60_000 })
     await page.locator('.item.note', { hasText: 'earlier steps are not shown' }).waitFor({ timeout: 60_000 })
     await page.locator('.outcome-line', { hasText: 'Answered after' }).waitFor({ timeout: 60_000 })
     expect(await page.locator('.timeline > li').count()).toBeLessThanOrEqual(301)
@@ -824,11 +825,12 @@ models:
     // Of this one the service itself has given up the first events.
     const talk = await json(post('/v1/runs', { input: 'talk' }))
     await page.goto(`${url}/admin/#/runs/${talk.id}`)
+    await page.locator('.turns summary').click()
     await page.locator('.item.note', { hasText: /^\d+ events are no longer stored$/ }).waitFor()
     await page.locator('.outcome-line', { hasText: /^Answered$/ }).waitFor()
     // Its answer is whole nevertheless.
     const whole = Array.from({ length: 5_100 }, (_, at) => `${at} `).join('')
-    await expect.poll(() => page.locator('.item.assistant').textContent()).toBe(whole)
+    await expect.poll(() => page.locator('.run-answer').textContent()).toBe(whole)
     for (const view of ['runs', 'approvals', 'chat', 'models', 'tools', 'config']) {
       await page.goto(`${url}/admin/#/${view}`)
       await page.locator('#main h1').waitFor()

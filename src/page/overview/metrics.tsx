@@ -60,7 +60,7 @@ export function Metrics({ overview }: { overview: Overview }) {
           format={money}
         />
       </div>
-      <div class="metrics">
+      <div class="metrics lists">
         <section class="metric">
           <h2>How other runs ended</h2>
           {reasons.length === 0 && <p class="muted">Every run was answered.</p>}

@@ -15,11 +15,13 @@ export function Activity() {
         <p class="muted">of all runs, latest first</p>
       </div>
       {calls.length === 0 && <p class="empty">No tool calls yet. Calls appear here live, with their arguments, result and duration.</p>}
-      <div class="feed" role="feed" aria-label="Tool calls">
-        {calls.map((call) => (
-          <CallCard key={call.key} call={call} linkTo={linkTo} />
-        ))}
-      </div>
+      {calls.length > 0 && (
+        <div class="feed" role="feed" aria-label="Tool calls">
+          {calls.map((call) => (
+            <CallCard key={call.key} call={call} linkTo={linkTo} />
+          ))}
+        </div>
+      )}
     </section>
   )
 }

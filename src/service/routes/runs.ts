@@ -77,7 +77,9 @@ const listQuery = [
   },
   { name: 'totals', description: '`true`: also adds up all runs that are selected, whatever the page.' },
   { name: 'output', description: '`short`: of each output only the first 500 characters.' },
+  ...chosenRuns,
 ]
+const listNames = listQuery.map(({ name }) => name)
 
 /** The routes that start, follow, steer, cancel and decide runs. A run continues whether or not a client follows it. */
 export function runRoutes(parts: ServiceParts): Route[] {
@@ -100,14 +102,14 @@ export function runRoutes(parts: ServiceParts): Route[] {
       access: 'run',
       summary:
         "The caller's runs, newest first; for an admin, everyone's or those of its tenant. Finished runs are kept for a limited time.",
-      query: [...listQuery, ...chosenRuns],
+      query: listQuery,
       headers: [{ name: 'if-none-match', description: 'The `etag` of an earlier response: 304 if nothing has changed.' }],
       responses: {
         200: { description: 'The runs, without their results', schema: runListSchema },
         304: { description: 'Nothing has changed' },
       },
       answer: async ({ caller, request, url }) => {
-        const { data, ...others } = await runs.list(caller, readListQuery(url.searchParams))
+        const { data, ...others } = await runs.list(caller, readListQuery(url.searchParams, listNames))
         return respondWithText(
           ['{"object":"list","data":[', ...separated(data), `],${JSON.stringify(others).slice(1)}`.replace(/,}$/, '}')],
           {
@@ -127,7 +129,10 @@ export function runRoutes(parts: ServiceParts): Route[] {
       query: chosenRuns,
       responses: { 200: { description: 'The sessions', schema: sessionListSchema } },
       answer: async ({ caller, url }) => {
-        const query = readListQuery(url.searchParams)
+        const query = readListQuery(
+          url.searchParams,
+          chosenRuns.map(({ name }) => name),
+        )
         const found = await runs.sessions(caller, { ...query, limit: query.limit + 1 })
         const offset = query.offset ?? 0
         return Response.json({

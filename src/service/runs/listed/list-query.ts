@@ -12,8 +12,11 @@ const longestQuery = 500
 const metadataPrefix = 'metadata.'
 const mostFields = 16
 
-/** Parses the query of a list of runs. Throws an `HttpProblem` 400. */
-export function readListQuery(given: URLSearchParams): ListQuery {
+/** Parses the query of a list of runs, whose parameters have these names. Throws an `HttpProblem` 400. */
+export function readListQuery(given: URLSearchParams, names: readonly string[]): ListQuery {
+  const unknown = [...given.keys()].find((name) => !names.includes(name) && !name.startsWith(metadataPrefix))
+  if (unknown !== undefined)
+    throw invalid(unknown, `only the parameters ${names.map((name) => `\`${name}\``).join(', ')}, got \`${unknown}\``)
   const text = (name: string) => given.get(name) ?? undefined
   const status = text('status')
   if (status !== undefined && !isRunStatus(status)) throw invalid('status', '`running`, `waiting` or `ended`')
