@@ -514,6 +514,7 @@ models:
     // The run inside has no page of its own: its calls lead to the run they are part of.
     await inner.getByRole('link', { name: 'payer' }).click()
     await page.getByRole('region', { name: 'Run' }).getByText(id).waitFor()
+    await page.locator('.turns summary').click()
     await inner.getByText('succeeded').waitFor()
     const left = async (card: Locator) => (await card.boundingBox())?.x ?? 0
     expect(await left(inner)).toBeGreaterThan(await left(page.getByRole('article', { name: 'Call to payer', exact: true })))
