@@ -177,7 +177,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     expect(await page.getByText('This run is no longer stored').count()).toBe(0)
     back()
     await page.getByText('Live', { exact: true }).waitFor()
-    await page.locator('.timeline').getByText('one').waitFor()
+    await page.locator('.run-answer').getByText('one').waitFor()
     await page.goto(`${proxy.url}/admin/#/runs/run_none`)
     await page.getByText('There is no run run_none. It never existed, or is no longer stored.').waitFor()
     expect(await page.getByRole('button', { name: 'Export' }).count()).toBe(0)

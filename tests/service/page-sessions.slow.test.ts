@@ -22,7 +22,9 @@ describe.skipIf(!hasBrowser)('sessions on the admin page, in a browser', () => {
     await page.getByRole('link', { name: 'My name is Ann' }).click()
     const pane = page.getByRole('region', { name: 'Session' })
     await pane.getByText('Bye.', { exact: true }).waitFor()
-    await expect.poll(() => pane.locator('.item').allTextContents()).toEqual(['My name is Ann', 'Hello Ann.', 'Good bye', 'Bye.'])
+    await expect
+      .poll(() => pane.locator('.item').allTextContents())
+      .toEqual(['My name is Ann', 'AnswerHello Ann.', 'Good bye', 'AnswerBye.'])
     expect(await page.evaluate('location.hash')).toBe('#/sessions/crm%2F7?owner=operator')
     expect(await barriersInAllLooks(page)).toEqual([])
     await page.setViewportSize({ width: 1440, height: 900 })

@@ -831,7 +831,7 @@ models:
     await page.locator('.outcome-line', { hasText: /^Answered$/ }).waitFor()
     // Its answer is whole nevertheless.
     const whole = Array.from({ length: 5_100 }, (_, at) => `${at} `).join('')
-    await expect.poll(() => page.locator('.run-answer').textContent()).toBe(whole)
+    await expect.poll(() => page.locator('.run-answer .answer').textContent()).toBe(whole)
     for (const view of ['runs', 'approvals', 'chat', 'models', 'tools', 'config']) {
       await page.goto(`${url}/admin/#/${view}`)
       await page.locator('#main h1').waitFor()

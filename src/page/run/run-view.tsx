@@ -129,8 +129,11 @@ function AnswerFirst({ run }: { run: RunWithResult | undefined }) {
   const text = typeof run.result?.text === 'string' ? run.result.text : (run.output ?? '')
   if (text === '') return null
   return (
-    <section class="item assistant run-answer" aria-label="Answer">
-      <Answer text={text} />
+    <section class="run-answer" aria-label="Answer">
+      <h3 class="visually-hidden">Answer</h3>
+      <div class="item assistant">
+        <Answer text={text} />
+      </div>
     </section>
   )
 }

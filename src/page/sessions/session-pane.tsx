@@ -105,6 +105,7 @@ function Said({ run }: { run: Run }) {
       <p class="item user">{input}</p>
       {output !== '' && (
         <div class="item assistant">
+          <h3 class="visually-hidden">Answer</h3>
           <Answer text={output} />
         </div>
       )}
