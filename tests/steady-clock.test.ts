@@ -172,21 +172,18 @@ describe('the contents of an SQLite file', () => {
 
   it('P1.8 H60 are not lost to a jump: shown runs and sessions', () =>
     inFolder(async (folder) => {
-      const shown = open(runsSchema, join(folder, 'runs.sqlite'), (parts) => new ShownRunsTable(parts))
+      const shown = open(runsSchema, join(folder, 'runs.sqlite'), (parts) => new ShownRunsTable(parts, 'default'))
       const sessions = open(sessionsSchema, join(folder, 'sessions.sqlite'), (parts) => new SessionWork(sqliteDialect(parts), 30 * day))
       const show = (runId: string, status: 'waiting' | 'ended') =>
-        shown.change((tables) => {
-          tables.begin({ runId, caller: 'ann', agent: 'a', createdAt: Date.now(), title: '', head: '' }, { attempt: 'one' })
-          tables.settle(
-            runId,
-            { status: 'running' },
-            { status, stopReason: status, finishedAt: 1, settledForMs: 0, title: '', summary: '{}' },
-          )
+        shown.change((tables, done) => {
+          const outcome = { status, stopReason: status, finishedAt: 1, settledForMs: 0, title: '', summary: '{}' }
+          done(tables.begin({ runId, caller: 'ann', agent: 'a', createdAt: Date.now(), title: '', head: '' }, { attempt: 'one' }))
+          done(tables.settle(runId, { status: 'running' }, outcome))
         })
       const tidy = () =>
-        shown.change((tables) => [
-          tables.giveUp({ waitingForMs: 30 * day }, { code: 'aborted', message: 'late' }),
-          tables.forget({ runs: 9, ageMs: day, characters: 1e9, recordingCharacters: 1e9 }),
+        shown.change((tables, done) => [
+          done(tables.giveUp({ waitingForMs: 30 * day }, { code: 'aborted', message: 'late' })),
+          done(tables.forget({ runs: 9, ageMs: day, characters: 1e9, recordingCharacters: 1e9 })),
         ])
       show('waits', 'waiting')
       show('ended', 'ended')

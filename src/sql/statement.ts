@@ -71,7 +71,7 @@ export async function doInTurn<T>(work: Work<T>, query: (text: string, values: u
 }
 
 /** Converts a statement to the parameters of `pg`. */
-export function numbered({ sql: text, values }: Statement): [text: string, values: unknown[]] {
+function numbered({ sql: text, values }: Statement): [text: string, values: unknown[]] {
   let at = 0
   return [text.replace(/"[^"]*"|\?/g, (part) => (part === '?' ? `$${++at}` : part)), [...values]]
 }

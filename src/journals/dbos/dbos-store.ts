@@ -4,7 +4,8 @@ import type { EngineStore, NamedValue, Outcome, RunTries, Suspension, Taken } fr
 import { ToolloopError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import { doInTurn, type Work } from '../../sql/statement.ts'
-import { prunedAtOnce } from '../queries/run-work.ts'
+import { inParts, prunedAtOnce } from '../queries/run-work.ts'
+import { aged, packedNews } from '../queries/shown-news.ts'
 import { Database, openPool } from './database.ts'
 import { DbosProcess } from './dbos-process.ts'
 import { loadDbos } from './load-dbos.ts'
@@ -13,7 +14,7 @@ import { Owner } from './owner.ts'
 import { journalProblem } from './problems.ts'
 import { type Doomed, type PastExecution, RecordedRuns, type RecordedSteps, storedRunOf } from './recorded-runs.ts'
 import { migrate } from './schema.ts'
-import { ShownRunsTable } from './shown/shown-runs-table.ts'
+import { ShownRunsTable } from './shown-runs-table.ts'
 import { checkRunId } from './values.ts'
 
 export interface DbosStoreOptions {
@@ -119,30 +120,33 @@ export class DbosStore implements EngineStore {
 
   /** The shown runs, in the same database. */
   readonly shown: ShownRuns = {
-    begin: async (...args) => (await this.#shown()).begin(...args),
-    append: async (...args) => (await this.#shown()).append(...args),
-    put: async (...args) => (await this.#shown()).put(...args),
-    settle: async (...args) => (await this.#shown()).settle(...args),
-    giveUp: async (...args) => (await this.#shown()).giveUp(...args),
-    noteDecisions: async (...args) => (await this.#shown()).noteDecisions(...args),
-    withdrawDecisions: async (...args) => (await this.#shown()).withdrawDecisions(...args),
-    get: async (...args) => (await this.#shown()).get(...args),
-    result: async (...args) => (await this.#shown()).result(...args),
-    state: async (...args) => (await this.#shown()).state(...args),
-    events: async (...args) => (await this.#shown()).events(...args),
+    begin: (...args) => this.#show((shown) => shown.begin(...args)),
+    append: (...args) => this.#show((shown) => shown.append(...args)),
+    put: (run, attempt, news, outcome, room) => this.#show((shown) => shown.put(run, attempt, packedNews(news), aged(outcome), room)),
+    settle: (runId, expected, outcome, room) => this.#show((shown) => shown.settle(runId, expected, aged(outcome), room)),
+    giveUp: (...args) => this.#show((shown) => shown.giveUp(...args)),
+    noteDecisions: (...args) => this.#show((shown) => shown.noteDecisions(...args)),
+    withdrawDecisions: (...args) => this.#askShown((shown) => shown.withdrawDecisions(...args)),
+    get: (...args) => this.#askShown((shown) => shown.get(...args)),
+    result: (...args) => this.#askShown((shown) => shown.result(...args)),
+    state: (...args) => this.#askShown((shown) => shown.state(...args)),
+    events: (...args) => this.#askShown((shown) => shown.events(...args)),
     writesInOrder: false,
-    keepRecording: async (...args) => (await this.#shown()).keepRecording(...args),
-    recording: async (...args) => (await this.#shown()).recording(...args),
-    progress: async (...args) => (await this.#shown()).progress(...args),
-    say: async (...args) => (await this.#shown()).say(...args),
-    said: async (...args) => (await this.#shown()).said(...args),
-    hush: async (...args) => (await this.#shown()).hush(...args),
-    list: async (...args) => (await this.#shown()).list(...args),
-    sum: async (...args) => (await this.#shown()).sum(...args),
-    sessions: async (...args) => (await this.#shown()).sessions(...args),
-    unsettled: async (...args) => (await this.#shown()).unsettled(...args),
-    waiting: async (...args) => (await this.#shown()).waiting(...args),
-    forget: async (...args) => (await this.#shown()).forget(...args),
+    keepRecording: (...args) => this.#show((shown) => shown.keepRecording(...args)),
+    recording: (...args) => this.#askShown((shown) => shown.recording(...args)),
+    progress: (...args) => this.#askShown((shown) => shown.progress(...args)),
+    say: (...args) => {
+      const by = crypto.randomUUID()
+      return this.#show((shown) => shown.say(...args, by))
+    },
+    said: (...args) => this.#askShown((shown) => shown.said(...args)),
+    hush: (...args) => this.#show((shown) => shown.hush(...args)),
+    list: (...args) => this.#askShown((shown) => shown.list(...args)),
+    sum: (...args) => this.#askShown((shown) => shown.sum(...args)),
+    sessions: (...args) => this.#askShown((shown) => shown.sessions(...args)),
+    unsettled: (...args) => this.#askShown((shown) => shown.unsettled(...args)),
+    waiting: (...args) => this.#askShown((shown) => shown.waiting(...args)),
+    forget: (bounds) => inParts(() => this.#show((shown) => shown.forget(bounds))),
     clear: async (runId) => {
       await this.#deleteAll((runs) => runs.cleared(runId))
     },
@@ -228,8 +232,16 @@ export class DbosStore implements EngineStore {
     return owner.surelyDead(await this.#ask((runs) => runs.owners()))
   }
 
-  async #shown(): Promise<ShownRunsTable> {
-    return (await this.#opened()).shown
+  /** Does the work on shown runs in one transaction. */
+  async #show<T>(work: (shown: ShownRunsTable) => Work<T>): Promise<T> {
+    const { shown } = await this.#opened()
+    return this.#database.transaction((query) => doInTurn(work(shown), query))
+  }
+
+  /** Does the work on shown runs with each statement on its own. */
+  async #askShown<T>(work: (shown: ShownRunsTable) => Work<T>): Promise<T> {
+    const { shown } = await this.#opened()
+    return doInTurn(work(shown), this.#database.query)
   }
 
   #opened(): Promise<Opened> {
@@ -259,7 +271,7 @@ export class DbosStore implements EngineStore {
     this.#isOpen = true
     const tables = { agent, schema }
     const runs = new RecordedRuns(owner, { ...tables, place: database.name })
-    return { owner, runs, shown: new ShownRunsTable(database, tables) }
+    return { owner, runs, shown: new ShownRunsTable(tables) }
   }
 
   /** Returns what earlier executions have recorded, and ends them. */

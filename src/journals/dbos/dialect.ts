@@ -10,5 +10,6 @@ export function dialectOf(schema: string): Dialect {
     contains: (text) => `strpos(${text}, ?) > 0`,
     isOneOf: (column) => `${column} = ANY(?)`,
     listOf: (values) => values,
+    rowsAtOnce: 1_000,
   }
 }

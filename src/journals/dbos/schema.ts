@@ -99,15 +99,11 @@ const migrations: readonly ((schema: string) => string)[] = [
       size bigint NOT NULL DEFAULT 0,
       first_event bigint NOT NULL DEFAULT 1,
       last_event bigint NOT NULL DEFAULT 0,
-      hides_all boolean NOT NULL DEFAULT false,
-      listens boolean NOT NULL DEFAULT true,
+      hides_all integer NOT NULL DEFAULT 0,
+      listens integer NOT NULL DEFAULT 1,
       title text NOT NULL,
-      folded_title text NOT NULL DEFAULT '',
-      words text NOT NULL DEFAULT '',
       summary text,
-      head text NOT NULL,
-      result text NOT NULL DEFAULT '',
-      state text NOT NULL DEFAULT ''
+      head text NOT NULL
     );
     CREATE INDEX shown_runs_of ON ${schema}.shown_runs (caller, n);
     CREATE INDEX shown_runs_in ON ${schema}.shown_runs (caller, thread, n) WHERE thread IS NOT NULL;
@@ -116,6 +112,16 @@ const migrations: readonly ((schema: string) => string)[] = [
     CREATE INDEX shown_runs_waiting ON ${schema}.shown_runs (n) WHERE status = 'waiting';
     CREATE INDEX shown_runs_settled ON ${schema}.shown_runs (settled_at) WHERE status = 'waiting';
     CREATE INDEX shown_runs_ended ON ${schema}.shown_runs (settled_at, n) WHERE status = 'ended';
+    CREATE TABLE ${schema}.shown_words (
+      run bigint PRIMARY KEY REFERENCES ${schema}.shown_runs ON DELETE CASCADE,
+      title_words text NOT NULL,
+      words text NOT NULL
+    );
+    CREATE TABLE ${schema}.shown_results (
+      run bigint PRIMARY KEY REFERENCES ${schema}.shown_runs ON DELETE CASCADE,
+      value text NOT NULL,
+      state text NOT NULL
+    );
     CREATE TABLE ${schema}.shown_events (
       run bigint NOT NULL REFERENCES ${schema}.shown_runs ON DELETE CASCADE,
       id bigint NOT NULL,
@@ -125,7 +131,7 @@ const migrations: readonly ((schema: string) => string)[] = [
     );
     CREATE TABLE ${schema}.shown_secrets (
       run bigint NOT NULL REFERENCES ${schema}.shown_runs ON DELETE CASCADE,
-      hash bytea NOT NULL,
+      hash text NOT NULL,
       value text NOT NULL,
       PRIMARY KEY (run, hash)
     );

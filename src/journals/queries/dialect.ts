@@ -11,6 +11,8 @@ export interface Dialect {
   /** The condition that a column has one of the values that `listOf` packs into one. */
   isOneOf(column: string): string
   listOf(values: readonly Value[]): unknown
+  /** The most rows that one statement inserts. */
+  rowsAtOnce: number
 }
 
 export type Value = string | number

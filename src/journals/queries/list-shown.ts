@@ -16,12 +16,6 @@ export interface ShownSelection {
   order: Statement
 }
 
-/** The searchable text of a run. `table`: the table that it is in, if not in that of the runs. */
-export interface SearchableText {
-  text: string
-  table?: string
-}
-
 const number = 'CAST(? AS DOUBLE PRECISION)'
 /** The columns of a running run still have the values of its last pause. */
 const settled = (column: string) => `CASE WHEN status <> 'running' THEN ${column} END`
@@ -44,7 +38,10 @@ const orders: Record<Exclude<RunOrder, 'started'>, string> = {
   cost: settled('cost'),
 }
 
-export function selectShown(dialect: Dialect, query: ShownQuery, searchable: SearchableText): ShownSelection {
+/** The searchable text of a run. */
+const searchable = "title_words || '\n' || words"
+
+export function selectShown(dialect: Dialect, query: ShownQuery): ShownSelection {
   const { tags = [], words = [], cursor } = query
   const { table, join, text, contains } = dialect
   // A tag may have very many runs: read them in the order of its index.
@@ -52,12 +49,12 @@ export function selectShown(dialect: Dialect, query: ShownQuery, searchable: Sea
     tags.length === 0
       ? [table('shown_runs'), 'n']
       : [`${table('shown_tags')} AS tagged ${join} ${table('shown_runs')} ON n = tagged.run`, 'tagged.run']
-  const texts = searchable.table === undefined || words.length === 0 ? '' : `JOIN ${searchable.table} ON ${searchable.table}.run = n`
+  const texts = words.length === 0 ? '' : `JOIN ${table('shown_words')} ON shown_words.run = n`
   const conditions = [
     ...tags.map((tag, at) => new Statement(at === 0 ? 'tagged.tag = ?' : hasTag(dialect), [tag])),
     ...conditionsOf(dialect, query),
     ...(cursor === undefined ? [] : [new Statement(`${place} < ?`, [cursorOf(cursor)])]),
-    ...words.map((word) => new Statement(contains(searchable.text), [text(word)])),
+    ...words.map((word) => new Statement(contains(searchable), [text(word)])),
   ]
   const where = conditions.length === 0 ? sql`` : sql`WHERE ${joined(conditions, ' AND ')}`
   return { from: sql`FROM ${new Statement(`${runs} ${texts}`)} ${where}`, order: orderOf(query, place) }

@@ -36,7 +36,7 @@ export interface RunsDialect extends Dialect {
   isDead(owner: unknown): Work<boolean>
 }
 
-/** The number of runs one call deletes. */
+/** The number of runs one call deletes. In SQLite, no step can be recorded during the call. */
 export const prunedAtOnce = 200
 /** A longer wait never expires: its end would be beyond the latest valid time. */
 const longestWaitMs = endOfTime / 2
@@ -269,4 +269,14 @@ export function checksum(runId: string, name: string, text: string): number {
 
 function entryName(record: string, position: number, fingerprint: string): string {
   return `${record}, ${position}: ${fingerprint}`
+}
+
+/** Deletes some at a time, until fewer than `prunedAtOnce` are left. */
+export async function inParts(deleteSome: () => Promise<number>): Promise<number> {
+  for (let deleted = 0; ; ) {
+    const more = await deleteSome()
+    deleted += more
+    // Not until none are left: runs that end meanwhile could keep the loop running.
+    if (more < prunedAtOnce) return deleted
+  }
 }

@@ -18,10 +18,10 @@ import type { RunStatus } from '../../core/runs/run-states.ts'
 import { firstOf, given, type Row, rowsOf, type Statement, sql, type Work } from '../../sql/statement.ts'
 import type { FileParts } from '../../sqlite/opened-file.ts'
 import type { Owner } from '../../sqlite/owner.ts'
-import type { Statements } from '../../sqlite/statements.ts'
 import { listOf, ownersOf, pageOf } from '../queries/list-runs.ts'
 import { summaryOf } from '../queries/run-row.ts'
 import { checksum, RunWork } from '../queries/run-work.ts'
+import { keepRecording } from '../queries/shown-work.ts'
 import { deleteRecorded } from './delete-recorded.ts'
 import { sqlite } from './dialect.ts'
 
@@ -30,10 +30,9 @@ const [inputName, outputName] = ['input', 'output']
 
 /** Implements `Store` in SQL. Each call must be made inside a transaction that is rolled back if it throws. */
 export class RecordedRuns extends RunWork {
-  readonly #sql: Statements
   readonly #owner: Owner
 
-  constructor({ database, owner, clock, statements }: FileParts, agent: string) {
+  constructor({ database, owner, clock }: FileParts, agent: string) {
     super({
       ...sqlite,
       agent,
@@ -49,7 +48,6 @@ export class RecordedRuns extends RunWork {
       shared: sql``,
       isDead: (id) => given(!owner.isAlive(String(id))),
     })
-    this.#sql = statements
     this.#owner = owner
   }
 
@@ -78,12 +76,8 @@ export class RecordedRuns extends RunWork {
   }
 
   /** `keepRecording` of the shown runs. It is here to share a transaction with a step. */
-  keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): boolean {
-    const run = this.#sql.one('SELECT n FROM shown_runs WHERE id = ? AND attempt = ?', runId, attempt)
-    if (run === undefined) return false
-    const kept = 'INSERT OR REPLACE INTO shown_recordings (run, name, size, value) VALUES (?, ?, ?, ?)'
-    for (const { name, value } of parts) this.#sql.run(kept, run.n, name, value.length, value)
-    return true
+  *keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): Work<boolean> {
+    return yield* keepRecording(this.in, runId, attempt, parts)
   }
 
   *finish(runId: string, epoch: number, output: string, outcome: Outcome): Work<void> {
@@ -139,7 +133,7 @@ export class RecordedRuns extends RunWork {
   /** Deletes some of the runs, and returns how many. Fewer than `prunedAtOnce` means that all are deleted. */
   *prune(which: PruneOptions): Work<number> {
     const doomed = yield* this.doomed(which)
-    for (const { n } of doomed) deleteRecorded(this.#sql, Number(n))
+    for (const { n } of doomed) yield* deleteRecorded(n)
     return doomed.length
   }
 

@@ -114,7 +114,7 @@ export const runsSchema: Schema = {
      CREATE INDEX shown_runs_waiting_of ON shown_runs (caller, finished_at, size) WHERE status = 'waiting';
      CREATE INDEX shown_runs_waiting ON shown_runs (n) WHERE status = 'waiting';
      CREATE INDEX shown_runs_ended ON shown_runs (settled_at, size) WHERE status = 'ended';
-     CREATE TABLE shown_words (run INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
+     CREATE TABLE shown_words (run INTEGER PRIMARY KEY, title_words TEXT NOT NULL, words TEXT NOT NULL) STRICT;
      CREATE TABLE shown_results (run INTEGER PRIMARY KEY, value TEXT NOT NULL, state TEXT NOT NULL) STRICT;
      CREATE TABLE shown_events (
        run INTEGER NOT NULL,
@@ -123,8 +123,14 @@ export const runsSchema: Schema = {
        data TEXT NOT NULL,
        PRIMARY KEY (run, id)
      ) STRICT, WITHOUT ROWID;
-     CREATE TABLE shown_secrets (run INTEGER NOT NULL, value TEXT NOT NULL, PRIMARY KEY (run, value)) STRICT, WITHOUT ROWID;
-     CREATE TABLE shown_messages (run INTEGER NOT NULL, n INTEGER NOT NULL, value TEXT NOT NULL, PRIMARY KEY (run, n)) STRICT, WITHOUT ROWID;
+     CREATE TABLE shown_secrets (run INTEGER NOT NULL, hash TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (run, hash)) STRICT, WITHOUT ROWID;
+     CREATE TABLE shown_messages (
+       run INTEGER NOT NULL,
+       n INTEGER NOT NULL,
+       value TEXT NOT NULL,
+       said_by TEXT NOT NULL,
+       PRIMARY KEY (run, n)
+     ) STRICT, WITHOUT ROWID;
      CREATE TABLE shown_decisions (
        run INTEGER NOT NULL,
        n INTEGER NOT NULL,

@@ -1,13 +1,13 @@
 import type { PruneOptions } from '../../agent/journal/journal.ts'
-import type { ShownOutcome, ShownRuns } from '../../agent/journal/shown-runs.ts'
+import type { ShownRuns } from '../../agent/journal/shown-runs.ts'
 import type { RunTries, Store } from '../../agent/journal/store.ts'
 import type { ToolloopError } from '../../core/errors.ts'
 import { defaultLogger, type Logger } from '../../core/logger.ts'
 import type { DatabaseOptions } from '../../sqlite/database.ts'
 import { inMemory } from '../../sqlite/file-place.ts'
 import { FileThread, SqliteFile } from '../../sqlite/sqlite-file.ts'
-import { prunedAtOnce } from './delete-recorded.ts'
-import { packEvents } from './packed-events.ts'
+import { inParts } from '../queries/run-work.ts'
+import { aged, packedNews } from '../queries/shown-news.ts'
 import type { RecordedRuns } from './recorded-runs.ts'
 import { runsSchema } from './runs-schema.ts'
 import type { ShownRunsTable } from './shown-runs-table.ts'
@@ -67,10 +67,7 @@ export class SqliteStore implements Store {
     tryWriting: () => this.#shown.call('tryWriting'),
     begin: (...args) => this.#shown.call('begin', ...args),
     append: (...args) => this.#shown.call('append', ...args),
-    put: (run, attempt, { events, ...news }, outcome, room) => {
-      const packed = { ...news, packed: packEvents(events), last: events.at(-1)?.id ?? 0 }
-      return this.#shown.callWithNext('put', run, attempt, packed, aged(outcome), room)
-    },
+    put: (run, attempt, news, outcome, room) => this.#shown.callWithNext('put', run, attempt, packedNews(news), aged(outcome), room),
     settle: (runId, expected, outcome, room) => this.#shown.call('settle', runId, expected, aged(outcome), room),
     giveUp: (...args) => this.#shown.call('giveUp', ...args),
     noteDecisions: (...args) => this.#shown.call('noteDecisions', ...args),
@@ -83,7 +80,7 @@ export class SqliteStore implements Store {
     keepRecording: (...args) => this.#file.callWithNext('keepRecording', ...args),
     recording: (...args) => this.#shown.call('recording', ...args),
     progress: (...args) => this.#shown.call('progress', ...args),
-    say: (...args) => this.#shown.call('say', ...args),
+    say: (...args) => this.#shown.call('say', ...args, crypto.randomUUID()),
     said: (...args) => this.#shown.call('said', ...args),
     list: (...args) => this.#shown.call('list', ...args),
     sum: (...args) => this.#shown.call('sum', ...args),
@@ -103,19 +100,5 @@ export class SqliteStore implements Store {
     // A run that another owner has taken over, or a file that can't be written, must not prevent closing.
     await Promise.allSettled(tries.map(({ runId, epoch, tries }) => this.noteTries(runId, epoch, tries)))
     await Promise.all([this.#file.close(), this.#shown.close()])
-  }
-}
-
-/** Converts a timestamp to an age. The clock of the thread may differ from ours. */
-function aged(outcome: ShownOutcome): ShownOutcome & { settledForMs: number } {
-  return { ...outcome, settledForMs: Math.max(0, Date.now() - outcome.finishedAt) }
-}
-
-async function inParts(deleteSome: () => Promise<number>): Promise<number> {
-  for (let deleted = 0; ; ) {
-    const more = await deleteSome()
-    deleted += more
-    // Not until none are left: runs that end meanwhile could keep the loop running.
-    if (more < prunedAtOnce) return deleted
   }
 }

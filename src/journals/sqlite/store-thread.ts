@@ -13,7 +13,7 @@ export interface RunsOptions {
 serveFiles({
   ...runsSchema,
   open: (parts, { agent, isShown }: RunsOptions): RecordedRuns | ShownRunsTable =>
-    isShown ? new ShownRunsTable(parts) : new RecordedRuns(parts, agent),
+    isShown ? new ShownRunsTable(parts, agent) : new RecordedRuns(parts, agent),
   reading: [
     'kept',
     'cancelled',

@@ -1,0 +1,42 @@
+/** News and outcomes of shown runs, as stores write them. */
+import type { ShownEvent, ShownNews, ShownOutcome } from '../../agent/journal/shown-runs.ts'
+
+/** An outcome, and its age: the clock of this process may differ from that of the store. */
+export interface SettledOutcome extends ShownOutcome {
+  settledForMs: number
+}
+
+/** News whose events share one row, which takes a fraction of the time. */
+export interface PackedNews extends Omit<ShownNews, 'events'> {
+  packed: string
+  /** The number of the newest event. */
+  last: number
+}
+
+/** The type of a row that holds several events. */
+export const packedType = ''
+
+/** Packs events into one text, one a line. JSON escapes line breaks inside strings. */
+function packEvents(events: readonly ShownEvent[]): string {
+  return events.map(({ id, type, data }) => `${id} ${type} ${data}`).join('\n')
+}
+
+/** Unpacks the events after the one with this number. */
+export function* unpackEvents(packed: string, after: number): Iterable<ShownEvent> {
+  for (let from = 0; from < packed.length; ) {
+    const end = packed.indexOf('\n', from)
+    const line = packed.slice(from, end < 0 ? undefined : end)
+    const [id, type] = line.split(' ', 2) as [string, string]
+    if (Number(id) > after) yield { id: Number(id), type, data: line.slice(id.length + type.length + 2) }
+    from = end < 0 ? packed.length : end + 1
+  }
+}
+
+export function packedNews({ events, ...news }: ShownNews): PackedNews {
+  return { ...news, packed: packEvents(events), last: events.at(-1)?.id ?? 0 }
+}
+
+/** Converts a timestamp to an age. */
+export function aged(outcome: ShownOutcome): SettledOutcome {
+  return { ...outcome, settledForMs: Math.max(0, Date.now() - outcome.finishedAt) }
+}

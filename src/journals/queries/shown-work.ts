@@ -1,0 +1,440 @@
+import type {
+  Attempt,
+  BegunRun,
+  ExpectedRun,
+  NewShownRun,
+  RecordingPart,
+  ShownBounds,
+  ShownEvent,
+  ShownNews,
+  ShownPage,
+  ShownProgress,
+  ShownQuery,
+  ShownRun,
+  ShownSession,
+  ShownSums,
+  WaitingRoom,
+} from '../../agent/journal/shown-runs.ts'
+import { mostRuns, takenOver } from '../../agent/journal/store.ts'
+import { digestOf } from '../../core/digest.ts'
+import type { RunStatus } from '../../core/runs/run-states.ts'
+import { firstOf, type Row, rowsOf, Statement, sql, type Work } from '../../sql/statement.ts'
+import type { Dialect } from './dialect.ts'
+import {
+  linesOf,
+  listColumns,
+  type ShownSelection,
+  selectShown,
+  sessionOf,
+  sessionsOf,
+  sumShown,
+  sumsOf,
+  sumWaiting,
+} from './list-shown.ts'
+import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from './run-row.ts'
+import { prunedAtOnce, type RunsDialect } from './run-work.ts'
+import { type PackedNews, packedType, type SettledOutcome, unpackEvents } from './shown-news.ts'
+
+/** What each database implements for the shown runs. */
+export interface ShownDialect extends Dialect, Pick<RunsDialect, 'agent' | 'now' | 'hasId' | 'locked' | 'shared'> {
+  /** The values of a query's column `value`, as JSON. */
+  allOf(query: Statement): Statement
+  /** Lets one transaction at a time check the room for waiting runs. Absent if transactions follow one another. */
+  readonly lockRoom?: Statement
+  /** The tables whose rows are not deleted with their run. */
+  readonly childTables: readonly string[]
+}
+
+/** The number of runs given up at once. */
+const givenUpAtOnce = 100
+
+/**
+ * Implements `ShownRuns` for each database, except `clear`. Each call must be made inside a transaction that is rolled back if it throws. It can be
+ * repeated: if the connection is lost, the caller can't know whether the first attempt succeeded.
+ */
+export abstract class ShownWork {
+  protected readonly in: ShownDialect
+  readonly #runs: Statement
+
+  constructor(dialect: ShownDialect) {
+    this.in = dialect
+    this.#runs = this.table('runs')
+  }
+
+  /** The size of what the journal stores of a run, in bytes. */
+  protected abstract stateSize(runId: string): Work<number>
+
+  *begin(
+    { runId, caller, agent, kind = 'run', thread, request, tags = [], createdAt, title, words = '', head }: NewShownRun,
+    { attempt, epoch }: Attempt,
+  ): Work<BegunRun> {
+    if (epoch !== undefined) {
+      const run = yield* firstOf(sql`SELECT epoch FROM ${this.table('runs', '')} WHERE ${this.in.hasId(runId)} ${this.in.shared}`)
+      if (Number(run?.epoch ?? 0) > epoch) throw takenOver(runId)
+    }
+    const { text } = this.in
+    const columns = sql`(id, caller, agent, kind, thread, request, status, attempt, created_at, title, head)`
+    const named = sql`${runId}, ${text(caller)}, ${text(agent)}, ${kind}, ${thread && text(thread)}, ${request}`
+    const values = sql`(${named}, 'running', ${attempt}, ${createdAt}, ${text(title)}, ${head})`
+    const taken = sql`status = 'running', attempt = excluded.attempt, finished_at = NULL, settled_at = NULL, waited = ${this.#waitedSoFar()}`
+    const again = sql`ON CONFLICT (id) DO UPDATE SET ${taken} WHERE shown_runs.status <> 'ended' RETURNING n, last_event`
+    const begun = yield* firstOf(sql`INSERT INTO ${this.#runs} ${columns} VALUES ${values} ${again}`)
+    if (begun === undefined) return undefined
+    yield* this.#noteWords(begun, title, words)
+    yield* this.#insert(
+      'tags',
+      ['tag', 'run'],
+      tags.map((tag) => [tag, begun.n]),
+    )
+    return { lastEventId: Number(begun.last_event) }
+  }
+
+  *append(runId: string, attempt: string, { events, firstEventId, title, secrets, hidesAll }: ShownNews): Work<boolean> {
+    const run = yield* this.#find(runId)
+    if (run?.attempt !== attempt) return false
+    const { n } = run
+    yield* this.#insert(
+      'events',
+      ['run', 'id', 'type', 'data'],
+      events.map(({ id, type, data }) => [n, id, type, data]),
+    )
+    if (firstEventId > Number(run.first_event)) yield sql`DELETE FROM ${this.table('events')} WHERE run = ${n} AND id < ${firstEventId}`
+    // Stored as JSON, because a secret may contain characters that a database can't store as text.
+    const values = secrets.map((secret) => JSON.stringify(secret))
+    yield* this.#insert(
+      'secrets',
+      ['run', 'hash', 'value'],
+      values.map((value) => [n, digestOf(value), value]),
+    )
+    const kept = this.in.text(title)
+    const last = Math.max(Number(run.last_event), events.at(-1)?.id ?? 0)
+    const told = sql`first_event = ${firstEventId}, last_event = ${last}, title = ${kept}, hides_all = ${Number(hidesAll)}`
+    yield sql`UPDATE ${this.#runs} SET ${told} WHERE n = ${n}`
+    if (kept !== run.title) yield* this.#noteWords(run, title)
+    return true
+  }
+
+  *put(
+    run: NewShownRun,
+    attempt: string,
+    { packed, last, ...news }: PackedNews,
+    outcome: SettledOutcome,
+    room?: WaitingRoom,
+  ): Work<'settled' | 'changed' | 'no_room'> {
+    const { runId } = run
+    // Before the run is locked, as in `settle`: two transactions that wait for each other would both fail.
+    yield* this.#lockRoom(room)
+    const events = packed === '' ? [] : [{ id: last, type: packedType, data: packed }]
+    if ((yield* this.begin(run, { attempt })) === undefined) return 'changed'
+    if (!(yield* this.append(runId, attempt, { ...news, events }))) return 'changed'
+    // The state already includes earlier messages.
+    yield sql`DELETE FROM ${this.table('messages')} WHERE ${this.#isOf(runId)}`
+    return yield* this.settle(runId, { status: 'running', attempt }, outcome, room)
+  }
+
+  *settle(runId: string, expected: ExpectedRun, outcome: SettledOutcome, room?: WaitingRoom): Work<'settled' | 'changed' | 'no_room'> {
+    yield* this.#lockRoom(room)
+    const run = yield* this.#find(runId)
+    if (run === undefined || (expected.attempt !== undefined && run.attempt !== expected.attempt)) return 'changed'
+    const { status, stopReason, finishedAt, settledForMs, title, words = '', model, summary, result, state = '' } = outcome
+    // By an earlier attempt at this call, whose answer was lost.
+    if (run.status === status && Number(run.finished_at) === finishedAt) return 'settled'
+    if (run.status !== expected.status) return 'changed'
+    const { n } = run
+    const stateSize = status === 'waiting' ? state.length + (yield* this.stateSize(runId)) : 0
+    const events = yield* firstOf(sql`SELECT coalesce(sum(octet_length(data)), 0) AS size FROM ${this.table('events')} WHERE run = ${n}`)
+    const size = stateSize + (result?.length ?? 0) + Number(events?.size)
+    if (room !== undefined && !(yield* this.#hasRoom(run, size, stateSize, room))) return 'no_room'
+    const { waitedMs = 0, turns, calls, tokens, costUsd, errorCode, tools = [] } = outcome
+    const { text } = this.in
+    // By the clock of the store, because other processes use the time to compute how long the run has waited.
+    const settledAt = sql`${this.in.now()} - CAST(${settledForMs} AS BIGINT)`
+    const came = sql`status = ${status}, stop_reason = ${stopReason}, finished_at = ${finishedAt}, settled_at = ${settledAt}`
+    const shown = sql`size = ${size}, title = ${text(title)}, summary = ${summary}, model = ${model && text(model)}`
+    const took = sql`waited = ${Math.round(waitedMs)}, turns = ${turns}, calls = ${calls}, tokens = ${tokens}, cost = ${costUsd}`
+    const did = sql`error = ${errorCode && text(errorCode)}, tools = ${text(linesOf(tools))}`
+    yield sql`UPDATE ${this.#runs} SET ${came}, ${shown}, ${took}, ${did} WHERE n = ${n}`
+    yield* this.#noteWords(run, title, words)
+    const replaced = sql`ON CONFLICT (run) DO UPDATE SET value = excluded.value, state = excluded.state`
+    if (result !== undefined)
+      yield sql`INSERT INTO ${this.table('results')} (run, value, state) VALUES (${n}, ${result}, ${state}) ${replaced}`
+    if (status === 'ended') yield* this.#hide(run)
+    return 'settled'
+  }
+
+  *giveUp(which: { runId: string } | { waitingForMs: number }, error: { code: string; message: string }): Work<string[]> {
+    const those =
+      'runId' in which ? sql`id = ${which.runId}` : sql`settled_at < ${this.in.now()} - CAST(${which.waitingForMs} AS DOUBLE PRECISION)`
+    const waiting = sql`SELECT n, id, summary FROM ${this.#runs} WHERE status = 'waiting' AND ${those}`
+    const runs = yield* rowsOf(sql`${waiting} LIMIT ${givenUpAtOnce} ${this.in.locked}`)
+    for (const run of runs) {
+      const told = JSON.stringify({ ...JSON.parse(String(run.summary ?? '{}')), stopReason: 'aborted', pending: [], error })
+      const ended = sql`status = 'ended', stop_reason = 'aborted', finished_at = ${this.in.now()}, settled_at = ${this.in.now()}`
+      const came = sql`${ended}, waited = ${this.#waitedSoFar()}, error = ${this.in.text(error.code)}, summary = ${told}`
+      yield sql`UPDATE ${this.#runs} SET ${came} WHERE n = ${run.n}`
+      yield* this.#hide(run)
+    }
+    return runs.map(({ id }) => String(id))
+  }
+
+  *noteDecisions(runId: string, note: string, decisions: readonly string[]): Work<boolean> {
+    const run = yield* this.#find(runId)
+    if (run === undefined) return false
+    const noted = sql`SELECT 1 AS noted FROM ${this.table('decisions')} WHERE run = ${run.n} AND note = ${note} LIMIT 1`
+    if ((yield* firstOf(noted)) !== undefined) return true
+    const last = yield* this.#lastOf('decisions', run)
+    yield* this.#insert(
+      'decisions',
+      ['run', 'n', 'note', 'value'],
+      decisions.map((value, at) => [run.n, last + at + 1, note, value]),
+    )
+    return true
+  }
+
+  *withdrawDecisions(runId: string, note: string): Work<void> {
+    yield sql`DELETE FROM ${this.table('decisions')} WHERE ${this.#isOf(runId)} AND note = ${note}`
+  }
+
+  *get(runId: string): Work<ShownRun | undefined> {
+    const secrets = this.in.allOf(sql`SELECT value FROM ${this.table('secrets')} WHERE run = shown_runs.n`)
+    const decisions = this.in.allOf(sql`SELECT value FROM ${this.table('decisions')} AS d WHERE run = shown_runs.n ORDER BY d.n`)
+    const tags = this.in.allOf(sql`SELECT tag AS value FROM ${this.table('tags')} WHERE run = shown_runs.n`)
+    const lists = sql`${secrets} AS secrets, ${decisions} AS decisions, ${tags} AS tags`
+    const age = sql`${this.in.now()} - settled_at AS settled_for`
+    const columns = sql`${new Statement(listColumns)}, request, attempt, head, hides_all, ${age}, ${lists}`
+    const run = yield* firstOf(sql`SELECT ${columns} FROM ${this.#runs} WHERE id = ${runId}`)
+    if (run === undefined) return undefined
+    const listOf = (json: unknown): string[] => JSON.parse(String(json))
+    return {
+      ...listed(run),
+      tags: listOf(run.tags),
+      request: typeof run.request === 'string' ? run.request : undefined,
+      attempt: String(run.attempt),
+      head: String(run.head),
+      ...(run.settled_for === null ? {} : { settledForMs: Number(run.settled_for) }),
+      secrets: listOf(run.secrets).map((secret) => String(JSON.parse(secret))),
+      hidesAll: Number(run.hides_all) === 1,
+      decisions: listOf(run.decisions),
+    }
+  }
+
+  *result(runId: string): Work<string> {
+    return String((yield* this.#resultOf(runId))?.value ?? '')
+  }
+
+  *state(runId: string): Work<string> {
+    return String((yield* this.#resultOf(runId))?.state ?? '')
+  }
+
+  *events(runId: string, after: number): Work<ShownEvent[]> {
+    const own = sql`${this.#isOf(runId)} AND id > ${after}`
+    const part = sql`SELECT id, type, data FROM ${this.table('events')} WHERE ${own} ORDER BY id LIMIT ${mostEvents}`
+    const events: ShownEvent[] = []
+    let characters = 0
+    for (const row of yield* rowsOf(within(mostCharactersOfEvents, part, { column: 'data', order: 'id' }))) {
+      const { id, type, data } = { id: Number(row.id), type: String(row.type), data: String(row.data) }
+      for (const event of type === packedType ? unpackEvents(data, after) : [{ id, type, data }]) {
+        events.push(event)
+        characters += event.data.length
+        if (events.length >= mostEvents || characters >= mostCharactersOfEvents) return events
+      }
+    }
+    return events
+  }
+
+  *keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): Work<boolean> {
+    return yield* keepRecording(this.in, runId, attempt, parts)
+  }
+
+  *recording(runId: string, after: string): Work<RecordingPart[]> {
+    const own = sql`${this.#isOf(runId)} AND name > ${after}`
+    const part = sql`SELECT name, value FROM ${this.table('recordings')} WHERE ${own} ORDER BY name LIMIT ${mostEvents}`
+    const rows = yield* rowsOf(within(mostCharactersOfEvents, part, { column: 'value', order: 'name' }))
+    return rows.map(({ name, value }) => ({ name: String(name), value: String(value) }))
+  }
+
+  *progress(runIds: readonly string[]): Work<ShownProgress[]> {
+    const those = new Statement(this.in.isOneOf('id'), [this.in.listOf(runIds)])
+    const runs = runIds.length === 0 ? [] : yield* rowsOf(sql`SELECT id, status, last_event FROM ${this.#runs} WHERE ${those}`)
+    return runs.map(({ id, status, last_event }) => ({ runId: String(id), status: status as RunStatus, lastEventId: Number(last_event) }))
+  }
+
+  /** `by`: identifies the call. Each attempt passes the same value, because an earlier one may have succeeded. */
+  *say(runId: string, messages: readonly string[], by: string): Work<boolean> {
+    const run = yield* this.#find(runId)
+    if (run === undefined) return false
+    const mine = sql`SELECT 1 AS said FROM ${this.table('messages')} WHERE run = ${run.n} AND said_by = ${by} LIMIT 1`
+    if ((yield* firstOf(mine)) !== undefined) return true
+    if (run.status === 'ended' || Number(run.listens) !== 1) return false
+    const last = yield* this.#lastOf('messages', run)
+    yield* this.#insert(
+      'messages',
+      ['run', 'n', 'value', 'said_by'],
+      messages.map((value, at) => [run.n, last + at + 1, value, by]),
+    )
+    return true
+  }
+
+  *said(runId: string, without: number): Work<string[]> {
+    const all = sql`SELECT value FROM ${this.table('messages')} WHERE ${this.#isOf(runId)} AND n > ${without} ORDER BY n`
+    return (yield* rowsOf(all)).map(({ value }) => String(value))
+  }
+
+  *hush(runId: string, said: number): Work<boolean> {
+    const run = yield* this.#find(runId)
+    if (run === undefined || (yield* this.#lastOf('messages', run)) > said) return false
+    yield sql`UPDATE ${this.#runs} SET listens = 0 WHERE n = ${run.n}`
+    return true
+  }
+
+  *list(query: ShownQuery): Work<ShownPage> {
+    const { from, order } = this.#select(query)
+    const most = Math.min(query.limit, mostRuns)
+    // One more than shown, to know whether there is a next page.
+    const part = sql`SELECT ${new Statement(listColumns)} ${from} ${order} LIMIT ${most + 1} OFFSET ${query.offset ?? 0}`
+    const placed = sql`SELECT *, row_number() OVER () AS place, count(*) OVER () AS found FROM (${part}) AS part`
+    const rows = yield* rowsOf(sql`${within(mostCharacters, placed, { column: 'summary', order: 'place' })} LIMIT ${most}`)
+    return { runs: rows.map(listed), hasMore: Number(rows[0]?.found ?? 0) > rows.length }
+  }
+
+  *sum(query: ShownQuery): Work<ShownSums> {
+    return sumsOf(yield* firstOf(sumShown(this.#select(query))))
+  }
+
+  *sessions(query: ShownQuery): Work<ShownSession[]> {
+    return (yield* rowsOf(sessionsOf(this.in, this.#select(query), query))).map(sessionOf)
+  }
+
+  #select(query: ShownQuery): ShownSelection {
+    return selectShown(this.in, query)
+  }
+
+  *unsettled(forMs: number): Work<string[]> {
+    const over = sql`r.id IS NULL OR (r.status <> 'running' AND r.updated_at <= ${this.in.now()} - CAST(${forMs} AS BIGINT))`
+    const both = sql`${this.#runs} AS s LEFT JOIN ${this.table('runs', '')} AS r ON r.agent = ${this.in.agent} AND r.id = s.id`
+    const rows = yield* rowsOf(sql`SELECT s.id FROM ${both} WHERE s.status = 'running' AND (${over})`)
+    return rows.map(({ id }) => String(id))
+  }
+
+  *waiting(of?: Pick<ShownQuery, 'caller' | 'tags'>): Work<{ runs: number; characters: number }> {
+    const { runs, characters } = (yield* firstOf(sumWaiting(this.in, of))) ?? {}
+    return { runs: Number(runs), characters: Number(characters) }
+  }
+
+  /** Deletes some of the runs, and returns how many. Fewer than `prunedAtOnce` means that all are deleted. */
+  *forget({ runs, ageMs, characters, recordingCharacters }: ShownBounds): Work<number> {
+    const order = sql`OVER (ORDER BY settled_at DESC, n DESC ROWS UNBOUNDED PRECEDING)`
+    const counted = sql`SELECT n, settled_at, count(*) ${order} AS place, sum(size) ${order} AS total FROM ${this.#runs} WHERE status = 'ended'`
+    const old = sql`settled_at <= ${this.in.now()} - CAST(${ageMs} AS DOUBLE PRECISION)`
+    const beyond = sql`place > CAST(${runs} AS DOUBLE PRECISION) OR total > CAST(${characters} AS DOUBLE PRECISION) OR ${old}`
+    const doomed = yield* rowsOf(sql`SELECT n FROM (${counted}) AS counted WHERE ${beyond} LIMIT ${prunedAtOnce}`)
+    for (const { n } of doomed) {
+      for (const table of this.in.childTables) yield sql`DELETE FROM ${this.table(table)} WHERE run = ${n}`
+      yield sql`DELETE FROM ${this.#runs} WHERE n = ${n}`
+    }
+    yield* this.#forgetRecordings(recordingCharacters)
+    return doomed.length
+  }
+
+  /** Recordings of running and waiting runs are kept longest; among equals, the newest. */
+  *#forgetRecordings(characters: number): Work<void> {
+    const recordings = this.table('recordings')
+    const sizes = sql`SELECT run, sum(size) AS size FROM ${recordings} GROUP BY run`
+    const order = sql`OVER (ORDER BY CASE WHEN status = 'ended' THEN 1 ELSE 0 END, run DESC ROWS UNBOUNDED PRECEDING)`
+    const totals = sql`SELECT run, sum(sizes.size) ${order} AS total FROM (${sizes}) AS sizes JOIN ${this.#runs} ON n = run`
+    const doomed = sql`SELECT run FROM (${totals}) AS totals WHERE total > CAST(${characters} AS DOUBLE PRECISION)`
+    yield sql`DELETE FROM ${recordings} WHERE run IN (${doomed})`
+  }
+
+  *#noteWords({ n }: Row, title: string, words?: string): Work<void> {
+    const { text } = this.in
+    // Folded here: how a database folds case depends on its version or its locale.
+    const folded = text(title.toLowerCase())
+    const noted = words === undefined ? sql`` : sql`, words = excluded.words`
+    const row = sql`(run, title_words, words) VALUES (${n}, ${folded}, ${text(words ?? '')})`
+    yield sql`INSERT INTO ${this.table('words')} ${row} ON CONFLICT (run) DO UPDATE SET title_words = excluded.title_words ${noted}`
+  }
+
+  /** Deletes everything about a finished run except what is shown. */
+  *#hide({ n }: Row): Work<void> {
+    for (const table of ['secrets', 'messages']) yield sql`DELETE FROM ${this.table(table)} WHERE run = ${n}`
+    yield sql`UPDATE ${this.#runs} SET head = '' WHERE n = ${n}`
+    yield sql`UPDATE ${this.table('results')} SET state = '' WHERE run = ${n} AND state <> ''`
+  }
+
+  *#lockRoom(room: WaitingRoom | undefined): Work<void> {
+    if (room !== undefined && this.in.lockRoom !== undefined) yield this.in.lockRoom
+  }
+
+  *#hasRoom({ caller }: Row, size: number, state: number, { ofState, ofCaller, ofAll }: WaitingRoom): Work<boolean> {
+    if (state > ofState) return false
+    const own = yield* this.waiting({ caller: String(caller) })
+    return own.characters + size <= ofCaller && (yield* this.waiting()).characters + size <= ofAll
+  }
+
+  /** How long a run has waited by now, for an `UPDATE`. */
+  #waitedSoFar(): Statement {
+    const since = sql`${this.in.now()} - shown_runs.settled_at`
+    return sql`shown_runs.waited + CASE WHEN shown_runs.status = 'waiting' AND ${since} > 0 THEN ${since} ELSE 0 END`
+  }
+
+  *#resultOf(runId: string): Work<Row | undefined> {
+    return yield* firstOf(sql`SELECT value, state FROM ${this.table('results')} WHERE ${this.#isOf(runId)}`)
+  }
+
+  /** The highest number in one of a run's tables. */
+  *#lastOf(table: string, { n }: Row): Work<number> {
+    return Number((yield* firstOf(sql`SELECT max(n) AS last FROM ${this.table(table)} WHERE run = ${n}`))?.last ?? 0)
+  }
+
+  *#insert(table: string, columns: readonly string[], rows: readonly (readonly unknown[])[]): Work<void> {
+    const into = sql`INSERT INTO ${this.table(table)} (${new Statement(columns.join(', '))})`
+    for (let at = 0; at < rows.length; at += this.in.rowsAtOnce)
+      yield sql`${into} VALUES ${valuesOf(rows.slice(at, at + this.in.rowsAtOnce))} ON CONFLICT DO NOTHING`
+  }
+
+  /** The run, locked until the transaction ends. */
+  *#find(runId: string): Work<Row | undefined> {
+    const columns = sql`n, caller, status, attempt, finished_at, first_event, last_event, title, listens`
+    return yield* firstOf(sql`SELECT ${columns} FROM ${this.#runs} WHERE id = ${runId} ${this.in.locked}`)
+  }
+
+  #isOf(runId: string): Statement {
+    return sql`run = (SELECT n FROM ${this.#runs} WHERE id = ${runId})`
+  }
+
+  /** A table of the shown runs; with another prefix, one of the journal. */
+  protected table(name: string, prefix: string = 'shown_'): Statement {
+    return new Statement(this.in.table(`${prefix}${name}`))
+  }
+}
+
+/** Implements `ShownRuns.keepRecording`. */
+export function* keepRecording(
+  { table, locked, rowsAtOnce }: Pick<RunsDialect, 'table' | 'locked' | 'rowsAtOnce'>,
+  runId: string,
+  attempt: string,
+  parts: readonly RecordingPart[],
+): Work<boolean> {
+  const [runs, recordings] = [new Statement(table('shown_runs')), new Statement(table('shown_recordings'))]
+  const run = yield* firstOf(sql`SELECT n, attempt FROM ${runs} WHERE id = ${runId} ${locked}`)
+  if (run?.attempt !== attempt) return false
+  const rows = parts.map(({ name, value }) => [run.n, name, value.length, value])
+  const replaced = sql`ON CONFLICT (run, name) DO UPDATE SET size = excluded.size, value = excluded.value`
+  for (let at = 0; at < rows.length; at += rowsAtOnce)
+    yield sql`INSERT INTO ${recordings} (run, name, size, value) VALUES ${valuesOf(rows.slice(at, at + rowsAtOnce))} ${replaced}`
+  return true
+}
+
+function valuesOf(rows: readonly (readonly unknown[])[]): Statement {
+  const places = rows.map((row) => `(${row.map(() => '?').join(', ')})`)
+  return new Statement(places.join(', '), rows.flat())
+}
+
+/** The first rows of a query, as many as have this many characters in a column; at least one. */
+function within(characters: number, query: Statement, { column, order }: { column: string; order: string }): Statement {
+  const earlier = `OVER (ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)`
+  const before = new Statement(`coalesce(sum(octet_length(${column})) ${earlier}, 0) AS before`)
+  const counted = sql`SELECT *, ${before} FROM (${query}) AS given`
+  return sql`SELECT * FROM (${counted}) AS counted WHERE before < ${new Statement(String(characters))} ORDER BY ${new Statement(order)}`
+}
