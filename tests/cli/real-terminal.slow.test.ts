@@ -343,7 +343,7 @@ export const write = { name: 'write', description: '', parameters: {}, execute: 
     await terminal.shows(`run edit? ${choices}`)
     await terminal.displays('{\n  "path": "a.txt"\n}\n  one\n- two\n+ TWO')
     terminal.type('y')
-    await terminal.shows('run write? ')
+    await terminal.shows(`"}? ${choices}`)
     await terminal.displays('  milk\n- bread\n+ eggs')
     terminal.type('n')
     await terminal.shows('Done.')
