@@ -314,13 +314,14 @@ describe('files', () => {
     expect([...sizes].filter(([folder, size]) => size > 14 && !ofOneKind.includes(folder))).toEqual([])
   })
 
-  it('the map in src/README.md names every file or its folder, and nothing else', () => {
+  it('the map in src/README.md names every file or its folder once, and nothing else', () => {
     const map = readFileSync(join(src, 'README.md'), 'utf8')
     const listed = [...map.matchAll(/^\s*- `([^`]+)`/gm)].map((match) => match[1] ?? '')
     const toList = [...files, ...commonJs.filter((file) => file.endsWith('.cjs'))]
     const missing = toList.filter((file) => !listed.some((name) => name === file || (name.endsWith('/') && file.startsWith(name))))
     expect(missing).toEqual([])
     expect(listed.filter((name) => !existsSync(join(src, name)))).toEqual([])
+    expect(listed.filter((name, at) => listed.indexOf(name) !== at)).toEqual([])
   })
 
   it('the reading order in src/agent/README.md has at most six files and 1,000 lines', () => {

@@ -48,7 +48,7 @@ export function composeLayers(run: RunContext, durable: Pick<Durable, 'survivesC
 
 type Named<Layer> = [name: string, layer: Layer]
 
-/** Decides on a call, in this order, before any call of its round runs. Limits of calls and approvals come first. */
+/** The entries that decide on a call before any call of its round runs, in order. Call limits and approvals are applied before them. */
 export function callPlan(run: RunContext): Named<PlanCall>[] {
   const { callbacks, guardrails } = run.agent
   return there(

@@ -112,7 +112,7 @@ export function responseAttributes(
   const { responseId, model, baseURL, usage, retries = 0, warnings = [] } = response
   const isAnotherProvider = response.provider !== undefined && response.provider !== provider
   return {
-    // Another server than the expected one may have answered.
+    // The response may come from a server other than the one that was asked.
     ...serverAttributes(baseURL),
     'gen_ai.response.finish_reasons': [finishOf(response)],
     'gen_ai.response.id': responseId,

@@ -2,7 +2,7 @@ import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import { isJsonObject, type Json } from '../core/messages.ts'
 import { type Context, createTraceState, isSpanContextValid, propagation, type SpanContext, trace } from './api.ts'
 
-/** The span context of a context. */
+/** The trace id, span id and flags of the active span. Undefined without one. */
 export function spanContextOf(context: Context): SpanContext | undefined {
   return syncAnswer('spanContext', trace.getSpanContext(context))
 }

@@ -33,8 +33,8 @@ export interface RunRecorder {
   /** An execution begins: the first, or one that continues. `input` is what a journal would record of it. */
   begins(run: RecordedScope, input: Json): void
   /**
-   * An execution is about to carry a step out, or the run has waited in the place `key`. The returned function is called with the step's
-   * value before that is recorded, or with the decision. `about`: the item of that decision.
+   * Called before a step is carried out, and after a wait in the place `key` has ended. The returned function gets the step's value before
+   * it is recorded; after a wait, it gets the decision. `about`: the pending item of that decision.
    */
   step(run: RecordedScope, key: string, about: object | undefined): (value: unknown) => void
   /**

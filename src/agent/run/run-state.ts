@@ -183,7 +183,7 @@ export interface RejectedAnswers {
   isWithheld: boolean
 }
 
-/** `answering`: the name of the tool that gives the answer, if it has a schema. Undefined if no answer was rejected this time. */
+/** Returns undefined if no answer was rejected this time. `answering`: the tool through which an answer with a schema is given. */
 export function rejectedAnswers(
   state: LoopState,
   objection: Objection | undefined,
@@ -257,7 +257,7 @@ export class RepeatBreaker {
 /** How often a call has been made before. */
 interface CountedCall {
   repeats: number
-  /** The model was told that it repeats it. */
+  /** Whether the model was told that it repeats this call. */
   isTold: boolean
 }
 
@@ -280,7 +280,7 @@ function repeatOf(same: number, before: Turns): CountedCall {
 class CallIds {
   /** Ids by tool and result. */
   readonly #places = new Map<string, Map<string, CallPlace>>()
-  /** The number of ids assigned so far, counted from 1. */
+  /** The highest id assigned so far. Ids start at 1. */
   made = 0
 
   of(call: PlannedCall, content: Content | undefined, turn: number): number {
@@ -313,7 +313,7 @@ class CallIds {
 interface CallPlace {
   readonly first: PlannedCall
   readonly id: number
-  /** The latest turn with such a call. */
+  /** The latest turn in which the tool returned this result. */
   seen: number
   /** Ids by arguments, once there is more than one call. */
   others: Map<string, number> | undefined

@@ -204,7 +204,7 @@ export class RunRenderer {
     this.#terminal.waitFor(this.#running.size === 0 ? undefined : `running ${this.#running.size} more`)
   }
 
-  /** The start of a result; for an edit, that of the difference. */
+  /** Prints the first lines of a result, or of the difference if the call edits a text. */
   #showPreview({ args, meta, number }: RunningCall, result: string): void {
     const columns = this.#terminal.columns - inset(meta).length - 2
     const { lines, more } = previewOf(args, result)

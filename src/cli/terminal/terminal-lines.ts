@@ -107,7 +107,7 @@ export class TerminalLines implements Lines {
 
   async ask(question: string, signal: AbortSignal, draft?: string): Promise<string> {
     this.#isDraft = draft !== undefined
-    // Somebody who answers one question after another need not wait.
+    // Counted from the last key rather than from now, so that answers to several questions in a row don't wait.
     const answer = await this.#readAnswer({ question, signal, since: draft === undefined ? this.#typedAt : 0, draft })
     // Ctrl-D is not an answer.
     return answer ?? ''
@@ -423,7 +423,7 @@ export class TerminalLines implements Lines {
     into.paste(pasted)
   }
 
-  /** Also handles a stop by another process: restores the terminal, then sends the signal that can't be caught. */
+  /** Handles Ctrl-Z, and SIGTSTP from another process: restores the terminal, then stops this process with a signal that can't be caught. */
   readonly #suspend = (): void => {
     if (!this.#isLent) this.#makeWay()
     process.kill(process.pid, 'SIGSTOP')

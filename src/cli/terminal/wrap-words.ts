@@ -31,7 +31,7 @@ export function wrapWords(
   /** Whether the row has more than its indent, and whether that is more than spaces. */
   let [isBegun, hasWord] = [false, false]
   const next = (): void => {
-    // A row with only spaces, which leave no room for a word, is restarted without them.
+    // If the leading spaces leave no room for a word, the row starts again without them.
     if (hasWord) rows.push(`${row.trimEnd()}${styles.length === 0 ? '' : '\x1b[0m'}`)
     const spaces = rows.length === 0 ? '' : indent
     row = `${spaces}${styles.map((code) => `\x1b[${code}m`).join('')}`

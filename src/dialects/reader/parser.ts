@@ -180,7 +180,7 @@ class ReadingContext implements CallReading {
     this.#scanner = scanner
   }
 
-  /** With `evenExamples`, a call counts even if the text announces an example. */
+  /** Starts to read at `opener`. With `evenExamples`, a call counts even if the text before it announces an example. */
   open(opener: string, alone: boolean, evenExamples: boolean): void {
     this.opener = opener
     this.alone = alone

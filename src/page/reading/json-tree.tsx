@@ -170,7 +170,7 @@ function useDrawnRows(root: JsonNode, open: ReadonlySet<JsonNode>, selected: Jso
 interface RowProps {
   node: JsonNode
   place: number
-  /** The number of its siblings. */
+  /** The number of nodes under the same parent, this one included. */
   size: number
   isOpen: boolean
   isSelected: boolean

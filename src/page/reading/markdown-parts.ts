@@ -8,7 +8,7 @@ const mostPart = 8_000
 export interface Part {
   start: number
   end: number
-  /** The text to parse before it: the fence it is in, or the header of its table. */
+  /** Text to put before the part when it is parsed: the opening of its fence, or the header of its table. */
   prefix: string
   /** Whether more may follow. */
   isOpen: boolean

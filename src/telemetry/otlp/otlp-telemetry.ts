@@ -41,8 +41,8 @@ const closeMs = 5_000
 
 /**
  * Sends traces and metrics to a collector by OTLP over HTTP, with the OpenTelemetry SDK and the standard environment variables (`OTEL_…`).
- * If the process has no tracer provider, this one is registered, so that spans of libraries inside a tool are exported too. A collector
- * that is down, slow or silent costs a limited amount of memory, and is logged once. Rejects with `invalid_option`, or with
+ * If the process has no tracer provider, registers its own, so that spans of libraries inside a tool are exported too. A collector that is
+ * down, slow or silent costs a limited amount of memory, and is logged once. Rejects with `invalid_option`, or with
  * `missing_dependency` if the SDK is not installed.
  */
 export async function otlpTelemetry(options: OtlpOptions = {}): Promise<OtlpTelemetry> {

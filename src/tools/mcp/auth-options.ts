@@ -28,7 +28,7 @@ export interface McpTokenStore {
   save(key: string, text: string): void | Promise<void>
   remove(key: string): void | Promise<void>
   /**
-   * Runs `work` while no other process runs any for the same key, and settles like `work`. Needed if several processes share the store:
+   * Runs `work` under a lock on `key` that all processes share, and settles like `work`. Needed if several processes share the store:
    * many authorization servers accept a refresh token only once, and revoke all tokens if it is sent again. `work` loads, renews and saves
    * the tokens within a minute. Use a lock that is released if its process dies, such as an advisory lock of PostgreSQL. Reject
    * if `signal` is aborted before the lock is held. Default: calls within this process take turns.

@@ -19,8 +19,8 @@ export type Sendable = Response | { toResponse(options?: ResponseOptions): Respo
 
 /**
  * Sends a run, or a response such as that of `toUIMessageResponse`, through a server of Node.js. Keeps headers that were set before. Sends
- * as fast as the client reads; a disconnected client has the same effect as on the response. Resolves when everything is sent, or the
- * client has disconnected.
+ * as fast as the client reads. If the client disconnects, cancels the body of the response. Resolves when everything is sent, or the client
+ * has disconnected.
  */
 export async function pipeToNode(from: Sendable, to: NodeResponse, options?: ResponseOptions): Promise<void> {
   const response = 'toResponse' in from ? syncAnswer('toResponse', from.toResponse(options)) : from

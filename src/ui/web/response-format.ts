@@ -10,8 +10,8 @@ export interface ResponseFormat {
   /** Headers to add to those of an event stream. */
   headers?: Readonly<Record<string, string>>
   /**
-   * Whether it can take back the written part of a response that breaks off, when `MODEL_RETRY` comes with `discards`. Default false: the
-   * run ends with `model_error` instead of requesting that response again.
+   * Whether the format can retract the part of a model's response that was already written, after `MODEL_RETRY` with `discards`. Default
+   * false: a run whose response breaks off ends with `model_error` instead of requesting that response again.
    */
   takesBack?: boolean
   /** The client has the events from before the run was resumed, so recorded events are not sent to it. Default false. */

@@ -147,7 +147,7 @@ function exitCode(child: ChildProcess): Promise<number | null> {
   return new Promise((resolve, reject) => child.on('error', reject).on('close', resolve))
 }
 
-/** Descriptors of bubblewrap's input files. Arguments on the command line could be read from inside. */
+/** Descriptors of bubblewrap's input files. They replace arguments on its command line, which can be read from inside the sandbox. */
 const descriptors = { view: 3, filter: 4, info: 5, firstCopied: 6 }
 
 interface Surroundings {
