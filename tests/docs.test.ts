@@ -272,7 +272,7 @@ describe('pages', () => {
     const { stdout, stderr } = await run(process.execPath, ['src/cli/main.ts', prompt], {
       cwd: root,
       // No local model server is found, because the port is closed.
-      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...bareEnv },
+      env: { npm_lifecycle_event: 'start', PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...bareEnv },
     })
     expect(shapeOf(stderr + stdout)).toBe(shapeOf(printed))
   })

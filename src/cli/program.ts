@@ -6,6 +6,7 @@ import { readable } from '../core/text/visible.ts'
 import { version } from '../core/version.ts'
 import { describeExitCodes, EXIT_FAILED, EXIT_OK, EXIT_USAGE } from './exit-codes.ts'
 import { createOptions, type Flags } from './flags.ts'
+import { withOwnCommand } from './setup/command-line.ts'
 import { isClosedPipe } from './terminal/interrupts.ts'
 import type { CliIO } from './terminal/terminal.ts'
 import { wrapWords } from './terminal/wrap-words.ts'
@@ -221,7 +222,7 @@ export async function runCommand(args: readonly string[], io: CliIO): Promise<nu
  */
 function reportFailure(error: unknown, io: CliIO, verbose: boolean): number {
   const isUsage = ToolloopError.isInstance(error) && error.fault === 'programmer'
-  const message = redactText(messageOf(error))
+  const message = redactText(withOwnCommand(messageOf(error), io.env))
   io.stderr.write(fitted(`error: ${io.stderr.isTTY ? readable(message) : message}\n`, io.stderr))
   if (verbose && error instanceof Error) io.stderr.write(`${error.stack}\n${error.cause instanceof Error ? `${error.cause.stack}\n` : ''}`)
   return isUsage ? EXIT_USAGE : EXIT_FAILED
@@ -237,8 +238,8 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
       'what to ask; `-`, or no prompt with piped input, reads it from standard input; no prompt on a terminal starts a chat',
     )
     .configureOutput({
-      writeOut: (text) => void io.stdout.write(fitted(text, io.stdout)),
-      writeErr: (text) => void io.stderr.write(fitted(text, io.stderr)),
+      writeOut: (text) => void io.stdout.write(fitted(withOwnCommand(text, io.env), io.stdout)),
+      writeErr: (text) => void io.stderr.write(fitted(withOwnCommand(text, io.env), io.stderr)),
       // Commander's own wrapping fails if there is little space beside the options.
       ...(io.stdout.isTTY === true && { getOutHelpWidth: () => Number.MAX_SAFE_INTEGER }),
       ...(io.stderr.isTTY === true && { getErrHelpWidth: () => Number.MAX_SAFE_INTEGER }),

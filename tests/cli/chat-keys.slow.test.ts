@@ -92,7 +92,7 @@ describe.skipIf(!hasTerminal)('a line with !', () => {
     const { model } = await provider({ script: [] })
     const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
     await chat.shows('> ')
-    chat.type('!(sleep 600; echo late) & echo started\r')
+    chat.type('!(sleep 5; echo late) & echo started\r')
     await chat.shows('with your next prompt')
     chat.type('!echo begun; sleep 600; echo never\r')
     await chat.displays('begun\n')

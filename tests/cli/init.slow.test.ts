@@ -1,14 +1,16 @@
-import { execFile } from 'node:child_process'
-import { readdir, readFile, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, readdir, readFile, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { runCommand } from '../../src/cli/program.ts'
 import { bareEnv, fakeIO } from './fake-io.ts'
 import { runCli } from './start-cli.ts'
 import { tempFolder } from './temp-folder.ts'
 
+const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const self = fileURLToPath(new URL('resolve-self.ts', import.meta.url))
 
 async function init(cwd: string, ...args: string[]) {
@@ -26,13 +28,18 @@ describe('toolloop init', () => {
   it('creates a project whose agent, tests, chat and service run immediately, without a key', async () => {
     const cwd = await tempFolder()
     const { code, stdout, stderr } = await init(cwd, 'My Agent')
-    expect({ code, stdout }).toEqual({ code: 0, stdout: "Next: cd 'My Agent' && npm install && npm start\n" })
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^Next: (\(cd \S+ && npm run build\) && )?cd 'My Agent' && npm install && npm start\n$/)
     const folder = join(cwd, 'My Agent')
     const files = await readdir(folder)
     expect(files).toEqual(expect.arrayContaining(['.gitignore', 'agent.ts', 'agent.test.ts', 'package.json', 'toolloop.yaml', 'tools.ts']))
     for (const name of files) expect(stderr).toContain(`wrote ${join('My Agent', name)}\n`)
-    const { name, scripts } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+    const { name, scripts, dependencies } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
     expect([name, scripts.start, scripts.test]).toEqual(['my-agent', 'node main.ts', 'node --test'])
+    // This package runs from a clone, which npm finds nowhere else.
+    expect(resolve(folder, dependencies.toolloop.replace('file:', ''))).toBe(
+      fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, ''),
+    )
     const asked = await node(folder, 'main.ts')
     expect(asked.stderr).toMatch(/^days_until \{"date":"2099-12-31"\}: \d+\n$/)
     expect(asked.stdout).toMatch(/\d{5}/)
@@ -42,6 +49,52 @@ describe('toolloop init', () => {
     })
     expect(onCli).toMatchObject({ code: 0, stdout: expect.stringMatching(/\d{5}/) })
     expect((await stat(join(folder, 'toolloop.yaml'))).mode & 0o077).toBe(0)
+  })
+
+  it('creates a README whose commands work with the demo model as they are', async () => {
+    const cwd = await tempFolder({
+      // Stands in for the one that `npm install` links.
+      'bin/toolloop': `#!/bin/sh\nexec node '${main}' "$@"\n`,
+    })
+    await chmod(join(cwd, 'bin/toolloop'), 0o755)
+    await init(cwd, 'agent')
+    const folder = join(cwd, 'agent')
+    const readme = await readFile(join(folder, 'README.md'), 'utf8')
+    const [install, ...lines] = (/```sh\n(.*?)```/s.exec(readme)?.[1] ?? '')
+      .trim()
+      .split('\n')
+      .map((line) => line.replace(/ +#.*/, ''))
+    expect(install).toBe('npm install')
+    expect(lines).toEqual(['npm start', 'npm start -- "call days_until with date=2030-12-31"', 'npm test', 'npm run chat', 'npm run serve'])
+    const env = {
+      ...bareEnv,
+      PATH: `${join(cwd, 'bin')}:${dirname(process.execPath)}:${process.env.PATH}`,
+      HOME: cwd,
+      NODE_OPTIONS: `--no-warnings --import ${self}`,
+    }
+    const [start = '', call = '', test = '', chat = '', serve = ''] = lines
+    const run = (line: string, input = '') => {
+      const child = spawn('sh', ['-c', line], { cwd: folder, env, detached: true })
+      onTestFinished(() => {
+        try {
+          process.kill(-(child.pid ?? 0), 'SIGKILL')
+        } catch {
+          // It has ended.
+        }
+      })
+      let said = ''
+      for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (piece) => (said += piece))
+      child.stdin.end(input)
+      const ended = once(child, 'close').then(([code]) => ({ code, said }))
+      return { said: () => said, ended }
+    }
+    expect(await run(start).ended).toMatchObject({ code: 0, said: expect.stringMatching(/days_until \{"date":"2099-12-31"\}: \d{5}\n/) })
+    expect(await run(call).ended).toMatchObject({ code: 0, said: expect.stringMatching(/days_until \{"date":"2030-12-31"\}: \d+\n/) })
+    expect(await run(test).ended).toMatchObject({ code: 0, said: expect.stringContaining('pass 2') })
+    const chatted = await run(chat, 'call days_until with date=2030-12-31\n').ended
+    expect(chatted).toMatchObject({ code: 0, said: expect.stringMatching(/✓ days_until \d+ ms/) })
+    const served = run(`${serve} -- --port 0`)
+    await vi.waitFor(() => expect(served.said()).toContain('Admin page:'), { timeout: 60_000 })
   })
 
   it('writes nothing if one of its files exists', async () => {

@@ -450,13 +450,36 @@ export const write = { name: 'write', description: '', parameters: {}, execute: 
     expect(prompts().at(-1)).toBe('And now?')
   })
 
-  it('opens the chat for a plain toolloop', async () => {
-    const terminal = startOnTerminal([], { cwd: await tempFolder() })
+  it('opens the chat for a plain toolloop, which shows what works here', async () => {
+    const terminal = startOnTerminal([], { cwd: await tempFolder({ 'a.ts': 'one\n' }), rows: 100 })
     await terminal.shows('/help lists the commands')
     await terminal.shows('> ')
-    terminal.type('What is 17 * 23?\r')
-    await terminal.shows('391')
+    const shown = () => shownOn(terminal.screen(), { rows: 100, columns: 100 }).join('\n')
+    expect(shown()).toMatch(/^demo model \(no key found\) — see toolloop doctor\nfolder: \/.*\ntools: list_files, .*calculate/)
+    expect(shown().replaceAll('\n', ' ')).toContain('set the key of a provider, such as OPENAI_API_KEY, or start Ollama; toolloop doctor')
+    const [, examples = ''] = /\ntry: (.*?)\na language model/s.exec(shown()) ?? []
+    const prompts = examples.replaceAll(/\n\s*/g, ' ').split(' · ')
+    expect(prompts).toHaveLength(3)
+    for (const [at, prompt] of prompts.entries()) {
+      terminal.type(`${prompt}\r`)
+      await terminal.shows('tokens in', at + 1)
+    }
+    expect(terminal.screen()).not.toContain('I can’t answer')
+    expect(terminal.screen()).not.toContain("I can't answer")
+    expect(shown().split('\n✓ ').length).toBeGreaterThan(3)
     terminal.type('/quit\r')
     expect(await terminal.ended).toBe(0)
+  })
+
+  it('names commands as they are called in a clone', async () => {
+    const env = { npm_lifecycle_event: 'start' }
+    const chat = startOnTerminal([], { cwd: await tempFolder(), env })
+    await chat.displays('demo model (no key found) — see npm start -- doctor\n')
+    expect(await chat.leaves()).toBe(0)
+    const help = startOnTerminal(['--help'], { cwd: await tempFolder(), env })
+    expect(await help.ended).toBe(0)
+    expect(help.screen()).toContain('npm start -- chat|serve|init|')
+    expect(help.screen()).toContain('  npm start -- doctor\r\n')
+    expect(help.screen()).not.toMatch(/(^|[\s`])toolloop (chat|serve|run|doctor|init|"|-)/)
   })
 })

@@ -19,6 +19,8 @@ export class Conversation {
   #sessions: Sessions | undefined
   /** Whether the first prompt opens the file. */
   #isKept: boolean
+  /** The position of the first message that a person can edit: after a summary. */
+  #firstPrompt = 0
   /** The position of the message that the next prompt replaces, with all that follow. */
   #replaced: number | undefined
 
@@ -97,7 +99,7 @@ export class Conversation {
   rewind(): string | undefined {
     const at = this.messages.findLastIndex(({ role }) => role === 'user')
     const message = this.messages[at]
-    if (message === undefined) return undefined
+    if (message === undefined || at < this.#firstPrompt) return undefined
     this.#replaced = at
     // What was attached to it follows the text.
     return textOf(message.content ?? '').replace(/\n\n<(?:file path|command line)="[\s\S]*$/, '')
@@ -117,6 +119,7 @@ export class Conversation {
   /** Continues a stored conversation. */
   async resume(id: string): Promise<void> {
     this.#replaced = undefined
+    this.#firstPrompt = 0
     this.#id = id
     this.messages = (await this.#sessions?.read(id)) ?? []
   }
@@ -124,6 +127,7 @@ export class Conversation {
   /** Begins a new conversation, with these messages. The current one stays stored. */
   async beginNew(messages: readonly ChatMessage[] = []): Promise<void> {
     this.#replaced = undefined
+    this.#firstPrompt = messages.length
     this.#id = newId()
     if (messages.length > 0) await this.#sessions?.append(this.#id, messages)
     this.messages = messages
@@ -133,6 +137,7 @@ export class Conversation {
   async forget(): Promise<void> {
     await this.#sessions?.delete(this.#id)
     this.#replaced = undefined
+    this.#firstPrompt = 0
     this.messages = []
   }
 

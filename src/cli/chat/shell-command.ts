@@ -34,6 +34,8 @@ export async function runShellCommand(command: string, folder: string, terminal:
   const pipes = [child.stdout, child.stderr]
   for (const pipe of pipes) pipe.on('data', (piece) => lines.write(piece))
   const end = () => void endAll(child)
+  const endNow = () => kill(child, 'SIGKILL')
+  process.once('exit', endNow)
   signal.addEventListener('abort', end, { once: true })
   let ending: string
   try {
@@ -42,6 +44,7 @@ export async function runShellCommand(command: string, folder: string, terminal:
     // Something that it has left running may still have its output open.
     await Promise.race([once(child, 'close'), setTimeout(lastOutputMs)])
   } finally {
+    process.off('exit', endNow)
     signal.removeEventListener('abort', end)
     for (const pipe of pipes) pipe.removeAllListeners('data').destroy()
     lines.end()
@@ -53,15 +56,17 @@ export async function runShellCommand(command: string, folder: string, terminal:
 }
 
 async function endAll(child: ChildProcess): Promise<void> {
-  const kill = (how: NodeJS.Signals) => {
-    try {
-      if (process.platform === 'win32' || child.pid === undefined) child.kill(how)
-      else process.kill(-child.pid, how)
-    } catch {
-      // It has ended.
-    }
-  }
-  kill('SIGTERM')
+  kill(child, 'SIGTERM')
   await setTimeout(endMs, undefined, { ref: false })
-  if (child.exitCode === null && child.signalCode === null) kill('SIGKILL')
+  if (child.exitCode === null && child.signalCode === null) kill(child, 'SIGKILL')
+}
+
+/** Sends a signal to a command and everything it has started. */
+function kill(child: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    if (process.platform === 'win32' || child.pid === undefined) child.kill(signal)
+    else process.kill(-child.pid, signal)
+  } catch {
+    // It has ended.
+  }
 }

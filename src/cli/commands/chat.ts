@@ -16,6 +16,7 @@ import { EXIT_FAILED, EXIT_OK, EXIT_PAUSED, EXIT_SIGINT, EXIT_USAGE, exitCodeOf 
 import type { Flags } from '../flags.ts'
 import { attachFiles } from '../setup/attachments.ts'
 import { chooseModel, describeModel, type ModelChoice } from '../setup/choose-model.ts'
+import { commandOf, withOwnCommand } from '../setup/command-line.ts'
 import { describeChoice, openChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
 import { completeIn } from '../terminal/editor/completions.ts'
 import type { TypedText } from '../terminal/editor/keyed-input.ts'
@@ -206,9 +207,11 @@ class Chat implements ChatState {
   }
 
   async run(): Promise<number> {
-    if (!this.#flags.quiet) this.say(this.#terminal.paint('dim', describeChoice(this.#choice)))
+    const { env } = this.#terminal.io
+    if (!this.#flags.quiet) this.say(this.#terminal.paint('dim', describeChoice(this.#choice, env)))
+    const isNew = this.conversation.messages.length === 0
+    if (this.#lines.interactive && !this.#flags.quiet && isNew) await this.#introduce()
     if (this.#lines.interactive) this.say(this.#terminal.paint('dim', '/help lists the commands'))
-    if (this.#lines.interactive && !this.#flags.quiet) await this.#showExamples()
     if (!this.#flags.quiet) this.#describeConversation()
     const ended = AbortSignal.any([this.#interrupts.signal, this.#quit.signal])
     if (!(await this.#isFree(ended))) return this.#interrupts.exitCode ?? EXIT_PAUSED
@@ -241,12 +244,13 @@ class Chat implements ChatState {
     if (messages.length > 0) this.say(this.#terminal.paint('dim', withoutControls(text)))
   }
 
-  /** Shows examples that the demo model understands with the tools of this chat. Other models need none. */
-  async #showExamples(): Promise<void> {
-    if (openChoice(this.#choice).provider !== 'demo') return
-    const { examplesFor } = await import('../../models/demo/talk.ts')
-    const examples = examplesFor(definitionsOf(this.tools)).slice(0, 4)
-    if (examples.length > 0) this.say(this.#terminal.paint('dim', withoutControls(`try: ${examples.map(({ text }) => text).join(' · ')}`)))
+  /** Says what can be done here: the folder, the tools, examples that work, and how to get a language model. */
+  async #introduce(): Promise<void> {
+    const { env } = this.#terminal.io
+    const isDemo = openChoice(this.#choice).provider === 'demo'
+    const { introduction } = await import('../chat/introduction.ts')
+    for (const line of introduction(this.#folder, this.tools, { isDemo, home: env.HOME }))
+      this.say(this.#terminal.paint('dim', withoutControls(withOwnCommand(line, env))))
   }
 
   /** Whether the conversation can continue. A run that waits in it must first be decided or abandoned. */
@@ -257,7 +261,9 @@ class Chat implements ChatState {
     if (waiting === undefined) return true
     const tools = waiting.pending.map(({ tool }) => tool).join(', ')
     this.say(this.#terminal.paint('yellow', withoutControls(`${id}: a run waits for a decision on ${tools}`)))
-    this.#terminal.row(this.#terminal.paint('dim', `to decide: toolloop runs decide ${waiting.runId} --journal FILE`))
+    this.#terminal.row(
+      this.#terminal.paint('dim', `to decide: ${commandOf(this.#terminal.io.env)} runs decide ${waiting.runId} --journal FILE`),
+    )
     if (this.#lines.interactive) {
       const answers = { y: '[y]es', n: '[N]o' }
       const answer = await this.#lines.choose('abandon that run and continue without it?', answers, signal).catch(() => 'n')

@@ -1,7 +1,8 @@
 import { constants, existsSync } from 'node:fs'
-import { chmod, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises'
-import { basename, join, relative, resolve } from 'node:path'
+import { chmod, copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { ToolloopError } from '../../core/errors.ts'
+import { isJsonObject } from '../../core/messages.ts'
 import { version } from '../../core/version.ts'
 import { EXIT_OK } from '../exit-codes.ts'
 import { shellWord } from '../setup/command-line.ts'
@@ -29,14 +30,29 @@ export async function init(given: string, io: CliIO): Promise<number> {
   for (const { from, name } of files) await copyFile(from, join(folder, name), constants.COPYFILE_EXCL)
   // It may later contain secrets.
   await chmod(join(folder, 'toolloop.yaml'), 0o600)
-  await writeFile(join(folder, 'package.json'), `${JSON.stringify(packageOf(folder), null, 2)}\n`, { flag: 'wx' })
+  const dependency = await dependencyOf(folder)
+  await writeFile(join(folder, 'package.json'), `${JSON.stringify(packageOf(folder, dependency), null, 2)}\n`, { flag: 'wx' })
   for (const name of names.sort()) terminal.note(terminal.paint('dim', `wrote ${join(relative(io.cwd, folder), name)}`))
   const enter = folder === io.cwd ? '' : `cd ${shellWord(relative(io.cwd, folder))} && `
-  terminal.print(`Next: ${enter}npm install && npm start`)
+  // The sources of a clone can't be imported before they are built.
+  const isBuilt = existsSync(join(packageFolder, 'dist/index.js'))
+  const build = isBuilt ? '' : `(cd ${shellWord(relative(io.cwd, packageFolder) || '.')} && npm run build) && `
+  terminal.print(`Next: ${build}${enter}npm install && npm start`)
   return EXIT_OK
 }
 
-function packageOf(folder: string): object {
+/** Where npm gets this package from for a new project: a clone or an archive that is not in a registry, or the registry. */
+async function dependencyOf(folder: string): Promise<string> {
+  const modules = dirname(packageFolder)
+  if (basename(modules) !== 'node_modules') return `file:${relative(folder, packageFolder)}`
+  // Written by npm: https://docs.npmjs.com/cli/configuring-npm/package-lock-json#hidden-lockfiles
+  const lock: unknown = JSON.parse(await readFile(join(modules, '.package-lock.json'), 'utf8').catch(() => 'null'))
+  const installed = isJsonObject(lock) && isJsonObject(lock.packages) ? lock.packages[`node_modules/${basename(packageFolder)}`] : undefined
+  const from = isJsonObject(installed) && typeof installed.resolved === 'string' ? installed.resolved : ''
+  return from.startsWith('file:') ? `file:${relative(folder, resolve(dirname(modules), from.slice('file:'.length)))}` : `^${version}`
+}
+
+function packageOf(folder: string, dependency: string): object {
   const name = basename(folder)
     .toLowerCase()
     .replace(/[^a-z0-9-]+/g, '-')
@@ -53,7 +69,7 @@ function packageOf(folder: string): object {
       chat: 'toolloop chat --tools ./tools.ts --no-builtin-tools',
       serve: 'toolloop serve --tools ./tools.ts',
     },
-    dependencies: { toolloop: `^${version}` },
+    dependencies: { toolloop: dependency },
     devDependencies: { '@types/node': '^24.0.0', typescript: '^7.0.0' },
   }
 }

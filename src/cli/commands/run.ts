@@ -6,7 +6,7 @@ import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { secretsInEnvironment } from '../../core/redaction/secret-keys.ts'
 import { EXIT_FAILED, EXIT_OK, exitCodeOf } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
-import { decideCommand } from '../setup/command-line.ts'
+import { commandOf, decideCommand } from '../setup/command-line.ts'
 import { type OpenJournal, openJournal } from '../setup/journal.ts'
 import { describeChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
 import { type OpenSession, openSession, releaseUndecided } from '../setup/sessions.ts'
@@ -27,7 +27,7 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
   try {
     const prompt = await readPrompt(words, io, interrupts.signal)
     agent = await prepareAgent(flags, terminal, interrupts.signal)
-    if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(agent.choice)))
+    if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(agent.choice, io.env)))
     journal = await openJournal(flags, io)
     session = await openSession(flags, io)
     const kept = { ...(journal && { journal: journal.journal }), ...(session && { sessions: session.sessions }) }
@@ -46,7 +46,7 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
     const code = interrupts.exitCode
     // Nobody reads stdout any more, so no explanation is needed, or it has been printed.
     if (code === EXIT_OK || code === EXIT_FAILED) return code
-    explainEnding(result, agent, terminal, journal && decideCommand(result.runId, flags))
+    explainEnding(result, agent, terminal, journal && decideCommand(result.runId, flags, io.env))
     return result.stopReason === 'aborted' ? (code ?? exitCodeOf(result)) : exitCodeOf(result)
   } catch (error) {
     if (interrupts.exitCode !== undefined) return interrupts.exitCode
@@ -97,10 +97,4 @@ function checkPrompt(prompt: string, otherwise: string, env: CliIO['env']): stri
   const command = commandOf(env)
   const examples = [`${command} "What is 17 * 23?"`, `echo "What time is it in Tokyo?" | ${command.replace(/ --$/, '')}`]
   throw new ToolloopError('invalid_option', `Expected a prompt, got ${otherwise}. Try:\n${examples.map((line) => `  ${line}`).join('\n')}`)
-}
-
-/** The command that started this program, so that the examples can be copied. */
-function commandOf({ npm_lifecycle_event: script }: CliIO['env']): string {
-  if (script === 'start') return 'npm start --'
-  return script === 'npx' ? 'npx toolloop' : 'toolloop'
 }

@@ -140,7 +140,7 @@ async function continueRun(runId: string, flags: Flags, io: CliIO, decide: Decid
       people,
       signal,
     })
-    explainEnding(result, agent, terminal, decideCommand(runId, flags))
+    explainEnding(result, agent, terminal, decideCommand(runId, flags, io.env))
     return interrupts.exitCode ?? exitCodeOf(result)
   } catch (error) {
     if (interrupts.exitCode !== undefined) return interrupts.exitCode

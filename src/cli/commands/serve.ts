@@ -59,7 +59,7 @@ export async function serve(flags: Flags, io: CliIO): Promise<number> {
       cwd,
     })
     listening = await listen(service, { host: flags.host, port: flags.port })
-    if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(choice)))
+    if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(choice, env)))
     terminal.print(`Listening on ${listening.url}`)
     terminal.print(`Admin page:  ${listening.url}/admin/`)
     // The link is a secret for ten minutes: output that is collected elsewhere would let others sign in.

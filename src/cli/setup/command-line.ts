@@ -1,7 +1,19 @@
 import type { Flags } from '../flags.ts'
+import type { CliIO } from '../terminal/terminal.ts'
+
+/** The command that started this program, so that what messages name can be copied. */
+export function commandOf({ npm_lifecycle_event: script }: CliIO['env']): string {
+  if (script === 'start') return 'npm start --'
+  return script === 'npx' ? 'npx toolloop' : 'toolloop'
+}
+
+/** Replaces the command in a text by the one that started this program. */
+export function withOwnCommand(text: string, env: CliIO['env']): string {
+  return text.replaceAll(/(?<!npx |[\w./@-])toolloop(?= [a-z"-])/g, commandOf(env))
+}
 
 /** The command that decides a run, with the options of the command that started it. */
-export function decideCommand(runId: string, flags: Flags): string {
+export function decideCommand(runId: string, flags: Flags, env: CliIO['env']): string {
   const {
     model,
     baseUrl,
@@ -26,7 +38,7 @@ export function decideCommand(runId: string, flags: Flags): string {
     ...(codeMode ? ['--code-mode'] : []),
     ...(preview ? ['--preview'] : []),
   ]
-  return ['toolloop runs decide', runId, ...options.map(shellWord)].join(' ')
+  return [commandOf(env), 'runs', 'decide', runId, ...options.map(shellWord)].join(' ')
 }
 
 /** Quotes a word for a shell. */

@@ -8,8 +8,9 @@ import { createModel } from '../../models/create-model.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { Flags } from '../flags.ts'
 import { createCliLogger } from '../terminal/cli-logger.ts'
-import type { Terminal } from '../terminal/terminal.ts'
+import type { CliIO, Terminal } from '../terminal/terminal.ts'
 import { chooseModel, type ModelChoice } from './choose-model.ts'
+import { withOwnCommand } from './command-line.ts'
 import { openToolSources } from './tool-sources.ts'
 
 export interface PreparedAgent {
@@ -63,8 +64,8 @@ export function openChoice({ model, providers }: ModelChoice): ChatModel {
 }
 
 /** The line that names the model. */
-export function describeChoice({ name, source, why }: ModelChoice): string {
-  return source === 'demo' ? 'demo model (no key found) — see toolloop doctor' : `model: ${name} (${why})`
+export function describeChoice({ name, source, why }: ModelChoice, env: CliIO['env']): string {
+  return source === 'demo' ? withOwnCommand('demo model (no key found) — see toolloop doctor', env) : `model: ${name} (${why})`
 }
 
 /** The text of `--instructions`, read from a file if it names one. */

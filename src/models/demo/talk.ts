@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { excerpt, type Reading } from './reading.ts'
 
@@ -17,15 +18,30 @@ const menu: [tool: string, example: string, words: string][] = [
   ['fetch_url', 'call fetch_url with url=https://example.com', 'web page website internet online google download'],
 ]
 
-/** Requests that work with these tools, and related words. For tools that are not in the menu: calls with placeholders for arguments. */
+/**
+ * Requests that work with these tools, and related words. For tools that are not in the menu: calls, with a placeholder for an argument that can
+ * be anything.
+ */
 export function examplesFor(tools: readonly ToolDefinition[]): { text: string; words: string }[] {
   const known = menu.filter(([tool]) => tools.some(({ function: { name } }) => name === tool))
   const others = tools.filter(({ function: { name } }) => !menu.some(([tool]) => tool === name)).slice(0, 50)
   const calls = others.map(({ function: { name, description = '', parameters } }) => {
-    const needed = Array.isArray(parameters?.required) ? parameters.required.map((each) => `${String(each)}=…`).join(', ') : ''
+    const { properties, required } = parameters ?? {}
+    const schemas = isJsonObject(properties) ? properties : {}
+    const needed = Array.isArray(required) ? required.map((each) => `${String(each)}=${sampleOf(schemas[String(each)])}`).join(', ') : ''
     return { text: `call ${name}${needed && ` with ${needed}`}`, words: `${name} ${description.slice(0, 500)}` }
   })
   return [...known.map(([, text, words]) => ({ text, words: `${words} ${text}` })), ...calls]
+}
+
+/** A value that fits the schema of an argument, if the schema suggests one; otherwise a placeholder. */
+function sampleOf(schema: unknown): string {
+  const { type, format, minimum, examples, enum: choices, default: otherwise } = isJsonObject(schema) ? schema : {}
+  const suggested = otherwise ?? [examples, choices].find(Array.isArray)?.[0]
+  if (['string', 'number', 'boolean'].includes(typeof suggested)) return JSON.stringify(suggested)
+  if (type === 'integer' || type === 'number') return String(typeof minimum === 'number' ? Math.ceil(minimum) : 1)
+  if (type === 'boolean') return 'true'
+  return format === 'date' ? '2030-12-31' : '…'
 }
 
 function help(tools: readonly ToolDefinition[]): string {

@@ -69,7 +69,8 @@ export class Picker {
   }
 
   #row(at: number, isCurrent: boolean, columns: number): string {
-    const { text = '', detail = '' } = this.#items[at] ?? {}
+    const { text = '', detail: given = '' } = this.#items[at] ?? {}
+    const detail = visible(given)
     const room = columns - (detail === '' ? 0 : cellsOf(detail) + 2) - 2
     const beginning = shorten(visible(text), Math.max(8, room))
     const space = detail === '' ? '' : ' '.repeat(Math.max(2, columns - 2 - cellsOf(beginning) - cellsOf(detail)))
