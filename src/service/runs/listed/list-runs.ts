@@ -71,8 +71,9 @@ export async function listRuns(asked: ListQuery, from: ListSources): Promise<Run
   const wanted = storedQuery(asked, from)
   if (wanted === undefined) return { data: [], ...(asked.hasTotals ? { totals: nothing } : {}) }
   const kept = from.unstored.filter((run) => isAskedFor(run, wanted, asked)).sort((a, b) => b.number - a.number)
-  const skipped = /^\+(\d{1,7})$/.exec(asked.cursor ?? '')?.[1]
+  const skipped = /^~(\d{1,7})$/.exec(asked.cursor ?? '')?.[1]
   const isByPlace = asked.order !== undefined || asked.offset !== undefined || skipped !== undefined
+  if (isByPlace && asked.cursor !== undefined && skipped === undefined) throw invalidCursor()
   const page = isByPlace
     ? await listByPlace({ ...wanted, offset: Number(skipped ?? asked.offset ?? 0) }, kept, asked, from)
     : await listNewest(wanted, kept, asked, from)
@@ -113,8 +114,7 @@ async function listNewest(
   { stored }: ListSources,
 ): Promise<RunList> {
   const { cursor = '.', limit } = asked
-  if (!/^\d{0,15}\.\d{0,15}$/.test(cursor))
-    throw new HttpProblem(400, 'invalid_request', 'Expected the `next` of an earlier page', { param: 'cursor' })
+  if (!/^\d{0,15}\.\d{0,15}$/.test(cursor)) throw invalidCursor()
   let [inJournal = '', inMemory = ''] = cursor.split('.')
   const page = await stored.list({ ...wanted, cursor: inJournal === '' ? undefined : inJournal })
   const kept = unstored.filter(({ number, id }) => (inMemory === '' || number < Number(inMemory)) && !isIn(page, id))
@@ -158,7 +158,11 @@ async function listByPlace(
   ]
   const shown = fitting(all.slice(0, limit), asked)
   const hasMore = shown.length < all.length || page.hasMore || runs.length < page.runs.length
-  return { data: shown.map(({ text }) => text), ...(hasMore ? { next: `+${offset + shown.length}` } : {}) }
+  return { data: shown.map(({ text }) => text), ...(hasMore ? { next: `~${offset + shown.length}` } : {}) }
+}
+
+function invalidCursor(): HttpProblem {
+  return new HttpProblem(400, 'invalid_request', 'Expected the `next` of an earlier page', { param: 'cursor' })
 }
 
 /** Whether a run has been stored meanwhile. */
