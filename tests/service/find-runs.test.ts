@@ -195,6 +195,8 @@ for (const [where, options] of Object.entries({ 'in memory': async () => ({}), '
         const etag = (await ask(path)).headers.get('etag') ?? ''
         const again = await ask(path, { headers: { 'if-none-match': etag } })
         expect([again.status, await again.text()]).toEqual([304, ''])
+        // With `no-store`, a browser would forget what it has.
+        expect(again.headers.get('cache-control')).toBe('private, no-cache')
       }
       const before = (await ask('/v1/runs')).headers.get('etag') ?? ''
       await post('/v1/runs', { input: 'second' })

@@ -117,7 +117,8 @@ function respondUnlessKnown(
   { status, headers }: { status: number; headers: Record<string, string> },
 ): Response {
   const etag = etagOf(text)
-  if (isKnown(request, etag)) return new Response(null, { status: 304, headers: { etag } })
-  // Makes browsers revalidate each time.
-  return replyWith(text, { status, headers: { ...headers, etag, 'cache-control': 'private, no-cache' } })
+  // Makes browsers revalidate each time. A 304 replaces the headers of what they keep.
+  const kept = { etag, 'cache-control': 'private, no-cache' }
+  if (isKnown(request, etag)) return new Response(null, { status: 304, headers: kept })
+  return replyWith(text, { status, headers: { ...headers, ...kept } })
 }
