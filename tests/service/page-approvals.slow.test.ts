@@ -183,17 +183,21 @@ describe.skipIf(!hasBrowser)('calls that wait on the admin page, in a browser', 
   })
 
   it('what waits is filtered and grouped by tool and user, and only what is shown is selected', async () => {
-    const tools = ['pay', 'send'].map((name) => defineTool({ name, description: name, approval: true, execute: () => 'done' }))
+    const send = 'send_quarterly_report_to_every_customer_of_the_region'
+    const tools = ['pay', send].map((name) => defineTool({ name, description: name, approval: true, execute: () => 'done' }))
     const model = scriptedModel(({ messages }) => {
       const last = messages.at(-1)
       return last?.role === 'user' ? { toolCalls: [{ name: String(last.content), args: {} }] } : 'done'
     })
     const { url, post } = await startService({ model, tools })
-    for (const input of ['pay', 'send', 'pay']) await post('/v1/runs', { input })
+    for (const input of ['pay', send, 'pay']) await post('/v1/runs', { input })
     const page = await open(url, { path: '#/approvals' })
     const cards = page.locator('.decision')
     await expect.poll(() => cards.count()).toBe(3)
     expect(await page.getByLabel('User', { exact: true }).count()).toBe(0)
+    await page.setViewportSize({ width: 390, height: 700 })
+    expect(await page.locator('.arrange-bar').evaluate((bar) => bar.getBoundingClientRect().right)).toBeLessThan(390)
+    await page.setViewportSize({ width: 1024, height: 700 })
     await page.getByLabel('Group by').selectOption('tool')
     expect(await page.getByRole('region', { name: 'pay' }).locator('.decision').count()).toBe(2)
     expect(await barriersInAllLooks(page)).toEqual([])

@@ -40,7 +40,7 @@ export function PlanBar({ decisions, onDone }: { decisions: readonly OpenDecisio
           <label for={boxId}>The whole plan</label>
         </span>
         <div class="buttons">
-          <button type="button" class="primary" onClick={decideAll}>
+          <button type="button" class={selected.length === 0 ? 'danger' : 'primary'} onClick={decideAll}>
             {selected.length === 0 ? 'Reject all' : `Carry out ${selected.length} of ${decisions.length}`}
           </button>
         </div>
