@@ -46,9 +46,14 @@ describe('a preview over the API', () => {
     expect(decisions).toMatchObject([{ verdict: 'approved' }, { verdict: 'rejected' }, { verdict: 'approved' }])
   })
 
-  it('is refused for another value', async () => {
-    const { post } = await startService({ model: scriptedModel([]), tools: [] })
-    const response = await post('/v1/runs', { input: 'x', effects: 'dry' })
-    expect([response.status, (await json(Promise.resolve(response))).error]).toMatchObject([400, { param: 'effects' }])
+  it('is refused for another value, so that no caller can end the preview of an agent', async () => {
+    const { paid, pay } = openPayments()
+    const { post } = await startService({ model: scriptedModel([pays('a'), 'Planned.']), tools: [pay], agent: { effects: 'preview' } })
+    for (const effects of ['dry', 'apply']) {
+      const response = await post('/v1/runs', { input: 'x', effects })
+      expect([response.status, (await json(Promise.resolve(response))).error]).toMatchObject([400, { param: 'effects' }])
+    }
+    expect(await json(post('/v1/runs', { input: 'pay' }))).toMatchObject({ status: 'waiting', pending: [{ args: { id: 'a' } }] })
+    expect(paid).toEqual([])
   })
 })
