@@ -68,7 +68,7 @@ describe('toolloop run', () => {
       .trimEnd()
       .split('\n')
       .slice(1)
-      .map((line) => line.replace(/\d+ ms/g, 'N ms'))
+      .map((line) => line.replace(/\d+ ms|\d+\.\d s/g, 'N ms'))
     expect(lines).toEqual([
       '→ run_script',
       '  1 const { sum } = await tools.add({ a: 1, b: 2 })',

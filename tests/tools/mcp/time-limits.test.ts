@@ -72,12 +72,12 @@ describe.concurrent('the time limit of an MCP tool’s call', () => {
       await report(1)
       return new Promise<never>(() => {})
     }
-    await using tools = await connect(server, { timeouts: { a: 150 } })
+    await using tools = await connect(server, { timeouts: { a: 500 } })
     const model = scriptedModel([{ toolCalls: [{ name: 'a', args: {} }] }, 'done'])
     const { toolCalls } = await new AgentRunner({ model, tools, logger: recordingLogger().logger }).run('go')
     expect(toolCalls[0]?.outcome).toBe('timeout')
     const [, told = ''] = /^Tool `a` timed out after (\d+) ms\./.exec(String(toolCalls[0]?.content)) ?? []
-    expect(Number(told)).toBeGreaterThan(150)
+    expect(Number(told)).toBeGreaterThan(500)
   })
 
   it.each([
