@@ -83,8 +83,8 @@ async function wayOfARun(...place: readonly string[]): Promise<string[]> {
 }
 
 it.each([
-  ['in memory', [], 34, 128],
-  ['in a folder', ['runs'], 35, 137],
+  ['in memory', [], 34, 132],
+  ['in a folder', ['runs'], 35, 141],
 ] as const)('a run of the service %s passes few files', async (_, [folder], mostOfService, most) => {
   const cwd = mkdtempSync(join(tmpdir(), 'toolloop-path-'))
   onTestFinished(() => rmSync(cwd, { recursive: true, force: true }))

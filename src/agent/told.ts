@@ -118,7 +118,7 @@ export function keptAsideText({ id, shown, of }: { id: string; shown: number; of
 export function partText({ part, from, line, of, lines }: { part: string; from: number; line: number; of: number; lines: number }): string {
   if (from >= of) return `The result has ${of} characters in ${lines} lines: there is nothing from character ${from} on.`
   const end = from + part.length
-  const more = end < of ? `(… ${of - end} more characters: go on with "offset": ${end} …)` : '(… the end of the result …)'
+  const more = end < of ? `(… ${of - end} more characters: continue with "offset": ${end} …)` : '(… the end of the result …)'
   return `Characters ${from} to ${end} of ${of}, from line ${line} of ${lines} on:\n\n${part}\n\n${more}`
 }
 
@@ -139,7 +139,7 @@ export function foundText({ wanted, from, count, mostCounted, shown, next, of }:
   const what = JSON.stringify(wanted)
   if (count === 0) return `Not found: ${what}, from character ${from} to the end at ${of}.`
   const times = count > mostCounted ? `more than ${mostCounted} times` : count === 1 ? 'once' : `${count} times`
-  const more = next === undefined ? '' : `\n\n(… go on with "offset": ${next} …)`
+  const more = next === undefined ? '' : `\n\n(… continue with "offset": ${next} …)`
   return `Found ${what} ${times} from character ${from} on:\n\n${shown.join('\n\n')}${more}`
 }
 

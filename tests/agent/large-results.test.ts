@@ -274,7 +274,7 @@ describe('a stored result', () => {
     })
     const [head, part, more] = told(await runner.run('go'))
     expect(head).toMatch(/^é{10}\n\n\(… Shortened: these are the first 10 of 60 characters/)
-    expect(part).toMatch(/\n\né{10}\n\n\(… 50 more characters: go on with "offset": 10 …\)$/)
+    expect(part).toMatch(/\n\né{10}\n\n\(… 50 more characters: continue with "offset": 10 …\)$/)
     expect(more).toMatch(/\n\né{50}\n\n\(… the end of the result …\)$/)
   })
 })
@@ -305,7 +305,7 @@ describe('a text read in parts', () => {
           const part = said.slice(said.indexOf('\n\n') + 2).slice(0, Number(to) - offset)
           expect(Buffer.byteLength(part)).toBeLessThanOrEqual(maxBytes)
           whole += part
-          const more: RegExpExecArray | null = /go on with "offset": (\d+) …\)$/.exec(said)
+          const more: RegExpExecArray | null = /continue with "offset": (\d+) …\)$/.exec(said)
           offset = more === null ? undefined : Number(more[1])
         }
         expect(whole).toBe(text)
@@ -342,7 +342,7 @@ describe('a text read in parts', () => {
         for (let offset: number | undefined = 0; offset !== undefined; ) {
           const said: string = searchText(many, 'ab', { offset }, 10_000)
           for (const [, at] of said.matchAll(/^Line \d+, character (\d+):$/gm)) found.add(Number(at))
-          const more: RegExpExecArray | null = /go on with "offset": (\d+) …\)$/.exec(said)
+          const more: RegExpExecArray | null = /continue with "offset": (\d+) …\)$/.exec(said)
           offset = more === null ? undefined : Number(more[1])
         }
         // Each shown match has its surroundings with it.

@@ -21,7 +21,7 @@ interface UIChat {
 }
 
 const events: RouteResponse = { description: 'Events', types: ['text/event-stream'] }
-const nothing: RouteResponse = { description: 'Nothing goes on' }
+const nothing: RouteResponse = { description: 'No response is running' }
 const model = { name: 'model', description: 'The model. Default `toolloop`.' }
 
 /** The protocols of pages: the AI SDK's `useChat`, and AG-UI. Their runs are also available at `/v1/runs`. */
@@ -43,7 +43,7 @@ export function threadRoutes(parts: ServiceParts): Route[] {
       method: 'GET',
       path: '/ui/chat/{thread}/stream',
       access: 'run',
-      summary: 'The response of a chat that goes on, from its beginning.',
+      summary: 'The running response of a chat, from its beginning.',
       responses: { 200: events, 204: nothing },
       answer: (call) =>
         rejoinThread(
@@ -57,7 +57,7 @@ export function threadRoutes(parts: ServiceParts): Route[] {
       method: 'POST',
       path: '/ui/chat/{thread}/stop',
       access: 'run',
-      summary: 'Ends the response of a chat that goes on: leaving its stream does not.',
+      summary: 'Ends the running response of a chat. Leaving its stream does not end it.',
       responses: { 204: { description: 'It has ended' } },
       answer: (call) => stopThread(threadIn(call, 'ui'), call, parts),
     },
@@ -76,7 +76,7 @@ export function threadRoutes(parts: ServiceParts): Route[] {
       method: 'GET',
       path: '/agui/{thread}/stream',
       access: 'run',
-      summary: 'The run of a thread that goes on, from where it went on last.',
+      summary: 'The running run of a thread, from where it was last resumed.',
       responses: { 200: events, 204: nothing },
       answer: (call) =>
         rejoinThread(
@@ -90,7 +90,7 @@ export function threadRoutes(parts: ServiceParts): Route[] {
       method: 'POST',
       path: '/agui/{thread}/stop',
       access: 'run',
-      summary: 'Ends the run of a thread that goes on: leaving its stream does not.',
+      summary: 'Ends the running run of a thread. Leaving its stream does not end it.',
       responses: { 204: { description: 'It has ended' } },
       answer: (call) => stopThread(threadIn(call, 'agui'), call, parts),
     },

@@ -59,7 +59,7 @@ export function readFileTool(options: ReadFileOptions = {}): AnyTool {
   const workspace = new Workspace(folder, refused)
   const tool = defineTool({
     name: 'read_file',
-    description: 'Reads a text file, or the lines `from` to `to` of it. A long file is cut (`truncated`); go on with `from` = `to` + 1.',
+    description: 'Reads a text file, or the lines `from` to `to` of it. A long file is cut (`truncated`); continue with `from` = `to` + 1.',
     parameters,
     effect: 'read',
     execute: async ({ path, from = 1, to, maxBytes = defaultBytes }: ReadFileArgs, { signal }: ToolContext): Promise<FileText> => {

@@ -261,7 +261,7 @@ describe.concurrent('an MCP server over stdio', () => {
     const first = await callText(tools, 'odd__pid')
     expect(await callText(tools, 'odd__die')).toBe(
       'The MCP server `odd` stopped during the call (it exited with code 7). Whether the call took effect is not known. ' +
-        'It is being restarted: try again later, or go on without it.',
+        'It is being restarted: try again later, or continue without it.',
     )
     expect(tools.servers()).toEqual([{ name: 'odd', state: 'down', problem: 'it exited with code 7' }])
     expect(await callText(tools, 'odd__pid')).toMatch(

@@ -80,7 +80,7 @@ export class RecordedRuns implements Execution {
     this.shown = shown
     this.#journal = new RunJournal({ journal, shown, runOf })
     this.engine = this.#journal.connect(async (durable) => {
-      throw new Error(`Run ${durable.runId} has no agent here to go on with it`)
+      throw new Error(`Run ${durable.runId} has no agent here to continue it`)
     })
     const isHere = (run: ServiceRun) => runOf(run.id) === run
     this.followed = new FollowedRuns({ shown, isHere, read: (runId) => this.get(runId) })

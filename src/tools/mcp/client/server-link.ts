@@ -330,7 +330,7 @@ export class ServerLink {
   }
 
   #outlook(): string {
-    return this.#closing.signal.aborted ? 'It has been closed.' : 'It is being restarted: try again later, or go on without it.'
+    return this.#closing.signal.aborted ? 'It has been closed.' : 'It is being restarted: try again later, or continue without it.'
   }
 
   #log(level: RecordLevel, fields: object, message: string): void {
