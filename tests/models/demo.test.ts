@@ -56,6 +56,12 @@ function collector(): { sink: ModelSink; text: () => string; pieces: string[]; c
 }
 
 describe('demoModel', () => {
+  it('answers a request behind the output of commands', async () => {
+    const output = '<command line="ls" ending="exit 0">\na.ts\n</command>\n\n'
+    const { text } = await demoModel().generate({ messages: user(`${output}${output}What can you do?`), tools })
+    expect(text).toMatch(/^I am toolloop's built-in demo model/)
+  })
+
   it('is a model with native tool calls, and needs no key', async () => {
     const model = demoModel()
     expect([model.provider, model.model, model.capabilities]).toEqual(['demo', 'demo', { nativeTools: true }])

@@ -5,6 +5,9 @@ import { excerpt, type MadeCall } from './reading.ts'
 import { readRequest } from './request.ts'
 import { refuse } from './talk.ts'
 
+/** What commands of the user have printed, in front of a request. */
+const printed = /^(?:<command line=.*>\n[\s\S]*?<\/command>\s*)+/
+
 export type WantedCall = Pick<MadeCall, 'tool' | 'args'>
 
 /**
@@ -14,7 +17,7 @@ export type WantedCall = Pick<MadeCall, 'tool' | 'args'>
 export function nextStep(messages: readonly ChatMessage[], tools: readonly ToolDefinition[]): { calls: WantedCall[]; text: string } {
   const at = messages.findLastIndex(({ role }) => role === 'user')
   const asked = messages[at]
-  const request = asked?.role === 'user' ? textOf(asked.content).trim() : ''
+  const request = asked?.role === 'user' ? textOf(asked.content).replace(printed, '').trim() : ''
   const decline = (part: string, reason?: string) => ({ calls: [], text: refuse(part, tools, reason) })
   const readings = readRequest(request, tools)
   if (typeof readings === 'string') return decline(readings)

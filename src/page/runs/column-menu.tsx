@@ -22,7 +22,7 @@ export function ColumnMenu() {
         ))}
       </fieldset>
       <button type="button" class="quiet" onClick={resetColumns}>
-        As at first
+        Reset columns
       </button>
     </Menu>
   )
