@@ -43,6 +43,19 @@ run('the configuration is edited with numbers, colours and suggestions from the 
   expect(await page.evaluate(`document.activeElement.id`)).not.toBe('config-text')
 })
 
+run('a text that is not saved stays while another view is shown', async () => {
+  const { file } = await configFile('model: demo\n')
+  const { url } = await startService({ configFile: file })
+  const page = await open(url, { path: '#/config' })
+  await writeConfigText(page, 'model: demo # mine\n')
+  await page.getByRole('link', { name: 'Tools' }).click()
+  await page.getByRole('heading', { name: 'Tools and skills' }).waitFor()
+  await page.getByRole('link', { name: 'Configuration' }).click()
+  await expect.poll(() => configText(page)).toBe('model: demo # mine\n')
+  await page.getByRole('button', { name: 'Discard changes' }).click()
+  expect(await configText(page)).toBe('model: demo\n')
+})
+
 run('a model that is not there: its message names those that are and the nearest one; `model` suggests them', async () => {
   const { file } = await configFile('model: demo\nmodels:\n  large: demo\n  small: demo\n')
   const { url } = await startService({ configFile: file })

@@ -98,6 +98,9 @@ class ConfigText {
   }
 }
 
+/** Unsaved texts stay while other views are shown, until sign-out. */
+const unsaved = new WeakMap<Live, ConfigText>()
+
 /** The configuration file: its state, and its text for editing. */
 export function ConfigView() {
   useTitle('Configuration')
@@ -105,7 +108,7 @@ export function ConfigView() {
   const now = useComputed(() => live.state?.config).value
   const editor = useRef<YamlEditorHandle>(null)
   const [schema, setSchema] = useState<ConfigSchema>()
-  const [config] = useState(() => new ConfigText(live))
+  const [config] = useState(() => unsaved.get(live) ?? new ConfigText(live))
   const { file, state, text, failure, isSaving, isSaved, isChanged } = config
   useWhenConnected(() => {
     if (file.value === undefined) void config.load({ evenIfChanged: true })
@@ -115,6 +118,14 @@ export function ConfigView() {
   useEffect(() => {
     if (now !== undefined) config.see(now)
   }, [config, now])
+
+  useEffect(
+    () => () => {
+      if (config.isChanged) unsaved.set(live, config)
+      else unsaved.delete(live)
+    },
+    [config, live],
+  )
 
   const lines = useMemo(() => new YamlLines(text.value), [text.value])
   const bad = useMemo(() => badLines(failure.value, lines), [failure.value, lines])
