@@ -182,6 +182,11 @@ for (const [where, options] of Object.entries({ 'in memory': async () => ({}), '
         'cursor=x',
         'sort=tokens&cursor=x',
         'sort=tokens&cursor=1.',
+        'limit=0',
+        'limit=abc',
+        'limit=1001',
+        'totals=maybe',
+        'output=x',
       ])
         expect([query, (await ask(`/v1/runs?${query}`)).status]).toEqual([query, 400])
       held.resolve()

@@ -1,6 +1,7 @@
 import { AgentRunner } from '../../../src/agent/agent-runner.ts'
 import { compactMessages } from '../../../src/agent/conversation/compaction.ts'
 import { CustomAgent } from '../../../src/agent/custom-agent.ts'
+import type { RunOptions } from '../../../src/agent/options/run-options.ts'
 import { handoff } from '../../../src/agent/sub-agents/handoff.ts'
 import { asTool } from '../../../src/agent/sub-agents/sub-agent.ts'
 import { ToolAgent } from '../../../src/agent/tool-agent.ts'
@@ -12,8 +13,8 @@ import type { Bad } from '../misbehave.ts'
 import { endsWell, look, type Probe, quiet, settled, settles, turns, within } from './probe.ts'
 
 /** A call of a tool with a bad member. */
-const tool = (fields: object): Promise<unknown> =>
-  settles({ tools: [defineTool({ name: 'look', description: 'Looks.', execute: () => 'seen', ...fields })] })
+const tool = (fields: object, options?: RunOptions): Promise<unknown> =>
+  settles({ tools: [defineTool({ name: 'look', description: 'Looks.', execute: () => 'seen', ...fields })] }, options)
 
 /** A run whose process died in the middle of an unsafe call. */
 async function reconciled(bad: Bad): Promise<unknown> {
@@ -59,6 +60,7 @@ const toolMembers: [string, Probe][] = [
   ['execute', (bad) => tool({ execute: bad })],
   ['approval', (bad) => tool({ approval: bad })],
   ['reconcile', reconciled],
+  ['preview', (bad) => tool({ preview: bad }, { effects: 'preview' })],
 ]
 
 async function heardBy(runner: Pick<AgentRunner, 'on' | 'run'>, bad: Bad): Promise<void> {

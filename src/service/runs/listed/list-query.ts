@@ -22,7 +22,12 @@ export function readListQuery(given: URLSearchParams, names: readonly string[]):
   if (status !== undefined && !isRunStatus(status)) throw invalid('status', '`running`, `waiting` or `ended`')
   const process = text('process')
   if (process !== undefined && !isRunProcess(process)) throw invalid('process', '`alive` or `gone`')
-  const limit = Math.min(Math.max(Math.trunc(Number(text('limit') ?? 100)) || 100, 1), 1_000)
+  const limit = Number(text('limit') ?? 100)
+  if (!(Number.isInteger(limit) && limit >= 1 && limit <= 1_000)) throw invalid('limit', 'an integer from 1 to 1,000')
+  const totals = text('totals')
+  if (totals !== undefined && totals !== 'true' && totals !== 'false') throw invalid('totals', '`true` or `false`')
+  const output = text('output')
+  if (output !== undefined && output !== 'short') throw invalid('output', '`short`')
   const q = text('q') ?? ''
   const words = q.toLowerCase().split(/\s+/).filter(Boolean)
   if (q.length > longestQuery || words.length > mostWords)
@@ -31,7 +36,7 @@ export function readListQuery(given: URLSearchParams, names: readonly string[]):
     limit,
     offset: readNumber(given, 'offset', { most: mostSkipped }),
     order: readOrder(text('sort')),
-    hasTotals: text('totals') === 'true',
+    hasTotals: totals === 'true',
     status,
     ids: readNames(given, 'id'),
     words,
@@ -48,7 +53,7 @@ export function readListQuery(given: URLSearchParams, names: readonly string[]):
     before: readTime(given, 'before'),
     endedAfter: readTime(given, 'endedAfter'),
     endedBefore: readTime(given, 'endedBefore'),
-    isShort: text('output') === 'short',
+    isShort: output === 'short',
     minCostUsd: readNumber(given, 'minCostUsd'),
     minWorkedMs: readNumber(given, 'minWorkedMs'),
   }
