@@ -3,8 +3,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { ToolloopError } from '../core/errors.ts'
 import { isInMemory } from './file-place.ts'
 import { checkHome } from './home.ts'
-import { type FileKind, tried } from './problems.ts'
+import { type FileKind, isBusy, tried } from './problems.ts'
 import { differenceOf } from './table-shapes.ts'
+
+/** The time between two attempts to get a lock, in milliseconds. */
+const retryMs = 5
 
 /** Identifies a kind of file and defines its tables. */
 export interface Schema extends FileKind {
@@ -46,7 +49,7 @@ export function openDatabase(
   try {
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
     const version = inTransaction(database, () => checkedVersion(database, schema, file), 'reads')
-    database.exec('PRAGMA journal_mode = WAL')
+    writeAhead(database, performance.now() + busyTimeoutMs)
     if (schema.erases) database.exec('PRAGMA secure_delete = ON')
     database.exec(`PRAGMA synchronous = ${synchronous}`)
     // Only macOS has these. Without them, its disks may keep written data in their own cache.
@@ -63,6 +66,22 @@ export function openDatabase(
   } catch (error) {
     tried(() => database.close())
     throw error
+  }
+}
+
+/**
+ * Sets the journal mode. If another connection uses the file at this moment, SQLite fails without waiting for it, so this tries again until
+ * `until`.
+ */
+function writeAhead(database: DatabaseSync, until: number): void {
+  for (;;) {
+    try {
+      database.exec('PRAGMA journal_mode = WAL')
+      return
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= until) throw error
+    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs)
   }
 }
 

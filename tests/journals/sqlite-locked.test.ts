@@ -45,6 +45,16 @@ it('P1.12 sqliteJournal: reads beside a writer, even in a process that has just 
     for (const { journal } of [second, first]) await journal.close()
   }))
 
+it('P1.12 sqliteJournal: a new file opens once another process that has just created it lets go', () =>
+  inFolder(async (folder) => {
+    const file = join(folder, 'runs.sqlite')
+    const other = writerOf(file)
+    setTimeout(() => other.end(), 100)
+    const { runner, journal } = open(file, 60_000)
+    expect((await runner.run('go')).output).toBe('done')
+    await journal.close()
+  }))
+
 it('P1.12 sqliteJournal: a write waits for a writer as long as `busyTimeoutMs`, and later ones get their own time', () =>
   inFolder(async (folder) => {
     const file = join(folder, 'runs.sqlite')
