@@ -45,12 +45,12 @@ export async function takeNextTurn(execution: Execution, place: Place): Promise<
   return turn
 }
 
-/** Refuses the calls of a last turn: some models call tools although they were told not to. */
+/** Refuses calls over the limit. In a last turn, refuses all but the answer: some models call tools although they were told not to. */
 export function admitCalls({ run, state }: Execution, { lastTurn }: Place, planned: readonly PlannedCall[]): PlannedCall[] {
   return lastTurn === undefined ? state.budget.admit(planned) : refuseAll(planned, run.agent.output?.tool.name)
 }
 
-/** Adds the results of the calls to the state, decides whether the run continues, and adds what the model is told next to the history. */
+/** Adds the calls' results to the state, decides whether the run continues, and adds to the history what the model is told next. */
 export async function closeIteration(execution: Execution, place: Place, turn: Turn, round: ToolRound | undefined): Promise<GoOn | End> {
   const { run, state } = execution
   const { output } = run.agent
@@ -93,7 +93,7 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
 /** The endings of a preview after which the user is asked about the calls that it has noted. */
 const asksAfter: ReadonlySet<StopReason> = new Set(['answered', 'truncated', 'stopped', 'max_iterations', 'repeated_calls', 'budget'])
 
-/** Once all of these calls are decided, the model continues with their results. Until then, the run pauses. */
+/** Settles the calls that a preview has noted. Once all are decided, the model continues with their results. Until then, the run pauses. */
 async function closePreview(execution: Execution, iteration: number): Promise<GoOn | End> {
   const { output } = execution.run.agent
   const round = await settleIntents(execution, iteration)
@@ -126,7 +126,7 @@ const noSteering: Steering = { messages: [], stops: false }
 
 /** Takes the messages sent to the run meanwhile. Recorded, because the next turn depends on them. */
 function takeSteering({ durable, run }: Execution, iteration: number, { takesMessages, hasAnswer }: Steer): Promise<Steering> {
-  // Costs nothing in memory, and a run that was started without a control may be resumed with one.
+  // In memory the step costs nothing, so it is always taken: a run started without a control may be resumed with one.
   if (!run.steerable && durable.survivesCrashes) return Promise.resolve(noSteering)
   return durable.step(iterationStep(iteration, 'steer'), async () => {
     const taken = run.settings.control?.take({ goesOn: takesMessages, hasAnswer })
@@ -165,7 +165,7 @@ export type End = { kind: 'end'; ending: Ending }
 /** Depends on messages from outside. A run at a limit takes none; a run with an answer ends if there are none. */
 export type Steer = { kind: 'steer'; takesMessages: boolean; hasAnswer: boolean }
 
-/** Lists every way a run continues or ends. If several reasons apply, the first counts. */
+/** Decides how a run continues or ends. The first reason that applies counts. `closeIteration` adds two cases: handoffs and previews. */
 export function decideNext(facts: Facts & { steering: Steering }): GoOn | End
 export function decideNext(facts: Facts): GoOn | End | Steer
 export function decideNext(facts: Facts): GoOn | End | Steer {

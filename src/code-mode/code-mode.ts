@@ -141,7 +141,7 @@ class CodeModeTools implements ToolSet {
     return this.#tools.settled?.()
   }
 
-  /** A tool that ends the run, or hands it over, works only outside scripts. */
+  /** Whether the model calls the tool itself: it is in `keep`, or it ends the run or hands it over, which works only outside scripts. */
   #isKept(name: string): boolean {
     const tool = this.#tools.get(name)
     return this.#keep.has(name) || tool?.final === true || (tool !== undefined && 'handsTo' in tool)

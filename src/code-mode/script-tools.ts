@@ -61,7 +61,7 @@ function withExactResults(tool: AnyTool): AnyTool {
 }
 
 /**
- * The data that a tool returns beside its content for a model: that of a tool with an `outputSchema`, and of an MCP server's tool. Else the
+ * Returns what a script gets for a tool's value: its data, if the tool has an `outputSchema` or is an MCP server's; otherwise the
  * content.
  */
 function contentFor(tool: AnyTool, value: unknown): Content {

@@ -91,7 +91,7 @@ export type ChatMessage = StandardChatMessage | AssistantToolCallMessage | ToolR
 /** A model's message, with calls or without. */
 export type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>
 
-/** The tool message `CustomAgent.run()` appends. */
+/** Another name for `ToolResultMessage`. */
 export type ToolMessage = ToolResultMessage
 
 /**

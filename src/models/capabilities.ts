@@ -22,7 +22,7 @@ export function capabilitiesOf(
   }
 }
 
-/** With a dialect, the model writes calls in its text, and a schema leaves no room for them. */
+/** When the model accepts a response schema. With a dialect, only in requests without tools: the schema would forbid calls in the text. */
 function structuredOutputOf(taken: ModelCapabilities['structuredOutput'], dialect: string | undefined): Partial<ModelCapabilities> {
   if (taken === undefined) return {}
   return { structuredOutput: dialect === undefined ? taken : 'alone' }

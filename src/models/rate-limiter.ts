@@ -60,7 +60,7 @@ const minuteMs = 60_000
 const longestTimerMs = 2 ** 31 - 1
 /** The longest distance between two requests: with a low limit, a run need not be slow from the start. */
 const longestDistanceMs = 1_000
-/** How much of a late timer's delay is made up for. More would cause a burst. */
+/** The most of a timer's lateness that the next requests make up for, in milliseconds. More would cause a burst. */
 const madeUpMs = 100
 
 /**

@@ -109,7 +109,7 @@ export interface RecordedRequest {
   interrupted?: 'aborted' | 'deadline'
 }
 
-/** A recorded request. It names the model or agent only if that has changed since the request before. */
+/** A recorded request. `model`: absent for the one the run started with. `agent`: only if it has changed since the request before. */
 export type RecordedModelRequest = Omit<ModelRequest, 'signal'> & {
   model?: RecordedModelInfo
   /** The tools of the active agent from this request on. */

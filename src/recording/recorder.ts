@@ -85,7 +85,7 @@ export class RecordingRecorder implements RunRecorder {
     return this.#isStopped
   }
 
-  /** Stops recording. The recording contains the reason. */
+  /** Stops recording everything except the end of the run. The recording contains the reason. */
   stop(why: string): void {
     this.#isStopped = true
     const { given } = this.live ?? {}
@@ -302,7 +302,7 @@ export function headOf(runId: string): Pick<RunRecording, 'format' | 'version' |
   return { format: formatName, version: formatVersion, toolloop: version, runId }
 }
 
-/** Returns the model and agent of a request if they differ from those the run started with. */
+/** Returns the model if the run started with another one, and the agent if it has changed since the request before. */
 function otherThan(open: OpenRun, { agent }: RecordedScope, model: ChatModel): Pick<RecordedModelRequest, 'model' | 'agent'> {
   const { provider, model: name } = open.recorded.given.model
   const isOther = model.provider !== provider || model.model !== name

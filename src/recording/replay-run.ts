@@ -223,7 +223,7 @@ function decisionOn({ steps }: RecordedRun, item: PendingItem): Decision {
   return { ...item, ...(isDecision(decision) ? verdictOf(decision) : {}) } as never
 }
 
-/** Replaces a secret that was changed into another. A recording has the same placeholder for both. */
+/** A second placeholder, for a decision that changed one secret to another. A recording has the same placeholder for both. */
 const changedSecret = REDACTED.toUpperCase()
 
 /** Returns a decision. It has arguments only if they differ from the call's. */
@@ -314,7 +314,7 @@ function settingsOf({ given }: RecordedRun): RunSettings {
   return { ...settings, limits: { ...limits, deadlineMs: Number.POSITIVE_INFINITY } } as RunSettings
 }
 
-/** Copies to the replayed run the settings of the recorded one, and the data its code caused: a replay has no clock and none of that code. */
+/** Copies what a replay can't produce, because it has no clock and no hooks: the settings, and the data that came from code. */
 function withSettings<Run extends RecordedRun>(played: Run, recorded: RecordedRun | undefined): Run {
   if (recorded === undefined) return played
   const { settings, code } = recorded.given

@@ -1,2 +1,2 @@
-/** The default limit for one call in the service. Arguments are validated, redacted and written within one turn of the event loop. */
+/** The default limit on values in a call's arguments. They are validated, redacted and written within one turn of the event loop. */
 export const maxArgumentValues = 10_000

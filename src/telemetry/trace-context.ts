@@ -2,7 +2,7 @@ import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import { isJsonObject, type Json } from '../core/messages.ts'
 import { type Context, createTraceState, isSpanContextValid, propagation, type SpanContext, trace } from './api.ts'
 
-/** The trace id, span id and flags of the active span. Undefined without one. */
+/** The trace id, span id and flags of a context's span. Undefined if the context has none. */
 export function spanContextOf(context: Context): SpanContext | undefined {
   return syncAnswer('spanContext', trace.getSpanContext(context))
 }
@@ -16,7 +16,7 @@ export function traceHeaders(context: Context): { traceparent?: string; tracesta
   return tracestate === '' ? { traceparent } : { traceparent, tracestate }
 }
 
-/** The trace headers and the baggage (https://www.w3.org/TR/baggage/). */
+/** Headers that continue a context's trace in another service: its span, and its baggage (https://www.w3.org/TR/baggage/). */
 export function outgoingHeaders(context: Context): Record<string, string> {
   const entries = propagation.getBaggage(context)?.getAllEntries() ?? []
   const baggage = entries.map(([key, { value, metadata }]) => {

@@ -11,9 +11,9 @@ export interface Question {
   schema?: JsonSchema
 }
 
-/** The question of an agent that has noted calls. */
+/** A question whether to run the calls that a nested agent has only noted. */
 export interface NotedQuestion extends Question {
-  /** What the model is told until they are carried out. */
+  /** The result that the model sees until the noted calls have run. */
   meanwhile: string
 }
 

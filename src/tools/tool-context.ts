@@ -16,7 +16,7 @@ export interface ToolContext<Context = unknown> {
   /** The number of the model request that made this call, from 1. */
   readonly iteration: number
   /**
-   * The same for every attempt at this call, even after a crash, and for a later repetition of it if this one may have taken effect. Pass
+   * All attempts at this call share this key, even after a crash. So does a later repetition, if this call may have taken effect. Pass
    * it to services that deduplicate requests.
    */
   readonly idempotencyKey: string

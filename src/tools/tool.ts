@@ -38,7 +38,7 @@ export type SearchableTools = { tools: readonly ToolDefinition[]; searchedBy: re
  */
 export type ToolEffect = 'read' | 'idempotent' | 'unsafe'
 
-/** Whether a call needs an approval; an object shows whoever decides something about it. */
+/** Whether a call needs approval. `{ about }` means that it does, and `about` is shown to the person who decides. */
 export type NeedsApproval = boolean | { about: unknown }
 
 /** The second argument of an `approval` function. */

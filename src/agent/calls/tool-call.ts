@@ -370,7 +370,7 @@ function metaOf({ iteration, call, tags }: CallPlace): EventPlace {
   return { iteration, toolCallId: call.id, ...tags, ...withoutUndefined({ repairs: call.repairs && [...call.repairs] }) }
 }
 
-/** Emits the end of a call whose function does not run. */
+/** Emits and records the end of a call whose function does not run. */
 export function refuseCall(execution: Execution, place: CallPlace, refusal: Refusal): FinishedCall {
   publishRejection(execution.run, place, refusal)
   const { code, text } = refusal
@@ -391,7 +391,7 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
     const { about, schema } = end.question
     const question = { about: toJson(about), ...withoutUndefined({ schema: schema && (toJson(schema) as JsonSchema) }) }
     if (noted !== undefined) return { ...recordCall(execution, call, 'ok', { content: noted, durationMs }), question, noted: true }
-    // This record is not read: the call gets another one when it has been answered.
+    // Only the id, the decision and the usage of this record are used: the call gets another one when it has been answered.
     return { ...recordCall(execution, call, 'cancelled', { content: '', attempts, durationMs }), question }
   }
   const { tool } = call.prepared

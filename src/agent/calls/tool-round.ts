@@ -76,7 +76,7 @@ function hasTextAfter({ textAfter }: PlannedCall): boolean {
   return textAfter !== undefined
 }
 
-/** Carries out the calls of one turn, batch by batch. `intent`: the only one of them, which was noted before. */
+/** Returns the function that carries out calls of one turn, a batch at a time. `intent`: set if `calls` is one call noted in a preview. */
 export function carryOutTogether(execution: Execution, iteration: number, calls: readonly PlannedCall[], intent?: Intent): CarryOut {
   const { durable, run, state } = execution
   const lanes = lanesFor(execution, calls)
@@ -85,7 +85,7 @@ export function carryOutTogether(execution: Execution, iteration: number, calls:
   const deferred = calls.some(hasTextAfter) ? new DeferredText(calls) : undefined
   let batches = intent?.waited ?? 0
 
-  /** If a later execution finds another attempt's token, a call without a record may have run. */
+  /** Records which attempt starts the batch. True if an earlier attempt did: a call without a record may then have run. */
   const mayHaveRun = async (batch: number | 'again'): Promise<boolean> => {
     const { attempt } = durable
     return (await durable.step(roundStep(iteration, batch, intent?.index), async () => attempt)) !== attempt

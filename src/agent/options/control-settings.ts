@@ -69,7 +69,7 @@ export interface ControlSettings<Context = unknown> {
   /** Earlier approvals, given with `remember`, from a result's `remembered`: the same calls need no approval. */
   remembered?: readonly string[]
   /**
-   * Called after each step. If it returns true, the run ends with `stopped`.
+   * Called after the calls of each turn. If it returns true, the run ends with `stopped`.
    *
    * Contract: not awaited. If it throws, that is logged and the run continues. Returning nothing continues the run.
    */

@@ -8,7 +8,7 @@ import type { SettingRows } from './setting-row.ts'
 /** Settings of a runner that a run can override. */
 export interface RunSettings<Context = unknown> extends Sampling, LimitSettings, RequestSettings, ControlSettings<Context> {}
 
-/** The options of the loop, by an older name. */
+/** The older name of `RunSettings`. */
 export type ReActOptions<Context = unknown> = RunSettings<Context>
 
 const sampling = Object.fromEntries(Object.keys(samplingNames).map((name) => [name, { check: unchecked, stored: 'json' }]))

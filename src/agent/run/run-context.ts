@@ -58,7 +58,7 @@ export interface RunParent {
 
 /**
  * The state of a run that lives only in this process: its signal, the agent that has the conversation, the listeners of its events.
- * Everything that the loop decides by is plain data in `LoopState`. `dispose` releases every timer and listener.
+ * What a replay restores is in `LoopState` instead. `dispose` releases every timer and listener.
  */
 export class RunContext extends Lifetime implements RunScope {
   readonly runId: string
@@ -79,7 +79,7 @@ export class RunContext extends Lifetime implements RunScope {
   readonly errors: Map<string, ToolloopError> = new Map()
   /** The approvals that the current execution remembers. */
   remembered: Set<string> = new Set()
-  /** Why this run has to end, by the call that found out: a guardrail of this run stopped the script in that call. */
+  /** Reasons to end this run, by the id of the call that runs a script: a guardrail of this run has stopped that script. */
   readonly stops: Map<string, string> = new Map()
   /** Its large results, if it keeps them. */
   readonly keptResults: KeptResults

@@ -108,7 +108,7 @@ export class RunEvents {
     for (const tap of this.#audience.taps) if (tap.wanted === undefined || tap.wanted.has(event.type)) tap.take(event)
   }
 
-  /** Tells those who receive the events, and the run outside, of texts that are taken out as secrets: they may stand in others too, and in the log. */
+  /** Reports texts removed as secrets to the log, the taps and the outer run: other events and log records may contain them, too. */
   hide(texts: readonly string[]): void {
     if (texts.length === 0) return
     const { secrets, taps, outside } = this.#audience

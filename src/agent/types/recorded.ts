@@ -138,7 +138,7 @@ export interface Handoff {
   instructions?: string
 }
 
-/** A call that has ended. */
+/** The result of carrying out a call: it has ended, asks a question, or was only noted. */
 export interface FinishedCall {
   record: ToolCallRecord
   /** A guardrail ends the run: its name and why. */

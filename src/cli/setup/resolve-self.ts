@@ -11,8 +11,8 @@ const runsFromSource = import.meta.url.endsWith('.ts')
 let registered = false
 
 /**
- * Lets a tool module `import 'toolloop'` wherever it is. The module gets the running build if its own folder has no such package, or has
- * another build of the same package. A package installed next to the module is not affected. See
+ * Lets a tool module `import 'toolloop'` wherever it is. The module gets the running build if it would find no such package, or
+ * another build in this package's own folder. It gets any other installed copy unchanged. See
  * https://nodejs.org/api/module.html#moduleregisterhooksoptions.
  */
 export function resolveSelfForTools(): void {

@@ -166,7 +166,7 @@ export class RunRenderer {
     if (script !== undefined) this.#showScript(script)
   }
 
-  /** Shows that the call has started that a run inside a call belongs to. */
+  /** Shows the start of the call that contains this run. */
   #showOuter({ parentRunId, parentToolCallId }: EventMeta): void {
     if (parentToolCallId === undefined) return
     for (const outer of this.#running.values())

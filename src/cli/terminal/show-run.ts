@@ -80,7 +80,7 @@ export async function decisionsOn(
   }
 }
 
-/** Shown for a run that can't be decided any more. */
+/** Shown for a run that waits, but was not decided. */
 export const nobodyDecided = 'nobody was here to decide: you are asked on a terminal, and --yes approves calls'
 
 /** Says why there is no answer, and what may help. For a run that waits in a journal, names the command that continues it. */

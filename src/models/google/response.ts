@@ -13,7 +13,7 @@ import { GoogleContent } from './content.ts'
  * https://ai.google.dev/api/generate-content#generatecontentresponse
  */
 export class GoogleResponse implements ResponseReader {
-  /** The stream has no end mark. */
+  /** Always false: the stream has no end mark, so it has to be read to its end. */
   readonly isDone = false
   readonly #context: ErrorContext
   readonly #sink: ModelSink | undefined

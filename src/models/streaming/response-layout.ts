@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject, type ToolCall } from '../../c
 /**
  * A piece of a response's layout, in order. Text and calls are only referenced, because the message itself contains them: by the number of
  * characters, or by the position of the call, each with the fields it came with. Everything else (thoughts, blocks of the provider's own
- * tools) is kept verbatim, because it must be sent back unchanged. A gap is characters between two texts that were added here.
+ * tools) is kept verbatim, because it must be sent back unchanged. A gap counts the separating characters that toolloop has added.
  */
 export type LayoutPiece =
   | { text: number; fields?: JsonObject }

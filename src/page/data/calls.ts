@@ -26,7 +26,7 @@ export function placeCall(view: RunView, run: RunView, call: CallView, depth = 0
   return { key: `${run.runId} ${call.id}`, call, run, topRunId: view.runId, within: run.parent === undefined ? '' : within, depth }
 }
 
-/** Whether a call was started by a response that broke off, and is written again. */
+/** Whether a call is void: its response broke off before the call was complete, and is requested again. */
 export function isVoid({ call, run }: PlacedCall): boolean {
   return call.status === 'writing' && run.calls.get(call.id) !== call
 }

@@ -7,7 +7,7 @@ import { scrollable } from '../ui/scrollable.ts'
 const marks = { same: ' ', removed: '-', added: '+' }
 const words = { same: '', removed: 'removed: ', added: 'added: ' }
 
-/** Characters per line and lines, if equal lines are folded. */
+/** Limits of a folded diff: characters per line, and lines shown at first. */
 const mostOfLine = 2_000
 const mostRows = 300
 

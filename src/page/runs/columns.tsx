@@ -22,7 +22,7 @@ export interface Column {
   cell(run: Run, current: string): ComponentChild
 }
 
-/** The columns behind that of the input. */
+/** The columns after the input. */
 export const columns: readonly Column[] = [
   { name: 'state', words: 'State', sort: 'state', priority: 1, isDefault: true, cell: (run) => <RunBadge run={run} /> },
   {

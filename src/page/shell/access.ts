@@ -54,7 +54,7 @@ function leave(how: SignIn = { by: 'token', token: '', failure: '' }): void {
   forgetToken()
 }
 
-/** The same in this tab alone. */
+/** Ends the session in this tab only. `how`: the sign-in to show. */
 function close(how: SignIn | undefined): void {
   turn++
   session.value?.conversation.close()

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { type Place, places } from './places.ts'
 
-/** The parameters behind the `?` of an address, without empty ones. */
+/** The parameters after the `?` of an address, without empty ones. */
 export type Query = Readonly<Record<string, string>>
 
 /** The view in an address, and what it should show: `#/runs/ID?sort=-cost`. */

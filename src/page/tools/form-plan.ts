@@ -11,7 +11,7 @@ export type Plan = { schema: JsonSchema; isRequired: boolean } & (
   | { kind: 'list'; item: () => Plan }
 )
 
-/** A part of a schema may refer to the whole or to what contains it, because servers may send anything. */
+/** A schema with the keywords that affect its form. It may refer to itself, because servers may send anything. */
 interface Schema extends JsonSchema {
   $ref?: unknown
   if?: unknown

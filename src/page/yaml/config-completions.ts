@@ -139,7 +139,7 @@ function spotAt(before: string): Spot | undefined {
   return { path, kind: isItem && rest !== '' && !/^[\w-]+$/.test(rest) ? 'value' : 'key', typed: rest, indent: column, isFlow: false }
 }
 
-/** The keys and positions above a line whose content, or first dash, is in front of column `limit`. */
+/** The keys and list positions that contain a line, from the `lines` above it. Its parents begin before the column `limit`. */
 function parentsOf(lines: readonly Line[], limit: number): string[] {
   const path: string[] = []
   let left = limit

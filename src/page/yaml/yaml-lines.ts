@@ -90,7 +90,7 @@ export class YamlLines {
     const [start] = (first as Node | undefined)?.range ?? []
     const [begin = 0, end = 0] = (last as Node | undefined)?.range ?? []
     if (start === undefined) return
-    // A block ends behind its last line.
+    // The range of a block includes the line breaks after it.
     const within = this.#text.slice(0, Math.max(end, begin)).trimEnd()
     yield { from: this.#lineAt(start), to: Math.max(this.#lineAt(start), this.#lineAt(within.length)) }
   }

@@ -11,7 +11,7 @@ import { EventRedactor } from '../redaction/event-redactor.ts'
 import type { AgentHost } from './agent-host.ts'
 
 const timeoutMs = 30_000
-/** About as much as a person reads on a page. */
+/** The limit for the shown result: more than anyone reads in the admin page. */
 const maxResultBytes = 200_000
 
 export interface TryOrder {

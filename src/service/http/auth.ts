@@ -45,7 +45,7 @@ export function newToken(): string {
   return `tl_${randomBytes(32).toString('base64url')}`
 }
 
-/** Ends an error message about a guessable token. Generated tokens have 46 random characters. */
+/** Ends an error message about a guessable token. Generated tokens have 46 characters, of which 43 are random. */
 const unguessable = 'at least 16 characters without a pattern'
 
 /** Whether a token is guessable: short, of few different characters, consecutive (`0123…`), or repeated. Random tokens never are. */

@@ -8,7 +8,7 @@ import { HttpProblem } from './problem.ts'
 /** Deeper than any real request, and shallow enough for recursion. */
 const mostDepth = 64
 
-/** The cost per value adds up. A body from an admin is at most a configuration, which has far fewer values; the SDK checks one from MCP again. */
+/** The most values in a body. `admin`: more than a configuration has. `mcp`: fewest, because the SDK checks the body again. */
 export const mostValues = { run: 50_000, admin: 20_000, mcp: 10_000 } as const
 
 /** The largest body for which all problems are reported, in characters. */

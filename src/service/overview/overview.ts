@@ -34,7 +34,7 @@ export interface Overview extends Sums {
   tools: ({ tool: string } & Share)[]
 }
 
-/** What some of the runs come to. */
+/** The sums of the runs with the same model, user or tool. */
 interface Share {
   runs: number
   failed: number

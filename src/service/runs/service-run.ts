@@ -300,7 +300,7 @@ export class ServiceRun {
   }
 }
 
-/** Returns the outcome of an ended run with its secrets, and without its result. */
+/** Returns the outcome of a run, not redacted yet and without its result. */
 export function endOf({ stopReason, text, usage, iterations, steps, toolCalls, error }: RunResult): Outcome {
   const last = steps.at(-1)
   return {

@@ -16,7 +16,7 @@ export interface PostgresSessionsOptions extends ExpiryOptions {
   schema?: string
   /**
    * How long an unresponsive process keeps the sessions of its runs, in milliseconds, at least 300. Running processes renew their leases
-   * three times as often. Default 30 000.
+   * three times as often. Default 30,000.
    */
   leaseMs?: number
 }

@@ -18,9 +18,9 @@ export interface SqliteSessionsOptions extends ExpiryOptions {
    * Default `'full'`.
    */
   synchronous?: 'full' | 'normal'
-  /** How long to wait if another process locks the file, in milliseconds. Then the call fails. Default 5 000. */
+  /** How long to wait if another process locks the file, in milliseconds. Then the call fails. Default 5,000. */
   busyTimeoutMs?: number
-  /** Maximum size of the file in bytes, at least 1 048 576. Writes beyond it fail with `session_failed`. Default: no limit. */
+  /** Maximum size of the file in bytes, at least 1,048,576. Writes beyond it fail with `session_failed`. Default: no limit. */
   maxBytes?: number
   /** Receives a message if the clock of this machine has jumped. Default: logs warnings and errors to standard error. */
   logger?: Logger

@@ -1,7 +1,7 @@
 import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace'
 import type { Attributes } from '../api.ts'
 
-/** With `content`, a span contains a whole conversation. */
+/** The most characters of all waiting spans, and of one request. With `content`, one span contains a whole conversation. */
 const mostCharacters = 16_000_000
 const mostCharactersOfRequest = 500_000
 
@@ -17,7 +17,7 @@ export class SpanRoom {
     this.#mostSpans = mostSpans
   }
 
-  /** Passes the spans to `processor` for which there is room. */
+  /** Changes a processor so that it drops spans for which there is no room. Returns the same processor. */
   limit<Own extends SpanProcessor>(processor: Own): Own {
     const end = processor.onEnd.bind(processor)
     processor.onEnd = (span) => {

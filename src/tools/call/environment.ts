@@ -53,7 +53,7 @@ export type ExecutedEnd =
       content: string
       code: ErrorCode
       attempts: number
-      /** The call may still have taken effect, or its tool knows that it has. */
+      /** `possible`: the call may have taken effect, or may still do so. `known`: `reconcile` says that it has. */
       effect?: 'possible' | 'known'
     }
   | { outcome: 'question'; question: Question; attempts: number }

@@ -19,7 +19,7 @@ export interface UIToolPart {
   errorText: string
   /** Whether the call belongs to the conversation. False for what a nested agent waits for, and for a run over its budget. */
   isOwn: boolean
-  /** It is not in the last step of its message, the only one in which a client looks for the part of a call with an input. */
+  /** Whether it is in an earlier step of its message. A client looks for a call with an input only in the last step. */
   isEarlier?: boolean
   /** Only of a call that needed approval. */
   approval?: { id: string; approved: boolean | undefined; reason: string | undefined }

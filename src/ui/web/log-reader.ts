@@ -42,7 +42,7 @@ export class LogReader implements SseSource {
   constructor(log: EventLog, options: LogReaderOptions = {}) {
     this.#log = log
     this.#options = options
-    // The number of an event in an earlier log would wait for events that have already happened.
+    // A number beyond the newest event is from an earlier log. Without this limit, the reader would skip events up to that number.
     this.#place = Math.min(options.after ?? 0, log.lastId)
   }
 

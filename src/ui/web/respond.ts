@@ -20,9 +20,9 @@ export interface ResponseOptions {
   lastEventId?: string | number | null
   /** What happens to the run if the client disconnects before it has ended, and no other client reads it. Default `'abort'`. */
   onDisconnect?: 'abort' | 'continue'
-  /** How often to send a comment, in milliseconds, to keep an idle connection open and detect a dead one. Default 15 000. */
+  /** How often to send a comment, in milliseconds, to keep an idle connection open and detect a dead one. Default 15,000. */
   heartbeatMs?: number
-  /** How long a client may leave available data unread, in milliseconds. After that it counts as disconnected. Default 30 000. */
+  /** How long a client may leave available data unread, in milliseconds. After that it counts as disconnected. Default 30,000. */
   stallMs?: number
   /** Headers to add to those of an event stream. */
   headers?: Readonly<Record<string, string>>

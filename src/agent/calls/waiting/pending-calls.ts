@@ -64,7 +64,7 @@ function waitingCalls({ execution, iteration, calls, finished }: WaitingRound): 
   })
 }
 
-/** Whether a call's tool asks a question. An agent that has noted calls does so when the run's plan is complete. */
+/** Whether a call's tool asks a question now. An agent that has noted calls asks later, when the run's plan is complete. */
 function asks({ question, noted }: FinishedCall): boolean {
   return question !== undefined && noted === undefined
 }

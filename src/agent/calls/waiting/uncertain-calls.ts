@@ -9,7 +9,7 @@ import type { FinishedCall } from '../../types/recorded.ts'
 import type { AroundTool, CallWork, CarryOut } from '../../types/running-call.ts'
 import { CallEnvironment, publishRejection } from '../tool-call.ts'
 
-/** If an earlier execution may have run a call, does not run it again until it is known whether it took effect. */
+/** Doesn't repeat an unsafe call that an earlier execution may have run, until it is known whether that took effect. */
 export function notTwice(run: RunContext): AroundTool {
   return (next) => async (call) => {
     // A call that the plan has answered has not run in any execution.
@@ -24,7 +24,7 @@ export function notTwice(run: RunContext): AroundTool {
 }
 
 /**
- * Asks for a decision on each call that may have taken effect and can't find out: run it again, or continue without. If there is no way to
+ * Asks for a decision on each call whose effect is unknown: run it again, or continue without it. If there is no way to
  * ask, or no answer, the model is told that the outcome is not known.
  */
 export async function settleUncertain(

@@ -30,7 +30,7 @@ export interface TypedText {
   pasted: readonly string[]
 }
 
-/** When an input is visible: always, once something is typed (until it is opened), or never (until then). */
+/** When an input is visible: always, while it has text, or never. `open` makes it always visible. */
 type Shown = 'always' | 'typed' | 'never'
 
 /** One text that a person types at a prompt, from the first key to Enter. */

@@ -133,7 +133,7 @@ async function listNewest(
 }
 
 /**
- * Lists the runs from a place in the list. Runs that are not stored yet have neither ended nor cost anything known: they come first among the newest
+ * Lists runs from a position on. Runs that are not stored yet have no end and no known cost: they come first among the newest
  * runs, and last in every other order.
  */
 async function listByPlace(
@@ -184,7 +184,7 @@ function fitting(runs: readonly Listed[], { isShort }: ListQuery): { run: Listed
 }
 
 /**
- * Both lists in one. Each keeps its own order, which the cursor relies on: a chat is stored when it has ended, behind runs that began later, and a clock
+ * Merges two lists. Each keeps its order, which the cursor relies on: a chat is stored when it ends, after newer runs, and a clock
  * may be set back.
  */
 function merged(stored: readonly Listed[], unstored: readonly Listed[]): Listed[] {

@@ -7,7 +7,7 @@ import type { Sampler } from './sampling.ts'
 
 /** The requests that a server makes at once, by their names. */
 interface AskedAtOnce {
-  /** Requests that have been answered. */
+  /** The answers of the run's model, by the names of the requests. */
   answers: Record<string, JsonObject>
   names: string[]
   requests: ServerRequest[]

@@ -13,7 +13,7 @@ export interface McpToolResult {
   structured?: Json
 }
 
-/** The content of a result. `setAside` has not hidden that of a task's result. */
+/** The content of a result: the part that `setAside` has hidden or, in the result of a task, the field itself. */
 function listOf(result: JsonObject): readonly unknown[] | undefined {
   const list = asideOf(result).content ?? result.content
   return Array.isArray(list) ? list : undefined
