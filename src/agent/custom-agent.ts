@@ -104,7 +104,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
    * Supplies what a run was started with, if it continues without its caller: see `restore` of a runner's options. Default: `restore` of
    * the options.
    *
-   * Contract: awaited. Throwing leaves the run where it is.
+   * Contract: awaited. If it throws, the run is unchanged, and nothing of it is executed.
    */
   protected restore(run: RunToRestore): Awaitable<Restored<Context>> {
     return this.options.restore?.(run) ?? ({} as Restored<Context>)

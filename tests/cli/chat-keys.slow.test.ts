@@ -1,21 +1,12 @@
 import { stripVTControlCharacters } from 'node:util'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import type { MockProviderOptions } from '../../src/testing/index.ts'
-import { startStrictProvider } from '../models/rules/strict-provider.ts'
+import { describe, expect, it } from 'vitest'
+import { startChatProvider } from './chat-provider.ts'
 import { hasTerminal, startOnTerminal } from './pseudo-terminal.ts'
 import { tempFolder } from './temp-folder.ts'
 
-async function provider(options: MockProviderOptions) {
-  const mock = await startStrictProvider(options)
-  onTestFinished(() => mock.close())
-  const sent = (request: number) =>
-    ((mock.requests.at(request)?.body.messages ?? []) as { content: string }[]).map(({ content }) => content)
-  return { mock, sent, model: ['--no-builtin-tools', '-m', 'custom/mock-model', '--base-url', mock.baseURL] }
-}
-
 describe.skipIf(!hasTerminal)('Esc', () => {
   it('ends an answer, and leaves what is being typed', async () => {
-    const { mock, sent, model } = await provider({ script: [{ text: 'Thinking about', hang: true }, 'Here I am.'] })
+    const { mock, sent, model } = await startChatProvider({ script: [{ text: 'Thinking about', hang: true }, 'Here I am.'] })
     const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
     await chat.shows('> ')
     chat.type('One\r')
@@ -35,7 +26,7 @@ describe.skipIf(!hasTerminal)('Esc', () => {
     ['is kept', {}],
     ['is not kept', { TOOLLOOP_HISTORY: '' }],
   ])('pressed twice, edits the last prompt in place of the old one in a chat that %s', async (_what, env: Record<string, string>) => {
-    const { sent, model } = await provider({ script: ['Rome.', 'Twelve.', 'Thirteen.', 'Paris.'] })
+    const { sent, model } = await startChatProvider({ script: ['Rome.', 'Twelve.', 'Thirteen.', 'Paris.'] })
     const cwd = await tempFolder({ 'a.md': 'Text of a file.' })
     const chat = startOnTerminal(['chat', ...model], { cwd, env })
     await chat.shows('> ')
@@ -66,7 +57,7 @@ describe.skipIf(!hasTerminal)('Esc', () => {
 
 describe.skipIf(!hasTerminal)('a line with !', () => {
   it('runs a command in the folder of the tools; the model sees its output with the next prompt', async () => {
-    const { sent, model } = await provider({ script: ['I see.', 'And?'] })
+    const { sent, model } = await startChatProvider({ script: ['I see.', 'And?'] })
     const cwd = await tempFolder({ 'work/one.txt': '', 'work/two.txt': '' })
     const chat = startOnTerminal(['chat', ...model, '-w', 'work'], { cwd })
     await chat.shows('> ')
@@ -89,7 +80,7 @@ describe.skipIf(!hasTerminal)('a line with !', () => {
   })
 
   it('is ended by Ctrl-C with what it has started, and does not wait for what it leaves running', async () => {
-    const { model } = await provider({ script: [] })
+    const { model } = await startChatProvider({ script: [] })
     const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
     await chat.shows('> ')
     chat.type('!(sleep 5; echo late) & echo started\r')
@@ -120,7 +111,7 @@ describe.skipIf(!hasTerminal)('a call on a terminal', () => {
   ]
 
   it('has one line with its time, and the start of its result: two lines, folded JSON, what an edit changes', async () => {
-    const { model } = await provider({ script })
+    const { model } = await startChatProvider({ script })
     const chat = startOnTerminal(['chat', ...model, '-t', 't.mjs'], { cwd: await tempFolder({ 't.mjs': tools }), env: { NO_COLOR: '' } })
     await chat.shows('> ')
     chat.type('Go.\r')
@@ -144,7 +135,7 @@ describe.skipIf(!hasTerminal)('a call on a terminal', () => {
   })
 
   it('has the same line in a single run', async () => {
-    const { model } = await provider({ script: [script[0] ?? '', 'Done.'] })
+    const { model } = await startChatProvider({ script: [script[0] ?? '', 'Done.'] })
     const run = startOnTerminal(['run', ...model, '-t', 't.mjs', 'Go.'], { cwd: await tempFolder({ 't.mjs': tools }) })
     await run.displays('\n  line 0\n  line 1 … 7 more lines\nDone.')
     expect(await run.ended).toBe(0)

@@ -1,22 +1,13 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import type { MockProviderOptions } from '../../src/testing/index.ts'
-import { startStrictProvider } from '../models/rules/strict-provider.ts'
+import { describe, expect, it } from 'vitest'
+import { startChatProvider } from './chat-provider.ts'
 import { hasTerminal, startOnTerminal } from './pseudo-terminal.ts'
 import { tempFolder } from './temp-folder.ts'
 
-async function provider(options: MockProviderOptions) {
-  const mock = await startStrictProvider(options)
-  onTestFinished(() => mock.close())
-  const sent = (request: number) =>
-    ((mock.requests.at(request)?.body.messages ?? []) as { content: string }[]).map(({ content }) => content)
-  return { mock, sent, model: ['--no-builtin-tools', '-m', 'custom/mock-model', '--base-url', mock.baseURL] }
-}
-
 describe.skipIf(!hasTerminal)('a chat on a terminal', () => {
   it('is kept: --resume and /sessions offer all of the folder, with first lines and age', async () => {
-    const { sent, model } = await provider({ script: ['Rome.', 'Twelve.', 'Then Paris.', 'Hello.', 'Thirteen.'] })
+    const { sent, model } = await startChatProvider({ script: ['Rome.', 'Twelve.', 'Then Paris.', 'Hello.', 'Thirteen.'] })
     const cwd = await tempFolder()
     for (const [prompt, answer] of [
       ['Plan a trip.\\\rwith a dog', 'Rome.'],
@@ -65,7 +56,7 @@ describe.skipIf(!hasTerminal)('a chat on a terminal', () => {
   })
 
   it('leaves nothing in its folder if nothing was said, or if TOOLLOOP_HISTORY is empty', async () => {
-    const { model } = await provider({ script: ['Hello.'] })
+    const { model } = await startChatProvider({ script: ['Hello.'] })
     const cwd = await tempFolder()
     const chat = startOnTerminal(['chat', ...model], { cwd, env: { TOOLLOOP_HISTORY: '' } })
     await chat.shows('> ')
@@ -83,7 +74,7 @@ describe.skipIf(!hasTerminal)('a chat on a terminal', () => {
   })
 
   it('continues without being kept in a folder that can’t be written to', async () => {
-    const { sent, model } = await provider({ script: ['Hello Ann.', 'Ann.'] })
+    const { sent, model } = await startChatProvider({ script: ['Hello Ann.', 'Ann.'] })
     const cwd = await tempFolder({ '.toolloop': 'a file' })
     const chat = startOnTerminal(['chat', ...model], { cwd })
     await chat.shows('> ')
@@ -97,7 +88,7 @@ describe.skipIf(!hasTerminal)('a chat on a terminal', () => {
   })
 
   it('says what it has taken and how full its context is, and continues from a summary after /compact', async () => {
-    const { sent, model } = await provider({ script: ['Rome.', 'You want to see Rome.', 'Then Paris.'] })
+    const { sent, model } = await startChatProvider({ script: ['Rome.', 'You want to see Rome.', 'Then Paris.'] })
     const cwd = await tempFolder({
       'toolloop.yaml': `providers:\n  custom: { models: [{ match: mock, contextWindow: 1000, price: { input: 1000, output: 1000 } }] }\n`,
     })
@@ -131,7 +122,7 @@ describe.skipIf(!hasTerminal)('a chat on a terminal', () => {
   })
 
   it('/model offers the models that can be used here, and suggests a name', async () => {
-    const { mock } = await provider({ script: ['Hello.'] })
+    const { mock } = await startChatProvider({ script: ['Hello.'] })
     const yaml = `models:\n  large: { provider: custom, model: big, baseURL: "${mock.baseURL}" }\n  small: custom/tiny\n`
     const cwd = await tempFolder({ 'toolloop.yaml': yaml })
     const chat = startOnTerminal(['chat', '--no-builtin-tools'], { cwd })

@@ -46,7 +46,7 @@ export interface ShownRuns {
   get(runId: string): Promise<ShownRun | undefined>
   /** Its result as JSON. `''`: it has none. */
   result(runId: string): Promise<string>
-  /** The state that a waiting run continues from, as JSON, if that is not in the journal. `''`: there is none. */
+  /** Returns the state of a waiting run without a journal, as JSON. `''` for any other run. */
   state(runId: string): Promise<string>
   /** The events after the one with that number, as many as one answer can hold. Empty only if there are no more. */
   events(runId: string, after: number): Promise<ShownEvent[]>

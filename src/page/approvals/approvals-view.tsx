@@ -1,16 +1,14 @@
-import { useRef, useState } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import { visibleLines } from '../../core/text/visible.ts'
 import { count } from '../data/format.ts'
 import type { DecisionFields } from '../data/pending-items.ts'
 import { useTitle } from '../shell/address.ts'
-import { announce } from '../ui/announce.ts'
 import { confirmDialog } from '../ui/confirm-dialog.tsx'
 import { useLive } from '../ui/live-context.ts'
-import { useNewId } from '../ui/new-id.ts'
-import { isFocusFree } from '../ui/refocus.ts'
 import { Since } from '../ui/since.tsx'
 import { ArrangeBar } from './arrange-bar.tsx'
 import { arrangement, groupsOf, isWanted } from './arranged.ts'
+import { BulkBar } from './bulk-bar.tsx'
 import { DecisionCards, useOpenDecisions } from './decision-list.tsx'
 import { decideOnMany, type OpenDecision } from './open-decision.ts'
 
@@ -79,55 +77,39 @@ function Empty() {
   )
 }
 
-/** Decides several items at once. */
+/** Approves or rejects several items at once. */
 function SelectionBar({ decisions, onDone }: { decisions: readonly OpenDecision[]; onDone: () => void }) {
-  const live = useLive()
-  const [isBusy, setIsBusy] = useState(false)
-  const [failure, setFailure] = useState('')
-  const boxId = useNewId()
-  const bar = useRef<HTMLDivElement>(null)
-  const selected = decisions.filter(({ isSelected }) => isSelected.value)
-  const decideAll = async (verdict: DecisionFields, verb: string) => {
-    const lines = [...Map.groupBy(selected, ({ item }) => item.tool)].map(([tool, { length }]) => `${tool}: ${count(length, 'call')}`)
-    if (isBusy || !(await confirmDialog({ title: `${verb} ${count(selected.length, 'call')}?`, lines, verb }))) return
-    setFailure('')
-    setIsBusy(true)
-    const failed = await decideOnMany(selected, verdict, verb)
-    setIsBusy(false)
-    announce(`${verb}: ${count(selected.length - failed.length, 'call')}`)
-    if (failed.length > 0) setFailure(`${count(failed.length, 'call')} could not be decided: ${failed[0]}`)
-    live.refresh()
-    if (isFocusFree(bar.current)) onDone()
-  }
   return (
-    <>
-      <div ref={bar} class="selection-bar" hidden={decisions.length < 2} aria-busy={isBusy ? 'true' : undefined}>
-        <span class="check-row">
-          <input
-            type="checkbox"
-            id={boxId}
-            checked={selected.length > 0 && selected.length === decisions.length}
-            onChange={({ currentTarget }) => {
-              for (const { isSelected } of decisions) isSelected.value = currentTarget.checked
-            }}
-          />
-          <label for={boxId}>Select all</label>
-        </span>
-        <span class="muted" role="status">
-          {selected.length === 0 ? '' : `${selected.length} selected`}
-        </span>
-        <div class="buttons">
-          <button type="button" class="primary" disabled={selected.length === 0} onClick={() => decideAll({ approved: true }, 'Approve')}>
-            Approve selected
-          </button>
-          <button type="button" class="danger" disabled={selected.length === 0} onClick={() => decideAll({ approved: false }, 'Reject')}>
-            Reject selected
-          </button>
-        </div>
-      </div>
-      <p class="error-text" role="alert">
-        {failure}
-      </p>
-    </>
+    <BulkBar decisions={decisions} label="Select all" onDone={onDone}>
+      {(selected, decide) => {
+        const decideAll = async (verdict: DecisionFields, verb: string) => {
+          const lines = [...Map.groupBy(selected, ({ item }) => item.tool)].map(([tool, { length }]) => `${tool}: ${count(length, 'call')}`)
+          if (!(await confirmDialog({ title: `${verb} ${count(selected.length, 'call')}?`, lines, verb }))) return
+          await decide(async () => {
+            const failed = await decideOnMany(selected, verdict, verb)
+            return {
+              failure: failed.length === 0 ? '' : `${count(failed.length, 'call')} could not be decided: ${failed[0]}`,
+              announcement: `${verb}: ${count(selected.length - failed.length, 'call')}`,
+            }
+          })
+        }
+        const isNone = selected.length === 0
+        return (
+          <>
+            <span class="muted" role="status">
+              {isNone ? '' : `${selected.length} selected`}
+            </span>
+            <div class="buttons">
+              <button type="button" class="primary" disabled={isNone} onClick={() => decideAll({ approved: true }, 'Approve')}>
+                Approve selected
+              </button>
+              <button type="button" class="danger" disabled={isNone} onClick={() => decideAll({ approved: false }, 'Reject')}>
+                Reject selected
+              </button>
+            </div>
+          </>
+        )
+      }}
+    </BulkBar>
   )
 }

@@ -25,7 +25,7 @@ export interface WaitingCall {
   call: PlannedCall
   /** Its position in the turn. */
   index: number
-  /** The place in the run where it waits. The items of a nested agent have their own places. */
+  /** The key of the step that waits for the decision. Each item of a nested agent has its own. */
   place: string
   items: PendingItem[]
   /** Its tool's question. */

@@ -93,7 +93,7 @@ export function itemOf(
   return { kind, ...named, effect, fingerprint, place, ...hides, ...withoutUndefined({ said, about, script }) }
 }
 
-/** The end of a long text, because what a model says last is closest to its calls. Undefined if there is none. */
+/** Returns the end of a long text: models announce their calls there. Undefined for an empty text. */
 function endOf(text: string): string | undefined {
   if (text === '') return undefined
   return text.length <= mostSaid ? text : `…${text.slice(-mostSaid).toWellFormed()}`
@@ -155,7 +155,7 @@ export async function publishItem({ durable, run }: Execution, item: PendingItem
   })
 }
 
-/** Waits for a decision. Undefined if there is none, and this process can't wait. */
+/** Returns the decision on an item, and waits for it if this process can. Otherwise, undefined for an undecided item. */
 export async function askDecision({ durable, run }: Execution, item: PendingItem): Promise<Verdict | undefined> {
   const { decisionTimeoutMs: timeoutMs } = run.settings
   const about = (durable.survivesCrashes ? copyAsJson(item) : item) as never as Json

@@ -1,0 +1,66 @@
+import type { ComponentChildren } from 'preact'
+import { useRef, useState } from 'preact/hooks'
+import { announce } from '../ui/announce.ts'
+import { useLive } from '../ui/live-context.ts'
+import { useNewId } from '../ui/new-id.ts'
+import { isFocusFree } from '../ui/refocus.ts'
+import type { OpenDecision } from './open-decision.ts'
+
+/** The outcome of deciding several items: an error message or `''`, and what to announce if some were decided. */
+export interface BulkOutcome {
+  failure: string
+  announcement?: string
+}
+
+interface BulkBarProps {
+  decisions: readonly OpenDecision[]
+  /** The label of the checkbox that selects all. */
+  label: string
+  /** Returns the buttons. `decide` runs `work` unless it is running already, and shows its outcome. */
+  children(selected: readonly OpenDecision[], decide: (work: () => Promise<BulkOutcome>) => Promise<void>): ComponentChildren
+  /** Called once some are decided, unless the user has moved the focus elsewhere. */
+  onDone(): void
+}
+
+/** Selects several items and decides them at once. Hidden for a single one. */
+export function BulkBar({ decisions, label, children, onDone }: BulkBarProps) {
+  const live = useLive()
+  const [isBusy, setIsBusy] = useState(false)
+  const [shownFailure, setShownFailure] = useState('')
+  const boxId = useNewId()
+  const bar = useRef<HTMLDivElement>(null)
+  const selected = decisions.filter(({ isSelected }) => isSelected.value)
+  const decide = async (work: () => Promise<BulkOutcome>) => {
+    if (isBusy) return
+    setShownFailure('')
+    setIsBusy(true)
+    const { failure, announcement } = await work()
+    setIsBusy(false)
+    setShownFailure(failure)
+    if (announcement === undefined) return
+    announce(announcement)
+    live.refresh()
+    if (isFocusFree(bar.current)) onDone()
+  }
+  return (
+    <>
+      <div ref={bar} class="selection-bar" hidden={decisions.length < 2} aria-busy={isBusy ? 'true' : undefined}>
+        <span class="check-row">
+          <input
+            type="checkbox"
+            id={boxId}
+            checked={selected.length > 0 && selected.length === decisions.length}
+            onChange={({ currentTarget }) => {
+              for (const { isSelected } of decisions) isSelected.value = currentTarget.checked
+            }}
+          />
+          <label for={boxId}>{label}</label>
+        </span>
+        {children(selected, decide)}
+      </div>
+      <p class="error-text" role="alert">
+        {shownFailure}
+      </p>
+    </>
+  )
+}
