@@ -215,6 +215,14 @@ describe('pages', () => {
     }
   })
 
+  it('the README names the longest file of src, as its first command prints it', () => {
+    const sources = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) => /\.[mc]?tsx?$/.test(file))
+    const lengths = sources.map((file) => ({ file: `src/${file}`, lines: readFileSync(`src/${file}`, 'utf8').split('\n').length - 1 }))
+    const [longest] = lengths.sort((one, other) => other.lines - one.lines)
+    const { file, lines } = longest ?? { file: '', lines: 0 }
+    expect(readFileSync('README.md', 'utf8')).toContain(`is ${file}, ${lines} lines. ${lines} × 37 = ${lines * 37}.`)
+  })
+
   it('docs/README.md lists every page', () => {
     const linked = [...read('docs/README.md').matchAll(/\]\(([\w/-]+\.md)\)/g)].map(([, path]) => `docs/${path}`)
     expect(docs.filter((page) => page !== 'docs/README.md' && !page.startsWith('docs/decisions/') && !linked.includes(page))).toEqual([])
