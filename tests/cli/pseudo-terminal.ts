@@ -55,6 +55,8 @@ export interface TerminalSession {
   resize(rows: number, columns: number): void
   /** Resolves when the terminal has received \`text\` \`times\` times. */
   shows(text: string | RegExp, times?: number): Promise<void>
+  /** Resolves when the last line of the terminal is this question, to which a text can be typed. */
+  asks(question: string): Promise<void>
   ended: Promise<number | null>
   /** The command's own process. */
   pid(): number
@@ -104,6 +106,8 @@ export function startOnTerminal(
     },
     shows: (text, times = 1) =>
       expect.poll(() => screen.split(text).length - 1, { timeout: 60_000, interval: 10 }).toBeGreaterThanOrEqual(times),
+    asks: (question) =>
+      expect.poll(() => shownOn(screen, size).join('\n').trimEnd().split('\n').at(-1), { timeout: 60_000, interval: 10 }).toBe(question),
     ended,
     pid: () => Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim()),
     async leaves() {

@@ -11,9 +11,10 @@ export interface MeasuredService {
   post(path: string, body: unknown): Promise<Response>
   /**
    * The longest turn of its event loop since the last measurement, in milliseconds of its thread's own CPU time at the pace of the reference
-   * machine; the CPU time of all turns together; and the memory it uses now.
+   * machine; the CPU time of all turns together; and the memory that it
+   * holds now, without garbage.
    */
-  measure(): Promise<{ stallMs: number; cpuMs: number; memoryMB: number }>
+  measure(): Promise<{ stallMs: number; cpuMs: number; heldMB: number }>
   /** Kills it. */
   end(): Promise<void>
 }
@@ -47,7 +48,7 @@ export async function measuredService({
 } = {}): Promise<MeasuredService> {
   const program = fileURLToPath(new URL('service-process.ts', import.meta.url))
   const child = fork(program, [token, cwd, ...(configFile === undefined ? [] : [configFile])], {
-    execArgv: ['--no-warnings', `--max-old-space-size=${heapMB}`],
+    execArgv: ['--no-warnings', '--expose-gc', `--max-old-space-size=${heapMB}`],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   // A blocked process handles no other signal.

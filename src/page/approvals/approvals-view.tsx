@@ -8,7 +8,7 @@ import { useLive } from '../ui/live-context.ts'
 import { Since } from '../ui/since.tsx'
 import { ArrangeBar } from './arrange-bar.tsx'
 import { arrangement, groupsOf, isWanted } from './arranged.ts'
-import { BulkBar } from './bulk-bar.tsx'
+import { BulkBar, type BulkOutcome } from './bulk-bar.tsx'
 import { DecisionCards, useOpenDecisions } from './decision-list.tsx'
 import { decideOnMany, type OpenDecision } from './open-decision.ts'
 
@@ -82,16 +82,14 @@ function SelectionBar({ decisions, onDone }: { decisions: readonly OpenDecision[
   return (
     <BulkBar decisions={decisions} label="Select all" onDone={onDone}>
       {(selected, decide) => {
-        const decideAll = async (verdict: DecisionFields, verb: string) => {
+        const decideAll = async (verdict: DecisionFields, verb: string): Promise<BulkOutcome | undefined> => {
           const lines = [...Map.groupBy(selected, ({ item }) => item.tool)].map(([tool, { length }]) => `${tool}: ${count(length, 'call')}`)
-          if (!(await confirmDialog({ title: `${verb} ${count(selected.length, 'call')}?`, lines, verb }))) return
-          await decide(async () => {
-            const failed = await decideOnMany(selected, verdict, verb)
-            return {
-              failure: failed.length === 0 ? '' : `${count(failed.length, 'call')} could not be decided: ${failed[0]}`,
-              announcement: `${verb}: ${count(selected.length - failed.length, 'call')}`,
-            }
-          })
+          if (!(await confirmDialog({ title: `${verb} ${count(selected.length, 'call')}?`, lines, verb }))) return undefined
+          const failed = await decideOnMany(selected, verdict, verb)
+          return {
+            failure: failed.length === 0 ? '' : `${count(failed.length, 'call')} could not be decided: ${failed[0]}`,
+            announcement: `${verb}: ${count(selected.length - failed.length, 'call')}`,
+          }
         }
         const isNone = selected.length === 0
         return (
@@ -100,10 +98,15 @@ function SelectionBar({ decisions, onDone }: { decisions: readonly OpenDecision[
               {isNone ? '' : `${selected.length} selected`}
             </span>
             <div class="buttons">
-              <button type="button" class="primary" disabled={isNone} onClick={() => decideAll({ approved: true }, 'Approve')}>
+              <button
+                type="button"
+                class="primary"
+                disabled={isNone}
+                onClick={() => decide(() => decideAll({ approved: true }, 'Approve'))}
+              >
                 Approve selected
               </button>
-              <button type="button" class="danger" disabled={isNone} onClick={() => decideAll({ approved: false }, 'Reject')}>
+              <button type="button" class="danger" disabled={isNone} onClick={() => decide(() => decideAll({ approved: false }, 'Reject'))}>
                 Reject selected
               </button>
             </div>

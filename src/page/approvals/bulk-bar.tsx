@@ -16,8 +16,8 @@ interface BulkBarProps {
   decisions: readonly OpenDecision[]
   /** The label of the checkbox that selects all. */
   label: string
-  /** Returns the buttons. `decide` runs `work` unless it is running already, and shows its outcome. */
-  children(selected: readonly OpenDecision[], decide: (work: () => Promise<BulkOutcome>) => Promise<void>): ComponentChildren
+  /** Returns the buttons. `decide` runs `work` unless it is running already, and shows its outcome; undefined if the user changed their mind. */
+  children(selected: readonly OpenDecision[], decide: (work: () => Promise<BulkOutcome | undefined>) => Promise<void>): ComponentChildren
   /** Called once some are decided, unless the user has moved the focus elsewhere. */
   onDone(): void
 }
@@ -30,15 +30,15 @@ export function BulkBar({ decisions, label, children, onDone }: BulkBarProps) {
   const boxId = useNewId()
   const bar = useRef<HTMLDivElement>(null)
   const selected = decisions.filter(({ isSelected }) => isSelected.value)
-  const decide = async (work: () => Promise<BulkOutcome>) => {
+  const decide = async (work: () => Promise<BulkOutcome | undefined>) => {
     if (isBusy) return
     setShownFailure('')
     setIsBusy(true)
-    const { failure, announcement } = await work()
+    const outcome = await work()
     setIsBusy(false)
-    setShownFailure(failure)
-    if (announcement === undefined) return
-    announce(announcement)
+    setShownFailure(outcome?.failure ?? '')
+    if (outcome?.announcement === undefined) return
+    announce(outcome.announcement)
     live.refresh()
     if (isFocusFree(bar.current)) onDone()
   }

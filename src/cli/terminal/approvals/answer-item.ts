@@ -103,7 +103,9 @@ async function askField(
     if (text.trim() === '' && (!isRequired || otherwise !== undefined)) return undefined
     const value = typedValue(text, type, choices)
     if (value !== undefined) return value
-    terminal.note(terminal.paint('red', `expected ${choices === undefined ? `a ${visible(wordOf(type ?? 'value'))}` : 'one of these'}`))
+    const expected = visible(wordOf(type ?? 'value'))
+    const article = /^[aeio]/.test(expected) ? 'an' : 'a'
+    terminal.note(terminal.paint('red', `expected ${choices === undefined ? `${article} ${expected}` : 'one of these'}`))
   }
 }
 
