@@ -60,12 +60,12 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   readonly #loop: Loop
   readonly #active = new ActiveRuns()
   readonly #continue: ContinueRun
-  /** Whether the runs made inside calls are recorded with them. */
+  /** Whether nested runs, which tools start inside their calls, are recorded with the call. */
   readonly #isRecorded: boolean
 
   /**
-   * `loop` replaces the built-in loop; `createAgentRunner` of `toolloop/backends` passes one. `owner` is the agent that the runner is part
-   * of.
+   * `loop` replaces the built-in loop; `createAgentRunner` of `toolloop/backends` passes one. `owner`: the agent that this runner belongs
+   * to.
    */
   constructor(
     options: GivenToRunner<Context, Tools>,
@@ -108,7 +108,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#options.instructions
   }
 
-  /** The hooks, guardrails and limits that wrap its turns and calls, also after a `handoff` to it. */
+  /** The hooks, guardrails and limits that wrap the runner's turns and calls. They also apply after a `handoff` to it. */
   get handoffRules(): AgentRules<Needed<Context, Tools>> {
     return rulesOf(this.#options)
   }
@@ -119,8 +119,8 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * What is running in this process, the oldest first: runs that were started or resumed, runs that a journal continues, and callers that
-   * wait for one.
+   * The work of this process, oldest first: runs that were started or resumed here, runs that a journal continues, and callers that wait
+   * for a run.
    */
   get active(): ActiveRun[] {
     return this.#active.list
@@ -132,11 +132,11 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Runs until the model answers or a limit is reached. The result says how the run ended and always has the messages: a failing provider,
-   * an abort and a limit resolve too, unless `throwOnError` is set.
+   * Runs until the model answers or a limit is reached. Failures of a provider, aborts and limits resolve too, unless `throwOnError` is
+   * set: the result says how the run ended, and always has the messages.
    *
    * Rejects before anything is sent if options or messages are invalid, or if the model is not set up (`missing_api_key`,
-   * `missing_dependency`, …). Rejects with a `RunError` if another model turns out not to be set up in the middle of the run.
+   * `missing_dependency`, …). Rejects with a `RunError` if a model that the run switches to is not set up.
    */
   run<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     input: RunInput,
@@ -157,16 +157,16 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Continues a run that ended `paused`, in this process or another one. `state` comes from its result. Carries out each decided call once.
-   * Asks the model again as soon as nothing is pending; until then the result stays `paused`. Pass the context, tools, hooks, guardrails,
-   * output and callbacks of `run` again.
+   * Continues a run that ended `paused`, in this process or another one. `state` comes from its result. Carries out each decided call once,
+   * then asks the model again as soon as nothing is pending. Until then the result stays `paused`. Pass the context, tools, hooks,
+   * guardrails, output and callbacks of `run` again.
    *
    * Rejects with `invalid_option` for an invalid state or decision, and with `already_resumed` if the same state is being resumed (see
-   * `claim`). Nothing has been carried out then.
+   * `claim`). In these cases nothing has been carried out.
    *
    * With a journal, pass the run's id instead of the state, in any process that has the journal. Decisions are stored before they are
-   * carried out. A forged, duplicate or late one rejects with `decision_refused`, and none is stored. A run that has ended gives its
-   * result. An unknown id rejects with `unknown_run`.
+   * carried out. A forged, duplicate or late decision rejects with `decision_refused`, and none of the decisions passed with it is stored.
+   * For a run that has ended, resolves with its result. An unknown id rejects with `unknown_run`.
    *
    * ```ts
    * const decisions = paused.pending.map((item) => ({ ...item, approved: true as const }))
@@ -196,9 +196,9 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Continues every run in the journal that a process has left unfinished, that was decided or cancelled while no process was running, or
-   * that has waited too long. Call it at startup, and from time to time if several processes share the journal. Resolves when each run has
-   * ended or waits for a decision. Context, tools and callbacks that were given to one run alone are gone with its process.
+   * Continues every recorded run that a process has left unfinished, that was decided or cancelled while no process was running, or that
+   * has waited longer than it may. Call it at startup, and from time to time if several processes share the journal. Resolves when each run
+   * has ended or waits for a decision. Context, tools and callbacks that were passed to a single run are lost with its process.
    */
   async recover(options: RecoverOptions = {}): Promise<RecoveredRun[]> {
     this.#active.checkOpen()
@@ -231,7 +231,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#continue(nested.recorded, here, { decisions, again, place: nested.place })
   }
 
-  /** Opens a run that was started before, with the options it is given here. */
+  /** Opens a recorded run with the options passed here. */
   #open({ runId, input }: RecordedStart, { options, completed, watch }: GivenHere): RunContext {
     const stored = mergeOptions(this.#options, input.settings as RunOptionsOf<Context, Tools>)
     const given = (completed ?? this.#owned.complete(options as RunOptionsOf<Context, Tools>)) as RunOptionsOf<Context, Tools>
@@ -240,7 +240,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#openRun(settings, input, watch)
   }
 
-  /** Adds what `restore` supplies to the options a run is given here. Rejects with `not_restored`. */
+  /** Adds what `restore` supplies to the options passed here. Rejects with `not_restored`. */
   async #restored({ runId, input }: RecordedStart, given: GivenHere): Promise<GivenHere> {
     const { needs, session, settings } = input
     const lacks = lackingIn(given.options, needs)
@@ -260,7 +260,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     checkRunOptions(options)
     this.#active.checkOpen(options.parent)
     const here = this.#given(options, watch)
-    // Copied at once: the caller may change the lists during the run.
+    // Copied at once, because the caller may change the lists during the run.
     const given = [...toChatMessages(options.messages ?? [])]
     const asked = [...toMessages(input as RunInput)]
     const parent = this.#isRecorded ? (options.parent as NestingPlace<never> | undefined) : undefined
@@ -319,7 +319,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     }
   }
 
-  /** Makes the instructions. Undefined if the run is interrupted first. */
+  /** Makes the instructions. Undefined if the run is interrupted meanwhile. */
   async #prompt(
     { instructions = this.#options.instructions, context }: RunOptionsOf<Context, Tools>,
     run: RunContext,
@@ -346,7 +346,7 @@ async function askModel({ messages, instructions, ...sampling }: ModelQuestion, 
   const { model } = run.agent
   const { stream, streamIdleTimeoutMs, streamStallTimeoutMs } = run.settings
   const options = { model, logger: run.logger, instructions }
-  // Not recorded: asking has no effects, so a call that is repeated asks again.
+  // Not recorded: asking a model has no effects, so a call that is repeated asks again.
   const runner = new AgentRunner(options, runLoop, { warns: false, isRecorded: false })
   const given = Object.entries({ stream, streamIdleTimeoutMs, streamStallTimeoutMs }).filter(([, value]) => value !== undefined)
   const settings = { ...sampling, ...Object.fromEntries(given), parent: ctx as ToolContext<never>, maxIterations: 1 }

@@ -32,8 +32,8 @@ type StepState = Parameters<NonNullable<RunSettings['stopWhen']>>[0]
 
 /**
  * Base class for agents written as classes. `run` drives the whole tool loop, `generate` asks for a single turn. Override the methods below
- * to change what the agent does. Each says when it is called, whether it is awaited, and what happens if it throws. They receive what
- * belongs to one run, so one agent serves any number of runs at once.
+ * to change what the agent does. Each says when it is called, whether it is awaited, and what happens if it throws. They receive everything
+ * that belongs to a run as arguments, so one agent serves any number of runs at once.
  *
  * ```ts
  * class Librarian extends CustomAgent {
@@ -48,7 +48,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
 
   constructor(options: RunnerOptions<Context, Tools> & FittingTools<Context>) {
     super(options)
-    // Leaves out what a subclass has added.
+    // Leaves out options that a subclass has added.
     const own = knownOptions(options, runnerOptions)
     const made: RunnerOptions<Context> = {
       ...own,
@@ -71,7 +71,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return this.#runner.bus
   }
 
-  /** What is running in this process. See `AgentRunner.active`. */
+  /** The work of this process. See `AgentRunner.active`. */
   get active(): ActiveRun[] {
     return this.#runner.active
   }
@@ -94,27 +94,27 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   /**
    * Returns the system prompt. Called when a run begins, before anything is sent. Default: `instructions` of the options.
    *
-   * Contract: awaited. Throwing rejects the run. Returning nothing means no system prompt.
+   * Contract: awaited. Throwing rejects the run. Returning nothing means that there is no system prompt.
    */
   override instructions(input: { context: Context }): Awaitable<string | undefined> {
     return super.instructions(input)
   }
 
   /**
-   * Supplies what a run was started with, if it continues without its caller: see `restore` of a runner's options. Default: `restore` of
-   * the options.
+   * Supplies what a run was started with if it continues without its caller. See `restore` of a runner's options. Default: `restore` of the
+   * options.
    *
-   * Contract: awaited. If it throws, the run is unchanged, and nothing of it is executed.
+   * Contract: awaited. If it throws, the run is unchanged and is not executed.
    */
   protected restore(run: RunToRestore): Awaitable<Restored<Context>> {
     return this.options.restore?.(run) ?? ({} as Restored<Context>)
   }
 
   /**
-   * Wraps every run of the agent: those of `run`, `stream`, `resume` and `resumeStream`, and those that a journal continues. Override it to
-   * do something before and after a run. `next()` carries the run out, unchanged or with another input or other options.
+   * Wraps every run of the agent: runs of `run`, `stream`, `resume` and `resumeStream`, and runs that a journal continues. Override it to
+   * act before and after a run. `next()` executes the run, optionally with another input or other options.
    *
-   * Contract: awaited. The return value is the result. Throwing rejects the run.
+   * Contract: awaited. Its return value becomes the result. Throwing rejects the run.
    */
   protected perform?(run: PerformedRun<Context>, next: PerformRun<Context>): Promise<RunResult>
 
@@ -124,7 +124,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   /**
    * Called with each piece of visible text as it arrives.
    *
-   * Contract: not awaited. If it throws, that is logged once a run and changes nothing.
+   * Contract: not awaited. If it throws, the run continues unchanged, and the error is logged once a run.
    */
   protected onText?(delta: string): void
 
@@ -136,7 +136,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   protected onToolCall?(call: ToolTurn<Context>): Awaitable<ToolTurnChange | undefined>
 
   /**
-   * Called with a call whose function has run. May replace the content for the model.
+   * Called after the function of a call has run. May replace the content for the model.
    *
    * Contract: awaited. Throwing is logged and changes nothing, as does returning nothing.
    */
@@ -208,8 +208,8 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   }
 
   /**
-   * The hooks, guardrails and limits that wrap its turns and calls, also after a `handoff` to it: the overridden methods, and those of the
-   * options.
+   * The hooks, guardrails and limits that wrap the agent's turns and calls: overridden methods, and those of the options. They also apply
+   * after a `handoff` to it.
    */
   get handoffRules(): AgentRules<Context> {
     const { hooks, ...rules } = rulesOf(this.options)
@@ -250,7 +250,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return false
   }
 
-  /** Calls both, even if one fails. The caller reports what they throw or reject with. */
+  /** Calls both, even if one fails. The caller reports what they throw. */
   #hear(delta: string, onText: ((delta: string) => unknown) | undefined): unknown {
     if (onText === undefined) return this.onText?.(delta)
     if (this.onText === undefined) return onText(delta)
@@ -259,7 +259,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return Promise.all([own(), given()])
   }
 
-  /** Returns the same object each time, so that a conversation that comes back to the agent has its hooks once. */
+  /** Returns the same object each time, so that a conversation that returns to the agent by a handoff has its hooks once. */
   #hooks(): Hooks<Context> | undefined {
     this.#ownHooks ??= this.#makeHooks()
     return Object.keys(this.#ownHooks).length === 1 ? undefined : this.#ownHooks

@@ -24,8 +24,8 @@ import type { Execution, Place } from './types/execution.ts'
 import type { Ending, Objection, PlannedCall, Reply, Steering, ToolRound, Turn } from './types/recorded.ts'
 
 /**
- * THE LOOP. Asks the model, runs its calls and sends back their results until `decideNext` ends the run. Decides only by what steps
- * returned, so a run can be resumed from its recorded steps.
+ * THE LOOP. Asks the model, runs its calls and sends back their results until `decideNext` ends the run. Decides only by the results of
+ * steps, so a run can be resumed from its recorded steps.
  */
 export async function runLoop(execution: Execution): Promise<Ending> {
   for (let place: Place = { iteration: 1 }; ; ) {
@@ -45,12 +45,15 @@ export async function takeNextTurn(execution: Execution, place: Place): Promise<
   return turn
 }
 
-/** Refuses calls over the limit. In a last turn, refuses all but the answer: some models call tools although they were told not to. */
+/**
+ * Refuses calls over the limit. In a last turn, refuses every call that is not the answer: some models call tools although they were told
+ * not to.
+ */
 export function admitCalls({ run, state }: Execution, { lastTurn }: Place, planned: readonly PlannedCall[]): PlannedCall[] {
   return lastTurn === undefined ? state.budget.admit(planned) : refuseAll(planned, run.agent.output?.tool.name)
 }
 
-/** Adds the calls' results to the state, decides whether the run continues, and adds to the history what the model is told next. */
+/** Adds the results of the calls to the state, decides whether the run continues, and appends the messages for the model to the history. */
 export async function closeIteration(execution: Execution, place: Place, turn: Turn, round: ToolRound | undefined): Promise<GoOn | End> {
   const { run, state } = execution
   const { output } = run.agent
@@ -90,10 +93,10 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
   return next
 }
 
-/** The endings of a preview after which the user is asked about the calls that it has noted. */
+/** The ways a preview can end after which the user decides on the noted calls. */
 const asksAfter: ReadonlySet<StopReason> = new Set(['answered', 'truncated', 'stopped', 'max_iterations', 'repeated_calls', 'budget'])
 
-/** Settles the calls that a preview has noted. Once all are decided, the model continues with their results. Until then, the run pauses. */
+/** Settles the calls noted during a preview. Once all are decided, the model continues with their results. Until then, the run pauses. */
 async function closePreview(execution: Execution, iteration: number): Promise<GoOn | End> {
   const { output } = execution.run.agent
   const round = await settleIntents(execution, iteration)
@@ -105,7 +108,7 @@ async function closePreview(execution: Execution, iteration: number): Promise<Go
 /** How often the model is asked to continue one answer. */
 const mostContinuations = 3
 
-/** Where the loop continues. */
+/** The place where the loop continues. */
 export function nextPlace({ iteration }: Place, next: GoOn): Place {
   return { iteration: iteration + 1, ...(next.kind === 'answer' ? { lastTurn: next.limit } : {}) }
 }
@@ -124,9 +127,9 @@ function isStopped({ run, state }: Execution, iteration: number): boolean {
 
 const noSteering: Steering = { messages: [], stops: false }
 
-/** Takes the messages sent to the run meanwhile. Recorded, because the next turn depends on them. */
+/** Reads the messages sent to the run since the last step. Recorded, because the next turn depends on them. */
 function takeSteering({ durable, run }: Execution, iteration: number, { takesMessages, hasAnswer }: Steer): Promise<Steering> {
-  // In memory the step costs nothing, so it is always taken: a run started without a control may be resumed with one.
+  // In memory the step costs nothing, so it is always taken: a run that was started without a control may be resumed with one.
   if (!run.steerable && durable.survivesCrashes) return Promise.resolve(noSteering)
   return durable.step(iterationStep(iteration, 'steer'), async () => {
     const taken = run.settings.control?.take({ goesOn: takesMessages, hasAnswer })
@@ -135,12 +138,12 @@ function takeSteering({ durable, run }: Execution, iteration: number, { takesMes
   })
 }
 
-/** All facts that `decideNext` uses at the end of an iteration. */
+/** The facts that `decideNext` uses at the end of an iteration. */
 export interface Facts {
   turn: Turn
   /** The results of the turn's calls. Undefined if there were no calls. */
   round: ToolRound | undefined
-  /** Set if the model was only asked for an answer: how the run ends after this turn. */
+  /** Set if the model was only asked for a last answer: how the run ends after this turn. */
   lastTurn: Ending | undefined
   output: Pick<OutputFormat, 'tool' | 'wrapped'> | undefined
   /** The result of the caller's `stopWhen`. */
@@ -148,24 +151,27 @@ export interface Facts {
   rejected: RejectedAnswers | undefined
   outputRetries: number
   exhausted: StopReason | undefined
-  /** The model repeats a call although it was told that it does. */
+  /** Whether the model repeated a call even after it was told about the repetition. */
   repeats: boolean
   onLimit: 'stop' | 'answer'
-  /** How often the model may still be asked to continue a text that was cut off. */
+  /** How many more times the model may be asked to continue a text that was cut off. */
   continuationsLeft: number
   /** Messages from outside. Undefined until they have been asked for. */
   steering?: Steering
 }
 
-/** `continue`: asks the model again, with `continuesText` for the rest of its text. `answer`: asks for a last answer, without tools. */
+/**
+ * `continue`: asks the model again. With `continuesText`, asks for the rest of its text. `answer`: asks the model for a last answer,
+ * without tools.
+ */
 export type GoOn =
   | { kind: 'continue'; objection: Objection | undefined; messages: readonly ChatMessage[]; continuesText?: true }
   | { kind: 'answer'; limit: Ending; objection: Objection | undefined; messages: readonly ChatMessage[] }
 export type End = { kind: 'end'; ending: Ending }
-/** Depends on messages from outside. A run at a limit takes none; a run with an answer ends if there are none. */
+/** The decision depends on messages from outside. A run at a limit reads none; a run with an answer ends if there are none. */
 export type Steer = { kind: 'steer'; takesMessages: boolean; hasAnswer: boolean }
 
-/** Decides how a run continues or ends. The first reason that applies counts. `closeIteration` adds two cases: handoffs and previews. */
+/** Decides how a run continues or ends. The first reason that applies counts. Handoffs and previews are decided in `closeIteration`. */
 export function decideNext(facts: Facts & { steering: Steering }): GoOn | End
 export function decideNext(facts: Facts): GoOn | End | Steer
 export function decideNext(facts: Facts): GoOn | End | Steer {
@@ -186,7 +192,7 @@ export function decideNext(facts: Facts): GoOn | End | Steer {
 
   const limit = exhausted ?? (repeats ? 'repeated_calls' : undefined)
   const { objection, isCut, message } = turn
-  // A model that had nothing to add is not asked again.
+  // A text that gained nothing when it was continued is not continued again.
   const continuesText = isCut && message.content !== '' && continuationsLeft > 0 && limit === undefined
   if (steering === undefined)
     return { kind: 'steer', takesMessages: limit === undefined, hasAnswer: answer !== undefined && !continuesText }
@@ -204,14 +210,14 @@ function end(ending: Ending): End {
   return { kind: 'end', ending }
 }
 
-/** The ending after a turn that is not a reply. */
+/** The ending after a turn that has no reply. */
 function endingOfTurn(turn: Exclude<Turn, Reply>): Ending {
   if (turn.kind === 'interrupted') return { stopReason: turn.why }
   if (turn.kind === 'unpaid') return turn.pending === undefined ? { stopReason: 'budget' } : { stopReason: 'paused', pending: turn.pending }
   return { stopReason: turn.kind === 'failed' ? 'model_error' : 'refused', error: turn.error }
 }
 
-/** The ending after a turn that was the last answer at `limit` and is not a reply. */
+/** The ending after a last turn at `limit` that has no reply. */
 function endingOfLastTurn(limit: Ending, turn: Exclude<Turn, Reply>): Ending {
   const isStopped = turn.kind === 'refused' && (turn.error.code === 'guardrail' || turn.error.code === 'hook_failed')
   const isPaused = turn.kind === 'unpaid' && turn.pending !== undefined

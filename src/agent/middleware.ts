@@ -24,7 +24,7 @@ import type { AroundModel } from './types/model-call.ts'
 import type { PlanCall } from './types/plan.ts'
 import type { AroundTool } from './types/running-call.ts'
 
-/** Composes both lists for a run when it begins, and again after a handoff. */
+/** Composes both lists for a run when it starts, and again after a handoff. */
 export function composeLayers(run: RunContext, durable: Pick<Durable, 'survivesCrashes'>, session?: string): Layers {
   const { settings, agent } = run
   const { plan } = agent.callbacks
@@ -70,7 +70,7 @@ export function aroundRequests(run: RunContext): Named<AroundModel>[] {
     toolCalling !== 'native' && ['calls written as text', readWrittenCalls(run, findWrittenCalls(run))],
     isWrapped && recorder !== undefined && ['recorder: what hooks answer', recordAnswers(run, recorder)],
     isWrapped && ['hooks and entries', standAroundRequest(run)],
-    // Inside the hooks: a request that a hook sends itself must not wait for the budget reserved for the request it wraps.
+    // Inside the hooks: a request that a hook sends itself must not wait for the budget that is reserved for the wrapped request.
     budgetsOf(run).length > 0 && ['within the budget', withinBudget(run)],
     recorder !== undefined && ['recorder', recordRequests(run, recorder)],
   )
@@ -93,7 +93,7 @@ export function aroundCalls(run: RunContext, { survivesCrashes }: Pick<Durable, 
   )
 }
 
-/** Checks the result of a call, no matter who carried it out. Outermost first. */
+/** Wraps the result of a call, no matter who carried the call out. Outermost first. */
 function aroundResults(run: RunContext): Named<AroundTool>[] {
   const { callbacks, guardrails } = run.agent
   return there(

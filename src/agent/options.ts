@@ -18,7 +18,10 @@ import type { AgentRules, RunnerOptions, RunOptions, RunSettings } from './types
 
 const settingChecks = checksOf(runSettings)
 
-/** Opens the model, or several as one. Throws `invalid_option` unless there is one or the other, or what `createModel` throws. */
+/**
+ * Opens the model, or several as one fallback list. Throws `invalid_option` unless either `model` or `models` is given, and what
+ * `createModel` throws.
+ */
 export function toModel({ model, models, fallbackOn }: Pick<RunnerOptions<never>, 'model' | 'models' | 'fallbackOn'>): ChatModel {
   if (model !== undefined && models !== undefined) throw new InvalidOptionError('models', 'absent when `model` is given', models)
   if (models !== undefined) return fallbackModel(models, fallbackOn && { fallbackOn })
@@ -27,7 +30,7 @@ export function toModel({ model, models, fallbackOn }: Pick<RunnerOptions<never>
   return openModel(model)
 }
 
-/** The options of an agent that also apply in the run of another agent that has handed over to it. */
+/** The options of an agent that also apply after another agent has handed its run over to it. */
 export function rulesOf<Context>(options: RunSettings<Context>): AgentRules<Context> {
   const { hooks, plan, around, guardrails, limits, activeTools, stopWhen } = options
   const rules: AgentRules<Context> = {}
@@ -51,7 +54,7 @@ export function toToolSet(tools: readonly AnyTool[] | ToolSet | undefined): Tool
   return tools
 }
 
-/** Other libraries pass tools as an object, by name. */
+/** Other libraries take tools as an object, by name. */
 function listHint(tools: object): string {
   if (tools === null || typeof tools !== 'object') return ''
   return 'name' in tools && 'description' in tools ? ' (did you mean `[tool]`?)' : ' (did you mean `Object.values(tools)`?)'
@@ -65,7 +68,7 @@ export function activeTools(tools: ToolSet, { activeTools: only }: RunSettings<n
   return new ToolView(tools, { only })
 }
 
-/** Merges the run's options over the runner's, and their limits one by one. */
+/** Merges the options of a run over those of its runner. Limits are merged one by one. */
 export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOptions<Context>): RunOptions<Context> {
   const own = iterationsOf(run)
   const rounds = own === undefined ? iterationsOf(runner) : own
@@ -84,12 +87,12 @@ export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOp
   return merged
 }
 
-/** Options that are present but undefined leave the runner's as they are. */
+/** An option that is present but undefined doesn't override the runner's. */
 function assignGiven<T extends object>(options: T, given: T): void {
   for (const [name, value] of Object.entries(given)) if (value !== undefined) Object.assign(options, { [name]: value })
 }
 
-/** Throws `invalid_option` for a setting that is not allowed, or not with this model. */
+/** Throws `invalid_option` for a setting that is never allowed, or not with this model. */
 export function checkSettings(settings: RunSettings<never>, model: ChatModel): void {
   checkValues(settings, settingChecks)
   checkCostIsKnown('limits.costUsd', settings.limits?.costUsd, model)
@@ -97,7 +100,7 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
   chooseCallForm(settings, model)
 }
 
-/** Logs which of a model's settings are deprecated. Called once for each agent. */
+/** Logs which settings of a model are deprecated. Called once for each agent. */
 export function warnOfDeprecated(model: ChatModel, logger: Logger = defaultLogger): void {
   const { deprecated } = model.capabilities
   if (deprecated !== undefined) logger.warn({ provider: model.provider, model: model.model }, deprecated)

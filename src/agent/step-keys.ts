@@ -1,6 +1,6 @@
 /**
- * The keys of a run's steps and of the places where it waits. A key says where in the run a step is, never which id a provider has given. Keys are stored,
- * so they never change within one `loopVersion`. Nothing else makes or reads one.
+ * The keys of a run's steps, and of the places where a run waits. A key says where in the run a step is. It never contains an id from a
+ * provider. Keys are stored, so they never change within one `loopVersion`. No other file creates or parses keys.
  */
 
 /** Steps of the run as a whole. */
@@ -8,22 +8,22 @@ export const sessionStep = 'session'
 export const traceStep = 'trace'
 export const startStep = 'start'
 export const endStep = 'end'
-/** The facts about the world that a script gets when it is started. */
+/** The facts about the outside world that a script gets when it starts. */
 export const scriptStep = 'script'
-/** The messages sent to the run that it has not read. */
+/** The messages to the run that it has not read. */
 export const unreadStep = 'unread'
 
 /** Steps of one iteration. The number of the iteration, from 1, precedes the name. */
 type IterationStep =
-  /** The context window of its model. */
+  /** The context window of the model. */
   | 'window'
-  /** The messages sent to the run meanwhile. */
+  /** The messages sent to the run since the last step. */
   | 'steer'
   /** Whether the guardrails of another agent refuse to take over the conversation. */
   | 'handoff'
   /** Whether the run has to end before it waits. */
   | 'wait'
-  /** Whether the run has to end before it asks about what it has noted. */
+  /** Whether the run has to end before it asks about its noted calls. */
   | 'intents'
   /** Whether the run has to end instead of being paused. */
   | 'pause'
@@ -35,8 +35,8 @@ export function iterationStep(iteration: number, name: IterationStep): string {
 }
 
 /**
- * The suffix of a turn that is taken again, so that it has its own key: the conversation was too long, or a budget was raised, for the
- * `times`th time.
+ * The suffix for a turn that is taken again after the conversation was too long, or for the `times`th time after a budget was raised. It
+ * gives the turn its own key.
  */
 export const afterOverflow = '.2'
 
@@ -44,108 +44,111 @@ export function afterRaise(suffix: string, times: number): string {
   return times === 1 ? suffix : `${suffix}.paid${numbered(times)}`
 }
 
-/** Asks the model for a turn, or only for an answer. */
+/** The turn itself, or a turn that only asks for an answer. */
 export function turnStep(iteration: number, isAnswer: boolean, suffix = ''): string {
   return `${iteration}.${isAnswer ? 'answer' : 'model'}${suffix}`
 }
 
-/** Shortens the conversation before a turn, or because the provider says that it is too long. */
+/** The compaction before a turn, or the one after the provider said that the conversation is too long. */
 export function compactStep(iteration: number, { isAnswer, isFurther }: { isAnswer: boolean; isFurther: boolean }): string {
   return `${iteration}.${isAnswer ? 'compact-answer' : 'compact'}${isFurther ? '.further' : ''}`
 }
 
-/** Where a turn waits until a budget is raised. `suffix` is that of the turn. */
+/** The place where a turn waits until a budget is raised. `suffix`: the suffix of that turn. */
 export function budgetPlace(iteration: number, suffix: string, times: number): string {
   return `${iteration}.budget${suffix}${numbered(times)}`
 }
 
 /**
- * Which attempt starts a batch of calls, counted from 1. `again`: calls that were allowed to run a second time. `intent`: the position of a
- * call that was noted before, and starts alone.
+ * Records which attempt starts a batch of calls. Batches are counted from 1. `again`: calls that were allowed to run a second time.
+ * `intent`: the position of a call that was noted before, and starts alone.
  */
 export function roundStep(iteration: number, batch: number | 'again', intent?: number): string {
   const of = intent === undefined ? '' : `.intent.${intent}`
   return `${iteration}.round${of}${batch === 'again' ? '.again' : numbered(batch)}`
 }
 
-/** Asks `approve` about a call, for the `times`th time. */
+/** A call of `approve`, for the `times`th time. */
 export function approveStep(iteration: number, index: number, times: number): string {
   return `${iteration}.approve.${index}${numbered(times)}`
 }
 
-/** A call by its position in the turn. */
+/** A call, by its position in the turn. */
 export function callStep(iteration: number, index: number): string {
   return `${iteration}.tool.${index}`
 }
 
-/** What the plan decides about a call before the step that carries it out, for the `times`th time. */
+/** The plan's decision on a call, for the `times`th time, before the step that carries the call out. */
 export function planStep(step: string, times: number): string {
   return `${step}.plan${numbered(times)}`
 }
 
-/** Where a call waits for a decision, for the `times`th time. */
+/** The place where a call waits for a decision, for the `times`th time. */
 export function decisionPlace(iteration: number, index: number, times: number): string {
   return `${callStep(iteration, index)}.decision${numbered(times)}`
 }
 
-/** Where an item of an agent inside a call waits. */
+/** The place where an item of a nested agent waits. */
 export function placeWithin(place: string, inner: string): string {
   return `${place}/${inner}`
 }
 
-/** Ends a call that waited, together with the run. */
+/** The end of a call that waited, caused by the end of the run. */
 export function cancelledStep(iteration: number, index: number): string {
   return `${callStep(iteration, index)}.cancelled`
 }
 
-/** The steps of a place: it is shown, it is decided, and the call is carried out. */
+/** The steps of a place: its item is emitted, it is decided, and the call is carried out. */
 export const askedStep = (place: string): string => `${place}.asked`
 export const madeStep = (place: string): string => `${place}.made`
 export const doneStep = (place: string): string => `${place}.done`
 
-/** The keys of a call that may have run: where it waits for a decision, its second run, and the record that its outcome stays unknown. */
+/**
+ * The keys of a call that may have run: the place where it waits for a decision, its second run, and the record that its outcome stays
+ * unknown.
+ */
 export const uncertainPlace = (call: string): string => `${call}.uncertain`
 export const againStep = (call: string): string => `${call}.again`
 export const leftStep = (call: string): string => `${call}.left`
 
-/** Names a call uniquely among all runs: the default of its idempotency key, and the name of its record. */
+/** The name of a call, unique among all runs. It is the default of the call's idempotency key, and the name of its record. */
 export function callName(runId: string, iteration: number, index: number): string {
   return `${runId}/${callStep(iteration, index)}`
 }
 
-/** Names the call that a step carries out. */
+/** The name of the call that a step carries out. */
 export function callNameOf(runId: string, step: string): string {
   return `${runId}/${step.split('.', 3).join('.')}`
 }
 
-/** The step that a record of a call, or of a run inside one, belongs to. */
+/** The step of the call that a record belongs to, or of the run inside that call. */
 export function stepOfRecord(runId: string, record: string): string {
   return record.slice(runId.length + 1).split('/', 1)[0] ?? ''
 }
 
-/** The iteration that a step or a place belongs to; `NaN` if there is none. */
+/** The iteration of a step or a place. `NaN` if it has none. */
 export function iterationOf(key: string | undefined): number {
   return Number.parseInt(key ?? '', 10)
 }
 
-/** Whether a step looked for messages sent to the run meanwhile. */
+/** Whether a step looked for messages sent to the run. */
 export function isSteering(key: string): boolean {
   return nameOf(key) === 'steer'
 }
 
-/** Whether the model was asked in a step. */
+/** Whether a step asked the model. */
 export function isTurn(key: string): boolean {
   return nameOf(key) === 'model' || nameOf(key) === 'answer'
 }
 
-/** Whether `approve` was asked about a call in a step. */
+/** Whether a step called `approve`. */
 export function isApproval(key: string): boolean {
   return nameOf(key) === 'approve'
 }
 
-/** Orders turns, calls and decisions as they occur in a run, even if several occurred at once, with messages to the run after them. */
+/** Orders turns, calls and decisions as they occur in a run, even if several occurred at once. Messages to the run come after them. */
 export function compareSteps(a: string, b: string): number {
-  // The first decision on a call has no number. Those of an agent inside the call come before the steps they lead to.
+  // The first decision on a call has no number. Decisions of an agent inside the call come before the steps they lead to.
   const numbered = (key: string) => key.replace(/\.decision(?!\.\d)/, '.decision.1').replace('/', ' ')
   return iterationOf(a) - iterationOf(b) || rankOf(a) - rankOf(b) || numbered(a).localeCompare(numbered(b), 'en', { numeric: true })
 }
@@ -156,8 +159,9 @@ function rankOf(key: string): number {
 }
 
 /**
- * Whether a recorded step is repeated when the run continues after it has waited. These steps announce the start and the end of an
- * execution or say that it pauses; in the iteration that waited, they also say which attempt started calls that are all recorded by now.
+ * Whether a recorded step is executed again when the run continues after a wait. These steps announce the start and the end of an
+ * execution, or say that it pauses. In the iteration that waited, they also say which attempt started calls, all of which are recorded by
+ * now.
  */
 export function isDoneAnew(key: string, waitedIn: number): boolean {
   if (key === startStep || key === endStep) return true
@@ -165,7 +169,7 @@ export function isDoneAnew(key: string, waitedIn: number): boolean {
   return name === 'pause' || (name === 'round' && iterationOf(key) === waitedIn)
 }
 
-/** The part of a key after the iteration, without what tells repetitions apart. */
+/** The part of a key after the iteration, without the suffix that distinguishes repetitions. */
 function nameOf(key: string): string | undefined {
   return key.split('.', 2)[1]
 }

@@ -1,13 +1,13 @@
 import type { Content } from '../core/messages.ts'
 
-// What a run tells a model about its calls and answers. `tools/told.ts` has the texts that need no run.
+// Texts for the model about the calls and answers of a run. `tools/told.ts` has the texts that need no run.
 
-/** The content followed by a sentence. */
+/** The content with a sentence appended. */
 export function withNote(content: Content, note: string): Content {
   return typeof content === 'string' ? `${content}\n\n${note}` : [...content, { type: 'text' as const, text: note }]
 }
 
-// Calls that are not run
+// Calls that don't run.
 
 export function truncatedText(tool: string): string {
   return `The response was truncated before it was complete, so this call to \`${tool}\` was not run. Make it again, shorter.`
@@ -50,7 +50,7 @@ export function refusalIn(tool: string, text: string): { reason?: string } | und
   return text.startsWith(before) ? { reason: text.slice(before.length) } : undefined
 }
 
-/** Why a call was refused whose arguments kept changing when it was to be approved. */
+/** The reason for refusing a call whose arguments kept changing during its approval. */
 export const changedTooOften = 'its arguments were changed twice, and still need an approval'
 
 export function refusedByText(tool: string, guardrail: string): string {
@@ -74,14 +74,14 @@ export const shownAlready = 'it would change what was shown already'
 export const checkFailed = 'the check itself failed'
 export const endedBeforeCheck = 'the run ended before the check'
 
-/** The result of a call in a preview, until it is carried out. */
+/** The result of a call during a preview, until the call is carried out. */
 export function notedText(tool: string): string {
   return `Noted, not done: the call to \`${tool}\` will be carried out after the user has approved it. Continue with the rest of the task.`
 }
 
 export const answeredTooEarlyText = 'Not taken: it was given before the other calls were carried out. Answer again, by their results.'
 
-// Calls whose result needs a word
+// Calls whose result needs an explanation.
 
 export function notCompletedText(tool: string, problem: string): string {
   return `The call to \`${tool}\` was run, but could not be completed: ${problem}`
@@ -108,9 +108,9 @@ export function handedOffText(agent: string): string {
   return `The conversation is now with ${agent}.`
 }
 
-// Results that are too long, and the parts of them
+// Results that are too long, and parts of them.
 
-/** Put at the end, which a shortened conversation keeps, too. */
+/** At the end of the text, which a shortened conversation keeps, too. */
 export function keptAsideText({ id, shown, of }: { id: string; shown: number; of: number }): string {
   return `(… Shortened: these are the first ${shown} of ${of} characters. The whole result is kept: read_result reads it by its id ${JSON.stringify(id)} …)`
 }
@@ -147,7 +147,7 @@ export function goneResultText(id: string): string {
   return `No result is kept under the id ${JSON.stringify(id)}. A result is kept until its run ends: make the call again if it was another run's, or correct the id.`
 }
 
-// Answers that are cut off, or not accepted
+// Answers that are cut off or not accepted.
 
 export const continueText =
   'Your answer was cut off at a token limit. Continue it exactly where it ends, in the middle of a word if need be. Repeat nothing, and write nothing else.'
@@ -178,7 +178,7 @@ export function withheldText(reason: string): string {
 
 export const answerGivenText = 'The answer was given.'
 
-// Further sentences of the system prompt if calls are written as text
+// Further sentences for the system prompt if calls are written as text.
 
 export const callNothingText = 'Call no tool now: answer with what you know.'
 export const oneCallText = 'Write at most one call in an answer.'
@@ -195,7 +195,7 @@ export function leftOutText(count: number, summary: string | undefined): string 
   return summary === undefined ? `${what}]` : `${what} In short:]\n${summary}`
 }
 
-/** Parses that notice. */
+/** Parses the notice. */
 export function readLeftOut(text: string): { count: number; summary?: string } | undefined {
   if (!text.startsWith('[')) return undefined
   const found = /^\[(\d+) earlier messages? (?:was|were) left out to save space\.(?:\]$| In short:\]\n([\s\S]*)$)/.exec(text)

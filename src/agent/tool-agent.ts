@@ -23,7 +23,7 @@ import type { ToolsFor } from './types/typed.ts'
 
 /** Options of one turn. The defaults are the agent's options. */
 export interface GenerateOptions extends Sampling {
-  /** Tools of this turn alone. They win over bound ones. */
+  /** Tools of this turn alone. They take precedence over bound ones with the same name. */
   tools?: readonly AnyTool[]
   toolChoice?: ToolChoice
   parallelToolCalls?: boolean
@@ -60,7 +60,7 @@ const generateOptionNames: OptionNames<GenerateOptions> = {
   streamStallTimeoutMs: true,
 }
 
-/** A model with tools bound to it, asked one turn at a time. It returns the calls and runs none. */
+/** A model with tools bound to it, asked one turn at a time. It returns calls without running them. */
 export class ToolAgent<Context = unknown> {
   protected readonly options: RunnerOptions<Context>
   readonly #model: ChatModel
@@ -91,14 +91,14 @@ export class ToolAgent<Context = unknown> {
     return typeof instructions === 'function' ? instructions(input) : instructions
   }
 
-  /** Replaces the bound tools; sends nothing. With `[]` the model gets no tools and answers in text. */
+  /** Replaces the bound tools. Sends no request. With `[]` the model gets no tools and answers in text. */
   bindTools(tools: readonly AnyTool[]): this {
     this.#tools = new ToolRegistry(tools)
     return this
   }
 
   /**
-   * Asks the model once, with the agent's options. Limits, hooks, guardrails and callbacks among them apply only to whole runs. Rejects
+   * Asks the model once, with the agent's options. Limits, hooks, guardrails and callbacks of the options apply only to whole runs. Rejects
    * with `ToolArgumentsError` if the arguments of a call are not a JSON object, with `ModelError` if the provider failed, and with
    * `invalid_message`.
    */
@@ -119,7 +119,7 @@ export class ToolAgent<Context = unknown> {
     const answer = await this.#model.generate(sent, exchange === undefined ? sink : exchange.sink)
     const response = takeResponse(answer, this.#model, sent)
     const { text, toolCalls, finishReason, usage, providerData }: ReadResponse = exchange?.finish(response) ?? response
-    // No tool runs here, so the text after a call need not wait for it.
+    // No tool runs here, so text after a call need not wait for it.
     for (const { textAfter } of toolCalls) if (textAfter !== undefined) onText?.(textAfter)
     return {
       role: 'assistant',

@@ -10,7 +10,7 @@ export interface Callback<Ask> {
   readonly name: string | undefined
   /** Names it in messages, such as `beforeTool` and `hook`. */
   readonly kind: readonly [word: string, noun: string]
-  /** What its failure means, for the log. Undefined: it is skipped. */
+  /** What its failure means, for the log. Undefined if a failing function is skipped. */
   readonly refused: string | undefined
   readonly ask: Ask
 }
@@ -18,7 +18,7 @@ export interface Callback<Ask> {
 type Plan<Subject, Decision> = Callback<(subject: Subject) => Awaitable<Decision | undefined>>
 type Around<Subject, Value> = Callback<(subject: Subject, next: () => Promise<Value>) => Awaitable<Value | undefined>>
 
-/** The functions of an agent's callers, in the order in which they are asked. */
+/** The callbacks of a run, in the order in which they are called. */
 export interface Callbacks {
   readonly plan: {
     readonly requests: readonly Plan<ModelTurn<never>, RequestPlan>[]

@@ -2,11 +2,11 @@ import { ToolloopError } from '../../core/errors.ts'
 import type { Usage } from '../../core/messages.ts'
 import type { Callback } from './callbacks.ts'
 
-/** A hook or an entry failed, and its subject must not continue without it. */
+/** A hook or an entry failed, and what it decides about must not continue without it. */
 export class HookFailure extends ToolloopError {
-  /** Its name, or its kind. */
+  /** The hook's name, or its kind if it has none. */
   readonly hook: string
-  /** The usage of the request that it wraps. */
+  /** The usage of the request that the hook wraps. */
   readonly usage: Usage | undefined
 
   constructor({ name, kind: [word, noun] }: Callback<unknown>, cause: unknown, usage?: Usage) {

@@ -17,47 +17,48 @@ export type GuardrailVerdict<T> =
 
 /**
  * A named set of checks, called in order after all hooks and entries. Each sees the changes of those before it. They are called once for
- * each step, and not again when a run is resumed from its record.
+ * each step, and not again when a recorded run is resumed.
  *
- * Contract of all checks: awaited, for as long as an attempt at a tool may take (`toolTimeoutMs`). A check that throws, rejects, takes
- * longer, or replaces its subject with an invalid value has not passed: the call is refused, the result withheld, the run stopped.
- * Returning nothing passes.
+ * Contract of all checks: awaited, for at most the time of one attempt at a tool (`toolTimeoutMs`). A check fails if it throws, rejects,
+ * takes longer, or returns an invalid replacement. A failed call is then refused, a failed result withheld, and otherwise the run is
+ * stopped. Returning nothing passes.
  */
 export interface Guardrail<Context = unknown> {
-  /** Its name in events, in the log, and in what the model and the result are told. */
+  /** The guardrail's name in events, in the log, in messages to the model and in the result. */
   readonly name: string
   /**
-   * Checks what the run was started with, before anything is sent, and the messages a `RunControl` sends to it. `refuse` acts like `stop`
-   * here, because there is no model to tell. In the result, a note replaces messages that did not pass, so that a run that continues from
-   * it does not send them.
+   * Checks the input of a run before anything is sent, and later the messages that a `RunControl` sends. `refuse` acts like `stop` here,
+   * because there is no model to tell. In the result, a note replaces messages that did not pass, so that a later run that continues the
+   * conversation does not send them.
    */
   input?(check: HookPlace<Context> & { readonly messages: readonly ChatMessage[] }): Awaitable<GuardrailVerdict<readonly MessageInput[]>>
   /**
-   * Checks the text of each response, and an answer with a schema as JSON, however it is given. With such a check, text is shown only after
-   * it has passed. `refuse` on an answer withholds it, and the model answers again (at most `outputRetries` times, then the run ends
-   * `refused`). On a text beside calls, it leaves the text out. Reasoning is not checked.
+   * Checks the text of each response. An answer with a schema is checked as JSON, in whatever form the model gave it. With such a check,
+   * text is shown only after it has passed. `refuse` withholds an answer, and the model answers again: at most `outputRetries` times, then
+   * the run ends `refused`. If the response also has calls, `refuse` only leaves out its text. Reasoning is not checked.
    */
   output?(check: HookPlace<Context> & { readonly text: string }): Awaitable<GuardrailVerdict<string>>
   /**
-   * Lets text be shown before the response is complete: `output` is asked about one piece after another, and each is shown once it has
-   * passed. `'sentences'`: `text` is one sentence, or 1,000 characters of one. `{ window: n }`: `text` is n further characters, preceded by
-   * the last n characters that have passed. All guardrails with `output` need it. An answer with a schema is always checked whole.
+   * Shows text before the response is complete: `output` is called with one piece at a time, and each piece is shown once it has passed.
+   * `'sentences'`: `text` is one sentence, or 1,000 characters of one. `{ window: n }`: `text` is n further characters, preceded by the
+   * last n characters that have passed. Every guardrail with `output` has to set `stream`. An answer with a schema is always checked as a
+   * whole.
    *
-   * A refused piece is not shown, nor is anything after it. What was shown of a refused answer is taken back (`MODEL_RETRY` with
-   * `discards`) and the model answers again. If a watcher can't take it back (`.text`, `onText`), the run ends `refused`. Default: the
-   * whole text is checked at once.
+   * A refused piece is not shown, nor is anything after it. If part of a refused answer was already shown, it is taken back (`MODEL_RETRY`
+   * with `discards`) and the model answers again. A run whose text can't be taken back (`.text`, `onText`) ends `refused` instead. Default:
+   * the whole text is checked at once.
    */
   readonly stream?: 'sentences' | { readonly window: number }
   /** Checks each call of a turn, before any of them runs. Replaced arguments are validated again. */
   call?(call: ToolTurn<Context>): Awaitable<GuardrailVerdict<JsonObject>>
-  /** Checks the content that the model gets as a result, after all hooks. */
+  /** Checks the content that the model gets as a result. Called after all hooks. */
   result?(ending: ToolEnding<Context>): Awaitable<GuardrailVerdict<Content>>
 }
 
 const places = ['input', 'output', 'call', 'result'] as const
 export type GuardrailPlace = (typeof places)[number]
 
-/** The guardrails of a run by what they check, in the order in which they are asked. */
+/** The guardrails of a run, grouped by what they check, in the order in which they are called. */
 export type GuardrailsByPlace = Readonly<Record<GuardrailPlace, readonly Guardrail<never>[]>>
 
 const guardrailNames: OptionNames<Guardrail> = { name: true, input: true, output: true, stream: true, call: true, result: true }

@@ -13,19 +13,20 @@ export interface HookPlace<Context = unknown> {
   readonly runId: string
   readonly iteration: number
   readonly context: Context
-  /** The run's `metadata`, or that of the outer run if a nested run has none. Frozen. */
+  /** The run's `metadata`. A nested run without its own has that of the outer run. Frozen. */
   readonly metadata?: JsonObject
   /** Aborted when the run is. */
   readonly signal: AbortSignal
   /**
-   * The run, to be passed as `parent`. A run made with it, such as that of an agent that judges, has its limits, its budget and its trace.
+   * The run itself. Pass it as `parent` to start another run inside it. That run, such as one of a judging agent, shares its limits, budget
+   * and trace.
    */
   readonly run: RunScope
 }
 
 /** A request before it is sent, as passed to `beforeModel`. */
 export interface ModelTurn<Context = unknown> extends HookPlace<Context> {
-  /** The whole conversation as it will be sent, the instructions first. Frozen. */
+  /** The whole conversation as it will be sent, starting with the instructions. Frozen. */
   readonly messages: readonly ChatMessage[]
   /** Names of the tools that are sent. */
   readonly tools: readonly string[]
@@ -33,9 +34,9 @@ export interface ModelTurn<Context = unknown> extends HookPlace<Context> {
   readonly toolChoice?: ToolChoice
 }
 
-/** What `beforeModel` may change for this one request. The run's own conversation stays as it is. */
+/** What `beforeModel` may change for this one request. The run's own conversation does not change. */
 export interface ModelTurnChange {
-  /** Sent instead of the conversation. Healed if calls lack results or results lack calls. */
+  /** Sent instead of the conversation. Calls without results, and results without calls, are repaired. */
   messages?: readonly MessageInput[]
   /** The names of the run's tools to send. The others can't be called in this turn. */
   tools?: readonly string[]
@@ -66,7 +67,7 @@ export type ToolTurnChange =
   | { refuse: string }
   /** Runs the call with these arguments instead. They are validated again. */
   | { args: JsonObject }
-  /** The function does not run: this counts as what it returned. Kept as JSON. */
+  /** The function does not run; this replaces its return value. Kept as JSON. */
   | { result: unknown }
 
 /** A call whose function has run, as passed to `afterTool`. */
@@ -76,7 +77,7 @@ export interface ToolEnding<Context = unknown> extends ToolTurn<Context> {
   readonly content: Content
 }
 
-/** A request as it is sent, as passed to `aroundModel`. Frozen, with lists of its own. */
+/** A request as it is sent, as passed to `aroundModel`. Frozen; its lists are copies. */
 export interface SentRequest<Context = unknown> extends HookPlace<Context>, Readonly<Omit<ModelRequest, 'signal'>> {
   readonly model: ChatModel
 }
@@ -84,7 +85,7 @@ export interface SentRequest<Context = unknown> extends HookPlace<Context>, Read
 /** A call that is about to run, with its final arguments. Both are frozen. */
 export interface RunningToolCall<Context = unknown> extends ToolTurn<Context> {
   readonly effect: ToolEffect
-  /** The key in the tool's own context: the same for every attempt, also after a crash. */
+  /** Passed to the tool as well (`ctx.idempotencyKey`): the same for every attempt, also after a crash. */
   readonly idempotencyKey: string
 }
 
@@ -92,20 +93,20 @@ export interface RunningToolCall<Context = unknown> extends ToolTurn<Context> {
  * Functions that take part in the loop. They act as entries of the plan (`beforeModel`, `beforeTool`, `afterModel`) and as wrappers of a
  * step (`aroundModel`, `aroundTool`, `afterTool`); see `PlanEntry` and `AroundEntry`. Those before a step are called in the order of the
  * hooks. Each sees the request or the arguments as earlier hooks changed them, until one refuses or answers. Those after a step are called
- * in reverse. Of those around a step, the first is the outermost. They are called once for each step, and not again when a run is resumed
- * from its record.
+ * in reverse. Of those around a step, the first is the outermost. Hooks are called once for each step, and not again when a recorded run is
+ * resumed.
  *
- * Contract of all of them: awaited, for as long as an attempt at a tool may take (`toolTimeoutMs`), not counting the time in `next`. A hook
- * may throw. It then counts as failed, as it does if it rejects, takes longer, or asks for something invalid; see `onFailure`. Returning
- * nothing changes nothing.
+ * Contract of all hooks: awaited, for at most the time of one attempt at a tool (`toolTimeoutMs`), not counting the time in `next`. A hook
+ * fails if it throws, rejects, takes longer, or returns something invalid; `onFailure` says what happens then. Returning nothing changes
+ * nothing.
  */
 export interface Hooks<Context = unknown> {
   /** Its name in the log. */
   name?: string
   /**
    * What happens when a hook of this object fails. A failure is logged in any case. `'skip'`: the run continues as if the hook had returned
-   * nothing. `'refuse'`: the hook's subject does not continue. `beforeTool`: the call is refused. `aroundTool`: the call fails, and the
-   * model is told whether the function ran. `afterTool`: the result is withheld from the model. `beforeModel`, `aroundModel` and
+   * nothing. `'refuse'` stops what the hook was called for. `beforeTool`: the call is refused. `aroundTool`: the call fails,
+   * and the model is told whether the function ran. `afterTool`: the result is withheld from the model. `beforeModel`, `aroundModel` and
    * `afterModel`: the run ends `refused` with the error code `hook_failed`. Default: `'refuse'` for `beforeTool`, `'skip'` for the others.
    */
   onFailure?: 'refuse' | 'skip'
@@ -113,12 +114,12 @@ export interface Hooks<Context = unknown> {
   beforeModel?(turn: ModelTurn<Context>): ModelTurnChange | undefined | Promise<ModelTurnChange | undefined>
   /**
    * Called with each response, before its reply is recorded. May replace the text that is kept. Text that was streamed has already been
-   * shown.
+   * shown unchanged.
    */
   afterModel?(ending: ModelEnding<Context>): { text: string } | undefined | Promise<{ text: string } | undefined>
   /**
-   * Called for each call of a turn, before any of them runs, after its arguments are validated and it is approved. Return `{ refuse }` to
-   * prevent it. Not called again for the same call if its tool asks a question.
+   * Called for each call of a turn after its arguments are validated and it is approved, before any call of the turn runs. Return
+   * `{ refuse }` to prevent it. Not called again for the same call if its tool asks a question.
    */
   beforeTool?(call: ToolTurn<Context>): ToolTurnChange | undefined | Promise<ToolTurnChange | undefined>
   /** Called with the result of each call that has run. May replace the content for the model. */
@@ -127,21 +128,21 @@ export interface Hooks<Context = unknown> {
    * Wraps one model request, with its retries. `next()` sends it, at most once, and resolves with the whole response; text is streamed
    * meanwhile. It rejects with the request's error, or with `budget_spent` if a budget does not allow it.
    *
-   * The response that the hook returns replaces that one. If `next` is not called, nothing is sent, and the returned response is shown as
-   * if it had been streamed. The usage is that of the returned response, or that of the request if the response has none. A `Budget` counts
-   * what was sent.
+   * The response that the hook returns replaces the one from `next`. If `next` is not called, nothing is sent, and the returned response is
+   * shown as if it had been streamed. The usage is that of the returned response. If it has none, the usage of the request counts. A
+   * `Budget` counts what was sent.
    */
   aroundModel?(
     request: SentRequest<Context>,
     next: () => Promise<ModelResponse>,
   ): ModelResponse | undefined | Promise<ModelResponse | undefined>
   /**
-   * Wraps the function of a call, with its time limit and its retries. `next()` runs it, at most once, and resolves with what it returned.
-   * It rejects with a `ToolloopError` if the call fails (`tool_failed`, `tool_timeout`, `tool_cancelled`), whose `cause` is what was
-   * thrown.
+   * Wraps the function of a call, with its time limit and its retries. `next()` runs the function, at most once, and resolves with its
+   * return value. It rejects with a `ToolloopError` if the call fails (`tool_failed`, `tool_timeout`, `tool_cancelled`), whose `cause` is
+   * what was thrown.
    *
    * The value that the hook returns replaces that of the function. If `next` is not called, the function does not run. Guardrails and
-   * `beforeTool` come before it, `afterTool` and checks of the result after it.
+   * `beforeTool` are called before it, `afterTool` and checks of the result after it.
    */
   aroundTool?(call: RunningToolCall<Context>, next: () => Promise<unknown>): unknown
 }

@@ -16,7 +16,7 @@ export function describeCall(
   return { ...placeOf(run, iteration), toolCallId: call.id, tool: tool.name, args: copyJson(args) }
 }
 
-/** The call with other arguments, validated again. Refused if they don't fit the tool. */
+/** The call with other arguments, which are validated again. Refused if they don't fit the tool. */
 export async function withArguments(
   { signal, limits }: RunContext,
   planned: CallInPlan,
@@ -32,10 +32,10 @@ export async function withArguments(
   return { ...planned, call, end: { refusal: { code: preparation.problem.code, text: preparation.problem.message } } }
 }
 
-/** An end that has content to show. */
+/** The end of a call that has content for the model. */
 export type Ended = Extract<ToolCallEnd, { outcome: 'ok' | 'failed' | 'timeout' | 'cancelled' }>
 
-/** The end of a call whose result is hidden. Leaves out the value too, because the run's result would have it. */
+/** The end of a call whose result is hidden. Leaves out the value too, because the run's result would contain it. */
 export function withheld(end: Ended, by: string): Ended {
   const shown = withContent(end, withheldResultText(`${by}: ${checkFailed}`))
   return shown.outcome === 'ok' ? { ...shown, value: undefined } : shown

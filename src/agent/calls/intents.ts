@@ -9,8 +9,8 @@ import { DecisionDesk } from './waiting/verdict.ts'
 type WaitingIntent = WaitingCall & Intent
 
 /**
- * Asks about the calls that a preview has noted, and carries out those that are approved: in order, one after another, once all of them
- * are decided. The results are those of one round. If something is not decided, it is pending.
+ * Asks for decisions on the calls noted during a preview. Once all are decided, carries out the approved ones in order, one at a time. The
+ * results count as those of one round. An undecided call is pending.
  */
 export async function settleIntents(execution: Execution, iteration: number): Promise<ToolRound> {
   const { durable, run, state } = execution
@@ -25,7 +25,7 @@ export async function settleIntents(execution: Execution, iteration: number): Pr
   const desk = new DecisionDesk(execution)
   const waiting = planOf(execution, state.intents)
   const items = waiting.flatMap((one) => one.items)
-  // Whoever decides should know of all items before the run waits for the first.
+  // The deciders should know all items before the run waits for the first.
   for (const item of items) await desk.open(item)
   for (const item of items) if ((await desk.decided([item])).length === 0) whole.pending.push(item)
   if (whole.pending.length > 0) {
@@ -40,7 +40,7 @@ export async function settleIntents(execution: Execution, iteration: number): Pr
     } finally {
       leave()
     }
-    // What follows keeps its place in the order.
+    // The calls that follow keep their place in the order.
     if (whole.pending.length > 0) break
   }
   if (whole.pending.length > 0 && (await isOver('pause'))) whole.pending = []
@@ -55,11 +55,11 @@ async function carryOutIntent(execution: Execution, one: WaitingIntent, desk: De
   return summarise(execution, iteration, [call], finished, pending, index)
 }
 
-/** The noted calls with the items to decide, numbered as one plan. */
+/** The noted calls with their items to decide, numbered as one plan. */
 function planOf(execution: Execution, intents: readonly Intent[]): WaitingIntent[] {
   const waiting = intents.map((intent): WaitingIntent => {
     const { iteration, index, question, waited } = intent
-    // The text after the call was shown when it was noted.
+    // The call was noted together with the text after it, and that text was shown then.
     const { textAfter: _, ...call } = intent.call
     const leave = execution.run.actAsNoter(call.id)
     const one = waitingCall(execution, iteration, { call, index, question, times: waited + 1 })
@@ -77,7 +77,7 @@ function add(whole: ToolRound, { records, pending, intents, ...ending }: ToolRou
   whole.records.push(...records)
   whole.pending.push(...pending)
   whole.intents.push(...intents)
-  // As in a round: of several endings the first counts, and the last handoff.
+  // As in a round: the first ending counts, and the last handoff.
   const { final = ending.final, stop = ending.stop } = whole
   Object.assign(whole, ending, final && { final }, stop && { stop })
 }

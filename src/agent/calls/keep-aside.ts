@@ -8,7 +8,8 @@ import type { AroundTool, CallOutcome } from '../types/running-call.ts'
 import { type Ended, withContent } from './changed-call.ts'
 
 /**
- * Keeps results that are too long for the conversation. Runs after hooks and guardrails, so that nothing they removed can be read later.
+ * Keeps results that are too long for the conversation, so that the model can read them piece by piece. Runs after hooks and guardrails, so
+ * that nothing they removed can be read later.
  */
 export function keepAside(run: RunContext): AroundTool {
   return (next) => async (call) => withoutLongText(run, await next(call))
@@ -24,13 +25,13 @@ export async function withoutLongText(run: RunContext, outcome: CallOutcome): Pr
   const text = textIn(end.content)
   const isLong = text.length * 3 > overBytes && Buffer.byteLength(text) > overBytes
   const room = maxResultBytes - noteBytes(text.length)
-  // The result of a final tool is the run's: no model is left to read the rest.
+  // The result of a final tool is the run's result: no model will read the rest.
   const id = isLong && room >= 0 && tool.final !== true ? await keptIn(run, text, keptBytes) : undefined
   if (id === undefined) return cut(outcome, end, maxResultBytes)
   return shownAs(outcome, end, shortened(id, text, end.content, { shownBytes: Math.min(shownBytes, room), maxResultBytes }))
 }
 
-/** A text that can't be stored, for example because the disk is full, is cut: the call has ended, and its run must learn about it. */
+/** If a text can't be stored, for example because the disk is full, it is cut: the call has ended, and the run needs its result. */
 function keptIn({ keptResults, logger, runId }: RunContext, text: string, maxBytes: number): Promise<string | undefined> {
   return keptResults.keep(text, maxBytes).catch((error: unknown) => {
     logger.warn({ runId, error }, 'a long result could not be stored, and was cut')
@@ -43,7 +44,7 @@ function cut(outcome: CallOutcome, end: Ended, maxBytes: number): CallOutcome {
   return cutBytes === 0 ? outcome : shownAs(outcome, end, content)
 }
 
-/** Leaves out a value that is not shown whole: hundreds of them would fill the memory of a long run. */
+/** Leaves out the value of a shortened result: hundreds of large values would fill the memory of a long run. */
 function shownAs(outcome: CallOutcome, end: Ended, content: Content): CallOutcome {
   const shown = withContent(end, content)
   return { ...outcome, end: shown.outcome === 'ok' ? { ...shown, value: undefined } : shown }
@@ -57,7 +58,7 @@ function textIn(content: Content): string {
     .toWellFormed()
 }
 
-/** Replaces the text with its beginning. Images and documents are limited as in any result. */
+/** Replaces the text with its beginning. Images and documents are limited as in any other result. */
 function shortened(
   id: string,
   text: string,
@@ -78,7 +79,7 @@ function noteOf(id: string, shown: number, of: number): string {
   return `\n\n${keptAsideText({ id, shown, of })}`
 }
 
-/** The most bytes that the note can have. */
+/** The size limit of the note, in bytes. */
 function noteBytes(of: number): number {
   return Buffer.byteLength(noteOf(keptId(''), of, of))
 }

@@ -7,12 +7,15 @@ import type { CallChange, PlannedCall, Refusal } from '../types/recorded.ts'
 import type { CallWork } from '../types/running-call.ts'
 import { prepareAgain } from './tool-call.ts'
 
-/** After this many changes by approvals the plan is not asked about a call again. Otherwise the two could change it forever. */
+/**
+ * How often approvals may change a call before the plan is no longer asked about it. Without a limit, the plan and the approver could
+ * change it in turn forever.
+ */
 const mostEdits = 2
 
 /**
- * Asks the plan about calls, each as a step, and returns the calls to carry out. Calls that wait, are refused, or have been planned with
- * the same arguments stay as they are. `times`: how often these calls have been planned, this time included.
+ * Asks the plan about calls, each as a step, and returns the calls to carry out. Calls that wait, were refused, or were planned before with
+ * the same arguments are returned unchanged. `times`: how often these calls have been planned, including this time.
  */
 export function putToPlan<Work extends Pick<CallWork, 'call' | 'key' | 'result'>>(
   execution: Execution,
@@ -38,7 +41,7 @@ async function decide({ run }: Execution, { iteration, call }: Omit<CallInPlan, 
   const prepared = run.prepared.get(call.id) ?? (await prepareAgain(run, call))
   if ('code' in prepared) return { refusal: prepared }
   const planned = await planCall({ iteration, call, prepared })
-  // A call that was not decided by then must not run if the run continues in another process.
+  // A call that has no decision by then must not run when the run continues in another process.
   if (run.interruption !== undefined) return { refusal: { code: 'tool_cancelled', text: cancelledText(call.name) } }
   const change: CallChange = { ...planned.end }
   if (planned.call !== call) {
@@ -51,7 +54,7 @@ async function decide({ run }: Execution, { iteration, call }: Omit<CallInPlan, 
   return change
 }
 
-/** The call with that change. */
+/** The call with the change that the plan made. */
 function changed(call: PlannedCall, change: CallChange): PlannedCall {
   const { ask: _, ...before } = call.plan ?? {}
   const planned: PlannedCall = { ...call, plan: { ...before, ...change } }
@@ -63,7 +66,7 @@ function changed(call: PlannedCall, change: CallChange): PlannedCall {
     : change.refusal
   if (refusal !== undefined) Object.assign(planned, { action: 'reject', refusal } satisfies Partial<PlannedCall>)
   else if (change.ask !== undefined && call.intent === undefined) planned.approval = true
-  // Its caller need not run it any more.
+  // A call with a result need not be carried out by its caller any more.
   if (change.result !== undefined) planned.action = 'run'
   return planned
 }

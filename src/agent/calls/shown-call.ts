@@ -9,7 +9,7 @@ import type { ToolCallEnd } from '../../tools/tool-runner.ts'
 import { shownAbout } from '../nested/nested-items.ts'
 import type { RunningCall } from '../types/running-call.ts'
 
-/** The most characters of arguments, and of a value, that are searched for secrets in each event of a call. */
+/** The size limit, in characters, up to which arguments and values are searched for secrets in each event of a call. */
 export const mostShown = 65_536
 
 /** The arguments as listeners see them before the call runs, and the texts that were removed. */
@@ -48,7 +48,7 @@ function shownValue({ secrets }: Pick<AnyTool, 'secrets'>, args: JsonObject, val
 
 type RanEnd = Exclude<ToolCallEnd, { outcome: 'rejected' }>
 
-/** The end of a call as listeners see it. */
+/** The end of a call as listeners see it, without its secrets. */
 export function shownEnd({ prepared: { tool }, call }: RunningCall, end: RanEnd): EventPayloads['TOOL_CALL_END'] {
   const text = end.outcome === 'question' ? resultText(shownAbout(end.question.about)) : textOf(end.content)
   const result = shownResult(tool, call.args ?? {}, text)
@@ -68,7 +68,7 @@ export function shownEnd({ prepared: { tool }, call }: RunningCall, end: RanEnd)
   return payload
 }
 
-/** A call that did not run, as listeners see it. `hidden`: the texts that were removed. */
+/** A call that did not run, as listeners see it. `hidden`: the secret texts that were removed. */
 export interface ShownRejection {
   args: JsonObject | string
   error: string
@@ -76,7 +76,8 @@ export interface ShownRejection {
 }
 
 /**
- * `args`: the raw text if it could not be parsed. For a tool with secrets nothing of that text is shown: they can't be told from the rest.
+ * `args`: the raw text if it could not be parsed. For a tool with secrets, none of an unparsed text is shown, because secrets can't be told
+ * apart in it.
  */
 export function shownRejection(tool: Pick<AnyTool, 'secrets'> | undefined, args: JsonObject | string, error: string): ShownRejection {
   const names = new Set(tool?.secrets)
@@ -88,7 +89,7 @@ export function shownRejection(tool: Pick<AnyTool, 'secrets'> | undefined, args:
   }
   if (names.size === 0) return { args, error, hidden: [] }
   const shown = args === '' ? '' : `${REDACTED} (${length()} characters that are not a JSON object)`
-  // A shorter text is not a secret, and would be hidden everywhere.
+  // A shorter text is not treated as a secret, because it would be hidden everywhere.
   const hidden = args.length >= 3 ? [args] : []
   return { args: shown, error: redactText(error, hidden), hidden }
 }

@@ -39,16 +39,16 @@ export interface PlanInput {
   calls: readonly ReadCall[]
   finishReason: FinishReason
   registry: ToolSet
-  /** The tools that the request allowed. Not every provider enforces it. */
+  /** The tools that the request allowed. Checked here, because not every provider enforces it. */
   choice: ToolChoice | undefined
   uniqueIds(): (given: string, index: number) => string
   /** How arguments are read. */
   terms: ArgumentTerms
-  /** Calls that have effects are only noted. */
+  /** Whether calls with effects are only noted, as in a preview. */
   isPreview: boolean
   /** Called only for a tool that may need an approval. */
   needsApproval(call: PreparedCall): Promise<PlannedCall['approval']>
-  /** Receives what is needed to run the calls, by id. Not recorded: rebuilt from the plan after a crash. */
+  /** Filled with what is needed to run each call, by call id. Not recorded: rebuilt from the plan after a crash. */
   prepared: Map<string, PreparedCall>
 }
 
@@ -62,7 +62,7 @@ export async function planCalls(input: PlanInput): Promise<Plan> {
   const plans = findTools(input.calls, input.registry).map((one, index) => {
     const { name, arguments: json } = one.call.function
     const id = uniqueId(one.call.id, index)
-    // Most servers would not parse arguments that were encoded twice.
+    // Most servers can't parse arguments that are encoded twice.
     const args = innerArguments(json, input.terms.maxValues) ?? json
     calls.push({ id, type: 'function', function: { name: one.tool?.name ?? legalName(name), arguments: args } })
     return planCall(input, id, one)
@@ -104,7 +104,7 @@ function refuse({ args: _, ...call }: PlannedCall, code: ErrorCode, text: string
   return { ...call, ...withoutUndefined({ args }), refusal: { code, text } }
 }
 
-/** Finds the tools of the calls. Most calls name one exactly; the others are examined further. */
+/** Finds the tools of the calls. Most calls name a tool exactly; only the others are matched by similar names. */
 function findTools(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] {
   const found: OpenedCall[] = []
   for (const call of calls) {
@@ -115,7 +115,7 @@ function findTools(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] 
   return found
 }
 
-/** EXECUTE: carries a call out inside its step, from its plan to its record. */
+/** EXECUTE: runs a planned call inside its step, and returns its record. */
 export async function carryOutCall(
   execution: Execution,
   iteration: number,
@@ -127,7 +127,7 @@ export async function carryOutCall(
   const { call, index, key, result } = work
   const { lanes, mayHaveRun, ended } = terms
   const tags = tagsOf(durable, key)
-  // These fields are the same in each step of the call: when it asks a question, runs, and runs again.
+  // The same in each step of the call: when its tool asks a question, when it runs, and when it runs again.
   const own = { idempotencyKey: callName(run.runId, iteration, index), isCarried: false }
   const given = (call.refusal === undefined ? terms.keyOf?.(index, call) : undefined) ?? own
   const prepared =
@@ -171,14 +171,14 @@ export async function carryOutCall(
 
 async function runOrNote(layers: Execution['layers'], running: RunningCall): Promise<CallOutcome> {
   const { intent, plan } = running.call
-  // What the plan answers has no effect.
+  // A result that the plan supplies has no effect, so the call need not be noted.
   if (intent !== undefined && plan?.result === undefined) return layers.noteCall(running)
   const outcome = await layers.runCall(running)
   const hasNoted = outcome.end.outcome === 'question' && isNoted(outcome.end.question)
   return hasNoted ? layers.noteCall(running, outcome) : outcome
 }
 
-/** Records the state of the call's key for later calls. */
+/** Records the final state of the call's key for later calls. */
 function leaveKey(
   { record, question }: FinishedCall,
   call: CallWork['call'],
@@ -212,7 +212,7 @@ export function answerByPlan(run: RunContext): AroundTool {
   return (next) => async (call) => (call.call.plan?.result === undefined ? next(call) : answered(run, call, call.call.plan.result.value))
 }
 
-/** The outcome of a call whose function does not run because there is a value for it. */
+/** The outcome of a call whose result was supplied without running its function. */
 export function answered(run: RunContext, call: RunningCall, value: unknown): CallOutcome {
   const { tool, args } = call.prepared
   const startedAt = performance.now()
@@ -236,7 +236,7 @@ async function callFunction(run: RunContext, call: RunningCall): Promise<CallOut
   return { call, end, startedAt, durationMs: 0, raw }
 }
 
-/** The parts of a run that a call needs. */
+/** What a running call needs from its run. */
 export class CallEnvironment implements ToolCallEnvironment {
   readonly run: RunContext
   readonly context: unknown
@@ -258,7 +258,7 @@ export class CallEnvironment implements ToolCallEnvironment {
   readonly save: ToolCallEnvironment['save']
   saved: ToolCallEnvironment['saved']
   readonly raw: RawEnd | undefined
-  /** When the function first started. */
+  /** When the function started for the first time. */
   startedAt: number | undefined
   readonly #call: RunningCall
 
@@ -305,7 +305,7 @@ export class CallEnvironment implements ToolCallEnvironment {
   }
 }
 
-/** Emits the end of a call: inside its step, so that a replay doesn't repeat it, and before the next call may start. */
+/** Emits the end of a call. This happens inside its step, so that a replay doesn't repeat the event, and before the next call may start. */
 export function tellEnd(run: RunContext): AroundTool {
   return (next) => (call) => runAndTell(run, call, next)
 }
@@ -358,7 +358,7 @@ function logged({ iteration, call }: CallPlace): object {
 export function tellStart(run: RunContext, call: RunningCall, args: JsonObject): void {
   const { tool } = call.prepared
   const isHeard = run.events.hears(Event.TOOL_CALL_START)
-  // The log hides them even if nobody listens.
+  // Needed even without listeners: the log hides these texts too.
   if (!isHeard && tool.secrets === undefined) return
   const shown = shownInput(tool, args)
   run.events.hide(shown.hidden)
@@ -370,7 +370,7 @@ function metaOf({ iteration, call, tags }: CallPlace): EventPlace {
   return { iteration, toolCallId: call.id, ...tags, ...withoutUndefined({ repairs: call.repairs && [...call.repairs] }) }
 }
 
-/** Emits and records the end of a call whose function does not run. */
+/** Emits the end of a call that was refused, and records it. */
 export function refuseCall(execution: Execution, place: CallPlace, refusal: Refusal): FinishedCall {
   publishRejection(execution.run, place, refusal)
   const { code, text } = refusal
@@ -379,7 +379,7 @@ export function refuseCall(execution: Execution, place: CallPlace, refusal: Refu
   return stop === undefined ? finished : { ...finished, stop }
 }
 
-/** FINISH: turns the outcome of a call into its record, with what the model is told and what the app gets. */
+/** FINISH: turns the outcome of a call into its record, including the text for the model and the value for the app. */
 function finishCall(execution: Execution, { call, end, durationMs = 0, returned, stop, noted }: CallOutcome): FinishedCall {
   if (end.outcome === 'uncertain')
     return recordCall(execution, call, 'uncertain', { content: uncertainText(call.prepared.tool.name), errorCode: 'tool_uncertain' })
@@ -391,7 +391,8 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
     const { about, schema } = end.question
     const question = { about: toJson(about), ...withoutUndefined({ schema: schema && (toJson(schema) as JsonSchema) }) }
     if (noted !== undefined) return { ...recordCall(execution, call, 'ok', { content: noted, durationMs }), question, noted: true }
-    // Only the id, the decision and the usage of this record are used: the call gets another one when it has been answered.
+    // Only the id, the decision and the usage of this record are used. When the call's question has been answered, the call gets another
+    // record.
     return { ...recordCall(execution, call, 'cancelled', { content: '', attempts, durationMs }), question }
   }
   const { tool } = call.prepared
@@ -452,7 +453,7 @@ export function recordCall(
 
 type Rejection = EventPayloads['TOOL_CALL_REJECTED']['outcome']
 
-/** Why a call did not run, for its record. */
+/** Why a call did not run, as its record says it. */
 function rejectionOf(code: ErrorCode): Rejection {
   return rejections[code] ?? 'rejected'
 }
@@ -464,7 +465,7 @@ const rejections: Partial<Record<ErrorCode, Rejection>> = {
   tool_uncertain: 'uncertain',
 }
 
-/** The return value of a handoff tool. Undefined if a hook replaced it. */
+/** The handoff that a tool has returned. Undefined if a hook replaced it. */
 function handoffOf(value: unknown): Handoff | undefined {
   const isOne = isJsonObject(value) && typeof value.tool === 'string' && typeof value.agent === 'string'
   return isOne ? (value as { tool: string; agent: string }) : undefined
@@ -475,7 +476,7 @@ export function rejected(call: RunningCall, { code, text }: Refusal): CallOutcom
   return { call, end: { outcome: 'rejected', content: text, code } }
 }
 
-/** Prepares the calls of a resumed run again. */
+/** Prepares the calls of a resumed run again, because prepared calls are not recorded. */
 export async function prepareAgain(
   run: RunContext,
   { name, rawArguments, asText, args, plan }: PlannedCall,
@@ -484,7 +485,7 @@ export async function prepareAgain(
   if (tool === undefined) return { code: 'tool_not_found', text: notFoundText(name, run.agent.registry.names()) }
   const { signal, limits } = run
   const terms = { timeoutMs: limits.toolTimeoutMs, signal }
-  // Arguments chosen by a program are never decoded.
+  // Arguments that a program chose are never decoded.
   const preparation = await (plan?.args === undefined
     ? prepareArguments(tool, rawArguments, { ...terms, asText: asText === true, asNative: true })
     : prepareArguments(tool, JSON.stringify(args), terms))

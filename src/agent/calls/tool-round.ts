@@ -13,14 +13,14 @@ import { finishWaiting } from './waiting/pending-calls.ts'
 import { settleUncertain } from './waiting/uncertain-calls.ts'
 import { decideApprovals, hasApprover } from './waiting/verdict.ts'
 
-/** Starts calls with `carryOut`, each at its time. Resolves with their results in the order of `work`. */
+/** Starts calls with `carryOut`, each when it may run. Resolves with their results in the order of `work`. */
 export type StartCalls = (work: readonly CallWork[], carryOut: CarryOut) => Promise<FinishedCall[]>
 
 const startAll: StartCalls = (work, carryOut) => carryOut(work)
 
 /**
- * Answers all calls of one turn. Starts them in order in the same tick, each as its own step; refused ones too, so that every call has a
- * record. Calls that wait for a decision come last. Never rejects for a fault of a tool.
+ * Answers all calls of one turn. Starts them in order in the same tick, each as its own step. Refused calls have steps too, so that every
+ * call has a record. Calls that wait for a decision come last. Never rejects because a tool failed.
  */
 export async function runToolRound(
   execution: Execution,
@@ -41,7 +41,7 @@ export async function runToolRound(
   return summarise(execution, iteration, calls, all, pending)
 }
 
-/** Asks `approve`, if there is one, and then the plan. If the plan asks for an approval, asks `approve` again. */
+/** Asks `approve` if it is set, then the plan. If the plan requires an approval, asks `approve` again. */
 async function planRound(execution: Execution, iteration: number, planned: readonly PlannedCall[]): Promise<readonly PlannedCall[]> {
   let calls = planned
   let isAsked: boolean | undefined
@@ -76,7 +76,10 @@ function hasTextAfter({ textAfter }: PlannedCall): boolean {
   return textAfter !== undefined
 }
 
-/** Returns the function that carries out calls of one turn, a batch at a time. `intent`: set if `calls` is one call noted in a preview. */
+/**
+ * Returns the function that runs calls of one turn, one batch at a time. `intent`: set if `calls` is a single call that was noted in a
+ * preview.
+ */
 export function carryOutTogether(execution: Execution, iteration: number, calls: readonly PlannedCall[], intent?: Intent): CarryOut {
   const { durable, run, state } = execution
   const lanes = lanesFor(execution, calls)
@@ -85,7 +88,7 @@ export function carryOutTogether(execution: Execution, iteration: number, calls:
   const deferred = calls.some(hasTextAfter) ? new DeferredText(calls) : undefined
   let batches = intent?.waited ?? 0
 
-  /** Records which attempt starts the batch. True if an earlier attempt did: a call without a record may then have run. */
+  /** Records which attempt starts the batch. True if an earlier attempt started it: its calls without a record may have run then. */
   const mayHaveRun = async (batch: number | 'again'): Promise<boolean> => {
     const { attempt } = durable
     return (await durable.step(roundStep(iteration, batch, intent?.index), async () => attempt)) !== attempt
@@ -119,7 +122,7 @@ export function carryOutTogether(execution: Execution, iteration: number, calls:
 
 async function carryOne(execution: Execution, iteration: number, work: CallWork, terms: CallTerms): Promise<FinishedCall> {
   const finished = await execution.durable.step(work.key, (step) => carryOutCall(execution, iteration, work, step, terms))
-  // A call that is replayed, or asks a question, counts at once: other calls of its round may still send requests.
+  // The usage of a replayed call, or of one that asks a question, counts at once: other calls of the round may still send requests.
   execution.state.budget.keep(finished.record)
   return finished
 }
@@ -134,7 +137,7 @@ function lanesFor({ run }: Execution, calls: readonly PlannedCall[]): Lanes | un
   return calls.length > 1 && waits ? new Lanes(count) : undefined
 }
 
-/** `calls`: those of a turn, or one that was noted in it, at `first`. */
+/** Combines the results of a round. `calls`: all calls of a turn, or a single noted call whose position in the turn is `first`. */
 export function summarise(
   { run }: Execution,
   iteration: number,

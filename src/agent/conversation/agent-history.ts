@@ -8,23 +8,23 @@ export interface HistoryRun<Context = unknown> {
   runId: string
   context: Context
   metadata?: JsonObject
-  /** The run whose tool call this one is made in. */
+  /** The run whose tool call started this one. */
   parentRunId?: string
 }
 
-/** Stores conversations in tables of your own. */
+/** Stores conversations in your own tables. */
 export interface AgentHistory<Context = unknown> {
   /**
    * Loads the conversation that a run continues. Called when the run begins, unless its caller passes `messages` or a `session`.
    *
-   * Contract: awaited. Throwing rejects the run. Returning nothing means that there is no conversation, and nothing of the run is saved.
+   * Contract: awaited. Throwing rejects the run. Returning nothing means that no conversation exists. Nothing of the run is then saved.
    */
   load(run: HistoryRun<Context>): Awaitable<readonly MessageInput[] | undefined>
   /**
-   * Saves `result.newMessages`, the messages that a run has added, when it has ended.
+   * Saves `result.newMessages`, the messages that the run added, when it has ended.
    *
    * Contract: awaited before a journal records the end, so after a crash it may be called again for the same `runId`, in another process.
-   * Throwing rejects the run; a recorded one is then tried again.
+   * Throwing rejects the run; a recorded run is then tried again.
    */
   save(run: HistoryRun<Context>, result: RunResult): Awaitable<void>
 }

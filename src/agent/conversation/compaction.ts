@@ -5,9 +5,9 @@ import { type ChatMessage, isJsonObject, isToolResult, type ToolResultMessage, t
 import { estimateTokens } from '../../models/usage.ts'
 import { leftOutText, readLeftOut, shortenedText } from '../told.ts'
 
-/** Says which messages are left out when a conversation is sent. Plain data. */
+/** Determines which messages are left out when a conversation is sent. Plain data. */
 export interface Compaction {
-  /** Messages before this position are left out, except system messages and the task. */
+  /** Messages before this position are left out, except system messages and the current task. */
   from: number
   /** Long results before this position are shortened. */
   shortenBefore: number
@@ -17,9 +17,9 @@ export interface Compaction {
 
 /** How long a conversation may be, and how its length is estimated. */
 export interface CompactionSize {
-  /** The most tokens that should remain. */
+  /** The size to reduce the conversation to, in tokens. */
   tokens: number
-  /** Tokens of a message. Default: `estimateTokens`. */
+  /** Estimates the tokens of a message. Default: `estimateTokens`. */
   estimate?(message: ChatMessage): number
 }
 
@@ -33,10 +33,10 @@ export function isCompaction(value: unknown): value is Compaction {
   return arePositions && (summary === undefined || typeof summary === 'string')
 }
 
-/** Most characters an old result keeps when results are shortened. */
+/** The size limit, in characters, of an old result that was shortened. */
 const shortResult = 1_000
 
-/** The conversation as it is sent. Keeps calls together with their results, system messages, and the current task. */
+/** The conversation as it is sent. Keeps system messages and the current task, and never separates calls from their results. */
 export function compacted(messages: readonly ChatMessage[], { from, shortenBefore, summary }: Compaction): readonly ChatMessage[] {
   if (from === 0 && shortenBefore === 0) return messages
   const kept: ChatMessage[] = []
@@ -63,7 +63,7 @@ export function compacted(messages: readonly ChatMessage[], { from, shortenBefor
 
 /**
  * Chooses what else to leave out so that the conversation fits: first old results are shortened, then the oldest rounds are left out. The
- * last round stays, even if it is too long by itself. Returns `current` if nothing more can be left out.
+ * last round always stays, even if it is too long on its own. Returns `current` if nothing more can be left out.
  */
 export function chooseCompaction(
   messages: readonly ChatMessage[],
@@ -76,7 +76,7 @@ export function chooseCompaction(
   const shorter = shortensAny(messages, current, last) ? { ...current, shortenBefore: last } : current
   if (fits(shorter)) return shorter
   const cuts = starts.filter((start) => start > current.from && leavesOutMore(messages, current.from, start))
-  // Each cut is smaller than the one before, so a binary search finds the first that fits.
+  // Each cut leaves less than the one before, so a binary search finds the first that fits.
   let [low, high] = [0, cuts.length - 1]
   while (low < high) {
     const middle = (low + high) >> 1
@@ -87,7 +87,7 @@ export function chooseCompaction(
   return cut === undefined ? shorter : { ...shorter, from: cut }
 }
 
-/** The messages that `next` leaves out and `current` did not, after the summary of those before. */
+/** The messages that `next` leaves out and `current` did not, preceded by the summary so far. */
 export function newlyLeftOut(messages: readonly ChatMessage[], current: Compaction, next: Compaction): ChatMessage[] {
   const task = taskBefore(messages, next.from)
   const out = messages.slice(current.from, next.from).filter((message, at) => !isKept(message, at + current.from, task))
@@ -100,7 +100,7 @@ export function earlierSummary(messages: readonly ChatMessage[]): string | undef
   return told.length === 0 ? undefined : told.join('\n')
 }
 
-/** Whether one of the messages is a notice that others were left out. */
+/** Whether one of the messages is the notice that earlier messages were left out. */
 export function leavesOut(messages: readonly ChatMessage[]): boolean {
   return messages.some((message) => readNotice(message) !== undefined)
 }
@@ -109,7 +109,9 @@ export function sizeOf(messages: readonly ChatMessage[], estimate: (message: Cha
   return messages.reduce((sum, message) => sum + estimate(message), 0)
 }
 
-/** Wraps the caller's `estimate` with a check. Throws what that throws, and `invalid_option` if it does not return a number of tokens. */
+/**
+ * Wraps the caller's `estimate` with a check. Throws what `estimate` throws, and `invalid_option` if it does not return a number of tokens.
+ */
 export function checkedEstimate(estimate: CompactionSize['estimate']): ((message: ChatMessage) => number) | undefined {
   if (estimate === undefined) return undefined
   return (message) => {
@@ -123,7 +125,7 @@ export function checkedEstimate(estimate: CompactionSize['estimate']): ((message
 /**
  * Shortens a conversation to a number of tokens: shortens old results first, then leaves out the oldest rounds. System messages and the
  * task stay. Returns the whole conversation if it fits. Calling it again changes nothing. The last round stays whole, even if it is too
- * long by itself. Throws `invalid_message`, and what `estimate` throws.
+ * long on its own. Throws `invalid_message`, and what `estimate` throws.
  */
 export function compactMessages(given: readonly MessageInput[], size: CompactionSize): readonly ChatMessage[] {
   const messages = toChatMessages(given)
@@ -134,12 +136,12 @@ export function compactMessages(given: readonly MessageInput[], size: Compaction
   return compacted(messages, summary === undefined ? plan : { ...plan, summary })
 }
 
-/** The positions where a cut separates no call from its result: all messages except results. */
+/** The positions where the conversation can be cut without separating a call from its result: all messages except results. */
 function roundStarts(messages: readonly ChatMessage[]): number[] {
   return messages.flatMap((message, at) => (isToolResult(message) || message.role === 'system' ? [] : [at]))
 }
 
-/** The user's message that the rounds after `from` are about, if it would be left out. */
+/** The user's message that started the rounds after `from`, if a cut there would leave it out. */
 function taskBefore(messages: readonly ChatMessage[], from: number): number | undefined {
   const isTask = (message: ChatMessage) => message.role === 'user' && readNotice(message) === undefined
   if (messages.slice(from).some(isTask)) return undefined
@@ -162,7 +164,7 @@ function shortensAny(messages: readonly ChatMessage[], { from, shortenBefore }: 
 
 const short = new WeakMap<ToolResultMessage, ToolResultMessage>()
 
-/** The same result without the middle of its text. Returns the same object each time, so that it is converted for a provider once. */
+/** The same result without the middle of its text. Returns the same object each time, so that it is converted for a provider only once. */
 function shortened(message: ToolResultMessage): ToolResultMessage {
   const known = short.get(message)
   if (known !== undefined) return known

@@ -12,15 +12,15 @@ import {
 import { noResultText } from '../told.ts'
 import { type Compaction, compacted, noCompaction } from './compaction.ts'
 
-/** The repairs of a conversation that was passed in. All zero for a valid one. */
+/** What was repaired in a conversation that was passed in. All zero for a valid one. */
 export interface Healing {
   /** Calls without a result that were given one. */
   answeredCalls: number
-  /** Results that were left out: without a call, or second results of one call. */
+  /** Results that were left out: they had no call, or repeated the result of one. */
   droppedResults: number
   /** Results that were moved to follow their call. */
   movedResults: number
-  /** Calls whose id was missing or already taken. */
+  /** Calls whose id was missing or already in use. */
   renamedCalls: number
 }
 
@@ -30,11 +30,11 @@ export interface Healing {
  */
 export class History {
   readonly #messages: ChatMessage[] = []
-  /** The same list as `#messages` while nothing is left out. */
+  /** The same list as `#messages`, unless messages are left out. */
   #visible = this.#messages
   #compaction = noCompaction
   readonly #ids = new Set<string>()
-  /** For each requested id that is taken: all numbers below this one are taken, too. */
+  /** For each requested id that is in use: all numbers below this one are in use, too. */
   readonly #freeNumbers = new Map<string, number>()
   /** Calls of the last assistant message that have no result yet, by id. */
   readonly #open = new Map<string, ToolCall>()
@@ -43,8 +43,8 @@ export class History {
   #earlier = 0
 
   /**
-   * `instructions` becomes the first message, unless the conversation already begins with it. The first `earlier` messages are from before.
-   * Throws `invalid_message`.
+   * `instructions` becomes the first message, unless the conversation already begins with it. The first `earlier` messages were there
+   * before the run. Throws `invalid_message`.
    */
   constructor(given: readonly MessageInput[] = [], instructions?: string, earlier = 0) {
     const conversation = toChatMessages(given)
@@ -56,7 +56,10 @@ export class History {
     this.#load(conversation, earlier)
   }
 
-  /** The number of messages from before the run, without the instructions. Differs from the number passed in if those were healed. */
+  /**
+   * The number of messages that were there before the run, without the instructions. Differs from the number passed in if the messages were
+   * repaired.
+   */
   get earlier(): number {
     return this.#earlier
   }
@@ -66,7 +69,7 @@ export class History {
     return this.#visible
   }
 
-  /** Every message, including the instructions and those that are left out when it is sent. */
+  /** Every message: the instructions, and also messages that are left out when the conversation is sent. */
   get whole(): readonly ChatMessage[] {
     return this.#messages
   }
@@ -134,8 +137,8 @@ export class History {
   }
 
   /**
-   * Removes the last message of the model, with the results of its calls, if it is an answer: it has no calls but those of the tool
-   * `answering`. Returns the calls of that tool that stay because they were made beside others.
+   * Removes the last message of the model, with the results of its calls, if it is an answer: it has no calls except those of the tool
+   * `answering`. If it has others, only the calls of that tool are returned, and everything stays.
    */
   dropAnswer(answering: string | undefined): ToolCall[] {
     const at = this.#messages.findLastIndex(({ role }) => role === 'assistant')
@@ -149,12 +152,12 @@ export class History {
     return []
   }
 
-  /** Makes the visible list again after a change of earlier messages. */
+  /** Rebuilds the visible list after earlier messages have changed. */
   #showAgain(): void {
     if (this.#visible !== this.#messages) this.compact(this.#compaction)
   }
 
-  /** Appends messages of any kind, healed like those a conversation begins with. */
+  /** Appends messages of any kind, repaired like those that a conversation starts with. */
   extend(messages: readonly MessageInput[]): void {
     this.#load(toChatMessages(messages), 0)
   }
@@ -176,7 +179,7 @@ export class History {
     }
   }
 
-  /** Gives calls ids that are present, legal and not yet used in this conversation. The same calls always get the same ids. */
+  /** Replaces ids of calls that are missing, illegal or already used in this conversation. The same calls always get the same ids. */
   withUniqueIds<Call extends ToolCall>(calls: readonly Call[]): Call[] {
     const ids = new UniqueIds()
     const unique: Call[] = []
@@ -206,7 +209,7 @@ export class History {
     return id
   }
 
-  /** The first free number of an id in this conversation. */
+  /** The first free number for an id in this conversation. */
   #freeNumber(wanted: string): number {
     let n = this.#freeNumbers.get(wanted) ?? 2
     while (this.#ids.has(`${wanted}_${n}`)) n++
@@ -264,7 +267,7 @@ class UniqueIds {
   readonly numbers = new Map<string, number>()
 }
 
-/** The positions of an id's uses and of its results, in order. Positions before the indexes have been handled. */
+/** The positions where an id is used and where its results are, in order. Positions before the two indexes are done. */
 interface IdUses {
   calls: number[]
   nextCall: number
@@ -273,8 +276,8 @@ interface IdUses {
 }
 
 /**
- * Finds the result of a call: the first one with its id that follows it, before the id is used again. A result before every use of its id
- * was misplaced, and belongs to the first. Calls are looked up in the order of the conversation.
+ * Finds the result of a call: the first one with its id that follows it, before the id is used again. A result that precedes every use of
+ * its id was misplaced, and belongs to the first use. Calls are looked up in the order of the conversation.
  */
 class ResultIndex {
   readonly #byId = new Map<string, IdUses>()

@@ -6,14 +6,14 @@ import { History } from './history.ts'
 import { type RunInput, toMessages } from './run-input.ts'
 
 /**
- * Steers a running run: pass it to the run as `control`, or take it from the stream. Messages are read between two steps: when a turn's
- * calls have ended, or the model has answered, and before it is asked again.
+ * Steers a running run: pass it to the run as `control`, or take it from the stream. The run reads messages between two steps: when the
+ * calls of a turn have ended, or when the model has answered, before asking again.
  *
- * Messages that the run has not read when it ends are its result's `unread`, and stay in the control. Give the control to the run that
- * continues, or send the messages again, but not both.
+ * Messages that the run has not read when it ends are in `unread` of its result, and stay in the control. Give the control to the next run,
+ * or send the messages again, but not both.
  */
 export class RunControl {
-  /** Set by the run. False once it reads no more messages: from its last look until the control is given to another run. */
+  /** Set by the run. False after the run has read messages for the last time, until the control is given to another run. */
   listens = true
   readonly #messages: ChatMessage[] = []
   #model: ChatModel | undefined
@@ -24,7 +24,7 @@ export class RunControl {
     return this.#messages
   }
 
-  /** The model for the next turn, if it has not been used yet. */
+  /** The model for the next turn, unless a turn has used it already. */
   get model(): ChatModel | undefined {
     return this.#model
   }
@@ -51,7 +51,7 @@ export class RunControl {
   }
 
   /**
-   * Takes the messages and the request to stop, each once. `goesOn` is false at a limit, where a run takes no messages. With `hasAnswer`,
+   * Returns the new messages and the request to stop, each once. `goesOn`: false at a limit, where a run reads no messages. `hasAnswer`:
    * the run continues only if there are messages.
    */
   take({ goesOn, hasAnswer = false }: { goesOn: boolean; hasAnswer?: boolean }): Steering {

@@ -6,7 +6,7 @@ import { asChecked, type ChatMessage } from '../../core/messages.ts'
 /** The input of a run: a text, or messages to append to the conversation. */
 export type RunInput = string | MessageInput | readonly MessageInput[]
 
-/** Throws `invalid_option` for anything that is not an input, and `invalid_message`. */
+/** Throws `invalid_option` for anything but an input, and `invalid_message`. */
 export function toMessages(input: RunInput): readonly ChatMessage[] {
   if (typeof input === 'string') return [asChecked({ role: 'user', content: input })]
   if (isList(input)) return toChatMessages(input, 'input')
@@ -16,7 +16,7 @@ export function toMessages(input: RunInput): readonly ChatMessage[] {
   return [toChatMessage(input, 'input')]
 }
 
-/** In other libraries the input is one of the options. */
+/** Other libraries take the input as one of the options. */
 function inputHint(input: object): string {
   const name = ['prompt', 'input', 'messages'].find((one) => one in input)
   return name === undefined ? '' : ` (did you mean \`run(${name}, options)\`?)`

@@ -7,26 +7,29 @@ import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { nobodyDecided } from '../told.ts'
 import type { PendingItem } from '../types/result.ts'
 
-/** A decision on a pending item, made from it: `{ ...item, approved: true }`. Plain JSON. */
+/** A decision on a pending item. Make it from the item: `{ ...item, approved: true }`. Plain JSON. */
 export type Decision = Pick<PendingItem, 'toolCallId' | 'fingerprint'> & Verdict
 
-/** The decision itself, by the kind of the item. */
+/** The decision itself. Its fields depend on the kind of the item. */
 export type Verdict = Signature &
-  /** The call runs, with other arguments if `args` are given. `remember`: the same call needs no further approval. */
+  /** The call runs, with `args` as its arguments if given. `remember`: the same call needs no further approval. */
   (
     | { approved: true; args?: JsonObject; remember?: boolean }
-    /** The call does not run; the model is told why. Also for questions without an answer, and calls that the caller will not run. */
+    /**
+     * The call does not run; the model is told why. Also used for questions that are not answered, and for calls that the caller does not
+     * carry out.
+     */
     | { approved: false; reason?: string }
-    /** The return value of the caller's own tool, or its failure. */
+    /** The return value of a tool that the caller ran, or its failure. */
     | { result: Json; isError?: boolean }
-    /** The answer to a question. Its tool is called again, with `ctx.answer`. */
+    /** The answer to a question. Its tool is called again, with the answer as `ctx.answer`. */
     | { answer: Json }
   )
 
 /** The decision if nobody has decided in time. */
 export const undecided: Verdict = { approved: false, reason: nobodyDecided }
 
-/** Kept with a decision for the record. The model is not told. */
+/** Recorded with a decision. The model is not told. */
 export type Signature = {
   /** Who decided: any JSON. */
   by?: Json
@@ -34,7 +37,7 @@ export type Signature = {
   note?: string
 }
 
-/** Identifies one call of one run with its arguments. A decision made for another call has another fingerprint. */
+/** Identifies one call of one run together with its arguments. A decision made for another call has another fingerprint. */
 export function fingerprintOf(runId: string, { toolCallId, tool, args }: Pick<PendingItem, 'toolCallId' | 'tool' | 'args'>): string {
   return hashOf([runId, toolCallId, tool, args])
 }
@@ -61,7 +64,7 @@ const itemNames: OptionNames<PendingItem> = {
   plan: true,
 }
 
-/** A decision is made from its item: `{ ...item, approved: true }`. */
+/** Decisions contain the fields of their item: `{ ...item, approved: true }`. */
 const decisionNames: Readonly<Record<string, unknown>> = {
   ...itemNames,
   approved: true,
@@ -74,7 +77,7 @@ const decisionNames: Readonly<Record<string, unknown>> = {
   note: true,
 }
 
-/** The fields of a verdict that only items of one kind have. */
+/** The fields of a verdict that only one kind of item has. */
 const kindOf: ReadonlyMap<string, PendingItem['kind']> = new Map([
   ['remember', 'approval'],
   ['result', 'client_tool'],
@@ -121,7 +124,7 @@ export function signatureOf({ by, note }: { by?: unknown; note?: unknown }, wher
   return { ...(by === undefined ? {} : { by: toJson(by) }), ...withoutUndefined({ note }) }
 }
 
-/** The decision as it is kept with the run. An answer or a result is in the call's context or record. */
+/** The decision as it is recorded with the run. Without answers and results, which are in the call's context or record. */
 export function madeDecision({ kind, path }: Pick<PendingItem, 'kind' | 'path'>, verdict: Verdict, earlier?: MadeDecision): MadeDecision {
   const { by, note } = verdict
   const made: MadeDecision = { kind, approved: !('approved' in verdict) || verdict.approved }

@@ -5,7 +5,7 @@ import type { RunState } from '../types/result.ts'
 /** A paused state that is about to be resumed. */
 export interface ResumeClaim {
   runId: string
-  /** The same for every copy of this state, and for no other. A later pause of the same run has another key. */
+  /** The same for every copy of this state, and for no other. If the same run pauses again later, that state has another key. */
   key: string
 }
 
@@ -24,14 +24,14 @@ interface ResumedRun {
 /** The states that are being resumed in this process. */
 const claimed = new Set<string>()
 
-/** The last states from which this process has carried out a decided call, oldest first. */
+/** The states from which this process has most recently carried out a decided call, oldest first. */
 const carriedOut = new Set<string>()
 const mostCarriedOut = 10_000
 
 /**
- * Does `work` unless another caller resumes the same state: in this process at the same time or, if the host has a `claim`, anywhere. It
- * also must not have been resumed in this process before. Rejects with `already_resumed` otherwise, with what `claim` throws, and if the
- * run is interrupted first. Nothing has happened then.
+ * Does `work` unless the state is already being resumed: in this process or, if the host has a `claim`, in any process. Also refuses a
+ * state that was resumed in this process before. Rejects with `already_resumed` in these cases, with what `claim` throws, and if the run is
+ * interrupted before `work`.
  */
 export async function withClaim<T>(
   run: ResumedRun,
@@ -41,10 +41,10 @@ export async function withClaim<T>(
 ): Promise<T> {
   const { runId } = state
   const key = hashOf([runId, Object.keys(state.steps).sort(), Object.keys(state.decisions).sort()])
-  // Tells apart runs that were given the same id: they did not begin to wait at the same moment.
+  // Tells apart runs that were given the same id, because they started to wait at different times.
   const stateKey = hashOf([key, state.waitingSince])
   if (claimed.has(key)) throw alreadyResumed(runId)
-  // A `claim` decides alone, in this process too.
+  // If there is a `claim`, it alone decides, in this process too.
   if (carriedOut.has(stateKey) && !again && claim === undefined) {
     const expected = 'continue with the `state` of that result, or pass `again: true` if the result was lost'
     throw new ToolloopError('already_resumed', `This state of run \`${runId}\` was resumed in this process before: ${expected}`)

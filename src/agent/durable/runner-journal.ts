@@ -34,7 +34,7 @@ import { keptRun, knownRun, openEngine, type RecoveredRun, type RecoverOptions, 
 /** The agent whose recorded run is followed. */
 type ToldAgent = Pick<ToldRun, 'provider' | 'model' | 'tools'>
 
-/** A runner's connection to its journal, if it has one: passes runs to it, and executes them when it asks. */
+/** Connects a runner to its journal, if it has one: passes runs to it, and executes them when the journal asks. */
 export class RunnerJournal {
   readonly runs: Runs
   readonly #engine: Engine | undefined
@@ -42,7 +42,10 @@ export class RunnerJournal {
   readonly #opener: RunOpener
   readonly #agent: ToldAgent
   readonly #sessions: RunnerSessions
-  /** Runs with a waiting caller here. An execution in this process gets that caller's options, and sends it the events. */
+  /**
+   * Runs that a caller in this process waits for. If such a run is executed here, it gets the caller's options, and the caller gets its
+   * events.
+   */
   readonly #liveRuns = new Map<string, LiveRun>()
   readonly #journal: Journal | undefined
   #isClosing = false
@@ -67,12 +70,12 @@ export class RunnerJournal {
     return this.#sessions
   }
 
-  /** A nested run is part of the call it is made in. */
+  /** A nested run is recorded as part of its call. */
   keeps({ depth }: RunContext): boolean {
     return this.#engine !== undefined && depth === 0
   }
 
-  /** Rejects with `run_id_taken` if the journal has a run of that id that was started with another input. */
+  /** Rejects with `run_id_taken` if the journal has a run with this id and another input. */
   async checkSame(runId: string, inputDigest: string | undefined): Promise<void> {
     const known = await this.#engine?.get?.(runId)
     const recorded = known === undefined ? undefined : inputFromJson(known.input).inputDigest
@@ -90,7 +93,7 @@ export class RunnerJournal {
     return this.#asLive(live, async () => {
       await engine.start(runId, inputToJson(input), run.metadata, input.session)
       const output = await this.#resultOf(engine, live)
-      // Another process may have started a run of that id at the same moment.
+      // Another process may have started a run with this id at the same moment.
       if (!live.isExecuted) await this.checkSame(runId, inputDigest)
       return output
     })
@@ -108,7 +111,7 @@ export class RunnerJournal {
     try {
       await prepareModel(run)
       return await this.#asLive(live, async () => {
-        // Its pending items are known once it has paused.
+        // The pending items are known once the run has paused.
         if (status === 'running') await this.#resultOf(engine, live)
         await storeDecisions(engine, await knownRun(engine, runId), decisions, run.agent.registry)
         live.isExecuted = false
@@ -122,7 +125,8 @@ export class RunnerJournal {
   }
 
   /**
-   * Does `work`, which continues the run, while the watcher gets its events from the beginning. `tools`: those that the run is given again.
+   * Does `work`, which continues the run, while the watcher receives the run's events from the beginning. `tools`: the tools passed again
+   * with this call.
    */
   async replayed(
     runId: string,
@@ -138,7 +142,7 @@ export class RunnerJournal {
     try {
       await followed.follow(over, left)
     } catch (error) {
-      // The run continues, and its caller still gets the result.
+      // Only the events are missing: the run continues, and its caller still gets the result.
       this.#opener.logger.error({ runId, error }, 'the record of a run could not be read: its stream may lack events')
     }
     const result = await over
@@ -147,7 +151,7 @@ export class RunnerJournal {
     return result
   }
 
-  /** Watches the run from its beginning until it waits or has ended, in whatever process. */
+  /** Watches the run from its beginning until it waits or has ended, in any process. */
   async #watch(runId: string, { tap, left }: Watch): Promise<RunResult<never>> {
     const engine = openEngine(this.#engine)
     if (engine.news === undefined) unable('tells its runs as they are recorded')
@@ -172,7 +176,7 @@ export class RunnerJournal {
     }
   }
 
-  /** `own`: the run's own tools, if they are known here. */
+  /** `own`: the tools passed to this run alone, if they are known here. */
   #followed({ runId, createdAt, metadata, input }: KeptRun, tap: EventTap, own?: ToolSet): { events: RecordEvents; followed: FollowedRun } {
     // A run's own tools replace those of the agent.
     const tools = inputFromJson(input).needs?.includes('tools') === true ? own : this.#agent.tools
@@ -185,7 +189,7 @@ export class RunnerJournal {
     return { events, followed: new FollowedRun(runId, openEngine(this.#engine), events, tap) }
   }
 
-  /** The caller's options, completed. If nothing is decided, the caller may only want to wait for another process, and needs no more. */
+  /** The caller's options, completed. Without a decision, the caller may only want to wait for another process, and needs nothing else. */
   async #restored(recorded: RecordedStart, asked: GivenHere, decides: boolean): Promise<GivenHere> {
     try {
       return await this.#opener.restored(recorded, asked)
@@ -200,7 +204,7 @@ export class RunnerJournal {
     return recoverRuns(openEngine(this.#engine), options, () => this.#isClosing)
   }
 
-  /** Resumes no more runs, and releases the current ones when `drained` has resolved. Resolves with false if the journal can't. */
+  /** Stops resuming runs, and releases the current ones when `drained` has resolved. Resolves with false if the journal has no `close`. */
   async close(drained: Promise<unknown>, problem: ToolloopError): Promise<boolean> {
     this.#isClosing = true
     const close = this.#engine?.close ?? this.#journal?.close
@@ -228,7 +232,7 @@ export class RunnerJournal {
     await this.#engine?.result(runId)
   }
 
-  /** While `work` runs, executions of the run belong to `live`. */
+  /** While `work` is running, executions of the run belong to `live`. */
   async #asLive(live: LiveRun, work: () => Promise<Json>): Promise<RunResult<never>> {
     const { run } = live
     const { runId } = run
@@ -241,8 +245,8 @@ export class RunnerJournal {
   }
 
   /**
-   * The result of the run. A run that is executed here ends with its interruption, or as it had ended before that. For a run of another
-   * process, the caller only stops waiting.
+   * The result of the run. A run executed here ends with its interruption, unless it had ended before. If another process executes the run,
+   * the caller only stops waiting.
    */
   async #resultOf(engine: Engine, live: LiveRun): Promise<Json> {
     const { run } = live
@@ -257,7 +261,7 @@ export class RunnerJournal {
     throw stoppedWaiting(run)
   }
 
-  /** Called by the journal for each execution of a run, in this process or, after a crash, in another. */
+  /** Called by the journal for each execution of a run: in this process or, after a crash, in another. */
   async #execute(durable: Durable, json: Json): Promise<Json> {
     const { runId, signal, givenUp } = durable
     const input = inputFromJson(json)
@@ -281,7 +285,7 @@ export class RunnerJournal {
     }
   }
 
-  /** Undefined also if the caller has started another run under the same id. */
+  /** Undefined also if the caller has started another run with the same id. */
   #liveRunOf({ runId, input }: RecordedStart): LiveRun | undefined {
     const live = this.#liveRuns.get(runId)
     const isSame = live?.inputDigest === undefined || input.inputDigest === undefined || live.inputDigest === input.inputDigest
@@ -289,8 +293,8 @@ export class RunnerJournal {
   }
 
   /**
-   * Opens the run with everything that it was started with. Rejects if something is missing. A run that is cancelled only has to end, so it
-   * is opened without (`given` is undefined), or is undefined if it can't be opened.
+   * Opens the run with everything that it was started with. Rejects if some of that is missing. A cancelled run only has to end: it is
+   * opened without (`given` is undefined), and if that fails, the result is undefined.
    */
   async #open(
     recorded: RecordedStart,
@@ -327,14 +331,14 @@ export class RunnerJournal {
   }
 }
 
-/** Why a caller gets no result of a run that continues in another process. */
+/** Why a caller gets no result although the run continues in another process. */
 function stoppedWaiting({ runId, interruption, abortError }: RunContext): ToolloopError {
   const where = `run \`${runId}\`, which another process executes, goes on`
   if (interruption === 'deadline') return new ToolloopError('deadline', `The deadline passed; ${where}`)
   return new ToolloopError('aborted', `${abortError?.message ?? 'The caller aborted'}; ${where}`, { cause: abortError?.cause })
 }
 
-/** Settles as `work` does, or rejects with the signal's reason as soon as that is aborted. */
+/** Settles like `work`, or rejects with the signal's reason as soon as the signal is aborted. */
 function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   return signal === undefined ? work : pTimeout(work, { milliseconds: Number.POSITIVE_INFINITY, signal })
 }

@@ -25,7 +25,7 @@ import type { PendingItem, RunResult } from '../types/options.ts'
 export interface JournalRun extends RunSummary {
   /** What waits for a decision. */
   pending: PendingItem[]
-  /** The result, if the run has ended or waits, as plain JSON: without the values that tools returned. */
+  /** The result, if the run has ended or waits. Plain JSON, without the values that tools returned. */
   result?: StoredResult
 }
 
@@ -34,11 +34,11 @@ export type StoredResult = Omit<RunResult, 'error'> & { error?: Pick<ToolloopErr
 
 /** Options of `recover`. */
 export interface RecoverOptions {
-  /** Maximum number of runs that are executed at once. An integer ≥ 1. Default 8. */
+  /** Maximum number of runs to execute at once. An integer ≥ 1. Default 8. */
   concurrency?: number
 }
 
-/** A run that was continued: how it ended, or why it could not continue. */
+/** A run that was continued: how it ended, or why it was unable to continue. */
 export interface RecoveredRun {
   runId: string
   stopReason?: StopReason
@@ -59,7 +59,9 @@ const queryNames: OptionNames<RunQuery> = {
 }
 const pruneNames: OptionNames<PruneOptions> = { olderThanMs: true, keep: true }
 
-/** The runs in a runner's journal. Each method rejects with `invalid_option` without a journal that can do it. */
+/**
+ * The runs in a runner's journal. Each method rejects with `invalid_option` if there is no journal, or if the journal lacks the ability.
+ */
 export class Runs {
   readonly #engine: Engine | undefined
   /** Completes a recorded result. */
@@ -91,7 +93,7 @@ export class Runs {
     return list === undefined ? unable('lists its runs') : list(query)
   }
 
-  /** Undefined for a run that the journal doesn't know. */
+  /** Returns one run. Undefined if the journal doesn't know it. */
   async get(runId: string): Promise<JournalRun | undefined> {
     const kept = await keptRun(openEngine(this.#engine), runId)
     if (kept === undefined) return undefined
@@ -101,16 +103,16 @@ export class Runs {
   }
 
   /**
-   * Streams the run from its beginning until it waits or has ended, in whatever process: first what is recorded (`meta.recorded`), then
-   * events of this process as they happen, and what other processes record, turn by turn and call by call. Reasoning and the earlier events
-   * of nested runs are not recorded. Leaving the iteration ends only the stream. Iterating rejects with `unknown_run`.
+   * Streams the run from its beginning until it waits or has ended, in any process. Recorded events come first (`meta.recorded`), then live
+   * events of this process, and the turns and calls that other processes record. Reasoning and earlier events of nested runs are not
+   * recorded, so they are missing. Leaving the iteration ends only the stream. Iterating rejects with `unknown_run`.
    */
   stream(runId: string): RunStream {
     return new RunStream<string>((watch) => this.#watch(runId, watch), new RunControl())
   }
 
   /**
-   * Ends a run with `aborted`, in whatever process, even if it waits. Resolves when that is recorded. The run ends soon after;
+   * Ends a run with `aborted`, in any process, even if it waits. Resolves when the cancellation is recorded. The run ends soon after;
    * `runner.resume(runId)` waits for it. Does nothing to a run that has ended. Rejects with `unknown_run`.
    */
   async cancel(runId: string, reason?: string): Promise<void> {
@@ -119,7 +121,7 @@ export class Runs {
 
   /**
    * Deletes runs that have ended, and resolves with their number. A deleted id can be used for a new run. Rejects with `invalid_option` if
-   * no bound is given.
+   * neither limit is given.
    */
   async prune(which: PruneOptions): Promise<number> {
     checkOptionNames(which, pruneNames, '`runs.prune`')
@@ -138,7 +140,7 @@ export function openEngine(engine: Engine | undefined): Engine {
   return engine
 }
 
-/** Resumes every run that could continue and that no process executes. Resolves when each has ended or waits for a decision. */
+/** Resumes every run that can continue and that no process executes. Resolves when each has ended or waits for a decision. */
 export async function recoverRuns(engine: Engine, { concurrency = 8 }: RecoverOptions, isClosing: () => boolean): Promise<RecoveredRun[]> {
   if (!isCount(concurrency, 1)) throw new InvalidOptionError('concurrency', 'an integer ≥ 1', concurrency)
   const recovered: RecoveredRun[] = []
@@ -174,8 +176,8 @@ export async function knownRun(engine: Engine, runId: string): Promise<KeptRun> 
 }
 
 /**
- * Stores decisions on a run, all or none, before any is carried out. Rejects with `decision_refused` if nothing waits for a decision, or if
- * it was made for another call or comes too late or after an earlier one. Rejects with `invalid_option` if one can't be carried out.
+ * Stores the decisions on a run, all or none, before any is carried out. Rejects with `decision_refused` if nothing waits, or if a decision
+ * was made for another call, comes too late, or comes after an earlier one. Rejects with `invalid_option` if one can't be carried out.
  */
 export async function storeDecisions(engine: Engine, kept: KeptRun, decisions: readonly Decision[], registry: ToolSet): Promise<void> {
   if (!Array.isArray(decisions)) throw new InvalidOptionError('decisions', 'an array', decisions)
@@ -214,7 +216,7 @@ function pendingItems(kept: KeptRun): PendingItem[] {
   return kept.status === 'ended' ? [] : itemsOf(kept).filter(({ place }) => kept.waits.includes(place))
 }
 
-/** Throws `invalid_option`: the journal lacks an ability. */
+/** Throws `invalid_option` because the journal lacks an ability. */
 export function unable(can: string): never {
   throw new InvalidOptionError('journal', `one that ${can}`)
 }

@@ -1,7 +1,7 @@
 import type { Json } from '../../core/messages.ts'
 import type { Durable, RecordEntry } from './journal.ts'
 
-/** A journal port that keeps records of calls. */
+/** The connection to a journal that keeps records of calls. */
 export type RecordKeeper = Durable & Pick<Required<Durable>, 'append' | 'entries'>
 
 export function keepsRecords(durable: Durable | undefined): durable is RecordKeeper {
@@ -21,12 +21,12 @@ export class CallRecord {
     this.#keeper = keeper
     this.#name = name
     this.entries = entries
-    // Entries that were being stored when a process died may be missing in between.
+    // Positions may be missing: entries that were being stored when a process died are lost.
     this.#position = (entries.at(-1)?.position ?? -1) + 1
   }
 
   static async open(keeper: RecordKeeper, name: string): Promise<CallRecord> {
-    // A copy: in memory, the list grows with the record.
+    // A copy, because the list in memory grows with the record.
     return new CallRecord(keeper, name, [...(await keeper.entries(name))])
   }
 
@@ -35,7 +35,7 @@ export class CallRecord {
     if (!this.#hasLeft) await this.#keeper.append(this.#name, { position: this.#position++, fingerprint, value })
   }
 
-  /** Adds nothing more: another execution of the call has taken over the record. */
+  /** Stops adding entries: another execution of the call has taken over the record. */
   leave(): void {
     this.#hasLeft = true
   }

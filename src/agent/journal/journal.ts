@@ -3,55 +3,55 @@ import type { StopReason } from '../../core/events.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'
 
-/** The argument of a step's function. */
+/** Passed to the function of a step. */
 export interface StepContext {
   readonly signal: AbortSignal
 }
 
 /**
- * What the loop needs from a journal. Outside `step` and `wait` the loop computes only from its input and from recorded values, so running
- * it again over the recorded values restores its state.
+ * What the loop needs from a journal. Outside `step` and `wait`, the loop computes only from its input and from recorded values, so
+ * replaying these values restores its state.
  */
 export interface Durable {
   readonly runId: string
   /** Random for each execution of the run. Compared only inside a step. */
   readonly attempt: string
   /**
-   * Counts the executions of the run: a later one has a higher number. Systems outside the record, such as sessions, use it to refuse an
-   * earlier execution. If absent, they can't tell the two apart.
+   * Counts the executions of the run: each later one has a higher number. Systems outside the journal, such as sessions, use it to refuse
+   * an earlier execution. If absent, they can't tell the executions apart.
    */
   readonly epoch?: number
   /** Whether recorded values outlive the process. */
   readonly survivesCrashes: boolean
-  /** Whether an earlier execution has recorded a turn. Used only by a recording of the run, which notes that it begins in the middle. */
+  /** Whether an earlier execution has recorded a turn. Used only by a recording, to note that it starts in the middle of the run. */
   readonly resumed?: boolean
-  /** Aborted when the run is cancelled from outside, or its record can't be kept any longer. */
+  /** Aborted when the run is cancelled from outside, or when the journal can't record it any longer. */
   readonly signal?: AbortSignal
-  /** Why the run has to end without a replay, further steps or events: every process that resumed it has died. */
+  /** Set if every process that resumed the run has died. Says why the run has to end now, without a replay, further steps or events. */
   readonly givenUp?: string
   /**
-   * Runs `fn` and records its value under `key`, or returns the recorded value without running it. The value is plain JSON; the type can't
-   * say so, because an interface is never assignable to `Json`. Rejects only for a fault of the engine. `about`: the item that the step
-   * decides on, as for `wait`. An engine can ignore it.
+   * Runs `fn` and records its value under `key`, or returns the recorded value without running it. The value is plain JSON. The type
+   * parameter can't require that, because interfaces are not assignable to `Json`. Rejects only for a fault of the engine. `about`: the
+   * item that the step decides on, as for `wait`. An engine can ignore it.
    */
   step<T>(key: string, fn: (step: StepContext) => Promise<T>, about?: object): Promise<T>
   /** Joins steps that were started in the same tick. Resolves in their order. */
   all<T>(steps: Promise<T>[]): Promise<T[]>
   /**
-   * Waits for a value delivered from outside. Null when the time is over. Undefined if the journal can't wait beyond this process; the run
-   * then pauses.
+   * Waits for a value delivered from outside. Resolves with null when the time is over. Resolves with undefined if the journal can't wait
+   * beyond this process; the run then pauses.
    */
   wait<T extends Json>(name: string, options?: { timeoutMs?: number; about?: Json }): Promise<T | null | undefined>
   /**
-   * Keeps a long text beside the steps until the run has ended, and replaces an earlier one of the same name. Called inside steps. Resolves
-   * with false, and keeps nothing, if the run's texts would have more than `maxBytes` together (UTF-8). Absent: large results are cut.
+   * Stores a long text beside the steps until the run has ended. Replaces an earlier text of the same name. Called inside steps. Resolves
+   * with false and stores nothing if the texts of the run would exceed `maxBytes` together (UTF-8). Absent: large results are cut.
    */
   keep?(name: string, text: string, maxBytes: number): Promise<boolean>
-  /** The text that this or an earlier execution has kept under that name. */
+  /** The text that this or an earlier execution has stored under that name. */
   kept?(name: string): Promise<string | undefined>
   /**
    * Adds an entry to the record of a call, from inside the call's step. Resolves when the entry is stored. Rejects if the position is
-   * taken: entries are never replaced. They are kept until the run has ended. Absent: a call that runs again starts over.
+   * taken: entries are never replaced. They are kept until the run has ended. If absent, a call that runs again starts over.
    */
   append?(record: string, entry: RecordEntry): Promise<void>
   /** The entries that this and earlier executions have added to a record, by position. */
@@ -60,9 +60,9 @@ export interface Durable {
 
 /** One entry in the record of a call. */
 export interface RecordEntry {
-  /** Counts the entries of a record from 0. */
+  /** The entry's position in its record, counted from 0. */
   position: number
-  /** Says what the entry is for. A call that runs again uses the value only for the same purpose. */
+  /** Identifies the purpose of the entry. A call that runs again uses the value only for the same purpose. */
   fingerprint: string
   value: Json
 }
@@ -71,41 +71,42 @@ export interface RecordEntry {
 export type DurableBody = (durable: Durable, input: Json) => Promise<Json>
 
 /**
- * What a runner needs from a journal. `get`, `list` and `prune` exist if the journal can find its runs again: `runner.resume(runId)` needs
- * `get`, `runner.runs` needs all three.
+ * What a runner needs from a journal. `get`, `list` and `prune` exist if the journal can find its runs again. `runner.resume(runId)` needs
+ * `get`; `runner.runs` needs all three.
  */
 export interface Engine {
   /**
-   * Starts the run, or resumes it with its recorded `input` if it is known. Resolves when it is recorded. Does nothing to a run that has
+   * Starts the run. Resumes a known run with its recorded `input`. Resolves when the start is recorded. Does nothing to a run that has
    * ended, waits for a decision, or is executed by another living process. Without `input`, rejects with `unknown_run` for an unknown run.
-   * `metadata` and `session` of a new run are for `list`.
+   * `metadata` and `session` of a new run are stored for `list`.
    */
   start(runId: string, input?: Json, metadata?: JsonObject, session?: string): Promise<void>
   /**
-   * Stores values for the `wait`s of those names: all of them, or none. Rejects with `decision_refused` for a name that nothing waits for,
-   * that has a value already, or whose time is over.
+   * Stores values for the `wait`s of those names, all or none. Rejects with `decision_refused` if nothing waits under a name, if it has a
+   * value already, or if its time is over.
    */
   deliver(runId: string, values: { readonly [name: string]: Json }): Promise<void>
-  /** Ends the run with `aborted`, in whatever process. Resolves when that is recorded. Does nothing to a run that has ended. */
+  /** Ends the run with `aborted`, in any process. Resolves when the cancellation is recorded. Does nothing to a run that has ended. */
   cancel(runId: string, reason?: string): Promise<void>
   /** The run's output, once it has ended or waits for a decision. Rejects for a fault of the engine. */
   result(runId: string): Promise<Json>
-  /** Ids of the runs that could continue and that no living process executes. */
+  /** Ids of the runs that can continue and that no living process executes. */
   pending(): Promise<string[]>
   get?(runId: string): Promise<KeptRun | undefined>
   /**
-   * The run's status and its steps, except those whose keys are in `known`, in any order: for `runs.stream`. Undefined for an unknown run.
+   * The run's status, and its steps in any order, except those whose keys are in `known`. Used by `runs.stream`. Undefined for an unknown
+   * run.
    */
   news?(runId: string, known: readonly string[]): Promise<{ status: RunStatus; steps: [key: string, value: Json][] } | undefined>
   /** Whether this process executes the run. */
   isHere?(runId: string): boolean
   list?(query: RunQuery): Promise<RunPage>
-  /** Deletes runs that have ended, with everything that is recorded of them. Resolves with their number. */
+  /** Deletes runs that have ended, with everything recorded of them. Resolves with their number. */
   prune?(which: PruneOptions): Promise<number>
   /**
-   * Stops resuming runs. When `drained` has resolved, releases those that this connection executes, as if its process had been killed:
-   * nothing more of them is recorded here, and any process can continue them. Their results, and later calls of `start`, reject with
-   * `problem`. Other connections of the journal are not affected. Resolves when all executions have ended. Absent: `Journal.close` is
+   * Stops resuming runs. When `drained` has resolved, releases the runs that this connection executes, as if its process had been killed:
+   * it records nothing more of them, and any process can continue them. The results of those runs, and later calls of `start`, reject with
+   * `problem`. Other connections of the journal are not affected. Resolves when all executions have ended. If absent, `Journal.close` is
    * called instead.
    */
   close?(drained: Promise<unknown>, problem: ToolloopError): Promise<void>
@@ -129,18 +130,18 @@ export function isRunProcess(given: unknown): given is RunProcess {
 export interface RunSummary {
   runId: string
   status: RunStatus
-  /** How it ended. `paused` while it waits. */
+  /** How the run ended. `paused` while it waits. */
   stopReason?: StopReason
   createdAt: number
   updatedAt: number
-  /** Why the last attempt at it broke off, if it did: a fault of the journal, or of its runner's setup. */
+  /** Why its last execution broke off, if it did: the journal or the runner's setup failed. */
   problem?: string
   metadata?: JsonObject
   /** The id of its session. */
   session?: string
-  /** The model that was asked last, as `provider/model`. Only if the run has ended or waits. */
+  /** The model that was last asked, as `provider/model`. Only if the run has ended or waits. */
   model?: string
-  /** Whether the process that executes a `running` run is alive. `gone`: it is not executed until another process resumes it. */
+  /** Whether the process that executes a `running` run is alive. `gone`: no process executes it until one resumes it. */
   process?: RunProcess
 }
 
@@ -153,19 +154,19 @@ export interface KeptRun extends RunSummary {
   waits: string[]
 }
 
-/** Which runs to list, newest first. */
+/** Selects runs for a list, newest first. */
 export interface RunQuery {
   status?: RunStatus
   /** In milliseconds since 1970. */
   createdAfter?: number
   createdBefore?: number
-  /** Only runs whose `metadata` has each of these values. They are compared as texts. */
+  /** Only runs whose `metadata` has each of these values. Values are compared as texts. */
   metadata?: Readonly<Record<string, string | number | boolean>>
   /** Only runs of this session. */
   session?: string
   /** Only runs that ended for this reason. `paused`: those that wait. */
   stopReason?: StopReason
-  /** Only runs that have ended or wait and that asked this model last, as `provider/model`. */
+  /** Only runs that have ended or wait, and whose last model was this one (`provider/model`). */
   model?: string
   /** Only `running` runs whose process is alive, or whose process is gone. */
   process?: RunProcess
@@ -182,15 +183,15 @@ export interface RunPage {
   next?: string
 }
 
-/** Which runs to delete, of those that have ended. With both limits, a run that exceeds either is deleted. */
+/** Selects runs to delete, among those that have ended. With both limits, a run that exceeds either is deleted. */
 export interface PruneOptions {
   /** How long a run is kept after it has ended, in milliseconds. */
   olderThanMs?: number
-  /** How many runs are kept, the newest first. */
+  /** How many runs are kept: the newest ones. */
   keep?: number
 }
 
-/** The version of the loop's keys and recorded values. A run recorded by a newer version is not resumed. */
+/** The version of the loop's step keys and recorded values. A run recorded by a newer version is not resumed. */
 export const loopVersion = 1
 
 /** The names that a run's output says it waits for. Undefined if the run has ended. */
@@ -200,7 +201,7 @@ export function waitsOf(output: Json): string[] | undefined {
   return pending.flatMap((item) => (isJsonObject(item) && typeof item.place === 'string' ? [item.place] : []))
 }
 
-/** The fields of an event that name its step, if that step may be executed again. */
+/** The fields of an event that name its step. Set if that step may be executed again. */
 export type StepTags = { step?: string; attempt?: string }
 
 /** The record of a run in memory, as plain JSON. */
@@ -212,6 +213,6 @@ export interface RecordedSteps {
   kept?: { [id: string]: string }
   /** The records of calls that have not ended, by name. */
   records?: { [record: string]: RecordEntry[] }
-  /** The time by which current waits are judged. Default: the time of the check. */
+  /** The time to which running waits are compared. Default: the time of the check. */
   asOf?: number
 }

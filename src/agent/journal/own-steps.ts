@@ -15,11 +15,14 @@ interface Owner {
 /** Where a nested run is recorded. */
 export interface RecordPlace {
   record: RunRecord
-  /** The journal port of the run that makes the call. */
+  /** The journal connection of the run that made the call. */
   outer: Durable
 }
 
-/** The steps of a run that no journal executes. They are kept in memory and, if the run is nested in a call, in the record of that call. */
+/**
+ * The steps of a run that is not executed by a journal. They are kept in memory. If the run is nested in a call, they are also kept in the
+ * record of that call.
+ */
 export class OwnSteps implements Durable {
   readonly runId: string
   readonly attempt: string
@@ -28,7 +31,7 @@ export class OwnSteps implements Durable {
   readonly #place: RecordPlace | undefined
   #steps = new Map<string, unknown>()
   readonly #waits = new Waits()
-  /** The records of its calls, unless an outer run keeps them. */
+  /** The records of the run's calls, unless an outer run keeps them. */
   #records = new Map<string, RecordEntry[]>()
 
   constructor({ runId, signal }: Owner, place?: RecordPlace) {
@@ -63,7 +66,7 @@ export class OwnSteps implements Durable {
     return this.#waits.look<T>(name, timeoutMs)
   }
 
-  /** Undefined if the outer run keeps nothing either. */
+  /** Undefined if the outer run can't keep texts either. */
   get keep(): Required<Durable>['keep'] | undefined {
     const { outer } = this.#place ?? {}
     if (outer?.keep === undefined) return undefined
@@ -94,7 +97,7 @@ export class OwnSteps implements Durable {
     return this.#waits.recorded()
   }
 
-  /** The record to continue from, without the steps that each execution repeats. */
+  /** What the run needs to continue, without the steps that each execution repeats. */
   recorded(): RecordedSteps {
     const steps = [...this.#steps].filter(([key]) => !isDoneAnew(key, 0))
     return copyAsJson({
@@ -104,20 +107,20 @@ export class OwnSteps implements Durable {
     })
   }
 
-  /** Forgets the records of a call that will not be made again, and of the calls inside it. */
+  /** Deletes the records of a call that will not run again, and of the calls inside it. */
   #forgetRecords(call: string): void {
     for (const name of this.#records.keys()) if (name === call || name.startsWith(`${call}/`)) this.#records.delete(name)
   }
 }
 
-/** Whether a step was a call that has ended for good, so that no later one continues it. */
+/** Whether a step's value is a call that has ended for good, so that later executions don't continue it. */
 function isSettled(value: unknown): value is FinishedCall {
   if (!isJsonObject(value) || !('record' in value)) return false
   const { record, interrupted, question }: FinishedCall = value as never
   return interrupted === undefined && question === undefined && (record.callKey === undefined || record.callKey.settled === true)
 }
 
-/** The places where a run without a journal waits: since when, and the decisions. */
+/** The waits of a run without a journal: since when, and the decisions. */
 class Waits {
   #decisions: RecordedSteps['decisions'] = {}
   #waitingSince: RecordedSteps['waitingSince'] = {}
@@ -129,7 +132,7 @@ class Waits {
     this.#asOf = asOf
   }
 
-  /** The decision. Null when the time for it is over, undefined before. */
+  /** The decision. Null if its time is over, undefined if it is still open. */
   look<T extends Json>(name: string, timeoutMs: number | undefined): T | null | undefined {
     const waited = this.#waitingSince[name]
     const since = waited ?? processClock.now()

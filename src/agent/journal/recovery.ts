@@ -3,16 +3,16 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import { Lanes } from '../../tools/concurrency.ts'
 import { isTakenOver, type RunTries, type Store, type Taken } from './store.ts'
 
-/** How to release a run that broke off. */
+/** How to release a run whose execution broke off. */
 export interface Release {
   args: Parameters<Store['release']>
-  /** Each function records something that could not be recorded before. */
+  /** Functions that each record something that could not be recorded before. */
   unrecorded: (() => Promise<void>)[]
 }
 
 /**
- * Runs that broke off, and that the store can't release yet. Until then no other process continues them: it would repeat calls that have
- * ended.
+ * Runs whose execution broke off, and that the store is not able to release now. Until they are released, no other process continues them,
+ * because it would repeat calls that have ended.
  */
 export class Releases {
   readonly #store: Pick<Store, 'release'>
@@ -31,7 +31,7 @@ export class Releases {
     return this.#left.has(runId)
   }
 
-  /** Releases the run, now or in a later `retry`. */
+  /** Releases the run now, or in a later `retry`. */
   async add(release: Release): Promise<void> {
     const [runId] = release.args
     this.#left.set(runId, release)
@@ -42,7 +42,7 @@ export class Releases {
     for (const runId of this.#left.keys()) await this.settle(runId).catch(() => {})
   }
 
-  /** Resolves when the run has been released. Rejects as the store does. */
+  /** Resolves when the run has been released. Rejects with the store's error. */
   async settle(runId: string): Promise<void> {
     const release = this.#left.get(runId)
     if (release === undefined) return
@@ -67,16 +67,16 @@ export class Releases {
 }
 
 /**
- * How long a run is alone on trial, in milliseconds. Almost no time after the first deaths: most runs are innocent and must not wait for
- * one another. The more processes died with a run, the longer, so that it takes no other runs with it.
+ * How long a run on trial is executed alone, in milliseconds. Very short after the first deaths: most runs are innocent and must not wait
+ * for one another. The time grows with the number of processes that died, so that the run doesn't take others with it.
  */
 const aloneMs = (tries: number) => Math.min(10 * 3 ** (tries - 1), 60_000)
 
-/** The runs that were taken over from a process that has died, perhaps because of one of them. */
+/** Runs that were taken over from a process that died, perhaps because of one of them. */
 export class Trials {
   readonly #store: Pick<Store, 'noteTries'>
   readonly #maxTakeOvers: number
-  /** Runs that were tried before start one after another, so that the one to blame takes no others with it. */
+  /** Runs with earlier tries start one after another, so that the run that kills its process takes no others with it. */
   readonly #lane = new Lanes(1)
   readonly #open = new Set<Trial>()
 
@@ -86,8 +86,8 @@ export class Trials {
   }
 
   /**
-   * Resolves when it is the run's turn, or if `signal` is aborted, because a run that only ends waits for no other. Undefined for a run
-   * that needs no trial.
+   * Resolves when it is the run's turn. Also resolves if `signal` is aborted, because a run that only ends need not wait. Undefined for a
+   * run that needs no trial.
    */
   async open(runId: string, { epoch, tries, hasDied }: Taken, signal: AbortSignal): Promise<Trial | undefined> {
     if (tries === 0 && !hasDied) return undefined
@@ -95,7 +95,7 @@ export class Trials {
     const trial = new Trial(this.#store, { runId, epoch, tries }, leave)
     this.#open.add(trial)
     try {
-      // Noted before anything else: reading the record may be what kills the process.
+      // Noted before anything else, because even reading the record may kill the process.
       await this.#store.noteTries(runId, epoch, tries + 1)
     } catch (error) {
       this.end(trial)
@@ -104,7 +104,7 @@ export class Trials {
     return trial
   }
 
-  /** Resolves with the function that ends the turn. The turn also ends after that time. */
+  /** Resolves with the function that ends the turn. The turn also ends after `longestMs`. */
   async #takeTurn(longestMs: number, signal: AbortSignal): Promise<() => void> {
     const turn = this.#lane.enter(false)
     const aborted = Promise.withResolvers<void>()
@@ -130,24 +130,24 @@ export class Trials {
     this.#open.delete(trial)
   }
 
-  /** The tries to note if the process releases its runs under trial and lives. */
+  /** The tries to note when the process releases its runs on trial while it is alive. */
   counts(): RunTries[] {
     return [...this.#open].map(({ untried }) => untried)
   }
 
-  /** Why a run is not tried once more. */
+  /** Why the run is not tried once more. */
   refusal({ tries }: Taken): string | undefined {
     if (tries < this.#maxTakeOvers) return undefined
     return `${tries} processes in a row that took it over have died before anything more was recorded (\`maxTakeOvers\`)`
   }
 
-  /** Whether a process has died of that refusal, too. The refusal replays the record to emit the run's end. */
+  /** Whether a process has died even of the refusal, which replays the record to emit the end of the run. */
   isGivenUp({ tries }: Taken): boolean {
     return tries > this.#maxTakeOvers
   }
 }
 
-/** One execution of such a run. Its try counts until a step was recorded, or the run waits. */
+/** One execution of a run on trial. Its try counts until a step was recorded or the run waits. */
 export class Trial {
   readonly #store: Pick<Store, 'noteTries'>
   /** Lets the next run have its turn. May be called more than once. */
@@ -161,12 +161,12 @@ export class Trial {
     this.leave = leave
   }
 
-  /** The tries to note if it breaks off, or its journal is closed. The process lives, so this try does not count. */
+  /** The tries to note if the execution breaks off or the journal is closed. The process is alive then, so this try does not count. */
   get untried(): RunTries {
     return this.#untried
   }
 
-  /** The run is no longer suspected. */
+  /** Ends the suspicion against the run. */
   async pass(): Promise<void> {
     if (this.#hasPassed) return
     this.#hasPassed = true
@@ -185,7 +185,7 @@ export interface TakeOverOptions {
   concurrency: number
 }
 
-/** The options of a journal as its users give them, checked; undefined if only `recover()` resumes runs. Throws `invalid_option`. */
+/** Checks the `takeOver` option of a journal. Undefined if only `recover()` resumes runs. Throws `invalid_option`. */
 export function checkedTakeOver({
   takeOverEveryMs = 2_000,
   takeOverConcurrency = 100,
@@ -200,15 +200,15 @@ export function checkedTakeOver({
   return takeOverEveryMs < Number.POSITIVE_INFINITY ? { everyMs: takeOverEveryMs, concurrency: takeOverConcurrency } : undefined
 }
 
-/** The parts of a journal that this needs. */
+/** What `TakeOver` needs from a journal. */
 interface TakenOver {
-  /** Runs that could continue and that no process executes. */
+  /** Ids of runs that can continue and that no process executes. */
   pending(): Promise<string[]>
-  /** Resumes a run. Settles when it has ended, waits, or broke off, and at once if another process was faster. */
+  /** Resumes a run. Settles when the run has ended, waits, or broke off, and at once if another process was faster. */
   execute(runId: string): Promise<unknown>
 }
 
-/** A run that breaks off repeatedly is tried less and less often, but at least this often, in milliseconds. */
+/** The longest pause between two tries of a run that breaks off repeatedly, in milliseconds. */
 const longestPauseMs = 300_000
 
 /** Periodically looks for runs that no process executes, and resumes them. */
@@ -245,7 +245,7 @@ export class TakeOver {
         if (notBefore <= performance.now()) void this.#takeUp(runId)
       }
     } catch {
-      // The store fails. Its users get the error; this looks again soon.
+      // The store failed. Its users get the error; the next look comes soon.
     }
     this.#timer = undefined
     this.begin()
@@ -257,7 +257,7 @@ export class TakeOver {
       await this.#runs.execute(runId)
       this.#failures.delete(runId)
     } catch {
-      // The journal has noted why.
+      // The journal has recorded the reason.
       this.#postpone(runId)
     } finally {
       this.#running--

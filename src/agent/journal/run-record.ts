@@ -11,17 +11,19 @@ const pauseMark = 'paused'
 const decisionMark = 'decided '
 const spentMark = 'spent'
 
-/** The parts of a state that a pause keeps. */
+/** The parts of a run's state that a pause records. */
 type Pause = Pick<RunState, 'pending' | 'waitingSince'>
 
 /**
- * A nested run in the record of its call: its input, its steps, its pauses and the decisions, in order. If the call is made again, it
- * continues the run from there.
+ * A nested run in the record of its call: its input, steps, pauses and decisions, in order. If the call runs again, it continues the nested
+ * run from there.
  */
 export class RunRecord {
   readonly runId: string
   readonly #record: CallRecord
-  /** The run ends by a failure or an interruption. Later steps are not recorded: the call may be made again. */
+  /**
+   * Whether the run is ending because of a failure or an interruption. Later steps are then not recorded, because the call may run again.
+   */
   #isBreakingOff = false
 
   private constructor(runId: string, record: CallRecord) {
@@ -53,7 +55,7 @@ export class RunRecord {
     return { version: 1, runId: this.runId, input, steps: Object.fromEntries(steps), decisions, ...copyAsJson(pause) }
   }
 
-  /** Whether the run is over for good, so that a call that is made again begins another. */
+  /** Whether the run is over for good, so that a call that runs again starts another. */
   get isSpent(): boolean {
     return this.#record.entries.at(-1)?.fingerprint === spentMark
   }
@@ -66,13 +68,13 @@ export class RunRecord {
     await this.#record.add(inputMark, input)
   }
 
-  /** Records a step if it is progress. `isOver`: the run was interrupted by then. */
+  /** Records a step if the next execution can use it. `isOver`: whether the run was interrupted before the step ended. */
   async addStep(key: string, value: unknown, isOver: boolean): Promise<void> {
     if (this.#isProgress(value, isOver)) await this.#record.add(stepMark + key, (value ?? null) as Json)
   }
 
   async pause(pending: readonly PendingItem[], { waitingSince }: Pick<RecordedSteps, 'waitingSince'>): Promise<void> {
-    // The question of a nested run is in the record of that run's call.
+    // The question of a nested run is stored in the record of its own call.
     const items = pending.map(({ about: _, ...item }) => item)
     await this.#record.add(pauseMark, copyAsJson({ pending: items, waitingSince }) as never)
   }
@@ -96,7 +98,7 @@ export class RunRecord {
   }
 }
 
-/** Whether a turn failed in a way that it might not at another time. */
+/** Whether a turn failed in a way that may not happen another time. */
 function isFailure(value: unknown): boolean {
   if (!isJsonObject(value)) return false
   return value.kind === 'failed' || (value.kind === 'refused' && isJsonObject(value.error) && value.error.code === 'hook_failed')

@@ -1,23 +1,25 @@
 import type { RunStatus } from '../../core/runs/run-states.ts'
 
 /**
- * The runs that a host shows, kept beside their journal: their owners, events and results. Lists and views read nothing else. Any number of
- * processes may use it at once: each call is one transaction, and is durable when it resolves. Rejects with `journal_failed` if the store
- * can't be read or written.
+ * The runs that a host shows, stored beside their journal: owners, events and results. Lists and views read nothing else. Any number of
+ * processes may use the store at once: each call is one transaction, and is durable when it resolves. Rejects with `journal_failed` if the
+ * store can't be read or written.
  */
 export interface ShownRuns {
-  /** Writes about as much as a run that starts. Rejects if it can't be stored. Absent: that can't be tested. */
+  /**
+   * Tests whether the store can be written, with about as much data as a new run. Rejects if it can't. Absent if the store can't be tested.
+   */
   tryWriting?(): Promise<void>
   /**
-   * Begins an execution: from now on only it adds to the run, which is created if it is new. A run that is `ended` stays ended. Rejects
-   * with `run_taken_over` if the journal has a later execution.
+   * Begins an execution and creates the run if it is new. From now on only this execution can add to the run. A run that is `ended` stays
+   * ended. Rejects with `run_taken_over` if the journal has a later execution.
    */
   begin(run: NewShownRun, attempt: Attempt): Promise<BegunRun>
-  /** Adds events. Resolves with false if another execution has begun since. */
+  /** Adds events to a run. Resolves with false if another execution has begun since. */
   append(runId: string, attempt: string, news: ShownNews): Promise<boolean>
   /**
-   * Writes a whole execution at once: like `begin`, `append` and `settle`, in that order. For runs that have no steps in the journal. After
-   * `no_room`, the run is shown as running, with its events.
+   * Writes a whole execution at once, as `begin`, `append` and `settle` would. Used for runs without steps in the journal. After `no_room`,
+   * the run is shown as running, with its events.
    */
   put(
     run: NewShownRun,
@@ -27,13 +29,14 @@ export interface ShownRuns {
     room?: WaitingRoom,
   ): Promise<'settled' | 'changed' | 'no_room'>
   /**
-   * Records that the run waits or is over. Once it is over, no secret of it is kept here any more; for the journal, see `clear`. `changed`:
-   * it no longer is as `expected`. `no_room`: it was to wait, and there is no room for that. In both cases nothing was written.
+   * Records that the run waits or is over. When it is over, all its secrets are deleted here; for the journal, see `clear`. Resolves with
+   * `changed` if the run is no longer as `expected`. Resolves with `no_room` if the run was to wait, but there is no room for waiting runs.
+   * In both cases nothing was written.
    */
   settle(runId: string, expected: ExpectedRun, outcome: ShownOutcome, room?: WaitingRoom): Promise<'settled' | 'changed' | 'no_room'>
   /**
-   * Ends runs that wait, without a result: what is known of them stays. Resolves with their ids. Ends a few at a time of those that have
-   * waited longer than `waitingForMs`, by the clock of the store.
+   * Ends waiting runs without a result; everything else known about them stays. Resolves with their ids. With `waitingForMs`, ends only a
+   * few of the runs that have waited longer than that, by the clock of the store.
    */
   giveUp(which: { runId: string } | { waitingForMs: number }, error: { code: string; message: string }): Promise<string[]>
   /**
@@ -41,50 +44,49 @@ export interface ShownRuns {
    * an unknown run.
    */
   noteDecisions(runId: string, note: string, decisions: readonly string[]): Promise<boolean>
-  /** Removes noted decisions that could not be carried out. */
+  /** Removes decisions that were noted but could not be carried out. */
   withdrawDecisions(runId: string, note: string): Promise<void>
   get(runId: string): Promise<ShownRun | undefined>
-  /** Its result as JSON. `''`: it has none. */
+  /** The run's result as JSON, or `''` if it has none. */
   result(runId: string): Promise<string>
   /** Returns the state of a waiting run without a journal, as JSON. `''` for any other run. */
   state(runId: string): Promise<string>
-  /** The events after the one with that number, as many as one answer can hold. Empty only if there are no more. */
+  /** The events after that number, as many as one answer can hold. Empty only if there are no more. */
   events(runId: string, after: number): Promise<ShownEvent[]>
-  /** Whether parts of a recording are stored before any step that is recorded after them, so that nothing has to wait for them. */
+  /** Whether parts of a recording are stored before any step that is recorded later. Nothing has to wait for them then. */
   readonly writesInOrder: boolean
   /** Stores parts of the run's recording, each replacing the one of its name. Resolves with false if another execution has begun since. */
   keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): Promise<boolean>
   /** The parts of the run's recording whose names follow `after`, in order, as many as one answer can hold. */
   recording(runId: string, after: string): Promise<RecordingPart[]>
-  /** The progress of those runs that are known. */
+  /** The progress of the given runs. Unknown ids are left out. */
   progress(runIds: readonly string[]): Promise<ShownProgress[]>
-  /** Stores messages to a run, as JSON, until it has read them. Resolves with false if it takes no more messages. */
+  /** Stores messages to a run, as JSON, until the run has read them. Resolves with false if the run takes no more messages. */
   say(runId: string, messages: readonly string[]): Promise<boolean>
-  /** The messages to the run after the first `without`. */
+  /** The messages to the run, except the first `without`. */
   said(runId: string, without: number): Promise<string[]>
-  /** Ends the messages to the run. Resolves with false, and changes nothing, if there are more than `said` messages. */
+  /** Stops accepting messages to the run. Resolves with false, and changes nothing, if more than `said` messages were stored. */
   hush(runId: string, said: number): Promise<boolean>
   /** Lists runs, newest first, or in the order of the query. */
   list(query: ShownQuery): Promise<ShownPage>
-  /** Adds up all runs that match a query, whatever its page. */
+  /** Adds up all runs that match a query, ignoring its page. */
   sum(query: ShownQuery): Promise<ShownSums>
-  /** The sessions of the runs that match a query, the one with the newest run first. `offset` and `limit` count sessions. */
+  /** The sessions of the runs that match a query. The session with the newest run comes first. `offset` and `limit` count sessions. */
   sessions(query: ShownQuery): Promise<ShownSession[]>
   /**
-   * Runs that are shown as running although, by the journal, they have not been for this many milliseconds: their process died as they
-   * ended.
+   * Ids of runs that are shown as running, but have not been running in the journal for this many milliseconds: their process died while
+   * they ended.
    */
   unsettled(forMs: number): Promise<string[]>
-  /** The number and the total size of waiting runs: of one caller, with all of these tags, or of all. */
+  /** The number and total size of waiting runs: those of one caller, those with all of these tags, or all. */
   waiting(of?: Pick<ShownQuery, 'caller' | 'tags'>): Promise<{ runs: number; characters: number }>
   /**
-   * Deletes the journal's raw steps of one run, or of all runs, that are done here and that no process executes any more. Only what is
-   * shown remains.
+   * Deletes the journal's steps of one run, or of all runs, if the run is done here and no process executes it. Only what is shown remains.
    */
   clear(runId?: string): Promise<void>
   /**
-   * Deletes runs that are done and beyond these bounds (their age by the clock of the store), oldest first, and recordings for which there
-   * is no room, first those of runs that are done. Resolves with the number of runs.
+   * Deletes finished runs beyond these limits, oldest first; ages are measured by the clock of the store. Then deletes recordings that
+   * exceed their limit, beginning with those of finished runs. Resolves with the number of runs.
    */
   forget(bounds: ShownBounds): Promise<number>
 }
@@ -100,19 +102,19 @@ export interface NewShownRun {
   runId: string
   caller: string
   agent: string
-  /** The host's name for runs of its kind. Default `'run'`. */
+  /** What kind of run this is, as the host calls it. Default `'run'`. */
   kind?: string | undefined
   /** The chat or thread that it belongs to. */
   thread?: string | undefined
-  /** Digest of the request that started it, if that may be sent again. */
+  /** A digest of the request that started the run. Set if the client may send the request again. */
   request?: string | undefined
-  /** The tags of its metadata, by `tagsOf`. Kept as long as the run. Default: none. */
+  /** Tags derived from the run's metadata by `tagsOf`. Kept as long as the run. Default: none. */
   tags?: readonly string[] | undefined
   /** Milliseconds since 1970. */
   createdAt: number
   /** Its title in lists. */
   title: string
-  /** The text that a search finds it by besides its title, in lower case. Default: none. */
+  /** Text that a search looks in besides the title, in lower case. Default: none. */
   words?: string | undefined
   /** What the host needs to continue it, as JSON. `''`: it is done. */
   head: string
@@ -144,12 +146,12 @@ export interface RecordingPart {
 
 export interface ShownNews {
   events: readonly ShownEvent[]
-  /** The number of the oldest event that is kept. */
+  /** The number of the oldest event that is stored. */
   firstEventId: number
   title: string
-  /** The new values that must not be shown. */
+  /** New values that must not be shown. */
   secrets: readonly string[]
-  /** There were too many secrets: no text of the run is shown. */
+  /** Whether there were too many secrets, so that no text of the run is shown. */
   hidesAll: boolean
 }
 
@@ -164,7 +166,7 @@ export interface ShownOutcome {
   stopReason: string
   finishedAt: number
   title: string
-  /** The text that a search finds it by besides its title, in lower case. Default: none. */
+  /** Text that a search looks in besides the title, in lower case. Default: none. */
   words?: string
   /** How long it has waited for decisions so far, in milliseconds. Default 0. */
   waitedMs?: number | undefined
@@ -178,11 +180,11 @@ export interface ShownOutcome {
   errorCode?: string | undefined
   /** The tools that it called, each once. */
   tools?: readonly string[] | undefined
-  /** The model that was asked last, as `provider/model`. */
+  /** The model that was last asked, as `provider/model`. */
   model?: string | undefined
   /** The summary for lists, as JSON. */
   summary: string
-  /** The whole result as JSON. Undefined: the current one stays. */
+  /** The whole result as JSON. If undefined, the current result stays. */
   result?: string
   /** See `state`. Kept until the run is done. */
   state?: string | undefined
@@ -190,7 +192,7 @@ export interface ShownOutcome {
 
 /** How much may wait, in characters of events, results and states. */
 export interface WaitingRoom {
-  /** Of the state of one run. */
+  /** The limit for the state of one run. */
   ofState: number
   ofCaller: number
   ofAll: number
@@ -202,9 +204,9 @@ export interface ShownRun extends Omit<NewShownRun, 'words' | 'tags' | 'kind'> {
   tags: string[]
   attempt: string
   finishedAt?: number
-  /** How long it has waited for decisions, without a wait that continues, in milliseconds. */
+  /** How long the run has waited for decisions, in milliseconds, without a wait that continues. */
   waitedMs: number
-  /** How long it has waited or been done, in milliseconds, by the clock of the store. */
+  /** How long the run has been waiting or done, in milliseconds, by the clock of the store. */
   settledForMs?: number
   summary?: string
   firstEventId: number
@@ -221,8 +223,9 @@ export type ListedRun = Omit<ShownRun, 'head' | 'tags' | 'secrets' | 'hidesAll' 
 }
 
 /**
- * What a list can be sorted by. `worked`: the time from its start to its end or pause, without waits for decisions. `waited`: including a
- * wait that continues. `model`: the one that was asked last. Runs without a value come last.
+ * What a list can be sorted by. `worked`: the time from the run's start to its end or pause, without waits for decisions. `waited`: the
+ * time it has waited for decisions, including a wait that continues. `model`: the model that was last asked. Runs without a value come
+ * last.
  */
 export const runOrders = [
   'started',
@@ -242,7 +245,7 @@ export type RunOrder = (typeof runOrders)[number]
 
 export interface ShownQuery {
   caller?: string | undefined
-  /** Names, one of which is the agent’s, or that of the model that was asked last: `provider/model`, or only `model`. */
+  /** Only runs whose agent or last model has one of these names. A model's name is `provider/model` or only `model`. */
   models?: readonly string[] | undefined
   thread?: string | undefined
   /** Only runs that have all of these tags. */
@@ -255,20 +258,20 @@ export interface ShownQuery {
   runIds?: readonly string[] | undefined
   /** Without these runs. */
   notRunIds?: readonly string[] | undefined
-  /** Texts in lower case, each of which the run's searchable text must contain. */
+  /** Only runs whose searchable text contains each of these texts, in lower case. */
   words?: readonly string[] | undefined
   /** Milliseconds since 1970, inclusive. */
   createdAfter?: number | undefined
   /** Milliseconds since 1970. */
   createdBefore?: number | undefined
-  /** Only runs that have ended at this time or later, and before that one. Milliseconds since 1970. */
+  /** Only runs that ended at this time or later (`endedAfter`), or before this time (`endedBefore`). Milliseconds since 1970. */
   endedAfter?: number | undefined
   endedBefore?: number | undefined
   /** Only runs whose known cost is at least this. */
   minCostUsd?: number | undefined
   /** Only runs that have worked at least this long, in milliseconds. */
   minWorkedMs?: number | undefined
-  /** Default: the newest run first. */
+  /** Default: newest first. */
   order?: { by: RunOrder; isDescending: boolean } | undefined
   /** An integer ≥ 1. */
   limit: number
@@ -284,7 +287,7 @@ export interface ShownPage {
   hasMore: boolean
 }
 
-/** Runs added up. What isn't known of a run counts as 0. */
+/** Runs added up. Unknown values count as 0. */
 export interface ShownSums {
   runs: number
   running: number
@@ -302,7 +305,7 @@ export interface ShownSession extends ShownSums {
   createdAt: number
   /** The title of its first run. */
   title: string
-  /** Its newest run, and when that started. */
+  /** The newest run of the session, and when it started. */
   latestRunId: string
   latestAt: number
 }
@@ -311,6 +314,6 @@ export interface ShownBounds {
   runs: number
   ageMs: number
   characters: number
-  /** Maximum characters of all recordings. */
+  /** How many characters all recordings may have together. */
   recordingCharacters: number
 }

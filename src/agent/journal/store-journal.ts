@@ -16,13 +16,13 @@ import { type Release, Releases, TakeOver, type TakeOverOptions, type Trial, Tri
 import { type EngineStore, type NamedValue, type NewRun, type Outcome, parseStored, type Store, type Taken, unknownRun } from './store.ts'
 import { hasEngine, StoredSteps } from './stored-steps.ts'
 
-/** How often to look for runs and cancellations of other processes, and to retry failed releases, in milliseconds. */
+/** How often to look for runs and cancellations of other processes and to retry failed releases, in milliseconds. */
 const lookEveryMs = 200
 
 /**
- * A journal that keeps its runs in `store`. With `takeOver`, a process that has started a run or looked for open ones resumes runs that no
- * process executes; without it, only `pending` and `start` do. `maxTakeOvers`: after how many processes in a row took a run over, and died
- * before anything more was recorded, it is ended. Default 10.
+ * A journal that stores its runs in `store`. With `takeOver`, a process that has started a run or called `pending` resumes runs that no
+ * process executes. Without it, runs are resumed only by `start`. `maxTakeOvers`: how many processes in a row may die of a run, without
+ * recording anything more, before it is ended. Default 10.
  */
 export function storeJournal(
   store: Store | EngineStore,
@@ -43,7 +43,7 @@ interface Running {
   readonly controller: AbortController
   output: Promise<Json>
   durable?: StoredSteps
-  /** Rejects when its connection releases it, even if its execution still waits. */
+  /** Rejects when its connection releases the run, even if the execution still waits. */
   readonly left: PromiseWithResolvers<never>
 }
 
@@ -70,7 +70,7 @@ class StoreJournal implements Journal {
   readonly #takingOver: TakeOver[] = []
   readonly #executions = new Map<string, Running>()
   readonly #starting = new Map<string, Promise<Running | undefined>>()
-  /** Connections that execute nothing any more, and why. */
+  /** Connections that no longer execute runs, and why. */
   readonly #left = new Map<DurableBody, ToolloopError>()
   readonly #releases: Releases
   #looking: NodeJS.Timeout | undefined
@@ -128,12 +128,12 @@ class StoreJournal implements Journal {
     this.#closed = true
     for (const takeOver of this.#takingOver) takeOver.end()
     clearInterval(this.#looking)
-    // The last chance to record the results of calls.
+    // The last chance to record the results of ended calls.
     if (this.#releases.size > 0 && !hasEngine(this.#store)) await this.#releases.retry()
     try {
       await this.#store.close(this.#trials.counts())
     } finally {
-      // Done last: the ends that this causes must not be recorded.
+      // Done last, because the ends that this causes must not be recorded.
       this.#abortAll(new ToolloopError('journal_failed', 'The journal was closed'))
     }
   }
@@ -163,7 +163,7 @@ class StoreJournal implements Journal {
     for (const { controller } of this.#executions.values()) controller.abort(problem)
   }
 
-  /** The run's execution, if it is executed here. Only one caller at a time can take a run; others find it taken. */
+  /** The run's execution, if it is executed here. Only one caller at a time can take a run; for others it is already taken. */
   #start(body: DurableBody, runId: string, input?: Json, about?: Pick<NewRun, 'metadata' | 'session'>): Promise<Running | undefined> {
     const under = this.#starting.get(runId)
     if (under !== undefined) return under
@@ -184,7 +184,7 @@ class StoreJournal implements Journal {
     left.promise.catch(() => {})
     const running: Running = { body, controller: new AbortController(), output: Promise.resolve(null), left }
     running.output = this.#execute(running, runId, taken, taken.input ?? created?.input ?? 'null')
-    // Callers that ask for the result get the failure; there may be none.
+    // Handled by the callers that ask for the result, if there are any.
     running.output.catch(() => {})
     this.#executions.set(runId, running)
     this.#keepLooking()
@@ -224,10 +224,10 @@ class StoreJournal implements Journal {
       }
     } catch (error) {
       controller.abort(error)
-      // A released run has no problem.
+      // A run that was released has no problem to note.
       const problem = this.#left.has(body) ? undefined : messageOf(error)
       const args: Release['args'] = [runId, taken.epoch, problem, trial?.untried.tries]
-      // A store that is closed releases everything.
+      // A closed store has already released everything.
       if (!this.#closed) await this.#releases.add({ args, unrecorded: running.durable?.unrecorded ?? [] })
       throw error
     } finally {
@@ -262,7 +262,7 @@ class StoreJournal implements Journal {
     return hasEngine(store) ? store.execute(runId, taken.epoch, work) : work(taken.steps)
   }
 
-  /** Keeps looking as long as there is anything to look for. */
+  /** Keeps looking while there is anything to look for. */
   #keepLooking(): void {
     if (!this.#closed && this.#executions.size + this.#releases.size > 0) {
       this.#looking ??= setInterval(() => void this.#look(), lookEveryMs).unref()
@@ -273,7 +273,7 @@ class StoreJournal implements Journal {
   }
 
   async #look(): Promise<void> {
-    // A locked store may take longer than the time between two looks.
+    // A look at a locked store may take longer than the time between two looks.
     if (this.#isLooking) return
     this.#isLooking = true
     await this.#releases.retry()
@@ -286,7 +286,7 @@ class StoreJournal implements Journal {
     await this.#store.cancel(runId, reason)
     await this.#starting.get(runId)
     this.#executions.get(runId)?.controller.abort(reason)
-    // A cancelled run that waits, or whose process has died, does not end by itself.
+    // A cancelled run that waits, or whose process has died, ends only if it is executed.
     if (!this.#left.has(body)) await this.#start(body, runId)
   }
 
@@ -294,7 +294,7 @@ class StoreJournal implements Journal {
     try {
       for (const { runId, reason } of await this.#store.cancelled()) this.#executions.get(runId)?.controller.abort(reason)
     } catch {
-      // The store fails. The run's next step gets the error; this looks again soon.
+      // The store failed. The run's next step gets the error; the next look comes soon.
     }
   }
 
@@ -305,9 +305,9 @@ class StoreJournal implements Journal {
       const run = await this.#store.get(runId)
       if (run === undefined) throw unknownRun(runId)
       if (run.status !== 'running' && run.output !== undefined) return parseStored(run.output, runId, 'output')
-      // Executed in another process. If that dies, it continues here.
+      // The run is executed in another process. If that process dies, the run continues here.
       const taken = await this.#start(body, runId)
-      // It may have failed already, and then rejects here.
+      // The execution may have failed already; its error is thrown here.
       if (taken !== undefined) return taken.output
       await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
     }

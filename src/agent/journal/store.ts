@@ -5,9 +5,9 @@ import type { RunStatus } from '../../core/runs/run-states.ts'
 import type { PruneOptions, RecordEntry, RunPage, RunQuery, RunSummary } from './journal.ts'
 
 /**
- * Where `storeJournal` keeps runs. Each call is one transaction: it happens as a whole, and is durable when it resolves. One instance is
- * one owner of runs; a process that dies loses all it owns. Values are JSON texts. Rejects with `journal_failed` if the store can't be read
- * or written.
+ * Where `storeJournal` keeps runs. Each call is one transaction: it happens completely or not at all, and is durable when it resolves. One
+ * instance is one owner of runs. If its process dies, it loses all of them. Values are JSON texts. Rejects with `journal_failed` if the
+ * store can't be read or written.
  */
 export interface Store {
   /**
@@ -16,7 +16,7 @@ export interface Store {
    */
   take(runId: string, created?: NewRun): Promise<Taken | NotTaken>
   /**
-   * Records a step. Like `keep`, `append`, `noteTries`, `finish` and `suspend`, rejects with `run_taken_over` if the run does not belong to
+   * Records a step. Like `keep`, `append`, `noteTries`, `finish` and `suspend`, rejects with `run_taken_over` unless the run belongs to
    * this instance in this epoch.
    */
   record(runId: string, epoch: number, key: string, value: string): Promise<void>
@@ -28,14 +28,14 @@ export interface Store {
   append(runId: string, epoch: number, record: string, entry: StoredEntry): Promise<void>
   /** The entries of a record, by position. */
   entries(runId: string, record: string): Promise<StoredEntry[]>
-  /** Notes how many processes in a row have begun a step without recording it. */
+  /** Notes how many processes in a row have died in this run without recording another step. */
   noteTries(runId: string, epoch: number, tries: number): Promise<void>
-  /** Records how the run ended, deletes its steps, its kept texts and the records of its calls, and releases it. */
+  /** Records how the run ended and releases it. Deletes its steps, its kept texts and the records of its calls. */
   finish(runId: string, epoch: number, output: string, outcome: Outcome): Promise<void>
-  /** Records that the run waits, and releases it. If it can continue already, returns what it continues from. */
+  /** Records that the run waits, and releases it. If the run can continue already, returns its state instead. */
   suspend(runId: string, epoch: number, suspension: Suspension): Promise<Taken | undefined>
   /**
-   * Releases a run that broke off, and notes why, if there is a problem, and `tries` if given. Does nothing if the run no longer belongs to
+   * Releases a run that broke off. Notes the problem, if there is one, and `tries` if given. Does nothing if the run no longer belongs to
    * this instance.
    */
   release(runId: string, epoch: number, problem: string | undefined, tries?: number): Promise<void>
@@ -46,21 +46,22 @@ export interface Store {
   /** Runs of this instance that should be cancelled. */
   cancelled(): Promise<{ runId: string; reason: string }[]>
   get(runId: string): Promise<StoredRun | undefined>
-  /** The run's status and its steps, except those whose keys are in `known`, in any order. Undefined for an unknown run. */
+  /** The run's status, and its steps in any order, except those whose keys are in `known`. Undefined for an unknown run. */
   news(runId: string, known: readonly string[]): Promise<RunNews | undefined>
   list(query: RunQuery): Promise<RunPage>
-  /** Runs that could continue and that no other living instance owns, oldest first. */
+  /** Runs that can continue and that no other living instance owns, oldest first. */
   pending(): Promise<string[]>
   /** May take several transactions. */
   prune(which: PruneOptions): Promise<number>
   /**
-   * Calls `lost` if this instance loses all the runs it owns without having been closed. It stays usable, as a new owner.
+   * Calls `lost` if this instance loses all its runs although it was not closed. The instance can still be used, as a new owner.
    *
    * Contract of `lost`: not awaited. Must not throw.
    */
   onLost?(lost: (problem: ToolloopError) => void): void
   /**
-   * Releases all runs unchanged, and notes their `tries` if the store can be written. Current and later calls reject with `journal_failed`.
+   * Releases all runs unchanged. Also notes their `tries` if the store can be written. Current and later calls reject with
+   * `journal_failed`.
    */
   close(tries?: readonly RunTries[]): Promise<void>
 }
@@ -102,7 +103,7 @@ export interface KeptText extends NamedValue {
 }
 
 /**
- * A store with a workflow engine, which executes runs and steps instead of only recording them. The results of `take` and `suspend` have no
+ * A store with a workflow engine, which executes runs and steps as well as recording them. The results of `take` and `suspend` have no
  * steps: `execute` passes them.
  */
 export interface EngineStore extends Omit<Store, 'record'> {
@@ -112,8 +113,8 @@ export interface EngineStore extends Omit<Store, 'record'> {
    */
   execute<T extends Outcome>(runId: string, epoch: number, work: (steps: readonly NamedValue[]) => Promise<T>): Promise<T>
   /**
-   * Executes `work` as a step of that workflow, records its value, and resolves with it. Rejects with `run_taken_over`, without calling
-   * `work`, if the run does not belong to this instance in this epoch.
+   * Executes `work` as a step of that workflow and resolves with its recorded value. Rejects with `run_taken_over`, without calling `work`,
+   * unless the run belongs to this instance in this epoch.
    */
   step(runId: string, epoch: number, key: string, work: () => Promise<string>): Promise<string>
 }
@@ -121,7 +122,7 @@ export interface EngineStore extends Omit<Store, 'record'> {
 /** The outcome of an execution. */
 export interface Outcome {
   stopReason: string
-  /** The model that was asked last, as `provider/model`. */
+  /** The model that was last asked, as `provider/model`. */
   model?: string
 }
 
@@ -129,19 +130,19 @@ export interface Outcome {
 export interface Taken {
   kind: 'taken'
   epoch: number
-  /** Absent for a run that this call has recorded. */
+  /** Absent if this call has created the run. */
   input?: string
   steps: readonly NamedValue[]
   /**
-   * The decisions that this execution knows. The same for each attempt at it: later decisions count once the run has waited again, or two
-   * attempts would see different values.
+   * The decisions that this execution knows. Every attempt at the execution sees the same decisions. Later ones count after the run has
+   * waited again.
    */
   decisions: readonly NamedValue[]
   /** Why it should be cancelled. Absent if it should not. */
   cancelled?: string
   /** The count from `noteTries`. 0 for a new run. */
   tries: number
-  /** It belonged to another owner, which has died. */
+  /** Whether the run belonged to another owner, which has died. */
   hasDied: boolean
 }
 
@@ -156,7 +157,7 @@ export interface Suspension {
   /** See `Outcome`. */
   model?: string
   waits: readonly { name: string; timeoutMs?: number }[]
-  /** Steps that are forgotten and repeated when it continues. */
+  /** Steps that are deleted, and executed again when the run continues. */
   forget: readonly string[]
 }
 
@@ -166,9 +167,9 @@ export interface StoredRun extends RunSummary {
   waits: string[]
 }
 
-/** Maximum number of runs in a list. */
+/** The largest number of runs in a list. */
 export const mostRuns = 1_000
-/** The latest time there is, in milliseconds since 1970. https://tc39.es/ecma262/#sec-time-values-and-time-range */
+/** The latest possible time, in milliseconds since 1970. https://tc39.es/ecma262/#sec-time-values-and-time-range */
 export const endOfTime = 8.64e15
 
 /** The value of a wait whose time is over, as JSON. */
@@ -203,19 +204,19 @@ export function decisionRefused(runId: string, name: string, why: string): Tooll
   return new ToolloopError('decision_refused', `The decision on \`${name}\` of run \`${runId}\` was not stored: ${why}`)
 }
 
-/** The running number of the last run on the previous page. Throws `invalid_option`. */
+/** The sequence number of the last run on the previous page. Throws `invalid_option`. */
 export function cursorOf(cursor: string): number {
   const n = Number(cursor)
   if (cursor === '' || !Number.isSafeInteger(n)) throw new InvalidOptionError('cursor', 'the `next` of an earlier page', cursor)
   return n
 }
 
-/** Characters of a tag: 192 bits, so that nobody finds two fields with the same one. */
+/** Characters of a tag: 192 bits, so that no two fields can be made to share a tag. */
 const tagLength = 32
 
 /**
- * The tags that a run is found by: one for each field of its metadata that is a text, a number or a boolean. `7` and `'7'` have the same
- * tag, since addresses have only texts. Tags are digests, so a store keeps nothing of the metadata itself.
+ * The tags by which a run can be found: one for each metadata field that is a text, a number or a boolean. `7` and `'7'` have the same tag,
+ * because values in URLs are always texts. Tags are digests, so a store contains nothing of the metadata itself.
  */
 export function tagsOf(metadata: JsonObject = {}): string[] {
   return Object.entries(metadata).flatMap(([field, value]) =>

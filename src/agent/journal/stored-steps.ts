@@ -5,13 +5,13 @@ import type { Durable, RecordEntry, StepContext } from './journal.ts'
 import type { Trial } from './recovery.ts'
 import { type EngineStore, parseStored, type Store, type Taken } from './store.ts'
 
-/** What an execution begins with. */
+/** What an execution starts from. */
 interface Begun extends Pick<Taken, 'epoch' | 'steps' | 'decisions'> {
   trial: Trial | undefined
   givenUp?: string
 }
 
-/** The journal port of one execution. Recorded steps are read; the others are executed and recorded. */
+/** The journal port of one execution. Returns recorded values, and executes and records all other steps. */
 export class StoredSteps implements Durable {
   readonly runId: string
   readonly attempt: string = crypto.randomUUID()
@@ -26,11 +26,11 @@ export class StoredSteps implements Durable {
   readonly #keys: string[]
   readonly #timeouts = new Map<string, number>()
   readonly #trial: Trial | undefined
-  /** Why nothing more is recorded. */
+  /** Set once nothing more is recorded, with the reason. */
   #left: ToolloopError | undefined
-  /** Functions that record what the store could not, for example because the disk is full. */
+  /** Functions that record what the store could not record before, for example because the disk was full. */
   readonly unrecorded: (() => Promise<void>)[] = []
-  /** Current steps. */
+  /** The steps that are running. */
   readonly #underWay = new Map<string, (problem: ToolloopError) => void>()
   /** Steps that have rejected before their work ended. */
   readonly #brokenOff = new Set<string>()
@@ -51,14 +51,14 @@ export class StoredSteps implements Durable {
   async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
     const known = this.#steps.get(key)
     if (known !== undefined) {
-      // It is asked for once, so a long run need not be in memory twice.
+      // Each value is read only once, so a long run is not in memory twice.
       this.#steps.delete(key)
       return parseStored(known, this.runId, key) as T
     }
     const value = await this.#orLeft(key, this.#carryOut(key, fn))
     this.#keys.push(key)
     if (this.#trial !== undefined) await this.#trial.pass()
-    // Parsed as a later execution will read it.
+    // Parsed so that the value is the same as in a later execution.
     return JSON.parse(value)
   }
 
@@ -72,7 +72,7 @@ export class StoredSteps implements Durable {
     if (this.#left !== undefined) throw this.#left
     const work = async (): Promise<string> => {
       const done = await fn({ signal: this.signal })
-      // Nothing records it any more.
+      // From now on, nothing records the step.
       const isOver = this.#left !== undefined || this.#brokenOff.has(key)
       return isOver ? new Promise<never>(() => {}) : storedText(done ?? null)
     }
@@ -96,7 +96,7 @@ export class StoredSteps implements Durable {
     return promise
   }
 
-  /** Rejects the step, which must not end as if it had failed itself: the fault is the store's. */
+  /** Rejects the step without ending it: the store failed, not the step's own work. */
   #breakOff(key: string, problem: ToolloopError): void {
     this.#brokenOff.add(key)
     const reject = this.#underWay.get(key)
@@ -108,7 +108,7 @@ export class StoredSteps implements Durable {
     try {
       return await Promise.all(steps)
     } catch (error) {
-      // Breaking off now would end the concurrent calls. Their results can be recorded later, too.
+      // Breaking off now would end the calls that run beside this one. Their results can be recorded later, too.
       if (this.unrecorded.length > 0) await Promise.allSettled(steps)
       throw error
     }
@@ -141,7 +141,7 @@ export class StoredSteps implements Durable {
     } catch (error) {
       if (this.#left !== undefined) throw error
       this.unrecorded.push(async () => {
-        // It may have been added before the store failed.
+        // The entry may have been added before the store failed.
         if (!(await this.entries(record)).some(({ position }) => position === entry.position)) await add()
       })
       // The name of a record is the key of its call.

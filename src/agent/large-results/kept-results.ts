@@ -1,21 +1,21 @@
 import type { Durable } from '../journal/journal.ts'
 
-/** The same id for the same text: if a repeated call has the same result, it is kept once. */
+/** The same text has the same id, so that it is kept once if a repeated call returns it again. */
 export function keptId(text: string): string {
   const { createHash } = process.getBuiltinModule('node:crypto')
   return createHash('sha256').update(text).digest('hex').slice(0, 20)
 }
 
 /**
- * The large results of a run, by hashes of their texts, and what its tools keep by name. They are kept beside the steps in its journal or,
- * without one, in memory and in the state of a paused run. Those of a nested run are kept with the outer run, because it is part of that
- * one's call.
+ * The large results of a run, by hashes of their texts, and texts that its tools keep by name. With a journal, they are stored beside the
+ * run's steps. Without one, they are kept in memory, and in the state when the run pauses. Large results of a nested run are stored with
+ * the outer run, because it is part of that run's call.
  */
 export class KeptResults {
   readonly #outer: KeptResults | undefined
   #journal: Durable | undefined
   #texts = new Map<string, string>()
-  /** A model that reads a part of a text usually reads another part next. */
+  /** A model that reads one part of a text usually reads another part next. */
   #lastRead: { id: string; text: string } | undefined
 
   constructor(outer: KeptResults | undefined) {
@@ -28,15 +28,15 @@ export class KeptResults {
   }
 
   /**
-   * Keeps a text and returns its id. Undefined if there is no room for it: a run keeps at most `maxBytes` (UTF-8), and nothing in a journal
-   * that can't keep texts.
+   * Keeps a text and returns its id. Undefined if there is no room: a run keeps at most `maxBytes` (UTF-8), and nothing if its journal
+   * can't keep texts.
    */
   async keep(text: string, maxBytes: number): Promise<string | undefined> {
     const id = keptId(text)
     return (await this.put(id, text, maxBytes)) ? id : undefined
   }
 
-  /** Keeps a text by its name, and replaces the earlier one. Resolves with false if there is no room for it. */
+  /** Stores a text under a name, replacing the earlier one. Resolves with false if there is no room for it. */
   async put(name: string, text: string, maxBytes: number = Number.MAX_SAFE_INTEGER): Promise<boolean> {
     if (this.#outer !== undefined) return this.#outer.put(name, text, maxBytes)
     if (this.#journal !== undefined) return (await this.#journal.keep?.(name, text, maxBytes)) === true
@@ -54,7 +54,7 @@ export class KeptResults {
 
   /** Undefined for a text that this run doesn't keep. */
   async read(id: string): Promise<string | undefined> {
-    // Other texts are kept beside them, and a model may ask for any name.
+    // The store has other texts, too, and a model may ask for any name.
     if (!/^[0-9a-f]{20}$/.test(id)) return undefined
     if (this.#outer !== undefined) return this.#outer.read(id)
     if (this.#lastRead?.id === id) return this.#lastRead.text

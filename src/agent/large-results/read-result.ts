@@ -9,20 +9,20 @@ import { readPart, searchText } from './read-text.ts'
 export const readResultName = 'read_result'
 
 /**
- * A run that keeps its large results. The numbers are the bytes of one read: by default, and at most. `maxResultBytes` includes the words
- * around the text.
+ * A run that keeps its large results. `shownBytes` and `maxResultBytes`: how many bytes one read returns by default, and at most.
+ * `maxResultBytes` includes the words around the text.
  */
 interface Keeping extends RunScope {
   readonly keptResults: KeptResults
   readonly limits: { readonly maxResultBytes: number; readonly largeResults: { shownBytes: number; overBytes: number } | undefined }
 }
 
-/** Runs whose model gets the tool. */
+/** Runs whose model has the tool `read_result`. */
 const keeping = new WeakMap<RunScope, Keeping>()
-/** The same view for the same tools, so that they are converted for a provider once. */
+/** Returns the same view for the same tools, so that they are converted for a provider only once. */
 const views = new WeakMap<ToolSet, ToolSet>()
 
-/** The tool, the same for all runs. */
+/** The tool is the same object for all runs. */
 export const readResult: AnyTool = defineTool({
   name: readResultName,
   description:
@@ -55,8 +55,8 @@ export const readResult: AnyTool = defineTool({
 })
 
 /**
- * Adds `read_result` to the tools of a run that keeps its large results. It is there from the start, because definitions that change in the
- * middle of a run miss the provider's cache. Throws `invalid_option` if one of the tools has that name.
+ * Adds `read_result` to the tools of a run that keeps its large results. It is there from the start, because changing the tools during a
+ * run would miss the provider's cache. Throws `invalid_option` if one of the tools has that name.
  */
 export function withReadResult(tools: ToolSet, run: Keeping): ToolSet {
   keeping.set(run, run)

@@ -11,23 +11,23 @@ export interface TextRange {
   lines?: number
 }
 
-/** The number of characters a search shows before and after each match. */
+/** How many characters a search shows before and after each match. */
 const around = 160
 const mostShown = 10
-/** The most matches that are counted. */
+/** A search stops counting at this number of matches. */
 const mostCounted = 1_000
-/** Positions near the end have more digits than those at the beginning. */
+/** Reserves space: positions near the end of a text have more digits than those at the beginning. */
 const numberSlack = 16
 
 /**
- * A part of the text of at most `partBytes` (UTF-8), with its position and how to continue: at most `maxBytes` together. Has at least one
- * character, or the model would make no progress.
+ * A part of the text of at most `partBytes` (UTF-8), with its position and how to read on; together at most `maxBytes`. It has at least one
+ * character, because otherwise the model would make no progress.
  */
 export function readPart(text: string, range: TextRange, partBytes: number, maxBytes: number = Number.POSITIVE_INFINITY): string {
   const from = startOf(text, range)
   const { length = text.length, lines = Number.POSITIVE_INFINITY } = range
   const place = { from, line: lineOf(text, from), of: text.length, lines: lineOf(text, text.length) }
-  // The longest possible frame: that of a part of one character says how many are left.
+  // The frame is longest for a part of one character, because most characters are left then.
   const frameBytes = Buffer.byteLength(partText({ ...place, part: ' ' }))
   const room = Math.max(4, Math.min(partBytes, maxBytes - frameBytes - numberSlack))
   const part = headOf(text.slice(from, wholeEnd(text, Math.min(from + length, lineStart(text, lines + 1, from)))), room)
@@ -35,7 +35,8 @@ export function readPart(text: string, range: TextRange, partBytes: number, maxB
 }
 
 /**
- * The places where the text has `wanted`, ignoring case, with the text around them. At most `maxBytes` together, but at least one match.
+ * The places where the text contains `wanted`, ignoring case, each with the text around it. At most `maxBytes` together, but at least one
+ * match.
  */
 export function searchText(text: string, wanted: string, range: TextRange, maxBytes: number): string {
   const from = startOf(text, range)
@@ -50,7 +51,7 @@ export function searchText(text: string, wanted: string, range: TextRange, maxBy
   for (let match = pattern.exec(text); match !== null && count <= mostCounted; match = pattern.exec(text)) {
     const { index } = match
     count++
-    // A match within the shown text of another one is already visible.
+    // Skips a match that is visible in the text around another match.
     if (isFull || index < next) continue
     const end = Math.min(text.length, index + match[0].length + around)
     const found = text.slice(Math.max(next, index - around), end).toWellFormed()
@@ -69,13 +70,13 @@ function startOf(text: string, { offset, line = 1 }: TextRange): number {
   return offset === undefined ? lineStart(text, line, 0) : Math.min(offset, text.length)
 }
 
-/** Not between the two halves of a surrogate pair. */
+/** Moves an end that would separate a surrogate pair. */
 function wholeEnd(text: string, end: number): number {
   const next = text.charCodeAt(end)
   return next >= 0xdc00 && next <= 0xdfff ? end + 1 : end
 }
 
-/** The position of the n-th line from `at` on. After the last line, the end of the text. */
+/** The position of the n-th line, counted from `at`, or the end of the text if there are fewer lines. */
 function lineStart(text: string, line: number, at: number): number {
   let start = at
   for (let n = 1; n < line; n++) {
@@ -86,7 +87,7 @@ function lineStart(text: string, line: number, at: number): number {
   return start
 }
 
-/** The number of the line with this position. */
+/** The number of the line that contains this position. */
 function lineOf(text: string, position: number): number {
   let line = 1
   for (let at = text.indexOf('\n'); at !== -1 && at < position; at = text.indexOf('\n', at + 1)) line++

@@ -11,9 +11,9 @@ export interface BudgetAmounts {
   tokens: number
 }
 
-/** Options of a `Budget`: at least one of the two. */
+/** Options of a `Budget`: at least one of `costUsd` and `tokens`. */
 export interface BudgetOptions extends Optional<BudgetAmounts> {
-  /** The amounts that are already used, as an earlier process stored them. Default: none. */
+  /** Amounts that an earlier process has already used and stored. Default: none. */
   spent?: Optional<BudgetAmounts>
 }
 
@@ -25,16 +25,16 @@ export interface Reservation {
   readonly amount: BudgetAmounts
   /** How many milliseconds the request waited for it. Absent if it did not wait. */
   readonly waitedMs?: number
-  /** Replaces the reservation with the request's usage. Undefined: it used nothing. */
+  /** Replaces the reservation with the request's usage. Undefined if it used nothing. */
   settle(used: Usage | undefined): void
 }
 
-/** Where a run counts its usage. Based on its record, so that a replay counts the same. */
+/** Counts the usage of a run from its record, so that a replay counts the same. */
 export interface Account {
   used(): BudgetAmounts
   /** Called with the usage of each request that has ended. */
   count(usage: Usage): void
-  /** The most that a request has used so far. At least that much is reserved. */
+  /** The largest usage of a single request so far. At least that much is reserved. */
   dearest(): BudgetAmounts
 }
 
@@ -42,16 +42,16 @@ export interface Account {
 interface Waiter {
   amount: BudgetAmounts
   held: BudgetAmounts
-  /** Ends its wait. Undefined: it does not fit. */
+  /** Ends its wait. Undefined if the request does not fit. */
   end(reservation: Reservation | undefined): void
 }
 
 /** A request was not sent, because a budget of the run or its `limits` did not allow it. `next()` of `aroundModel` rejects with it. */
 export class BudgetSpentError extends ToolloopError {
   override readonly name = 'BudgetSpentError'
-  /** The option that does not allow it, of this run or of an outer one. */
+  /** The option that did not allow the request, of this run or of an outer one. */
   readonly option: 'budget' | 'limits'
-  /** What had been spent of the budget. */
+  /** The part of the budget that was spent. */
   readonly spent: Readonly<BudgetAmounts>
   /** The limits of the budget. `Infinity`: not limited. */
   readonly limits: Readonly<BudgetAmounts>
@@ -75,8 +75,8 @@ let made = 0
 const nothing: BudgetAmounts = { costUsd: 0, tokens: 0 }
 
 /**
- * A budget that several runs share, such as the runs of a user, a day or a project. Pass it to each as `budget`. Before each request its
- * estimated amount is reserved, so that concurrent runs can't all spend what is left. Afterwards the request's real usage replaces the
+ * A budget that several runs share, such as all runs of one user, day or project. Pass it to each run as `budget`. An estimated amount is
+ * reserved before each request, so that concurrent runs can't all spend the same rest. Afterwards the request's real usage replaces the
  * reservation.
  *
  * ```ts
@@ -86,7 +86,7 @@ const nothing: BudgetAmounts = { costUsd: 0, tokens: 0 }
  * ```
  */
 export class Budget {
-  /** Budgets are reserved in this order, so that no two requests wait for each other. */
+  /** Requests reserve several budgets in this order, so that no two requests wait for each other. */
   readonly order: number = ++made
   #account: Account | undefined
   #limits: BudgetAmounts
@@ -94,9 +94,9 @@ export class Budget {
   #reserved: BudgetAmounts = nothing
   #underWay = 0
   readonly #expected = new ExpectedOutput()
-  /** Requests that would fit if others used less than is reserved for them, in order of arrival. */
+  /** Requests that will fit if running requests use less than is reserved for them, in order of arrival. */
   readonly #waiting = new Set<Waiter>()
-  /** Waiting requests that current requests depend on. */
+  /** Waiting requests that running requests depend on. */
   readonly #waitedFor = new Set<Waiter>()
 
   /** Throws `invalid_option`. */
@@ -117,12 +117,12 @@ export class Budget {
     return budget
   }
 
-  /** The option that the budget comes from. */
+  /** The option that set the budget. */
   get option(): 'budget' | 'limits' {
     return this.#account === undefined ? 'budget' : 'limits'
   }
 
-  /** Whether no further request fits. @internal */
+  /** Whether the budget has no room for any further request. @internal */
   get isUsedUp(): boolean {
     return !this.hasRoom(this.#used(), nothing)
   }
@@ -143,22 +143,24 @@ export class Budget {
     return { costUsd: left('costUsd'), tokens: left('tokens') }
   }
 
-  /** Raises the limits by these amounts. Runs that have paused for the budget continue when they are resumed. Throws `invalid_option`. */
+  /**
+   * Raises the limits by these amounts. A run that has paused because of the budget continues when it is resumed. Throws `invalid_option`.
+   */
   raise(by: Optional<BudgetAmounts>): void {
     checkOptionNames(by, amountNames, '`raise`')
     this.#limits = addAmounts(this.#limits, amounts(by, 0))
     this.#handOut()
   }
 
-  /** The number of tokens that a response is expected to have, based on earlier ones, but at most `most`. */
+  /** The expected number of tokens of a response, based on earlier ones, and at most `most`. */
   expectedOutput(most: number = Number.POSITIVE_INFINITY): number {
     return this.#expected.tokens(most)
   }
 
   /**
-   * Reserves the estimated amount. Waits if it would fit only if current requests used less than is reserved for them, and waits behind
-   * earlier requests, so that small ones can't pass a large one forever. `held`: the amounts reserved for requests that wait for this one.
-   * They can't end before it, so it goes first. Undefined if it does not fit, or if `signal` was aborted.
+   * Reserves the estimated amount. Waits if the amount fits only if running requests use less than is reserved for them. Also waits behind
+   * earlier requests, so that small requests can't overtake a large one forever. `held`: amounts reserved for requests that wait for this
+   * one. They can't end before this request, so it goes first. Undefined if the amount does not fit, or if `signal` was aborted.
    */
   async reserve(estimate: BudgetAmounts, signal: AbortSignal, held: BudgetAmounts = nothing): Promise<Reservation | undefined> {
     const amount = this.#account === undefined ? estimate : atLeast(estimate, this.#account.dearest())
@@ -182,7 +184,7 @@ export class Budget {
     })
   }
 
-  /** Gives waiting requests what is available. The first that has to keep waiting blocks those behind it. */
+  /** Gives waiting requests what is available. If the first one has to keep waiting, so do those behind it. */
   #handOut(): void {
     for (const waiting of [this.#waitedFor, this.#waiting]) {
       for (const { amount, held, end } of waiting) {
@@ -214,10 +216,10 @@ export class Budget {
   /** Whether there is room for `amount` beside what is `taken`. */
   protected hasRoom(taken: BudgetAmounts, amount: BudgetAmounts): boolean {
     const { costUsd: mostUsd, tokens: mostTokens } = this.#limits
-    // A run may send a request as long as anything is left.
+    // A run may send a request as long as anything is left of its own limits.
     if (this.#account !== undefined) return taken.costUsd < mostUsd && taken.tokens < mostTokens
     const { costUsd, tokens } = addAmounts(taken, amount)
-    // A request without a known cost does not fit in a budget that is used up, either.
+    // Even a request without a known cost does not fit in a budget that is used up.
     return (costUsd < mostUsd || (costUsd === mostUsd && this.#spent.costUsd < mostUsd)) && tokens <= mostTokens
   }
 
@@ -228,7 +230,7 @@ export class Budget {
       amount,
       settle: (used) => {
         this.#underWay--
-        // Without a remainder from rounding: a request would wait for it forever.
+        // Reset to exactly zero, because a request would wait forever for a remainder left by rounding.
         this.#reserved = this.#underWay === 0 ? nothing : addAmounts(this.#reserved, { costUsd: -amount.costUsd, tokens: -amount.tokens })
         if (used !== undefined) {
           this.#count(used)
@@ -240,7 +242,7 @@ export class Budget {
   }
 }
 
-/** A run, as far as budgets are concerned. */
+/** The parts of a run that concern budgets. */
 export interface Paying {
   readonly settings: { readonly budget?: Budget; readonly onBudget?: 'stop' | 'pause' }
   /** The budget of its `limits`. */
@@ -249,7 +251,7 @@ export interface Paying {
   readonly outer: Paying | undefined
 }
 
-/** The budgets that limit the requests of a run, its own and those of outer runs, in the order in which they are reserved. */
+/** The budgets that limit the requests of a run and of its outer runs, in the order in which they are reserved. */
 export function budgetsOf(run: Paying): readonly Budget[] {
   return [...new Set([...sharedBudgets(run), ...run.budget.limiting])].sort((a, b) => a.order - b.order)
 }
@@ -259,7 +261,7 @@ function sharedBudgets({ settings: { budget }, outer }: Paying): Budget[] {
   return budget === undefined ? others : [...others, budget]
 }
 
-/** Whether it pauses if a budget is used up. */
+/** Whether the run pauses when a budget is used up. */
 export function waitsForBudget({ settings: { onBudget }, outer }: Paying): boolean {
   return onBudget === undefined ? outer !== undefined && waitsForBudget(outer) : onBudget === 'pause'
 }

@@ -6,48 +6,50 @@ import type { ResolvedLimits } from '../types/resolved-limits.ts'
 import type { Spent } from '../types/result.ts'
 import { type Account, Budget, type BudgetAmounts } from './budget.ts'
 
-/** The outer run, which counts the usage, too. */
+/** The outer run, which also counts the usage. */
 export interface BudgetParent {
   budget: RunUsage
-  /** The tool call that made it. `''` for a run made by a guardrail, a hook or a summary. */
+  /** The tool call that made it. `''` for a run that a guardrail, a hook or a summary started. */
   toolCallId: string
-  /** The id of the nested run: a call may make several. */
+  /** The id of the nested run. A call may start several. */
   runId: string
 }
 
-/** The run whose conversation another agent has taken over. Its limits apply beside that agent's. */
+/** A run whose conversation was handed over to another agent. Its limits apply together with that agent's. */
 type HandedOver = { budget: RunUsage }
 
 /** The usage of one call's nested runs. */
 interface CallSpent {
   readonly runs: Map<string, RunUsage>
-  /** The usage of planning the call, by the record of the plan. */
+  /** The usage of planning the call, as recorded with the plan. */
   planned?: Spent
-  /** The usage by the call's record. Its runs may not be here: it was replayed, or waits for an answer that resumes them. */
+  /**
+   * The usage in the call's record. Its nested runs may be missing here: the call was replayed, or waits for an answer that resumes them.
+   */
   told?: Spent
 }
 
 /**
- * Counts the usage of a run and of its nested runs. Based on recorded values, so a replay counts the same and nothing twice; nested runs
- * report only what is not recorded yet. The limits of the run are a private `Budget` that reads the usage here.
+ * Counts the usage of a run and of its nested runs. It is based on recorded values, so a replay counts the same and nothing twice. Nested
+ * runs report only usage that is not recorded yet. The limits of the run are a private `Budget` that reads its usage here.
  *
- * A request may be sent as long as anything is left besides what is reserved for others. So a run exceeds its limits by at most one request
- * for each call that runs concurrently.
+ * A request may be sent as long as anything is left that is not reserved for others. So a run exceeds its limits by at most one request for
+ * each call that runs concurrently.
  */
 export class RunUsage {
   /** Undefined if nothing limits its requests. */
   readonly #limits: Budget | undefined
   readonly #resolved: Limiting
   readonly #parent: BudgetParent | HandedOver | undefined
-  /** The usage of agents that have taken the conversation over. */
+  /** The usage of agents that have taken over the conversation. */
   readonly #stays: RunUsage[] = []
   /** The usage of calls without a record yet. */
   readonly #calls = new Map<string, CallSpent>()
-  /** The usage of its own requests and calls, by their records. */
+  /** The usage of the run's own requests and calls, as recorded. */
   #recorded: Spent = nothingSpent
-  /** The usage of its own requests whose turn is not recorded yet. */
+  /** The usage of the run's own requests whose turns are not recorded yet. */
   #unrecorded: Usage = noUsage
-  /** The most that one request has used so far, its own or a nested run's. */
+  /** The largest usage of one request so far, in this run or a nested one. */
   #dearest: BudgetAmounts = { costUsd: 0, tokens: 0 }
   #callsLeftOut = false
 
@@ -61,7 +63,7 @@ export class RunUsage {
     else parent.budget.#stays.push(this)
   }
 
-  /** Another agent takes the conversation over, with limits of its own that count from now on. */
+  /** Counts for an agent that takes over the conversation. Its own limits start from here. */
   handOver(limits: Limiting): RunUsage {
     const run = this.#run
     return new RunUsage({ ...limits, maxIterations: Math.min(limits.maxIterations, run.#resolved.maxIterations) }, { budget: run })
@@ -72,13 +74,13 @@ export class RunUsage {
     return this.#parent === undefined || 'runId' in this.#parent ? this : this.#parent.budget
   }
 
-  /** The budgets that limit its requests: its own and those of outer runs. */
+  /** The budgets that limit the run's requests: its own and those of outer runs. */
   get limiting(): Budget[] {
     const outer = this.#parent?.budget.limiting ?? []
     return this.#limits === undefined ? outer : [this.#limits, ...outer]
   }
 
-  /** Counts a turn as it is recorded. */
+  /** Counts the usage of a turn when it is recorded. */
   spend(usage: Usage | undefined): void {
     const { usage: before, toolCalls } = this.#recorded
     this.#recorded = { usage: addUsage(before, usage), toolCalls }
@@ -86,12 +88,12 @@ export class RunUsage {
     if (usage !== undefined) this.#learn(usage)
   }
 
-  /** Counts a request that has ended, until its turn is recorded. */
+  /** Counts the usage of a request that has ended, until its turn is recorded. */
   countRequest(usage: Usage | undefined): void {
     this.#unrecorded = addUsage(this.#unrecorded, usage)
   }
 
-  /** The usage so far of the runs inside a call. Undefined if there was none. */
+  /** The usage of the runs inside a call so far. Undefined if there was none. */
   spentIn(toolCallId: string): Spent | undefined {
     const call = this.#calls.get(toolCallId)
     if (call === undefined) return undefined
@@ -100,23 +102,23 @@ export class RunUsage {
     return told !== undefined && told.usage.totalTokens > running.usage.totalTokens ? told : running
   }
 
-  /** The usage of guardrails, hooks and summaries since it was last recorded. */
+  /** The usage of guardrails, hooks and summaries since usage was last recorded. */
   get beside(): { beside?: Spent } {
     const beside = this.spentIn('')
     return beside === undefined ? {} : { beside }
   }
 
-  /** Counts the usage in a call's record during its round. A nested run that is resumed counts all of that again itself. */
+  /** Counts the usage in a call's record during the call's round. A nested run that is resumed counts all of its usage again. */
   keep({ id, nested }: { id: string; nested?: Spent }): void {
     if (nested !== undefined) this.#calls.set(id, { ...(this.#calls.get(id) ?? { runs: new Map() }), told: nested })
   }
 
-  /** Counts the recorded usage of planning a call instead of the runs that planned it. */
+  /** Counts the recorded usage of planning a call instead of the usage of the runs that planned it. */
   keepPlanned(id: string, planned: Spent | undefined): void {
     if (planned !== undefined) this.#calls.set(id, { runs: new Map(), planned })
   }
 
-  /** Counts the usage in the calls' records instead of their nested runs. Later usage of abandoned runs is not counted. */
+  /** Counts the usage in the calls' records instead of the usage of their nested runs. Later usage of abandoned runs is not counted. */
   settle(records: readonly { id: string; nested?: Spent }[]): void {
     for (const { id, nested } of records) {
       this.#calls.delete(id)
@@ -124,7 +126,7 @@ export class RunUsage {
     }
   }
 
-  /** The plan with those calls refused that exceed the limit, in the order of the calls. */
+  /** Returns the plan in the same order, with the calls that exceed the limit refused. */
   admit(planned: readonly PlannedCall[]): PlannedCall[] {
     const admitted: PlannedCall[] = []
     for (const call of planned) admitted.push(call.action === 'reject' ? call : this.#admitted(call))
@@ -143,7 +145,7 @@ export class RunUsage {
     return { ...refused, action: 'reject', refusal: { code: 'tool_denied', text: callLimitText(limit) } }
   }
 
-  /** The reason to end the run after `iteration`, by priority. Undefined if it may continue. */
+  /** The reason to end the run after `iteration`. If there are several, the one with the highest priority. Undefined if it may continue. */
   exhausted(iteration: number): StopReason | undefined {
     if (this.#callsLeftOut || this.isUsedUp) return 'budget'
     return iteration >= this.#resolved.maxIterations ? 'max_iterations' : undefined
@@ -157,9 +159,9 @@ export class RunUsage {
   #account(): Account {
     return {
       used: () => ({ costUsd: this.#sum(({ usage }) => usage.costUsd ?? 0), tokens: this.#sum(({ usage }) => usage.totalTokens) }),
-      // The run that has sent the request counts it.
+      // Counted by the run that sent the request.
       count: (usage) => this.#learn(usage),
-      // A cost that can't be estimated, such as that of a long answer, is known from then on.
+      // From now on, even a cost that could not be estimated is known, such as that of a long answer.
       dearest: () => this.#dearest,
     }
   }
@@ -204,7 +206,7 @@ export class RunUsage {
   }
 }
 
-/** The limits that it enforces. */
+/** The limits that `RunUsage` enforces. */
 type Limiting = Pick<ResolvedLimits, 'tokens' | 'costUsd' | 'toolCalls' | 'maxIterations'>
 
 const nothingSpent: Spent = { usage: noUsage, toolCalls: 0 }

@@ -12,12 +12,15 @@ import type { CompactionOptions } from '../types/options.ts'
 import type { Beside, Turn } from '../types/recorded.ts'
 import type { RunStep } from '../types/result.ts'
 
-/** The part of the available tokens that remains after a compaction. The less remains, the longer a provider's cache stays valid for it. */
+/**
+ * The part of the available tokens that a compaction leaves in use. A lower value means fewer compactions, so a provider's cache stays
+ * valid longer.
+ */
 const leftOver = 0.6
 /** The part of a model's context window that the conversation may use. The rest is for tools and the response. */
 const usable = 0.75
 
-/** Takes one more turn of the same iteration, recorded under its own key. */
+/** Takes another turn of the same iteration, recorded under its own key. */
 type TakeTurnAgain = (...[execution, place, suffix]: [...Parameters<TakeTurn>, suffix?: string]) => ReturnType<TakeTurn>
 
 /**
@@ -41,7 +44,7 @@ export function fitWindow(given: CompactionOptions, takeTurn: TakeTurnAgain): Ta
   }
 }
 
-/** The caller's estimate. If it fails, that is logged once a turn, and the message counts by its length. */
+/** The caller's `estimate`, made safe. If it fails, that is logged once a turn, and the message counts by its length. */
 function failSafeEstimate(run: RunContext, given: CompactionOptions['estimate']): CompactionOptions['estimate'] {
   const estimate = checkedEstimate(given)
   if (estimate === undefined) return undefined
@@ -59,7 +62,8 @@ function failSafeEstimate(run: RunContext, given: CompactionOptions['estimate'])
 }
 
 /**
- * Adds the usage of the request before the turn: a provider may charge for a request before it notices that the conversation is too long.
+ * Adds the usage of the failed request before the turn: a provider may charge for a request before it notices that the conversation is too
+ * long.
  */
 function withSpent(turn: Turn, usage: Usage | undefined): Turn {
   if (usage === undefined) return turn
@@ -71,7 +75,7 @@ function withSpent(turn: Turn, usage: Usage | undefined): Turn {
   return { ...asked, usage: addUsage(usage, turn.usage) }
 }
 
-/** Recorded: a resumed run may have another model, and the following steps depend on this one's window. */
+/** Recorded, because the following steps depend on the window, and a resumed run may have another model. */
 async function maxTokensOf({ durable, run }: Execution, iteration: number): Promise<number> {
   const contextWindow = await durable.step(
     iterationStep(iteration, 'window'),

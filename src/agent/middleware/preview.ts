@@ -11,8 +11,8 @@ import type { CallOutcome, RunningCall } from '../types/running-call.ts'
 import { checkResults } from './guardrails/tool-guardrails.ts'
 
 /**
- * Notes a call of a preview. The model gets what the tool's `preview` returns, as far as guardrails let it pass. Hooks are not told: nothing
- * has been done. A preview that fails is the end of its call.
+ * Notes a call during a preview instead of carrying it out. The model gets what the tool's `preview` returns, after the guardrails. Hooks
+ * are not called, because nothing has been done. If `preview` fails, the call ends with that failure.
  */
 export async function noteCall(run: RunContext, call: RunningCall, paused?: CallOutcome): Promise<CallOutcome> {
   if (paused !== undefined) return notePaused(run, call, paused)
@@ -25,7 +25,7 @@ export async function noteCall(run: RunContext, call: RunningCall, paused?: Call
   return tellEnd(run)(async () => outcome)(call)
 }
 
-/** Notes a call whose agent has noted calls of its own. */
+/** Notes a call of an agent that has noted calls of its own. */
 async function notePaused(run: RunContext, call: RunningCall, paused: CallOutcome): Promise<CallOutcome> {
   const { tool } = call.prepared
   const value = paused.end.outcome === 'question' && isNoted(paused.end.question) ? paused.end.question.meanwhile : undefined
@@ -36,7 +36,7 @@ async function notePaused(run: RunContext, call: RunningCall, paused: CallOutcom
   return { ...paused, noted, ...withoutUndefined({ stop }) }
 }
 
-/** What guardrails let pass of the outcome, with what the model is told. */
+/** Passes the outcome through the guardrails, together with the text for the model. */
 async function guarded(run: RunContext, outcome: CallOutcome): Promise<CallOutcome> {
   const checked = await withoutLongText(run, await checkResults(run)(async () => outcome)(outcome.call))
   const { end } = checked
@@ -65,7 +65,7 @@ function previewOf(tool: AnyTool): AnyTool {
   return { name, description, parameters, effect: 'read', execute, ...(timeoutMs && { timeoutMs }), ...(secrets && { secrets }) }
 }
 
-/** A call that is not seen by listeners until it is carried out, and saves nothing. */
+/** The environment of a call that listeners don't see until it is carried out, and that saves nothing. */
 class PreviewEnvironment extends CallEnvironment {
   constructor(run: RunContext, call: RunningCall) {
     super(run, { ...call, saved: undefined })

@@ -58,7 +58,7 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
     if (streamed === undefined && text !== '') run.events.deltas(Event.TEXT_DELTA, meta)?.({ text })
     for (const call of planned) {
       delete call.textAfter
-      // A call that is part of a refused text is refused, too.
+      // Calls that were found in a refused text are refused, too.
       if (!checked.passed && call.asText) refuseCall(call, refusedByText(call.name, checked.reason))
     }
   }
@@ -72,14 +72,14 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
   return { text, objection: { code: 'invalid_output', text: unfitAnswerText(answer.problem, answering) } }
 }
 
-/** The shown part of a refused answer is not part of the conversation: the model answers again. */
+/** The part of a refused answer that was shown is not part of the conversation, because the model answers again. */
 function takeBack(run: RunContext, { step: { provider, model }, meta }: ReviewedTurn, reason: string): void {
   run.events.emit(Event.MODEL_RETRY, { provider, model, errorCode: 'guardrail', error: reason, delayMs: 0, discards: true }, meta)
 }
 
 /**
- * Asks the guardrails about a text together with the text it continues, and returns the new part. Text that was shown can't be changed any
- * more.
+ * Checks a text together with the earlier text that it continues, and returns only the new part. Text that was shown before can't be
+ * changed.
  */
 async function checkWhole(run: RunContext, iteration: number, earlier: string, text: string): Promise<Checked<string>> {
   const checked = await checkOutput(run, iteration, `${earlier}${text}`)
@@ -89,8 +89,8 @@ async function checkWhole(run: RunContext, iteration: number, earlier: string, t
 }
 
 /**
- * Whether JSON that ends here is complete, if it is valid: a number may lack digits. A model that must follow a schema may write blanks
- * after its answer until it reaches the limit.
+ * Whether JSON that ends here is complete, provided that it is valid. A number may lack digits, so it is not. A model that must follow a
+ * schema may write blanks after its answer until it reaches the limit.
  */
 function isClosed(json: string): boolean {
   return !/\d$/.test(json.trimEnd())

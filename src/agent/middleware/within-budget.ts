@@ -12,7 +12,7 @@ import type { AroundModel } from '../types/model-call.ts'
 import type { Unpaid } from '../types/recorded.ts'
 import type { PendingItem } from '../types/result.ts'
 
-/** Sends a request only if every budget of the run, and its limits, allow it, and counts its usage. Rejects with `budget_spent`. */
+/** Sends a request only if every budget of the run, and its limits, allow it. Counts its usage. Rejects with `budget_spent`. */
 export function withinBudget(run: RunContext): AroundModel {
   return (next) => async (call) => {
     const { model, request } = call
@@ -40,7 +40,7 @@ export function withinBudget(run: RunContext): AroundModel {
   }
 }
 
-/** The amounts reserved for a request, and for the request whose model makes it. */
+/** The amounts reserved for a request and for the request that it is part of. */
 interface Held {
   readonly amounts: Map<Budget, BudgetAmounts>
   readonly outer: Held | undefined
@@ -48,7 +48,10 @@ interface Held {
 
 let around: AsyncLocalStorage<Held> | undefined
 
-/** The current request. It ends only after the runs that the model's own code makes for it, so they can't wait for its reservation. */
+/**
+ * The current request and its reservations. A request ends only after the runs that the model's own code starts for it, so these runs can't
+ * wait for its reservation.
+ */
 function requests(): AsyncLocalStorage<Held> {
   around ??= new (process.getBuiltinModule('node:async_hooks').AsyncLocalStorage)()
   return around
@@ -79,7 +82,7 @@ async function reserve(
   throw signal.aborted ? abortedError(model.provider, signal.reason) : new BudgetSpentError(budget)
 }
 
-/** Takes a turn as a step whose key ends with `suffix`. */
+/** Takes a turn as a step whose key has this `suffix`. */
 type TakeTurnAs = (...[execution, place, suffix]: [...Parameters<TakeTurn>, suffix?: string]) => ReturnType<TakeTurn>
 
 /** Takes turns. If a budget does not allow one, waits until the budget has been raised, and takes the turn again. */
@@ -95,7 +98,7 @@ export function waitForBudget(takeTurn: TakeTurnAs): TakeTurnAs {
       if (verdict !== undefined) await publishDecision(execution, { item, verdict })
       if (verdict === undefined) {
         const isOver = await durable.step(iterationStep(place.iteration, 'pause'), async () => run.interruption !== undefined)
-        // An aborted run must not wait. The turn reports that when it is taken again.
+        // An aborted run must not wait. The turn reports the abort when it is taken again.
         if (!isOver) return { ...turn, pending: [item] }
       } else if (!('approved' in verdict && verdict.approved)) return turn
     }

@@ -5,13 +5,13 @@ import { type CallForm, chooseCallForm } from '../text-calls/mode.ts'
 import type { TextCallOptions, TextCalls, TextExchange } from '../text-calls/text-calls.ts'
 import type { ModelCall, WrittenCalls } from '../types/model-call.ts'
 
-/** The form of the calls in requests and responses. */
+/** The form of text calls in requests and responses. */
 interface Opened {
   form: CallForm
   textCalls: Promise<TextCalls> | undefined
 }
 
-/** Finds the calls that a model writes as text, in the form that its settings and the run's agree on. */
+/** Finds the calls that a model writes as text. Their form is determined by the model's settings and those of the run. */
 export function findWrittenCalls({ settings }: Pick<RunContext, 'settings'>): WrittenCalls {
   const known = new Map<ChatModel, Opened>()
 
@@ -28,7 +28,7 @@ export function findWrittenCalls({ settings }: Pick<RunContext, 'settings'>): Wr
     return (await opened.textCalls).open(request, sink)
   }
 
-  /** If only tags are watched for, a text without a `<` does not need the dialects. */
+  /** If only tags are searched for, a text without `<` does not need the dialects. */
   const mayHoldTags = ({ model }: ModelCall, text: string): boolean => {
     const { form } = openedFor(model)
     return !form.native || form.listenFor !== 'tags' || text.includes('<')
@@ -64,7 +64,7 @@ export function findWrittenCalls({ settings }: Pick<RunContext, 'settings'>): Wr
   }
 }
 
-/** Importing a loaded module again costs as much as the rest of a turn. */
+/** Importing a module again, even a loaded one, costs as much as the rest of a turn. */
 function once<Module>(load: () => Promise<Module>): () => Promise<Module> | Module {
   let loaded: Module | undefined
   return () => loaded ?? load().then((module) => (loaded = module))
@@ -75,7 +75,7 @@ const loadToolAction = once(() => import('../../dialects/formats/tool-action.ts'
 const loadRefusedCalls = once(() => import('../text-calls/refused-calls.ts'))
 const loadDialects = once(() => import('../../dialects/index.ts'))
 
-/** Loads only what the form needs. Loading all dialects would be the slowest part of the start. */
+/** Loads only the dialects that the form needs. Loading all of them would be the slowest part of the start. */
 export async function openTextCalls(form: CallForm, options: TextCallOptions): Promise<TextCalls> {
   const loaded = await loadTextCalls()
   return new loaded.TextCalls(form, await findDialectOf(form), options)
@@ -86,7 +86,7 @@ async function findDialectOf(form: CallForm): Promise<Dialect | undefined> {
   if (form.native && form.listenFor === 'tags') return (await loadToolAction()).toolAction
   const { findDialect } = await loadDialects()
   if (!form.native) return findDialect(form.dialect)
-  // Both dialects, for models that need either.
+  // Loads both dialects at once, because a model may need either.
   const [toolAction, salvage] = [findDialect('tool-action'), findDialect('salvage')]
   return {
     ...salvage,

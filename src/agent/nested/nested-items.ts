@@ -7,8 +7,8 @@ import { waitsWithinText } from '../told.ts'
 import type { PendingItem } from '../types/result.ts'
 
 /**
- * The items that a nested agent waits for, as items of the outer run. Undefined if `about` is a question of the tool's own. `place` is
- * where the outer run waits.
+ * Converts the items that a nested agent waits for into items of the outer run. Undefined if `about` is a question of the tool itself.
+ * `place`: where the outer run waits.
  */
 export function itemsWithin(about: Json | undefined, toolCallId: string, place: string): PendingItem[] | undefined {
   if (!isJsonObject(about) || typeof about.agent !== 'string' || !Array.isArray(about.pending)) return undefined
@@ -27,29 +27,29 @@ function isItem(item: Json): boolean {
   return isJsonObject(item) && ['kind', 'toolCallId', 'tool', 'fingerprint', 'place'].every((name) => typeof item[name] === 'string')
 }
 
-/** The tools that an item's tool belongs to. Undefined if they can't be known before the call is carried out. */
+/** The tools that include the tool of an item. Undefined if they can't be known before the call is carried out. */
 export function toolsOf({ path = [] }: Pick<PendingItem, 'path'>, registry: ToolSet): ToolSet | undefined {
   let tools: ToolSet | undefined = registry
   for (const { agent } of path) tools = agentTools(tools?.get(agent))
   return tools
 }
 
-/** The tools of an agent that is used as a tool. Undefined for any other tool, and for an agent that makes its tools for each run. */
+/** The tools of an agent that serves as a tool. Undefined for any other tool, and for an agent that creates its tools for each run. */
 export function agentTools(tool: object | undefined): ToolSet | undefined {
   const agent: unknown = tool !== undefined && 'runs' in tool ? tool.runs : undefined
   const tools: unknown = typeof agent === 'object' && agent !== null && 'tools' in agent ? agent.tools : undefined
   return isToolSet(tools) ? tools : undefined
 }
 
-/** Whether a call of the tool is a run of its own, whose calls have effects of their own. */
+/** Whether each call of the tool is a run whose own calls have effects. */
 export function runsAgent(tool: object): boolean {
   const runs: unknown = 'runs' in tool ? tool.runs : undefined
   return typeof runs === 'object' && runs !== null && 'tools' in runs
 }
 
 /**
- * The part of a question that may be shown. A question of an MCP server contains the state its call continues from, which only the program
- * may see. A nested agent asks for decisions on items of its own, which are shown separately.
+ * The part of a question that may be shown. A question of an MCP server contains the state from which its call continues. Only the program
+ * may see that state. The items of a nested agent are left out here, because they are shown separately.
  */
 export function shownAbout(about: unknown): unknown {
   if (!isJsonObject(about)) return about
@@ -60,12 +60,12 @@ export function shownAbout(about: unknown): unknown {
   return itemsWithin(about, '', '') === undefined ? about : waitsWithinText(String(about.agent))
 }
 
-/** The item, or an event of it, with the part of its question that may be shown. */
+/** An item, or an event about it, with only the part of its question that may be shown. */
 export function withShownAbout<Item extends Pick<PendingItem, 'about'>>(item: Item): Item {
   return item.about === undefined ? item : { ...item, about: shownAbout(item.about) as Json }
 }
 
-/** The item, or an event of it, for the page of an application: also without what an agent inside a call said. */
+/** An item, or an event about it, as an application's page may show it: also without what an agent inside a call said. */
 export function itemOnPage<Item extends Pick<PendingItem, 'about' | 'path' | 'said'>>(item: Item): Item {
   const shown = withShownAbout(item)
   if (item.path === undefined || item.said === undefined) return shown
@@ -73,7 +73,7 @@ export function itemOnPage<Item extends Pick<PendingItem, 'about' | 'path' | 'sa
   return others as Item
 }
 
-/** The item as it may be shown: also without the secrets of its arguments. */
+/** An item as it may be shown: also without the secrets of its arguments. */
 export function shownItem({ secrets, ...item }: PendingItem): PendingItem {
   const shown = withShownAbout(item)
   if (secrets === undefined) return shown
@@ -85,7 +85,7 @@ export function shownItem({ secrets, ...item }: PendingItem): PendingItem {
   return { ...shown, args: redact(item.args, names) as JsonObject, ...quote, ...line }
 }
 
-/** The arguments of a decision, with the hidden values restored. A changed value is kept, even in the place of a hidden one. */
+/** The arguments of a decision, with the hidden values restored. A value that was changed is kept, even if it replaces a hidden one. */
 export function withHidden(given: JsonObject, { args, secrets }: Pick<PendingItem, 'args' | 'secrets'>): JsonObject {
   return secrets === undefined ? given : (restored(given, args, redact(args, new Set(secrets))) as JsonObject)
 }

@@ -10,22 +10,25 @@ import type { RunState } from '../types/result.ts'
 export interface NestedRun {
   readonly runId: string
   readonly place: RecordPlace
-  /** The state that earlier executions of the call left. */
+  /** The state that earlier executions of the call recorded. */
   readonly recorded: RunState | undefined
 }
 
 /** The runs nested in the calls of one run. */
 export class NestedRuns {
-  /** The number of runs with the same input that an attempt at a call has begun. */
+  /** The number of nested runs with the same input that the current attempt at a call has started. */
   readonly #counts = new Map<string, number>()
   readonly #open = new Map<string, RunRecord>()
 
-  /** A call is made, perhaps again: its runs are counted from the first. */
+  /** Called when a call is made, perhaps again: its nested runs are counted from the first. */
   restart(call: string): void {
     for (const name of this.#counts.keys()) if (name.startsWith(`${call}/`)) this.#counts.delete(name)
   }
 
-  /** The next id of a run with this input. Runs of a call are told apart by their inputs, no matter in which order they begin. */
+  /**
+   * The id of the next nested run with this input. Nested runs of a call are identified by their inputs, because they may start in any
+   * order.
+   */
   nextId({ idempotencyKey, attempt }: Pick<ToolContext, 'idempotencyKey' | 'attempt'>, input: readonly ChatMessage[]): string {
     const id = `${idempotencyKey}/${hashOf(input as never).slice(0, 8)}`
     const place = `${id} ${attempt}`
@@ -38,7 +41,7 @@ export class NestedRuns {
     const again = times === 1 ? '' : `/${times}`
     const record = await RunRecord.open(keeper, name + again, runId + again)
     if (record.isSpent) return this.open(keeper, name, runId, times + 1)
-    // An abandoned attempt must not write any more.
+    // An abandoned attempt must not record anything more.
     this.#open.get(name)?.leave()
     this.#open.set(name, record)
     return { runId: record.runId, place: { record, outer: keeper }, recorded: record.read() }

@@ -13,12 +13,12 @@ import type { AroundTool, RunningCall } from '../types/running-call.ts'
 /** A run, as passed to its recorder. */
 export interface RecordedScope {
   readonly runId: string
-  /** The call of another run that it is made in. */
+  /** The call of another run that started this run. */
   readonly within: { runId: string; toolCallId: string | undefined } | undefined
   readonly agent: { readonly model: ChatModel; readonly offered: ToolSet; readonly callbacks: { around: { calls: readonly unknown[] } } }
-  /** Everything that it was given, including code. */
+  /** All settings of the run, including code. */
   readonly settings: object
-  /** Whether it continues after a turn that an earlier execution has recorded. */
+  /** Whether the run continues after a turn that an earlier execution has recorded. */
   readonly resumed: boolean
   readonly interruption: 'aborted' | 'deadline' | undefined
   interrupt(why: 'aborted' | 'deadline'): void
@@ -27,29 +27,26 @@ export interface RecordedScope {
 /**
  * Records the inputs and results of a run and of its nested runs, so that the run can be replayed.
  *
- * Contract of all methods: called synchronously, not awaited. If one throws, that is logged, and the run continues.
+ * Contract of all methods: called synchronously, not awaited. If one throws, the error is logged and the run continues.
  */
 export interface RunRecorder {
-  /** An execution begins: the first, or one that continues. `input` is what a journal would record of it. */
+  /** An execution starts: the first one, or one that continues the run. `input`: the input as a journal would record it. */
   begins(run: RecordedScope, input: Json): void
   /**
-   * Called before a step is carried out, and after a wait in the place `key` has ended. The returned function gets the step's value before
-   * it is recorded; after a wait, it gets the decision. `about`: the pending item of that decision.
+   * Called before a step is executed, and after a wait under `key` has ended. The returned function is called with the step's value before
+   * it is recorded, or with the decision after a wait. `about`: the pending item that was decided.
    */
   step(run: RecordedScope, key: string, about: object | undefined): (value: unknown) => void
-  /**
-   * A request is about to be made that hooks may answer themselves. The returned function is called with the response, no matter who gave
-   * it.
-   */
+  /** Called before a request that hooks may answer themselves. The returned function is called with the response, no matter who gave it. */
   asks(run: RecordedScope, call: Pick<ModelCall, 'model' | 'request'>): (response: ModelResponse) => void
-  /** Returns the model to ask instead of `model`. Called close to the model: inside hooks and guardrails. */
+  /** Returns the model to ask instead of `model`. It is called inside hooks and guardrails, so it sees the final requests. */
   watched(run: RecordedScope, model: ChatModel): ChatModel
-  /** A tool is about to be started, inside hooks and guardrails. The returned function is called with the call's end. */
+  /** Called before a tool is started, inside hooks and guardrails. The returned function is called with the call's end. */
   calls(run: RecordedScope, call: RunningCall): (end: ToolCallEnd) => void
   ended(run: RecordedScope, result: RunResult): void
 }
 
-/** Wraps the recorder so that a failure changes nothing about the run. Logs the first failure of each method. */
+/** Wraps the recorder so that its failures don't affect the run. Logs the first failure of each method. */
 export function failSafe(recorder: RunRecorder, runId: string, logger: Logger): RunRecorder {
   const failed = new Set<string>()
   const fail = (method: string) => (error: unknown) => {
@@ -92,7 +89,7 @@ export function failSafe(recorder: RunRecorder, runId: string, logger: Logger): 
   }
 }
 
-/** Wraps a run's steps, and reports them and the waits to the recorder. */
+/** Wraps the steps of a run, and reports steps and waits to the recorder. */
 export function toldSteps(steps: Durable, run: RecordedScope, recorder: RunRecorder): Durable {
   return aroundSteps(steps, {
     step: (key, fn, about) =>
@@ -141,7 +138,7 @@ export function recordCalls(run: RecordedScope, recorder: RunRecorder): AroundTo
 /** The methods that replace a journal port's own steps and waits. */
 export type AroundSteps = Pick<Durable, 'step' | 'wait'>
 
-/** Returns a port that is otherwise unchanged. */
+/** Returns a port whose other methods are unchanged. */
 export function aroundSteps(steps: Durable, around: AroundSteps): Durable {
   return new Proxy(steps, {
     get(port, name) {

@@ -10,10 +10,10 @@ import type { AroundModel, PieceTimes } from '../types/model-call.ts'
 import type { RunResult } from '../types/result.ts'
 import type { AroundTool } from '../types/running-call.ts'
 
-/** Measures runs, their model requests and their calls: the return value of `telemetry()` of `toolloop/telemetry`. */
+/** Measures runs, their model requests and their calls. Returned by `telemetry()` of `toolloop/telemetry`. */
 export interface Telemetry {
   /**
-   * Called when a run is opened, in its caller's asynchronous context.
+   * Called when a run starts, in its caller's asynchronous context.
    *
    * Contract: not awaited. Must not throw.
    */
@@ -43,7 +43,7 @@ export interface MeasuredRun {
   /** The run's `metadata`, or that of the outer run if a nested run has none. */
   readonly metadata: JsonObject | undefined
   /**
-   * The outer run, if that is measured too, and the call this run is made in. `toolCallId` is undefined for a run made by a guardrail, a
+   * The outer run, if it is measured too, and the call that started this run. `toolCallId` is undefined for a run started by a guardrail, a
    * hook or a summary.
    */
   readonly parent: { readonly telemetry: RunTelemetry; readonly toolCallId: string | undefined } | undefined
@@ -51,10 +51,10 @@ export interface MeasuredRun {
 }
 
 /**
- * Wraps everything that a run does.
+ * Wraps the parts of a run.
  *
- * Contract of all methods: awaited. Must call `next` exactly once, and return or throw what it does: a fault of the telemetry must not fail
- * a run.
+ * Contract of all methods: awaited. Must call `next` exactly once, and return or throw what `next` does: a fault of the telemetry must not
+ * fail a run.
  */
 export interface RunTelemetry {
   readonly tap: EventTap
@@ -63,34 +63,34 @@ export interface RunTelemetry {
   aroundCall<Outcome extends MeasuredOutcome>(call: MeasuredCall, next: (trace: CallTrace) => Promise<Outcome>): Promise<Outcome>
 }
 
-/** One execution of a run: from its start, or from where its record ends. */
+/** One execution of a run: from its start, or from the end of its record. */
 export interface MeasuredExecution {
   readonly provider: string
   readonly model: string
   readonly sampling: Sampling
   readonly session: string | undefined
-  /** Its answer has a schema. */
+  /** Whether the answer has a schema. */
   readonly isJson: boolean
   readonly instructions: string | undefined
-  /** The messages it adds to the conversation. */
+  /** The messages that the run adds to the conversation. */
   readonly input: readonly ChatMessage[]
-  /** Records what the first execution makes, and returns it to each later one, in any process. */
+  /** Records what `make` returns in the first execution. Every later execution, in any process, gets the recorded value. */
   record(make: () => Promise<Json>): Promise<Json>
 }
 
 export interface MeasuredRequest {
   readonly provider: string
   readonly model: string
-  /** The address it is sent to, if that is known. */
+  /** The address that the request is sent to, if known. */
   readonly baseURL: string | undefined
   readonly api: string | undefined
   readonly request: ModelRequest
   readonly iteration: number
-  /** Earlier messages are left out of it because the conversation had become too long. */
+  /** Whether earlier messages are left out because the conversation was too long. */
   readonly isCompacted: boolean
   /** Notes in `times` when each piece of the response arrives. If the request is sent again, starts from the beginning. */
   timePieces(times: PieceTimes): void
-  /** The names of a tool's arguments that must not be shown. */
+  /** The names of the arguments of a tool that must not be shown. */
   secretsOf(tool: string): ReadonlySet<string>
 }
 
@@ -100,7 +100,7 @@ export interface MeasuredCall {
   readonly args: JsonObject
   readonly iteration: number
   readonly repairs: readonly string[] | undefined
-  /** The decision that was made before it could run. */
+  /** The decision that was needed before the call could run. */
   readonly decision: MadeDecision | undefined
 }
 
@@ -109,7 +109,7 @@ export interface MeasuredOutcome {
   readonly raw?: RawEnd
 }
 
-/** The outer run, for the telemetry of a nested one. */
+/** The outer run, as the telemetry of a nested run needs it. */
 export function measuredParent(
   parent: { readonly run: { readonly telemetry: RunTelemetry | undefined }; readonly toolCallId: string | undefined } | undefined,
 ): MeasuredRun['parent'] {

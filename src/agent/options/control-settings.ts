@@ -12,7 +12,7 @@ import type { AroundEntry, PlanEntry } from '../types/middleware.ts'
 import type { RunStep } from '../types/result.ts'
 import type { SettingRows } from './setting-row.ts'
 
-/** Settings of who takes part in a run, decides in it and watches it. */
+/** Settings for those who take part in a run, decide in it, or watch it. */
 export interface ControlSettings<Context = unknown> {
   /**
    * Functions that wrap model requests and tool calls, in order.
@@ -21,13 +21,13 @@ export interface ControlSettings<Context = unknown> {
    */
   hooks?: readonly Hooks<Context>[]
   /**
-   * Decides what a run does before it does it: see `PlanEntry`.
+   * Entries that decide what a run does, before it does it. See `PlanEntry`.
    *
    * @see [Middleware: plan and around](docs/middleware.md)
    */
   plan?: readonly PlanEntry<Context>[]
   /**
-   * Wrap model requests and tool functions: see `AroundEntry`.
+   * Entries that wrap model requests and tool functions. See `AroundEntry`.
    *
    * @see [Middleware: plan and around](docs/middleware.md)
    */
@@ -39,7 +39,7 @@ export interface ControlSettings<Context = unknown> {
    */
   guardrails?: readonly Guardrail<Context>[]
   /**
-   * Says whose run it is, or what it is for: JSON of at most 16,384 characters. Tools, hooks, guardrails and approvals read it
+   * Says whose run this is, or what it is for. JSON of at most 16,384 characters. Tools, hooks, guardrails and approvals read it
    * (`ctx.metadata`), and the `meta` of every event has it.
    *
    * Stored with the run when it pauses or is recorded. Never sent to a model. A nested run without its own has that of the outer run.
@@ -48,9 +48,9 @@ export interface ControlSettings<Context = unknown> {
    */
   metadata?: JsonObject
   /**
-   * Decides on calls that need an approval while the run waits. If it throws, the call is refused. Without it the run pauses.
+   * Decides on calls that need an approval, while the run waits. If it throws, the call is refused. Without `approve`, the run pauses.
    *
-   * What is pending in a paused run is decided by `decisions` alone, even if `resume` is given an `approve`.
+   * A paused run needs `decisions` for what is pending, even if `resume` is given an `approve`.
    *
    * Contract: awaited until the run is aborted or its deadline passes. Throwing, and returning nothing, refuses the call.
    *
@@ -60,13 +60,13 @@ export interface ControlSettings<Context = unknown> {
   /** How long a run waits for a decision before the call is refused, in milliseconds. Default: forever. */
   decisionTimeoutMs?: number
   /**
-   * `'preview'`: carries out only calls of `read` tools. The others are noted, and the run pauses with them as its plan. `resume` carries
-   * out those that are approved. Default `'apply'`: carries out all calls.
+   * `'preview'`: carries out only calls of `read` tools. All other calls are noted, and the run pauses with them as its plan. `resume`
+   * carries out the approved ones. Default `'apply'`: carries out all calls.
    *
    * @see [preview](docs/preview.md)
    */
   effects?: 'apply' | 'preview'
-  /** Earlier approvals, given with `remember`, from a result's `remembered`: the same calls need no approval. */
+  /** Fingerprints of calls that need no further approval: `remembered` of an earlier result, whose decisions had `remember`. */
   remembered?: readonly string[]
   /**
    * Called after the calls of each turn. If it returns true, the run ends with `stopped`.
@@ -77,14 +77,14 @@ export interface ControlSettings<Context = unknown> {
   /**
    * `true`: a run whose result has an `error` rejects with a `RunError`, which has the `result`. Default false.
    *
-   * These are results with the stop reason `model_error`, `refused` or `aborted`, and those whose last answer at a limit failed. A limit
-   * that is reached (`deadline`, `budget`, `max_iterations`, `repeated_calls`), `stopped` and `paused` are not errors.
+   * Results with the stop reason `model_error`, `refused` or `aborted` have an error, and so do results whose last answer at a limit
+   * failed. A limit that is reached (`deadline`, `budget`, `max_iterations`, `repeated_calls`), `stopped` and `paused` are not errors.
    */
   throwOnError?: boolean
-  /** What the agent is called in telemetry. Default: none; inside a call of another agent, the tool's name. */
+  /** The agent's name in telemetry. Default: none. In a nested run: the name of the tool. */
   name?: string
   /**
-   * Traces and metrics of the run and of runs inside its calls: what `telemetry()` of `toolloop/telemetry` returns.
+   * Traces and metrics of the run and its nested runs: the return value of `telemetry()` of `toolloop/telemetry`.
    *
    * @see [telemetry](docs/telemetry.md)
    */
@@ -96,17 +96,17 @@ export interface ApprovalRequest<Context = unknown> {
   toolCallId: string
   tool: string
   args: JsonObject
-  /** The tool's side effects. */
+  /** The declared effect of the tool. */
   effect?: ToolEffect
   /** What the model said before the call: at most the last 300 characters. Absent if it said nothing. */
   said?: string
-  /** What the one who decides should see besides the arguments. */
+  /** What the approver should see besides the arguments. */
   about?: Json
   runId: string
   context: Context
-  /** The run's `metadata`, or that of the outer run if a nested run has none. Frozen. */
+  /** The run's `metadata`. A nested run without its own has that of the outer run. Frozen. */
   metadata?: JsonObject
-  /** For a call that a script makes: the line that makes it. */
+  /** For a call made by a script: the line that makes it. */
   script?: ScriptLine
   signal: AbortSignal
 }
@@ -114,8 +114,7 @@ export interface ApprovalRequest<Context = unknown> {
 /**
  * The return value of `approve`: the same as a decision passed to `resume`. The model is told the `reason`. With `args`, the approved call
  * runs with those arguments, and the model is told so. With `remember`, the same call needs no further approval in this run. `by` and
- * `note` are kept with the call. A decision that can't be carried out, because it has unknown fields or arguments that don't fit the tool,
- * refuses the call.
+ * `note` are recorded with the call. A decision with unknown fields, or with arguments that don't fit the tool, refuses the call.
  */
 export type ApprovalDecision = boolean | ({ approved: boolean; reason?: string; args?: JsonObject; remember?: boolean } & Signature)
 

@@ -4,13 +4,13 @@ import { amount, checkOptions, expecting, integer, integerOrNone, oneOf, options
 import { Budget } from '../limits/budget.ts'
 import { checksOf, type SettingRow, type SettingRows } from './setting-row.ts'
 
-/** How much a run may use, and what happens then. */
+/** How much a run may use, and what happens at each limit. */
 export interface LimitSettings {
   /** Maximum number of model requests in a run, each with its tool calls. An integer ≥ 1. Default 5. */
   maxIterations?: number
   /** The older name of `maxIterations`. Default 5. */
   maxToolRounds?: number
-  /** `'answer'`: at the iteration limit, one more request without tools asks for an answer. Default `'stop'`. */
+  /** `'answer'`: at the iteration limit, asks once more for an answer, without tools. Default `'stop'`. */
   onLimit?: 'stop' | 'answer'
   /**
    * Limits by name: `deadlineMs`, `tokens`, `costUsd`, `toolCalls`, `repeatedCalls`, `repeatWindow`, `depth`. Default
@@ -20,14 +20,14 @@ export interface LimitSettings {
    */
   limits?: RunLimits
   /**
-   * A `Budget` that several runs share. Runs inside its calls draw on it, too. It is not stored: give it to `resume` again.
+   * A `Budget` that several runs share. Nested runs draw on it, too. It is not stored: pass it to `resume` again.
    *
    * @see [budgets](docs/options.md#budgets-for-several-runs)
    */
   budget?: Budget
   /**
-   * `'pause'`: if `budget` does not allow a request, the run pauses with a pending item of kind `budget`. Raise the budget, approve the item, and
-   * resume the run. Default `'stop'`.
+   * `'pause'`: if `budget` doesn't allow a request, the run pauses with a pending item of kind `budget`. Raise the budget, approve the
+   * item, and resume the run. Default `'stop'`.
    */
   onBudget?: 'stop' | 'pause'
   /** Time limit of one attempt at a tool call, in milliseconds. A tool's `timeoutMs` overrides it. Default 30,000. */
@@ -40,16 +40,16 @@ export interface LimitSettings {
    */
   maxArgumentValues?: number
   /**
-   * Maximum size of the text that the model gets from one result, in bytes. The middle of a longer one is cut. Default 65,536.
+   * Maximum size of the text that the model gets from one result, in bytes. The middle of a longer one is cut. Default 65,536, including
+   * the note that says so.
    *
-   * The note that says so counts as text. Images and documents of a result may have 320 times as many bytes together (base64), and a result may
-   * have 256 parts.
+   * The images and documents of a result may have 320 times as many bytes together (base64), and a result may have 256 parts.
    */
   maxResultBytes?: number
   /**
-   * `true` or options: a result that is too long is kept, and the model reads it in parts with the tool `read_result`. Default: off.
+   * `true` or options: stores results that are too long, and lets the model read them in parts with the tool `read_result`. Default: off.
    *
-   * The tool is among those of every request then. Hooks and guardrails see the whole result.
+   * The tool is then part of every request. Hooks and guardrails see the whole result.
    *
    * @see [large results](docs/tools.md#large-results)
    */
@@ -61,31 +61,30 @@ export interface LimitSettings {
 }
 
 /**
- * The limits of a run. If several are reached at once, it ends with the first of `deadline`, `budget`, `max_iterations` and
+ * The limits of a run. If several are reached at once, the stop reason is the first of `deadline`, `budget`, `max_iterations` and
  * `repeated_calls`.
  */
 export interface RunLimits {
-  /** Milliseconds for the whole run, which then ends with `deadline`; whatever is running is aborted. */
+  /** The time for the whole run, in milliseconds. When it is over, running work is aborted and the run ends with `deadline`. */
   deadlineMs?: number
   /**
-   * Tokens of all model requests together, including those of nested runs. No request is sent once they are used up or reserved for
-   * requests in flight, so the overrun is at most one request for each concurrent call. The run then ends with `budget`, as it does for
-   * `costUsd`.
+   * Maximum tokens of all model requests together, including those of nested runs. No request is sent once they are used up or reserved for
+   * requests in flight, so the overrun is at most one request for each concurrent call. The run then ends with `budget`, as for `costUsd`.
    */
   tokens?: number
-  /** US dollars of all model requests together, counted as `tokens` are. The model must have a price, or report its cost. */
+  /** Maximum cost of all model requests together, in US dollars, counted like `tokens`. The model must have a price, or report its cost. */
   costUsd?: number
-  /** Tool calls that may run, including those of nested runs. Further calls are answered with "not run". */
+  /** Maximum number of tool calls that run, including those of nested runs. The model is told that further calls were not run. */
   toolCalls?: number
   /**
-   * How often the same call (name, arguments and result) may be repeated. Then the model is told once; if it repeats the call again, the
-   * run ends with `repeated_calls`. A call whose result changes is not a repeat, and neither is a call after which the model has made a new
-   * one. `Infinity` switches this off. Default 3.
+   * How often the same call (name, arguments and result) may be repeated. Then the model is told once. If it repeats the call again, the
+   * run ends with `repeated_calls`. A call is not a repeat if its result changed, or if the model has made a new call since. `Infinity`
+   * turns this limit off. Default 3.
    */
   repeatedCalls?: number
   /**
-   * How many turns back to look for repeated calls, so that alternating calls (A, B, A, B) are noticed: cycles of up to half as many turns.
-   * 1: only calls that are repeated from one turn to the next. Default 8.
+   * How many turns back to look for repeated calls. This finds cycles of up to half as many turns, such as alternating calls (A, B, A, B).
+   * 1: finds only calls that are repeated from one turn to the next. Default 8.
    */
   repeatWindow?: number
   /** How deep runs may be nested in each other's tool calls. The outermost run's value applies to all of them. Default 5. */
@@ -93,20 +92,20 @@ export interface RunLimits {
 }
 
 /**
- * How large results are stored, so that the model can read them in parts with the tool `read_result`. They are kept until the run ends, in
+ * How large results are kept, so that the model can read them in parts with the tool `read_result`. They are kept until the run ends, in
  * its journal if it has one.
  */
 export interface LargeResultOptions {
   /**
-   * A result with more bytes of text (UTF-8) is kept. `read_result` returns at most this many at once. At most `maxResultBytes`, the
-   * default.
+   * Results with more bytes of text than this (UTF-8) are kept. `read_result` returns at most this many at once. At most `maxResultBytes`,
+   * the default.
    */
   overBytes?: number
-  /** How many bytes of its beginning the model gets, and how many `read_result` returns if no length is asked for. Default 8,192. */
+  /** How many bytes of the beginning the model gets, and how many `read_result` returns if no length is requested. Default 8,192. */
   shownBytes?: number
   /**
-   * How many bytes a run keeps, including the runs inside its calls. A result for which there is no room is cut (`maxResultBytes`).
-   * `Infinity`: no limit. Default 33,554,432.
+   * How many bytes a run keeps, including its nested runs. A result for which there is no room is cut (`maxResultBytes`). `Infinity`: no
+   * limit. Default 33,554,432.
    */
   keptBytes?: number
 }

@@ -38,7 +38,7 @@ function largeResultsOf(given: RunSettings['largeResults'], maxResultBytes: numb
   if (given === undefined || given === false) return undefined
   const options: LargeResultOptions = given === true ? {} : given
   const { overBytes = maxResultBytes, keptBytes = 32 * 1024 * 1024 } = options
-  // A part has at least one character.
+  // Each part needs room for at least one character.
   if (overBytes < 4) throw new InvalidOptionError('largeResults.overBytes', 'an integer ≥ 4', overBytes)
   if (overBytes > maxResultBytes)
     throw new InvalidOptionError('largeResults.overBytes', `at most \`maxResultBytes\` (${maxResultBytes})`, overBytes)
@@ -55,7 +55,7 @@ export function iterationsOf({ maxIterations, maxToolRounds }: RunSettings<never
   return maxIterations === undefined ? maxToolRounds : maxIterations
 }
 
-/** Throws `invalid_option` for a limit on a cost that is not known: it would limit nothing. */
+/** Throws `invalid_option` if a cost is limited and the model's cost is not known, because the limit would have no effect. */
 export function checkCostIsKnown(
   option: string,
   costUsd: number | undefined,
@@ -88,10 +88,10 @@ export function checkModelCost(run: Limited, own: RunLimits | undefined, model: 
   checkCostIsKnown('limits.costUsd', own?.costUsd, model)
 }
 
-/** Calls `end` when the time is over. Returns the function that stops the timer. */
+/** Calls `end` when the time is over, in `milliseconds`. Returns the function that stops the timer. */
 export function startDeadline(milliseconds: number, end: () => void): () => void {
   if (!Number.isFinite(milliseconds)) return () => {}
-  // A longer timer fires at once, so the time is waited for in parts.
+  // A timer with a longer delay fires at once, so long times are split into parts.
   const longest = 2 ** 31 - 1
   let timer: NodeJS.Timeout
   const waitFor = (left: number) => {

@@ -6,14 +6,14 @@ import type { ToolChoice } from '../../models/chat-model.ts'
 import type { HookPlace } from '../callbacks/hooks.ts'
 import type { SettingRows } from './setting-row.ts'
 
-/** Settings of model requests, and of how responses are read. */
+/** Settings of model requests and of how responses are read. */
 export interface RequestSettings {
   /** `false`: requests whole responses instead of streams. Default true. */
   stream?: boolean
   /**
-   * Whether the model may, must or must not call tools: `'none'`, `'required'`, or `{ type: 'function', function: { name } }`. With the last two,
-   * only a `final` tool or a limit ends the run. A call that `'none'` or a name rules out is refused, even if the provider lets the model make it.
-   * Default `'auto'`.
+   * Whether the model may, must or must not call tools: `'none'`, `'required'`, or `{ type: 'function', function: { name } }`. With the
+   * last two, only a `final` tool or a limit ends the run. A call that this setting doesn't allow is refused, even if the provider lets the
+   * model make it. Default `'auto'`.
    */
   toolChoice?: ToolChoice
   /** `false`: asks for at most one call per response, if the provider supports it. Default: the provider's. */
@@ -23,39 +23,39 @@ export interface RequestSettings {
   /**
    * Native calls or text calls. Default `'auto'`.
    *
-   * `'native'`: by the provider's own means. `'tags'`: as text, in `<tool_action>` tags. `'json'`, the name of another dialect of
-   * `toolloop/dialects`, or a dialect of your own: as text in that form. `'auto'`: natively if the model has native calls, while watching
-   * for tags beside them; else as the model's settings say (`dialect`), or in tags.
+   * `'native'`: the model's own function calling. `'tags'`: as text, in `<tool_action>` tags. `'json'`, the name of another dialect of
+   * `toolloop/dialects`, or a dialect of your own: as text in that form. `'auto'`: native if the model supports it, and tags in its text
+   * are found, too. Otherwise the form in the model's settings (`dialect`), or tags.
    *
    * @see [text calls](docs/text-calls.md)
    */
   toolCalling?: ToolCalling
   /**
-   * `false`: calls in text are never parsed; text is just text. Default true.
+   * `false`: never searches text for calls. Default true.
    *
-   * `true`: text is searched for calls if calls are written as text, and, with `toolCalling: 'auto'`, for `<tool_action>` tags beside native calls.
-   * Those count if a response has no native call.
+   * `true`: searches text for calls if calls are written as text. With `toolCalling: 'auto'`, also searches for `<tool_action>` tags beside
+   * native calls. Calls in tags count only if a response has no native call.
    */
   enableToolActionParsing?: boolean
   /** `'run'`: text calls inside a code fence, or quoted in backticks, run too. Default `'text'`. */
   fencedTags?: 'text' | 'run'
   /**
-   * `'continue'`: an answer that is cut off at a token limit is continued, at most 3 times, and the parts are joined to one message. `'stop'`: the
-   * run ends with `truncated`. Default `'stop'`.
+   * `'continue'`: the model is asked to continue an answer that was cut off at a token limit, at most 3 times, and the parts become one
+   * message. `'stop'`: the run ends with `truncated`. Default `'stop'`.
    *
    * @see [below](docs/options.md#answers-that-are-cut-off)
    */
   onTruncated?: 'stop' | 'continue'
   /**
    * What happens if a response breaks off after part of it was shown. `'end'`: the run ends with `model_error`. `'restart'`: the response
-   * is always requested again. Default: requested again if every watcher can take that part back.
+   * is always requested again. Default: requests the response again if everyone who watches the run can take that part back.
    *
    * Events and pages can (see `MODEL_RETRY`). If text has reached `.text`, `onText` or a format that can't take it back, the run ends.
    *
    * @see [responses that break off](docs/streaming-and-events.md#responses-that-break-off)
    */
   onCut?: 'end' | 'restart'
-  /** How often the model may answer again after an answer that `output` or a guardrail refused. Default 2. */
+  /** How often the model may answer again after `output` or a guardrail has refused its answer. Default 2. */
   outputRetries?: number
   /**
    * Keeps a long conversation within the model's context window: `maxTokens`, `estimate`, `summarise`. The result has the whole conversation.
@@ -68,7 +68,7 @@ export interface RequestSettings {
    * Routes requests with the same key and the same prefix to the same provider cache: OpenAI's `prompt_cache_key`. `false`: no key.
    * Default: derived from the session's id.
    *
-   * It is sent to OpenAI's own address, and if the quirk `promptCacheKey` is true.
+   * The key is sent to OpenAI's own address, and to providers with the quirk `promptCacheKey`.
    *
    * @see [caching](docs/providers.md#caching)
    */
@@ -81,11 +81,14 @@ export interface RequestSettings {
 export type ToolCalling = 'auto' | 'native' | 'tags' | 'json' | (string & {}) | Dialect
 
 /**
- * How a long conversation is shortened for each request: old results first, then the oldest rounds, calls and results together. System
- * messages and the task stay. It happens if the conversation is estimated to be too long, and if the provider says that it is.
+ * How a long conversation is shortened for each request. Old results are shortened first, then the oldest rounds are left out; calls and
+ * results stay together. System messages and the task stay. This happens if the conversation is estimated to be too long, and if the
+ * provider says that it is.
  */
 export interface CompactionOptions {
-  /** Maximum number of tokens of conversation that are sent. Default: three quarters of the model's context window; no limit if that is not known. */
+  /**
+   * Maximum number of conversation tokens to send. Default: three quarters of the model's context window; no limit if that is not known.
+   */
   maxTokens?: number
   /**
    * Estimates the tokens of a message. Default: by its length, see `estimateTokens`.
@@ -94,7 +97,7 @@ export interface CompactionOptions {
    */
   estimate?(message: ChatMessage): number
   /**
-   * Makes a summary that replaces the messages that are left out.
+   * Summarizes the messages that are left out. The summary replaces them.
    *
    * Contract: awaited. If it throws or rejects, that is logged, and there is no summary. Returning an empty text means no summary.
    */

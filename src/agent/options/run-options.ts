@@ -13,19 +13,19 @@ import type { AgentTools, ToolsFor } from '../types/typed.ts'
 import { type RunSettings, runSettings } from './run-settings.ts'
 import { checksOf } from './setting-row.ts'
 
-/** Options of one run: every setting of a runner, and those that only a run has. */
+/** Options of one run: all settings of a runner, and options that only a run has. */
 export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>> extends RunSettings<Context> {
   /** Aborts the run. */
   signal?: AbortSignal
-  /** The conversation so far, such as an earlier result's `messages`. The array is not changed. */
+  /** The conversation so far, such as an earlier result's `messages`. The array is not modified. */
   messages?: readonly MessageInput[]
   /**
-   * The conversation that the run continues, by its id in the runner's `sessions`, or `{ id, onBusy, replaces }`. Created if it does not
-   * exist. The messages that the run adds are stored when it ends, in one step.
+   * The id of the session to continue, in the runner's `sessions`, or `{ id, onBusy, replaces }`. The session is created if it does not
+   * exist. When the run ends, the messages that it added are stored in one step.
    */
   session?: string | SessionOptions
   /**
-   * Your own object, passed to tools, hooks, approvals and instructions. Never sent to a model, never stored: see `restore`. Required if
+   * Your own object. Passed to tools, hooks, approvals and instructions. Never sent to a model, never stored: see `restore`. Required if
    * the agent's context has a type.
    */
   context?: Context
@@ -40,7 +40,7 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
   /**
    * Called with the visible text as it arrives.
    *
-   * Contract: not awaited. If it throws or rejects, that is logged once, and the run continues.
+   * Contract: not awaited. If it throws or rejects, the error is logged once, and the run continues.
    */
   onText?(delta: string): void
   /**
@@ -50,16 +50,15 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
    */
   control?: RunControl
   /**
-   * Where this run is made: the `ctx` of a tool call, or the argument of a hook, a guardrail or `summarise` of another run. The run shares
-   * its signal, limits and budget.
+   * Nests the run in another one: pass the `ctx` of a tool call, or the argument of a hook, a guardrail or `summarise`. The nested run
+   * shares the signal, limits and budget of the outer run.
    *
-   * Events name that run, and its context, `approve` and telemetry are the defaults. A nested run is kept only in memory, or with the call
-   * it is made in.
+   * Events name the outer run, and its context, `approve` and telemetry are the defaults. A nested run is kept only in memory, or recorded
+   * with the call that starts it.
    */
   parent?: NestingPlace<Context>
   /**
-   * Writes down the inputs and results of the run, and of every run inside it, for a file: what `recordRun` of `toolloop/recording`
-   * returns.
+   * Records the inputs and results of the run and its nested runs to a file: the return value of `recordRun` of `toolloop/recording`.
    *
    * @see [record and replay](docs/recording.md)
    */
@@ -73,62 +72,61 @@ export interface OutputOptions<S extends OutputSchema = OutputSchema> {
   /**
    * The schema of the answer: `result.output` is the value that the schema returns for it. It is not stored: give it to `resume` again.
    *
-   * The answer is requested by the provider's own means if it has them beside tools, else through a tool that gives the answer. An answer
-   * that does not fit is sent back, see `outputRetries`; then the run ends with `model_error` and code `invalid_output`. If a `final` tool
-   * of yours ends the run with `stopped`, the schema does not apply.
+   * The answer is requested by the provider's own means if they work together with tools, or else through a tool. An answer that doesn't
+   * fit is sent back up to `outputRetries` times. Then the run ends with `model_error` and code `invalid_output`. The schema doesn't apply
+   * if a `final` tool of yours ends the run with `stopped`.
    *
    * @see [structured output](docs/structured-output.md)
    */
   output: S
 }
 
-/** Options of `resume`. Options that are not given stay as they were. */
+/** Options of `resume`. Options that are not given keep their values. */
 export interface ResumeOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>>
   extends Omit<RunOptions<Context, Tools>, 'messages' | 'runId' | 'session' | 'instructions'> {
   /** Decisions on pending calls, in any order, such as `{ ...item, approved: true }`. Calls without a decision stay pending. */
   decisions?: readonly Decision[]
   /**
-   * Decides which of several processes continues a state. For example, an `INSERT … ON CONFLICT DO NOTHING` of `key`.
+   * Decides which of several processes may continue a state. For example, an `INSERT … ON CONFLICT DO NOTHING` of `key`.
    *
-   * Within one process no state is ever resumed twice at once. A claim outlives its process: if that dies, the host has to decide whether
-   * the state may be resumed again.
+   * Within one process, a state is never resumed twice at the same time. A claim outlives its process. If the process dies, the host has to
+   * decide whether the state may be resumed again.
    *
-   * Contract: asked once, before anything is carried out. True lets this caller continue; false rejects with `already_resumed`.
+   * Contract: called once, before anything is carried out. True lets this caller continue; false rejects with `already_resumed`.
    *
    * @see [approvals](docs/approvals.md#one-state-several-processes)
    */
   claim?: Claim
   /**
-   * `true`: continues a state whose resumed run broke off: its process died, or its result could not be stored. Default false.
+   * `true`: continues a state whose resumed run broke off, because its process died or its result could not be stored. Default false.
    *
-   * Decided calls may have run then. Those of `read` and `idempotent` tools run again, with the same `idempotencyKey`. An `unsafe` one runs
-   * again only if its `reconcile` says that it had no effect; else its outcome is `uncertain`, and the model is told so. What the run did
-   * after these calls is not known. With a journal, which knows all this, the option has no effect. In a session, such a state rejects with
-   * `already_resumed` by default.
+   * Decided calls may already have run then. Those of `read` and `idempotent` tools run again, with the same `idempotencyKey`. A call of an
+   * `unsafe` tool runs again only if the tool's `reconcile` says that it had no effect. Otherwise its outcome is `uncertain`, and the model
+   * is told so. What the run did after these calls is lost. With a journal, which knows all this, the option has no effect. In a session,
+   * such a state rejects with `already_resumed` by default.
    *
    * @see [approvals](docs/approvals.md#a-resumed-run-that-breaks-off)
    */
   again?: boolean
   /**
-   * For `resumeStream` with the id of a recorded run: whether the stream begins with what the run did before (`meta.recorded`). Default
-   * true.
+   * For `resumeStream` with the id of a recorded run: whether the stream starts with the earlier events (`meta.recorded`). Default true.
    *
    * Responses that continue a message of their client (`originalMessages`) leave that part out.
    */
   replay?: boolean
 }
 
-/** Instructions of one run, or a function that makes them when it begins. */
+/** Instructions of one run, or a function that returns them when the run starts. */
 type RunInstructions<Context> = string | InstructionsMaker<Context>['make']
 interface InstructionsMaker<Context> {
-  // A method, so that the compiler compares its parameter in both directions, as for a run's other callbacks.
+  // Declared as a method, so that its parameter is compared bivariantly, like those of a run's other callbacks.
   make(input: { context: Context }): string | undefined | Promise<string | undefined>
 }
 
-/** Where a nested run can be made. */
+/** Places where a nested run can be started. */
 export type NestingPlace<Context = unknown> = ToolContext<Context> | HookPlace<Context>
 
-/** Options that are not checked here are checked where they are used. */
+/** Options that are not checked in this table are checked where they are used. */
 export const runOptions: OptionChecks<RunOptions & OutputOptions> = {
   ...checksOf(runSettings),
   signal: unchecked,

@@ -19,17 +19,17 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
   /** Several models: if one fails before it has produced output, the next takes over. */
   models?: readonly AnyModel[]
   /**
-   * Responses of `models` after which the next one is requested, too: `['refusal', 'content_filter']`, or a function.
+   * Which responses of `models` lead to a request to the next model: `['refusal', 'content_filter']`, or a function.
    *
    * @see [failover](docs/providers.md#failover-and-switching)
    */
   fallbackOn?: FallbackOn
-  /** Tools, or a set such as a `ToolDispatcher`. */
+  /** A list of tools, or a set such as a `ToolDispatcher`. */
   tools?: Tools
   /** The system prompt, or a function that gets `{ context }` and returns it. Sent unchanged as the first message. */
   instructions?: string | ((input: { context: Context }) => string | undefined | Promise<string | undefined>)
   /**
-   * The event bus. Default: its own.
+   * The event bus. Default: a new one.
    *
    * @see [the event bus](docs/streaming-and-events.md#the-event-bus)
    */
@@ -43,12 +43,12 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
    */
   journal?: Journal
   /**
-   * Supplies the context and everything else that can't be stored, if a run continues without its caller: after a crash or a deploy, and if
-   * `resume` is given less than `run` was.
+   * Supplies the context and everything else that can't be stored, for runs that continue without their caller: after a crash or a
+   * deployment, or if `resume` is given less than `run` was.
    *
-   * Contract: awaited for as long as an attempt at a tool may take. If it throws, rejects, takes longer or leaves out something that the
-   * run was started with, the run is unchanged and nothing of it is executed. `problem` of `runs.get` says why, and an error is
-   * logged. A `context` that is undefined or null counts as left out.
+   * Contract: awaited for at most the time of one attempt at a tool. If it throws, rejects, takes longer or leaves out something that the
+   * run was started with, the run is unchanged and is not executed. The reason is logged as an error, and is `problem` of `runs.get`. A
+   * `context` that is undefined or null counts as left out.
    *
    * ```ts
    * new AgentRunner({ model, tools, journal, restore: async ({ metadata }) => ({ context: await openShop(metadata?.shop) }) })
@@ -64,9 +64,9 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
    */
   sessions?: Sessions
   /**
-   * `load` and `save`, for conversations in your own tables, instead of `sessions`.
+   * `load` and `save` for conversations in your own tables. Used instead of `sessions`.
    *
-   * A run's `metadata` or `context` says which conversation is meant. Not used for runs with `messages` or a `session`.
+   * The `metadata` or `context` of a run has to identify the conversation. Not used for runs with `messages` or a `session`.
    *
    * ```ts
    * const history = {
@@ -82,7 +82,7 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
   history?: AgentHistory<NoInfer<Context>>
 }
 
-/** Options that only a runner has. Those that are not checked here are checked where they are used. */
+/** Options that only a runner has. Options that are not checked in this table are checked where they are used. */
 export const onlyRunner: OptionChecks<Omit<RunnerOptions, keyof RunSettings>> = {
   model: unchecked,
   models: unchecked,
@@ -100,8 +100,8 @@ export const onlyRunner: OptionChecks<Omit<RunnerOptions, keyof RunSettings>> = 
 export const runnerOptions: OptionChecks<RunnerOptions> = { ...checksOf(runSettings), ...onlyRunner }
 
 /**
- * The rules that wrap an agent's turns and calls, in any run. After a `handoff` they apply inside those of the run, and their limits count
- * from there.
+ * Rules that wrap the turns and calls of an agent in any run. After a `handoff` they apply inside the rules of the run, and their limits
+ * count from there.
  */
 export interface AgentRules<Context = unknown>
   extends Pick<
@@ -112,7 +112,7 @@ export interface AgentRules<Context = unknown>
 /** A run that continues without its caller, as passed to `restore`. */
 export interface RunToRestore {
   runId: string
-  /** The `metadata` that the run was started with. */
+  /** The `metadata` of the run. */
   metadata?: JsonObject
   /** The id of its session. */
   session?: string

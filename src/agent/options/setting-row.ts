@@ -1,13 +1,13 @@
 import type { Check } from '../../core/options/check-options.ts'
 
-/** The facts about a setting of runs and runners besides its type and its docstring. */
+/** What toolloop needs to know about a setting, besides its type and its docstring. */
 export interface SettingRow {
   check: Check
   /** Its value if neither the run nor its runner sets it. Only for settings that `resolveLimits` fills in. */
   default?: number
   /**
    * How a run that outlives its process stores the setting: as JSON, or as numbers that may be infinite. Settings that are not stored are
-   * code, or belong to the caller.
+   * functions, or belong to the caller.
    */
   stored: 'json' | 'numbers' | 'not stored'
 }

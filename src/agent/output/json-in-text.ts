@@ -3,15 +3,15 @@ import type { Json } from '../../core/messages.ts'
 import { maxDepth } from '../../tools/arguments.ts'
 import { PartialJson } from './partial-json.ts'
 
-/** Where an object or an array can begin. */
+/** A position where an object or an array can begin. */
 const starts = /\{(?=\s*["}])|\[(?=\s*[\]{["\-\dtfn])/g
 
-/** How often a text is read if its parts that begin like JSON are not JSON. */
+/** How many times a text is read if its parts only look like JSON. */
 const mostReadings = 4
 
 /**
- * The objects and arrays in a text, each as a whole, in order, without those inside others. Reads the text at most a few times: if too many
- * parts begin like JSON and are not, the rest is skipped.
+ * The objects and arrays in a text, in order. Those inside others are not listed separately. Reads the text only a few times: if too many
+ * parts begin like JSON but are not, the rest is skipped.
  */
 export function* jsonInText(text: string): Iterable<Json> {
   let left = mostReadings * text.length
@@ -23,7 +23,7 @@ export function* jsonInText(text: string): Iterable<Json> {
     const json = new PartialJson(maxDepth)
     const length = json.add(text.slice(start))
     left -= length
-    // `JSON.parse` alone knows all rules, such as which characters a text may hold.
+    // Only `JSON.parse` knows every rule, such as which characters a text may contain.
     const value = json.isWhole ? jsonIn(text.slice(start, start + length)) : undefined
     from = start + (value === undefined ? 1 : length)
     if (value !== undefined) yield value

@@ -30,26 +30,26 @@ type PartOf<T> = T extends string
       ? { [K in keyof T]?: PartOf<T[K]> }
       : T
 
-/** The answer of a run with such a schema as it arrives: the schema's input, not its output. */
+/** The answer of a run with such a schema as it arrives. Its type is the schema's input, not its output. */
 export type PartialAnswerOf<S> = [S] extends [never]
   ? never
   : S extends StandardSchemaV1
     ? PartOf<StandardSchemaV1.InferInput<S>>
     : PartOf<FromSchema<S>>
 
-/** How to give the answer of a run, if it has a schema. */
+/** How the model gives the answer of a run with a schema. */
 export interface OutputFormat {
   /** The schema in requests. Always an object, because providers accept nothing else. */
   readonly schema: JsonSchema
-  /** The answer is the object's `value`. */
+  /** Whether the answer is the `value` of that object. */
   readonly wrapped: boolean
-  /** Gives the answer, for models that can't enforce a schema. */
+  /** The tool through which models answer if they can't enforce a schema. */
   readonly tool: AnyTool
 }
 
 const wanted = 'final_answer'
 
-/** Throws `invalid_option` for anything but a schema. `tools`: the run's tools, whose names are taken. */
+/** Throws `invalid_option` for anything but a schema. `tools`: the run's tools, whose names the answer tool can't have. */
 export function openOutput(output: OutputSchema, tools: Pick<ToolSet, 'get'>): OutputFormat {
   const { standard, given, wrapped } = readSchema(output)
   const problem = standard === undefined ? problemOfWritten(given) : undefined
@@ -83,17 +83,17 @@ function readSchema(output: OutputSchema): { standard: StandardSchemaV1 | undefi
   return { standard, given, wrapped: given.type !== 'object' }
 }
 
-/** Whether a model is asked for an object with the answer as its `value`. Throws `invalid_option` for anything but a schema. */
+/** Whether the model is asked for an object that has the answer as its `value`. Throws `invalid_option` for anything but a schema. */
 export function isWrapped(output: OutputSchema): boolean {
   return readSchema(output).wrapped
 }
 
-/** Whether the tool that gives the answer may have that name. */
+/** Whether the answer tool may have that name. */
 export function isNameOfAnswerTool(name: string): boolean {
   return name === wanted || (name.startsWith(`${wanted}_`) && /^\d+$/.test(name.slice(wanted.length + 1)))
 }
 
-/** The same format, with a tool name that none of these tools has. */
+/** The same format with another name for the answer tool, which none of these tools has. */
 export function namedBeside(format: OutputFormat, tools: Pick<ToolSet, 'get'>): OutputFormat {
   const name = freeName(tools)
   return name === format.tool.name ? format : { ...format, tool: { ...format.tool, name } }
@@ -102,7 +102,7 @@ export function namedBeside(format: OutputFormat, tools: Pick<ToolSet, 'get'>): 
 /** The views of `withAnswerTool`, by the added tool. */
 const views = new WeakMap<AnyTool, { of: ToolSet; view: ToolSet }>()
 
-/** Adds the tool that gives the answer. Returns the same view for the same tools, so that they are converted for a provider once. */
+/** Adds the tool that gives the answer. Returns the same view for the same tools, so that they are converted for a provider only once. */
 export function withAnswerTool({ tool }: OutputFormat, tools: ToolSet): ToolSet {
   const known = views.get(tool)
   if (known?.of === tools) return known.view
@@ -117,24 +117,23 @@ function freeName(tools: Pick<ToolSet, 'get'>): string {
   return name
 }
 
-/** Whether the model enforces the schema by its own means, in a request with or without tools. */
+/** Whether the model itself enforces the schema in a request, with or without tools. */
 export function takesSchema({ structuredOutput }: ModelCapabilities, hasTools: boolean): boolean {
   return structuredOutput === 'with-tools' || (structuredOutput === 'alone' && !hasTools)
 }
 
-/** The answer's JSON, from the arguments of the tool that gives it. */
+/** The answer's JSON, taken from the arguments of the answer tool. */
 export function jsonOf({ wrapped }: Pick<OutputFormat, 'wrapped'>, args: JsonObject): string {
   return JSON.stringify(wrapped ? args.value : args)
 }
 
-/** The arguments of the tool that gives the answer, from the answer's JSON. */
+/** The arguments for the answer tool, made from the answer's JSON. */
 export function argumentsFor({ wrapped }: Pick<OutputFormat, 'wrapped'>, json: string): string {
   return wrapped ? `{"value":${json}}` : json
 }
 
 /**
- * The value that the schema returns for an answer's JSON. Undefined if the answer does not fit, which is possible for one that was not
- * checked.
+ * The value that the schema returns for an answer's JSON. Undefined if the answer does not fit, which is possible if it was not checked.
  */
 export async function outputOf(format: OutputFormat, json: string, terms: FittingTerms): Promise<{ value: unknown } | undefined> {
   const { tool, wrapped } = format
@@ -144,10 +143,10 @@ export async function outputOf(format: OutputFormat, json: string, terms: Fittin
   return { value: wrapped && isJsonObject(fitted.input) ? fitted.input.value : fitted.input }
 }
 
-/** Limits of a schema's check, which may be asynchronous and never end. */
+/** Limits for validation, which may be asynchronous and never end. */
 export interface FittingTerms {
   timeoutMs: number
-  /** Ends the check when it is aborted. */
+  /** Aborting it ends the validation. */
   signal?: AbortSignal
 }
 
@@ -158,12 +157,14 @@ export async function fitInTime(tool: AnyTool, args: JsonObject, { timeoutMs, si
   try {
     return await pTimeout(fitting, { milliseconds: timeoutMs, signal })
   } catch {
-    // Fitting never rejects, so it took too long or the run has ended.
+    // Validation never rejects, so it took too long or the run has ended.
     return { problems: [`it could not be checked within ${timeoutMs} ms`] }
   }
 }
 
-/** Wraps the schema as an object's `value`. Definitions stay at the top, where most references point; other references are adjusted. */
+/**
+ * Wraps the schema as an object's `value`. Definitions stay at the top level, where most references point; other references are adjusted.
+ */
 function wrap(whole: JsonSchema): JsonSchema {
   const { $schema, $defs, definitions, $id, ...schema } = whole
   const atTop = Object.entries({ $defs, definitions }).filter(([, value]) => value !== undefined)

@@ -3,7 +3,7 @@ import { isJsonObject, type Json } from '../../core/messages.ts'
 import { isNameOfAnswerTool } from './output.ts'
 import { PartialJson } from './partial-json.ts'
 
-/** The events that an answer arrives in. */
+/** The events that deliver an answer piece by piece. */
 export const answerEvents: ReadonlySet<EventName> = new Set<EventName>([
   Event.RUN_START,
   Event.TEXT_DELTA,
@@ -19,7 +19,7 @@ export class PartialAnswer {
   #runId: string | undefined
   #tools: ReadonlySet<string> = new Set()
   #text = new AnswerText()
-  /** The text of the model since it was last asked, and the text that it continues. */
+  /** The model's text since it was last asked, preceded by the text that it continues. */
   #said = ''
   #earlier = ''
   #call: { index: number; json: PartialJson } | undefined
@@ -31,10 +31,10 @@ export class PartialAnswer {
     this.#wrapped = wrapped
   }
 
-  /** Returns the answer if there is more of it now. The same object as long as it grows. */
+  /** Returns the answer if this event adds to it. The same object as long as it grows. */
   take(event: RunEvent): Json | undefined {
     this.#runId ??= event.meta.runId
-    // The answers of nested runs are not part of this one's.
+    // Answers of nested runs are not part of this one.
     if (event.meta.runId !== this.#runId) return undefined
     switch (event.type) {
       case Event.RUN_START:
@@ -74,7 +74,7 @@ export class PartialAnswer {
     if (this.#isInValue === undefined) {
       const [first] = Object.keys(value)
       if (first === undefined) return undefined
-      // A model that is asked for an object with the answer in it may give either.
+      // A model that is asked for an object with the answer in it may return the object or only the answer.
       this.#isInValue = first === 'value'
     }
     return this.#isInValue ? value.value : value
@@ -84,7 +84,7 @@ export class PartialAnswer {
 /** JSON in a text, bare or in a code fence. */
 class AnswerText {
   readonly #json = new PartialJson()
-  /** The text before the JSON, as long as that has not begun. */
+  /** The text before the JSON. Undefined once the JSON has begun. */
   #before: string | undefined = ''
 
   add(text: string): Json | undefined {
@@ -101,5 +101,5 @@ class AnswerText {
   }
 }
 
-/** Spaces and the line of a code fence are not longer. */
+/** Whitespace and the first line of a code fence are shorter than this. */
 const longestBefore = 1_000

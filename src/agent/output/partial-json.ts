@@ -5,9 +5,9 @@ type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end' |
 type Container = Json[] | JsonObject
 
 /**
- * Parses JSON that arrives in pieces. Open texts, arrays and objects are available as they are so far; numbers, `true`, `false` and `null`
- * when they are complete. Reads each character once, whatever the pieces, so `value` is one growing tree. Ignores everything after a
- * mistake.
+ * Parses JSON that arrives in pieces. Unfinished texts, arrays and objects are available in part. Numbers, `true`, `false` and `null` are
+ * available when they are complete. Reads each character once, however the text is split, so `value` is a single tree that grows. Ignores
+ * everything after a syntax error.
  */
 export class PartialJson {
   value: Json | undefined
@@ -18,19 +18,19 @@ export class PartialJson {
   #expected: Expected = 'value'
   /** The key of the next value. */
   #key = ''
-  /** The text, key, number or word that has begun. */
+  /** The text, key, number or word that is incomplete. */
   #token: { kind: 'text' | 'key' | 'word'; text: string } | undefined
-  /** An escape that has begun, with its backslash. */
+  /** An incomplete escape, starting with its backslash. */
   #escape = ''
-  /** The first half of a surrogate pair, shown with its other half. */
+  /** The first half of a surrogate pair. Shown together with its other half. */
   #half = ''
 
-  /** `mostLevels`: a value that is nested deeper is a mistake. */
+  /** `mostLevels`: deeper nesting counts as a syntax error. */
   constructor(mostLevels: number = Number.POSITIVE_INFINITY) {
     this.#mostLevels = mostLevels
   }
 
-  /** Returns how many characters were read: fewer than given once the value has ended, or at a mistake. */
+  /** Returns how many characters were read. Fewer than given once the value has ended, or after a syntax error. */
   add(piece: string): number {
     let at = 0
     while (at < piece.length && this.#expected !== 'nothing') {
@@ -150,5 +150,5 @@ export class PartialJson {
   }
 }
 
-/** What ends a stretch of plain text. */
+/** Characters that end a run of plain text. */
 const special = /["\\]/g

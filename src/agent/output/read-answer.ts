@@ -5,11 +5,11 @@ import { severalAnswersProblem, unfitAnswerProblem } from '../told.ts'
 import { jsonInText } from './json-in-text.ts'
 import { type FittingTerms, fitInTime, jsonOf, type OutputFormat } from './output.ts'
 
-/** The result of reading an answer's text. `note`: what had to be repaired. */
+/** The result of reading an answer's text. `note`: what was repaired. */
 export type Answer = { ok: true; json: string; note?: string } | { ok: false; problem: string }
 
 interface ReadingTerms extends FittingTerms {
-  /** The text is cut off: only all of it can be the answer. */
+  /** Whether the text was cut off, so that only the whole text can be the answer. */
   isCut: boolean
 }
 
@@ -25,7 +25,7 @@ export async function readAnswer(format: OutputFormat, text: string, terms: Read
   return terms.isCut ? { ok: false, problem } : ((await findAnswer(format, text, terms)) ?? { ok: false, problem })
 }
 
-/** No more values are tried: among so many, there is no answer. */
+/** How many values are tried. In a text with more values, there is no answer. */
 const mostTried = 100
 
 /** The answer among the JSON values of a text. Undefined if there are no such values. */
@@ -50,7 +50,7 @@ function noteOf({ wrapper }: Reading): string {
     : `The answer was taken out of \`${wrapper}\`, in which it was wrapped`
 }
 
-/** A possible meaning of a JSON value, as the arguments of the tool that gives the answer. */
+/** One way to read a JSON value as the arguments of the answer tool. */
 interface Reading {
   args: JsonObject
   /** The name that the answer was wrapped in. */
@@ -68,7 +68,7 @@ async function fittingReading(format: OutputFormat, value: Json, terms: FittingT
   return { problems: problems ?? [] }
 }
 
-/** The value itself, and the value of its only field: some models wrap an answer in the name of its schema. */
+/** The value itself, and the value of its only field, because some models wrap an answer in the name of its schema. */
 export function readingsOf({ wrapped }: Pick<OutputFormat, 'wrapped'>, value: Json): Reading[] {
   const [field, ...others] = isJsonObject(value) ? Object.entries(value) : []
   const inner = field !== undefined && others.length === 0 ? [{ value: field[1], wrapper: field[0] }] : []
@@ -78,7 +78,7 @@ export function readingsOf({ wrapped }: Pick<OutputFormat, 'wrapped'>, value: Js
   })
 }
 
-/** A model that gets the wrapped schema may answer with the object, or with its value. */
+/** A model that gets the wrapped schema may return the object or only its value. */
 function asWrapped(json: string): string {
   try {
     const value: unknown = JSON.parse(json)

@@ -6,21 +6,21 @@ import { namedBeside, type OutputFormat, withAnswerTool } from '../output/output
 import type { AgentRules, RunSettings } from '../types/options.ts'
 import type { ResolvedLimits } from '../types/resolved-limits.ts'
 
-/** The agent that has the conversation. */
+/** The agent that currently has the conversation. */
 export interface ActiveAgent {
   readonly model: ChatModel
   /** The tools that the model gets. */
   readonly offered: ToolSet
-  /** The tools that a call can name: those that are offered, and the one that gives the answer. */
+  /** The tools that a call can name: the offered tools and the answer tool. */
   readonly registry: ToolSet
   /** How to give the answer, if it has a schema. */
   readonly output: OutputFormat | undefined
-  /** The hooks and entries of the run. Inside them, those of an agent that has taken over. */
+  /** The hooks and entries of the run. If another agent has taken over, its own are inside them. */
   readonly callbacks: Callbacks
-  /** Those of the run, then those of an agent that has taken over. For output and results it is the other way round. */
+  /** The guardrails of the run, followed by those of an agent that has taken over. For output and results the order is reversed. */
   readonly guardrails: GuardrailsByPlace
   readonly stopWhen: readonly NonNullable<RunSettings['stopWhen']>[]
-  /** The rules of an agent that has taken over. Undefined for the agent that the run began with. */
+  /** The rules of an agent that has taken over. Undefined for the agent that the run started with. */
   readonly rules: AgentRules<never> | undefined
 }
 
@@ -32,7 +32,7 @@ interface AgentParts {
   rules?: AgentRules<never> | undefined
 }
 
-/** An agent that takes over. `limits` are its own, resolved. */
+/** An agent that takes over. `limits`: the agent's own, resolved. */
 export interface NextAgent {
   model: ChatModel
   tools: ToolSet
@@ -43,7 +43,7 @@ export interface NextAgent {
 export function activeAgent({ model, tools, format, settings, rules }: AgentParts): ActiveAgent {
   const output = format && namedBeside(format, tools)
   const { guardrails = [], stopWhen } = settings
-  // Adds the rules of an agent once, even if the conversation comes back to it.
+  // Adds the rules of an agent only once, even if it gets the conversation several times.
   const own = rules?.guardrails?.filter((one) => !guardrails.includes(one)) ?? []
   return {
     model,
@@ -66,7 +66,7 @@ export function activeAgent({ model, tools, format, settings, rules }: AgentPart
   }
 }
 
-/** The run's, then those of an agent that has taken over, each once. */
+/** The list of the run, followed by that of an agent that has taken over, without duplicates. */
 function joined<One>(ofRun: readonly One[] = [], ofAgent: readonly One[] = []): readonly One[] {
   return ofAgent.length === 0 ? ofRun : [...new Set([...ofRun, ...ofAgent])]
 }

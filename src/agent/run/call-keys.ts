@@ -3,7 +3,7 @@ import { approvalKey } from '../decisions/decisions.ts'
 import { callName } from '../step-keys.ts'
 import type { PlannedCall } from '../types/recorded.ts'
 
-/** A call's key, and whether an earlier call had it. */
+/** A call's key, and whether an earlier call had the same key. */
 export interface GivenKey {
   idempotencyKey: string
   isCarried: boolean
@@ -22,16 +22,16 @@ function digestOf(name: string, args: JsonObject): string {
  * arguments carries it, until one has succeeded. Derived from recorded values, so a replay assigns the same keys.
  */
 export class CallKeys {
-  /** Whether any call has a key that does not come from its place. */
+  /** Whether any call has a key that is not derived from its place. */
   isUsed: boolean
   readonly #runId: string
   readonly #isNested: boolean
   /** Open keys by tool and arguments, the oldest first. */
   readonly #open = new Map<string, string[]>()
-  /** The number of keys that a nested run has assigned to the same call. */
+  /** The number of keys that a nested run has assigned to calls with the same tool and arguments. */
   readonly #counts = new Map<string, number>()
 
-  /** `earlier`: the messages of its session. */
+  /** `earlier`: the messages that the session already had. */
   constructor({ runId, depth }: { runId: string; depth: number }, earlier: readonly ChatMessage[] = []) {
     this.#runId = runId
     this.#isNested = depth > 0
@@ -70,15 +70,15 @@ export class CallKeys {
       const index = position - first
       const key = keys[index] ?? own(placeOf(index))
       if (args === undefined || args === calls[index]?.args) return key
-      // A decision has changed its arguments.
+      // A decision has changed the arguments.
       const digest = digestOf(name, args)
       return claim(digest) ?? own(this.#isNested ? `${placeOf(index)}.${digest.slice(0, 12)}` : placeOf(index))
     }
   }
 
   /**
-   * In a nested run, keys come from tool and arguments, not from the place. If the outer call is made again in another run, the model may
-   * make its calls in another order, and no payment may get the key of another.
+   * In a nested run, keys come from tool and arguments, not from the place. If the outer call runs again in another run, the model may make
+   * its calls in another order. No payment may then get the key of another payment.
    */
   #next(digest: string): string {
     const count = (this.#counts.get(digest) ?? 0) + 1
@@ -88,7 +88,7 @@ export class CallKeys {
   }
 }
 
-/** The key that a call leaves for later ones. Undefined if it leaves none. */
+/** The key that a call leaves open for later ones. Undefined if it leaves none. */
 export function keyLeftBy(
   call: PlannedCall,
   { idempotencyKey, isCarried, outcome, hasStarted, effect: found }: EndedCall,
@@ -105,6 +105,6 @@ export function keyLeftBy(
 interface EndedCall extends GivenKey {
   outcome: string
   hasStarted: boolean
-  /** What is known about its effect, if it has not succeeded. */
+  /** What is known about the call's effect, if the call has not succeeded. */
   effect: 'possible' | 'known' | undefined
 }

@@ -5,21 +5,21 @@ import { abortErrorOf } from './run-error.ts'
 
 export type Interruption = Extract<StopReason, 'aborted' | 'deadline'>
 
-/** How long a run lasts: until it is aborted, or a deadline passes. `dispose` releases every timer and listener. */
+/** The lifetime of a run. It ends when the run is aborted or its deadline passes. `dispose` releases every timer and listener. */
 export class Lifetime {
   readonly #controller = new AbortController()
   readonly #release = new Set<() => void>()
-  /** Called on an interruption. A plain set, because listeners on a signal cost more than all other bookkeeping of a turn. */
+  /** The listeners for an interruption. A plain set, because listeners on a signal cost more than everything else that a turn records. */
   readonly #waiting = new Set<() => void>()
   #interruption: Interruption | undefined
   #abortError: ToolloopError | undefined
 
-  /** Aborted when the caller aborts, the consumer stops watching, or the deadline passes. */
+  /** Aborted when the caller aborts, when the consumer stops watching, or when the deadline passes. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
 
-  /** Why the run has to end now. Undefined if it need not. */
+  /** Why the run has to end now. Undefined if it may continue. */
   get interruption(): Interruption | undefined {
     return this.#interruption
   }
@@ -57,8 +57,8 @@ export class Lifetime {
   }
 
   /**
-   * Resolves as `work` does, or with undefined as soon as the run is interrupted. Does not wait for abandoned work, and ignores its
-   * rejection.
+   * Settles like `work`, or resolves with undefined as soon as the run is interrupted. Abandoned work is not awaited, and its rejection is
+   * ignored.
    */
   untilInterrupted<T>(work: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
@@ -82,12 +82,12 @@ export class Lifetime {
     for (const release of this.#release) release()
   }
 
-  /** Ends the run after this many milliseconds, if `isDue` returns true then. */
+  /** Ends the run after this many milliseconds, if `isDue` returns true at that time. */
   protected endAfter(milliseconds: number, isDue: () => boolean = () => true): void {
     this.#release.add(startDeadline(milliseconds, () => isDue() && this.interrupt('deadline')))
   }
 
-  /** Ends this run with the outer one, even if the attempt at the outer call has ended and its signal no longer fires. */
+  /** Ends this run when the outer run ends, even if the outer call's attempt has ended and its signal no longer fires. */
   protected endWith(outer: Lifetime): void {
     const abort = () => this.interrupt('aborted', outer.signal.reason)
     if (outer.interruption !== undefined) abort()

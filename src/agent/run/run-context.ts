@@ -39,26 +39,26 @@ export interface RunContextParts {
   logger: Logger
   tap?: EventTap
   output?: OutputFormat
-  /** Its place inside another run. */
+  /** The run's place inside another run. */
   parent?: RunParent
-  /** Asks its model on behalf of a tool. */
+  /** Asks the run's model on behalf of a tool. */
   askModel?: ToolCallEnvironment['askModel']
-  /** Whether it listens to a `RunControl`. Known from the start, so that a replay does the same. */
+  /** Whether the run listens to a `RunControl`. Decided at the start, so that a replay does the same. */
   steerable?: boolean
 }
 
-/** The call of another run that a run is nested in. */
+/** The outer run and the call that a nested run belongs to. */
 export interface RunParent {
   run: RunContext
-  /** Undefined for a run made by a guardrail, a hook or a summary. */
+  /** Undefined for a run started by a guardrail, a hook or a summary. */
   toolCallId: string | undefined
-  /** Whether watchers of the outer run see this one's events, too. */
+  /** Whether watchers of the outer run also see the events of this one. */
   forwards: boolean
 }
 
 /**
- * The state of a run that lives only in this process: its signal, the agent that has the conversation, the listeners of its events.
- * What a replay restores is in `LoopState` instead. `dispose` releases every timer and listener.
+ * The parts of a run that exist only in this process: its signal, the agent that has the conversation, the listeners of its events. What a
+ * replay restores is in `LoopState` instead. `dispose` releases every timer and listener.
  */
 export class RunContext extends Lifetime implements RunScope {
   readonly runId: string
@@ -71,17 +71,17 @@ export class RunContext extends Lifetime implements RunScope {
   readonly logger: Logger
   readonly metadata: JsonObject | undefined
   readonly telemetry: RunTelemetry | undefined
-  /** Calls prepared by the plan, by id. A resumed run prepares them again. */
+  /** Calls that were planned, by id. A resumed run prepares them again. */
   readonly prepared: Map<string, PreparedCall> = new Map()
   /** Values that tools returned, by call id. Kept only here, because they may not be JSON. */
   readonly values: Map<string, unknown> = new Map()
-  /** Errors as they were thrown, by step key. The record has only their plain form. */
+  /** Errors as they were thrown, by step key. The record contains only their plain form. */
   readonly errors: Map<string, ToolloopError> = new Map()
   /** The approvals that the current execution remembers. */
   remembered: Set<string> = new Set()
-  /** Reasons to end this run, by the id of the call that runs a script: a guardrail of this run has stopped that script. */
+  /** Reasons to end this run, by the id of the call that runs a script. Set if a guardrail of this run has stopped that script. */
   readonly stops: Map<string, string> = new Map()
-  /** Its large results, if it keeps them. */
+  /** The large results of the run, if it keeps them. */
   readonly keptResults: KeptResults
   /** The journal port of the current execution, for nested runs. */
   durable: Durable | undefined
@@ -91,13 +91,13 @@ export class RunContext extends Lifetime implements RunScope {
   mayHaveRunIn: ReadonlySet<number> | undefined
   /** The agents that had the conversation when calls were noted, by the ids of the calls. */
   readonly notedBy: Map<string, ActiveAgent> = new Map()
-  /** A decision led to a call that was carried out. */
+  /** Whether a decided call was carried out. */
   hasCarriedOut = false
-  /** Whether it continues after a turn that was recorded before. */
+  /** Whether the run continues after a recorded turn. */
   resumed = false
-  /** Its claim on its session, while it has one. */
+  /** The run's claim on its session, while it has one. */
   turn: SessionTurn | undefined
-  /** Its position in its session. */
+  /** The run's position in its session. */
   place: SessionPlace | undefined
   /** The whole conversation, once an execution in a session has ended here. */
   conversation: readonly ChatMessage[] | undefined
@@ -117,7 +117,7 @@ export class RunContext extends Lifetime implements RunScope {
     this.depth = parent === undefined ? 0 : parent.run.depth + 1
     this.steerable = steerable
     this.askModel = parts.askModel
-    // A replay asks no hooks and no guardrails.
+    // A replay calls no hooks and no guardrails.
     const outer = parent?.toolCallId === undefined ? undefined : parent.run.recorder
     this.recorder = settings.recorder === undefined ? outer : failSafe(settings.recorder, runId, logger)
     this.limits = limits
@@ -155,12 +155,12 @@ export class RunContext extends Lifetime implements RunScope {
     return this.#parent?.run
   }
 
-  /** The call of another run that this one is made in. */
+  /** The call of another run that started this one. */
   get within(): { runId: string; toolCallId: string | undefined } | undefined {
     return this.#parent && { runId: this.#parent.run.runId, toolCallId: this.#parent.toolCallId }
   }
 
-  /** How deep runs may be nested: the limit of the outermost one. */
+  /** The limit for nesting, set by the outermost run. */
   get depthLimit(): number {
     return this.#parent?.run.depthLimit ?? this.limits.depth
   }
@@ -170,21 +170,21 @@ export class RunContext extends Lifetime implements RunScope {
     return this.#agent
   }
 
-  /** The usage of the current execution. It is part of that execution's state; nested runs read it here. */
+  /** The usage of the current execution. It belongs to the state of that execution; nested runs read it here. */
   get budget(): RunUsage {
     return this.#budget
   }
 
-  /** Begins an execution, the first or a later one, with the agent that the run began with and a usage of its own. */
+  /** Starts an execution, the first or a later one, with the run's first agent and a new usage count. */
   begin(): RunUsage {
     this.#agent = this.#first
-    // Otherwise calls prepared by an earlier execution would start before others.
+    // Otherwise calls that an earlier execution prepared would start before others.
     this.prepared.clear()
     this.#budget = this.#openBudget()
     return this.#budget
   }
 
-  /** Acts as the agent that has noted a call. Returns the function that ends that. */
+  /** Makes the agent that noted a call the active one. Returns the function that ends that. */
   actAsNoter(callId: string): () => void {
     const current = this.#agent
     this.#agent = this.notedBy.get(callId) ?? current
@@ -193,7 +193,7 @@ export class RunContext extends Lifetime implements RunScope {
     }
   }
 
-  /** Continues as another agent: with its model, its tools and its rules. */
+  /** Continues as another agent, with its model, tools and rules. */
   handTo({ model, tools, rules, limits }: NextAgent): void {
     this.#agent = this.#agentOf(model, tools, this.#agent.output, rules)
     this.#budget = this.#budget.handOver(limits)
@@ -201,7 +201,7 @@ export class RunContext extends Lifetime implements RunScope {
     this.endAfter(limits.deadlineMs, () => this.#agent.rules === rules)
   }
 
-  /** Continues with another model, or with its own if the other can't be used. */
+  /** Switches to another model. Keeps the current one if the other can't be used. */
   useModel(model: ChatModel): void {
     try {
       this.#agent = { ...this.#agent, model: this.usable(model) }
@@ -217,14 +217,14 @@ export class RunContext extends Lifetime implements RunScope {
     return model
   }
 
-  /** Logs a step. `fields` is called only if the logger writes such records. */
+  /** Logs a step. `fields` is called only if the logger writes debug records. */
   logStep(fields: () => object, message: string): void {
     if (this.logger.isLevelEnabled?.('debug') !== true) return
     const outer = this.#parent === undefined ? {} : { parentRunId: this.#parent.run.runId }
     this.logger.debug({ runId: this.runId, ...outer, ...fields() }, message)
   }
 
-  /** Warns of a limit that ends the run, or makes it ask for a last answer. */
+  /** Warns about a limit that ends the run or makes it ask for a last answer. */
   logLimit(stopReason: StopReason | undefined, iterations: number, toolCalls: number): void {
     const words = stopReason && limitWords[stopReason]
     if (words !== undefined) this.logger.warn({ runId: this.runId, stopReason, iterations, toolCalls }, words)
@@ -261,7 +261,7 @@ export function tagsOf({ survivesCrashes, attempt }: Durable, key: string): Step
   return survivesCrashes ? { step: key, attempt } : {}
 }
 
-/** The run and the place in it where a hook or a guardrail is asked. */
+/** The run and the place in it where a hook or a guardrail is called. */
 export function placeOf(run: RunContext, iteration: number): HookPlace<never> {
   const { runId, metadata, signal, settings } = run
   return { runId, iteration, context: settings.context as never, metadata, signal, run }

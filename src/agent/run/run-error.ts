@@ -4,12 +4,12 @@ import type { PlainError } from '../types/recorded.ts'
 import type { RunResult } from '../types/result.ts'
 
 /**
- * A run that ended with an error. Thrown with `throwOnError`, and if a model turns out not to be set up in the middle of a run. `code` and
- * `fault` are those of the error, which is the `cause`.
+ * The error of a run. Thrown with `throwOnError`, and if a model that the run switches to is not set up. Its `code` and `fault` are those
+ * of its `cause`.
  */
 export class RunError extends ToolloopError {
   override readonly name = 'RunError'
-  /** The result of the run so far: its messages, usage and calls. Not shown when the error is logged. */
+  /** The result of the run so far: its messages, usage and calls. Left out when the error is logged. */
   declare readonly result: RunResult<unknown>
 
   constructor(result: RunResult<unknown>, cause: ToolloopError) {
@@ -25,7 +25,7 @@ export function returned<Output>(result: RunResult<Output>, { throwOnError = fal
   return result
 }
 
-/** The default message of `controller.abort()`. It says nothing. */
+/** The default message of `controller.abort()`. It says nothing about the reason. */
 const defaultReason = 'This operation was aborted'
 
 /** Makes the error of an aborted run from its signal's reason. */
@@ -35,7 +35,7 @@ export function abortErrorOf(reason: unknown): ToolloopError {
   return new ToolloopError('aborted', `The run was aborted${why === defaultReason ? '' : `: ${why}`}`, { cause: reason })
 }
 
-/** The parts of a run that its errors need. */
+/** The parts of a run that are needed for its errors. */
 export interface Failed {
   readonly abortError: ToolloopError | undefined
   /** Errors as they were thrown, by step key. */
@@ -43,7 +43,7 @@ export interface Failed {
   readonly agent: { readonly model: Pick<ChatModel, 'provider' | 'model'> }
 }
 
-/** A run's error as it was thrown, with its stack and cause. After a crash, one made from the record. */
+/** A run's error as it was thrown, with its stack and cause. After a crash, an error made from the record. */
 export function errorOf({ abortError, errors, agent }: Failed, { code, message }: PlainError): ToolloopError {
   if (code === 'aborted') return abortError ?? new ToolloopError(code, message)
   const thrown = [...errors.values()].findLast((error) => error.code === code && error.message === message)

@@ -13,7 +13,7 @@ export type EventOrigin = Pick<EventMeta, 'runId' | 'parentRunId' | 'parentToolC
 
 /** The source of a run's events. */
 interface Teller extends Pick<EventOrigin, 'runId' | 'depth' | 'metadata'> {
-  /** The call of another run that it is made in. */
+  /** The call of another run that started this run. */
   within: { runId: string; toolCallId: string | undefined } | undefined
 }
 
@@ -28,17 +28,17 @@ export function originOf({ runId, depth, within, metadata }: Teller): EventOrigi
 export interface Audience {
   bus: EventBus
   taps: EventTap[]
-  /** Receives the events for the watcher of this run. */
+  /** Receives the events for the watchers of this run. */
   watcher: EventTap | undefined
   onText: ((text: string) => void) | undefined
   onCut: 'end' | 'restart' | undefined
   origin: EventOrigin
   logger: Logger
-  /** Texts that must not be in the log. */
+  /** Texts that must not appear in the log. */
   secrets: SecretTexts
-  /** The events of the run outside, whose calls may quote the secrets of this one. */
+  /** The events of the outer run, whose calls may quote this run's secrets. */
   outside: RunEvents | undefined
-  /** Deltas are silent then. */
+  /** Whether the run has ended, so that deltas are no longer emitted. */
   isOver(): boolean
 }
 
@@ -59,7 +59,7 @@ export class RunEvents {
     return this.#audience.taps
   }
 
-  /** Sends the events to `tap`, too, until `unwatch`. */
+  /** Also sends the events to `tap`, until `unwatch` is called. */
   watch(tap: EventTap): void {
     const { taps } = this.#audience
     if (!taps.includes(tap)) taps.push(tap)
@@ -71,7 +71,7 @@ export class RunEvents {
     if (at !== -1) taps.splice(at, 1)
   }
 
-  /** Whether anything listens to events of that name. */
+  /** Whether anything listens to events with that name. */
   hears(name: EventName): boolean {
     const { bus, taps, onText } = this.#audience
     const { listening } = bus
@@ -87,8 +87,8 @@ export class RunEvents {
   #publish<K extends EventName>(type: K, payload: EventPayloads[K], meta: EventPlace): void {
     const { bus, taps, origin } = this.#audience
     const whole = metaOf(meta, origin, Date.now())
-    // Each audience gets a copy, because listeners may modify it. Deltas are flat and new, and there are thousands of them: a spread is
-    // copy enough.
+    // Each audience gets a copy, because listeners may modify it. For deltas a shallow copy is enough: they are flat and new, and there are
+    // thousands of them.
     const isNested = nestedPayloads.has(type)
     const copy: EventPayloads[K] = isNested && taps.length > 0 ? copyForListener(payload) : payload
     // The compiler can't follow the union, indexed by `type`, through a spread.
@@ -97,7 +97,7 @@ export class RunEvents {
     if (event !== undefined) this.#tell(event)
   }
 
-  /** Whether all watchers can take back what they were shown of a response. `hasText`: text is part of that. */
+  /** Whether all watchers can take back what they were shown of a response. `hasText`: whether they were shown text. */
   takesBack(hasText: boolean): boolean {
     const { watcher, onText, onCut } = this.#audience
     if (onCut !== undefined) return onCut === 'restart'
@@ -108,7 +108,10 @@ export class RunEvents {
     for (const tap of this.#audience.taps) if (tap.wanted === undefined || tap.wanted.has(event.type)) tap.take(event)
   }
 
-  /** Reports texts removed as secrets to the log, the taps and the outer run: other events and log records may contain them, too. */
+  /**
+   * Reports texts that were removed as secrets to the log, the taps and the outer run, because other events and log records may contain
+   * them, too.
+   */
   hide(texts: readonly string[]): void {
     if (texts.length === 0) return
     const { secrets, taps, outside } = this.#audience
@@ -118,8 +121,8 @@ export class RunEvents {
   }
 
   /**
-   * A cheap `emit` for the thousands of deltas of one turn. Undefined if nothing listens. Emits nothing once the run is interrupted. Deltas
-   * of the same millisecond share a frozen meta.
+   * A cheap way to emit the thousands of deltas of one turn. Undefined if nothing listens. Emits nothing once the run is interrupted.
+   * Deltas of the same millisecond share a frozen meta.
    */
   deltas<K extends DeltaName>(type: K, meta: EventPlace): ((payload: EventPayloads[K]) => void) | undefined {
     if (!this.hears(type)) return undefined

@@ -19,17 +19,17 @@ import type { Beside, Handoff, Intent, Objection, PlannedCall, ToolRound, Turn }
 import type { RunStep, ToolCallRecord } from '../types/result.ts'
 import { CallKeys } from './call-keys.ts'
 
-/** The state of a run: everything that a replay of its recorded steps restores, and nothing else. */
+/** The state of a run: exactly what a replay of its recorded steps restores. */
 export interface LoopState {
   readonly history: History
-  /** How many messages of the history are from before this run. */
+  /** How many messages of the history are older than this run. */
   readonly earlier: number
   readonly steps: RunStep[]
   readonly toolCalls: ToolCallRecord[]
   usage: Usage
   /** The last text of the model. */
   text: string
-  /** How often the model has been asked to continue its last text. 0: the next turn does not continue it. */
+  /** How often the model has been asked to continue its last text. 0 if the next turn doesn't continue it. */
   continuations: number
   iterations: number
   /** How many answers given as text were rejected. */
@@ -38,16 +38,16 @@ export interface LoopState {
   agent: string | undefined
   budget: RunUsage
   readonly breaker: RepeatBreaker
-  /** Notices repeated calls by the limits of an agent that has taken over. */
+  /** Notices repeated calls according to the limits of an agent that has taken over. */
   ownBreaker: RepeatBreaker | undefined
   readonly callKeys: CallKeys
-  /** Approvals that are remembered: those passed in, and those given in this run. */
+  /** Approvals that are remembered: those passed to the run, and those given in it. */
   readonly remembered: Set<string>
-  /** Messages that the run did not read. Undefined until it has looked for the last time. */
+  /** Messages that the run did not read. Undefined until the run has looked for messages for the last time. */
   unread: readonly ChatMessage[] | undefined
   /** The calls that were noted in a preview and are not decided yet. */
   intents: readonly Intent[]
-  /** The iteration after which such calls were carried out last. `maxIterations` counts from there. */
+  /** The iteration after which noted calls were last carried out. `maxIterations` counts from there. */
   carriedOutIn: number
 }
 
@@ -63,7 +63,7 @@ interface Start {
   }
 }
 
-/** The state at the beginning of an execution. `earlier`: the messages of its session. */
+/** The state at the start of an execution. `earlier`: the messages of the run's session. */
 export function openState({ input, run }: Start, earlier?: readonly ChatMessage[]): LoopState {
   const history = new History(input.messages, input.instructions, input.given)
   const state: LoopState = {
@@ -90,7 +90,7 @@ export function openState({ input, run }: Start, earlier?: readonly ChatMessage[
   return state
 }
 
-/** Adds a turn: its message to the history, its usage to the budget. */
+/** Adds a turn: its message to the history and its usage to the budget. */
 export function addTurn(state: LoopState, turn: Turn, iteration: number): void {
   addBeside(state, turn)
   if (turn.kind === 'interrupted' && turn.unasked) return
@@ -103,7 +103,7 @@ export function addTurn(state: LoopState, turn: Turn, iteration: number): void {
   state.iterations = Math.max(state.iterations, iteration)
   if (step !== undefined) state.steps.push(step)
   if (turn.kind === 'reply' && turn.objection !== undefined) state.objections++
-  // The text that was shown before a turn broke off is part of the conversation: the user has read it.
+  // Text that was shown before a turn broke off is part of the conversation, because the user has read it.
   const message: AssistantMessage = turn.kind === 'reply' ? turn.message : { role: 'assistant', content: turn.text }
   const text = `${earlierText(state)}${message.content}`
   state.text = (turn.kind === 'reply' ? turn.answer : undefined) ?? text
@@ -124,7 +124,7 @@ export function earlierText({ continuations, text }: Pick<LoopState, 'continuati
   return continuations === 0 ? '' : text
 }
 
-/** Adds a round: every call's result to the history, in the order of the calls. A call that was noted has a result there already. */
+/** Adds a round: every call's result to the history, in the order of the calls. Noted calls already have a result there. */
 export function addRound(state: LoopState, round: ToolRound, { tell }: Pick<Repeats, 'tell'>): void {
   const noted = new Set(round.intents.map(({ call }) => call.id))
   const ended = noted.size === 0 ? round.records : round.records.filter(({ id }) => !noted.has(id))
@@ -142,7 +142,7 @@ export function addRound(state: LoopState, round: ToolRound, { tell }: Pick<Repe
   if (round.interrupted !== undefined) state.history.closeOpenCalls(neverStartedText)
 }
 
-/** Adds the results of calls that were noted, and removes the answer that the model gave without them. `answering`: the tool for answers. */
+/** Adds the results of noted calls, and removes the answer that the model gave without them. `answering`: the name of the answer tool. */
 export function addIntents(state: LoopState, round: ToolRound, iteration: number, answering: string | undefined): void {
   state.intents = []
   addRound(state, round, noRepeats)
@@ -156,34 +156,34 @@ export function addIntents(state: LoopState, round: ToolRound, iteration: number
     state.history.replaceResult(toolMessage({ id, name }, answeredTooEarlyText, false))
 }
 
-/** The tool message of a call's record. */
+/** The tool message for a call, made from its record. */
 export function resultMessage({ id, tool, content, outcome, callKey }: ToolCallRecord, note?: string): ToolResultMessage {
   const message = toolMessage({ id, name: legalName(tool) }, note === undefined ? content : withNote(content, note), outcome === 'ok')
   return callKey === undefined ? message : { ...message, callKey }
 }
 
-/** Adds what the model is told besides results: that its answer was rejected, and the user's messages. */
+/** Adds what the model is told besides results: why its answer was rejected, and the user's messages. */
 export function say(state: LoopState, objection: Objection | undefined, messages: readonly ChatMessage[] = []): void {
   if (objection !== undefined) state.history.append({ role: 'user', content: objection.text })
   if (messages.length > 0) state.history.extend(messages)
 }
 
-/** Hands the conversation to another agent with limits of its own. */
+/** Hands the conversation to another agent, which has its own limits. */
 export function handTo(state: LoopState, { agent, instructions }: Handoff, own: Pick<LoopState, 'budget' | 'ownBreaker'>): void {
   Object.assign(state, own)
   state.agent = agent
   state.history.instruct(instructions)
 }
 
-/** The answers that were rejected, given as text or through the tool for it. */
+/** The rejected answers of a run, given as text or through the answer tool. */
 export interface RejectedAnswers {
   count: number
-  /** What the model was told about the last one, and whether a guardrail withheld it. */
+  /** What the model was told about the last of them, and whether a guardrail withheld it. */
   told: string
   isWithheld: boolean
 }
 
-/** Returns undefined if no answer was rejected this time. `answering`: the tool through which an answer with a schema is given. */
+/** Returns undefined if no answer was rejected this time. `answering`: the name of the answer tool. */
 export function rejectedAnswers(
   state: LoopState,
   objection: Objection | undefined,
@@ -200,8 +200,8 @@ export function rejectedAnswers(
 }
 
 /**
- * Notices a model that makes the same calls over several turns and gets the same results. A call is repeated if an earlier turn made it,
- * with the same result, and nothing new has happened since: turns in between count if their own calls are repeated, too.
+ * Notices a model that makes the same calls over several turns and gets the same results. A call is a repeat if an earlier turn made the
+ * same call with the same result, and all turns in between contain only repeats.
  */
 export class RepeatBreaker {
   readonly #maxRepeats: number
@@ -217,8 +217,9 @@ export class RepeatBreaker {
   }
 
   /**
-   * Counts one turn's calls with their results. `tell`: ids of calls that have reached the allowed number of repeats; their results should
-   * say so. `end`: a call was repeated although the model had been told. A call whose result changes is never a repeat: it may be polling.
+   * Counts the calls of one turn together with their results. `tell`: ids of calls that have reached the allowed number of repeats, which
+   * the model is told in their results. `end`: whether a call was repeated although the model had been told. A call whose result changes is
+   * never a repeat: it may be polling.
    */
   countRound(planned: readonly PlannedCall[], records: readonly { id: string; content: Content }[]): Repeats {
     if (this.#maxRepeats === Number.POSITIVE_INFINITY) return noRepeats
@@ -227,7 +228,7 @@ export class RepeatBreaker {
     const now = ++this.#counted
     const { made } = this.#ids
     const calls = planned.map((call) => ({ id: call.id, same: this.#ids.of(call, results.get(call.id), now) }))
-    // A turn with new calls alone repeats nothing.
+    // A turn that contains only new calls repeats nothing.
     const before = calls.some(({ same }) => same <= made) ? this.#before(new Set(calls.map(({ same }) => same))) : []
     const turn = new Map<number, CountedCall>()
     const tell = new Set<string>()
@@ -246,7 +247,7 @@ export class RepeatBreaker {
     return { tell, end }
   }
 
-  /** The turns in the window, the latest first. `isNew`: the turn has a call that no other turn has. */
+  /** The turns in the window, latest first. `isNew`: the turn has a call that no other turn has. */
   #before(now: ReadonlySet<number>): Turns {
     const times = new Map<number, number>()
     for (const turn of [now, ...this.#turns]) for (const same of turn.keys()) times.set(same, (times.get(same) ?? 0) + 1)
@@ -254,7 +255,7 @@ export class RepeatBreaker {
   }
 }
 
-/** How often a call has been made before. */
+/** How often a call was made before. */
 interface CountedCall {
   repeats: number
   /** Whether the model was told that it repeats this call. */
@@ -272,7 +273,7 @@ function repeatOf(same: number, before: Turns): CountedCall {
     if (counted !== undefined) times++
     latest ??= counted
   }
-  // The window may be shorter than the number of allowed repeats.
+  // The window may contain fewer turns than the number of allowed repeats.
   return { repeats: latest === undefined ? 0 : Math.max(times, latest.repeats + 1), isTold: latest?.isTold === true }
 }
 
@@ -293,7 +294,7 @@ class CallIds {
       return this.made
     }
     place.seen = turn
-    // Arguments are compared only if tool and result are the same.
+    // Arguments are compared only if the tool and the result are the same.
     place.others ??= new Map([[argumentsKey(place.first), place.id]])
     const key = argumentsKey(call)
     const id = place.others.get(key) ?? ++this.made
@@ -301,7 +302,7 @@ class CallIds {
     return id
   }
 
-  /** Forgets results, which may be long, that no turn since `oldest` has had. */
+  /** Forgets results that no turn since `oldest` has had, because they may be long. */
   forget(oldest: number): void {
     for (const [name, byResult] of this.#places) {
       for (const [result, { seen }] of byResult) if (seen < oldest) byResult.delete(result)
@@ -315,11 +316,11 @@ interface CallPlace {
   readonly id: number
   /** The latest turn in which the tool returned this result. */
   seen: number
-  /** Ids by arguments, once there is more than one call. */
+  /** Ids by arguments, once there are several calls. */
   others: Map<string, number> | undefined
 }
 
-/** Counts a round by the limits of the run, and by those of the agent that has taken over. */
+/** Counts a round by the limits of the run and by those of an agent that has taken over. */
 export function countRound(
   { breaker, ownBreaker }: Pick<LoopState, 'breaker' | 'ownBreaker'>,
   planned: readonly PlannedCall[],
@@ -337,7 +338,7 @@ export interface Repeats {
 
 export const noRepeats: Repeats = { tell: new Set(), end: false }
 
-/** The plan of a turn that may call only `answering`, with its other calls refused. */
+/** The plan of a turn that may call only `answering`: all other calls are refused. */
 export function refuseAll(planned: readonly PlannedCall[], answering?: string): PlannedCall[] {
   return planned.map(({ approval: _, ...call }): PlannedCall => {
     if (call.action === 'reject' || call.name === answering) return call
@@ -345,10 +346,10 @@ export function refuseAll(planned: readonly PlannedCall[], answering?: string): 
   })
 }
 
-/** Longer texts are compared as they are: sorting the keys of a megabyte of JSON costs too much. */
+/** Longer texts are compared unchanged, because sorting the keys of a megabyte of JSON takes too long. */
 const longestOrdered = 4_096
 
-/** Identifies the arguments of a call: white space and the order of keys don't count. */
+/** Identifies the arguments of a call, ignoring whitespace and the order of keys. */
 function argumentsKey({ args, rawArguments }: PlannedCall): string {
   return args === undefined || rawArguments.length > longestOrdered ? rawArguments : JSON.stringify(sorted(args))
 }

@@ -7,18 +7,18 @@ import type { EventTap } from '../types/event-tap.ts'
 /** A run that is running in this process. */
 export interface ActiveRun {
   runId: string
-  /** When it began here, in milliseconds since 1970. */
+  /** When it started here, in milliseconds since 1970. */
   startedAt: number
   metadata?: JsonObject
   /** The id of its session. */
   session?: string
-  /** The run whose tool call this one was made in. */
+  /** The run whose tool call started this one. */
   parentRunId?: string
 }
 
 /** How a runner is closed. */
 export interface CloseOptions {
-  /** How long running work may take to end, in milliseconds. Default 20,000. */
+  /** How much time running work has to end, in milliseconds. Default 20,000. */
   drainMs?: number
 }
 
@@ -36,10 +36,10 @@ export class ActiveRuns {
   /** Called whenever a run has ended. */
   readonly #waiting = new Set<() => void>()
   #closing: Promise<void> | undefined
-  /** Watchers by run id, including those of runs that begin later. */
+  /** Watchers by run id, including watchers of runs that start later. */
   readonly #watchers = new Set<{ runId: string; tap: EventTap }>()
 
-  /** Each run once, the oldest first. */
+  /** The runs, each once, oldest first. */
   get list(): ActiveRun[] {
     const shown = new Map<string, ActiveRun>()
     for (const entry of this.#entries) if (!shown.has(entry.shown.runId)) shown.set(entry.shown.runId, entry.shown)
@@ -51,7 +51,7 @@ export class ActiveRuns {
     for (const entry of this.#entries) if (entry.run === run) entry.isRecorded = true
   }
 
-  /** Adds a run until the returned function is called. `isRecorded`: the journal has it. */
+  /** Adds a run, until the returned function is called. `isRecorded`: whether the journal has the run. */
   enter(run: RunContext, { isRecorded, session }: { isRecorded: boolean; session: string | undefined }): () => void {
     const { runId, metadata, within } = run
     const shown: ActiveRun = { runId, startedAt: Date.now() }
@@ -85,7 +85,7 @@ export class ActiveRuns {
   }
 
   /**
-   * See `AgentRunner.close`. `letGo` releases recorded runs when `drained` has resolved. It resolves with false if it can't, and they
+   * See `AgentRunner.close`. `letGo` releases recorded runs when `drained` has resolved. It resolves with false if it can't; the runs then
    * continue.
    */
   close(
@@ -98,7 +98,7 @@ export class ActiveRuns {
       const problem = closedProblem()
       let isLetGo = false
       try {
-        // Recorded runs first: the effects of an abort must not be recorded.
+        // Releases recorded runs first, because the effects of an abort must not be recorded.
         isLetGo = await letGo(this.#settled(drainMs), problem)
       } finally {
         for (const { run, isRecorded } of this.#entries) if (!isRecorded) run.interrupt('aborted', problem)
@@ -121,7 +121,7 @@ export class ActiveRuns {
         this.#waiting.delete(look)
         resolve()
       }
-      // A longer timer would fire at once.
+      // A timer with a longer delay fires at once.
       const timer = withinMs < 2 ** 31 ? setTimeout(done, withinMs) : undefined
       this.#waiting.add(look)
       look()

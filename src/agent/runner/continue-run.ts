@@ -13,11 +13,11 @@ import { conclude, executeHere, prepareModel } from './start-run.ts'
 /** How a run is continued. */
 interface Continued extends Pick<ResumeOptions, 'claim' | 'again'> {
   decisions: readonly Decision[]
-  /** The place of its record, if it is nested in a call. */
+  /** The place of the run's record, if the run is nested in a call. */
   place?: RecordPlace
 }
 
-/** Continues a run from its state or, nested in a call, from the record of that call. */
+/** Continues a run from its state or, if it is nested in a call, from the record of that call. */
 export type ContinueRun = (paused: RunState, given: GivenHere, how: Continued) => Promise<RunResult<never>>
 
 interface Runner {
@@ -32,7 +32,7 @@ export function continueRun({ opener, loop, sessions }: Runner): ContinueRun {
     const input = inputFromJson(paused.input)
     const recorded = { runId: paused.runId, input }
     const whole = await opener.restored(recorded, given)
-    // It may have been closed meanwhile.
+    // The runner may have been closed meanwhile.
     active.checkOpen(given.options.parent)
     const run = opener.open(recorded, whole)
     const leave = active.enter(run, { isRecorded: false, session: input.session })
@@ -48,7 +48,7 @@ export function continueRun({ opener, loop, sessions }: Runner): ContinueRun {
         if (input.session !== undefined) await sessions.enterAgain(run, input.session, { ...paused, again, isInCall: place !== undefined })
         return opener.executed(run, input, undefined, () => executeHere({ loop, run, input, sessions, place }, decided))
       }
-      // The outer run continues a nested one, and has its own claim.
+      // A nested run is continued by its outer run, which has its own claim.
       const isClaimed = place === undefined && continues(decided, timeoutMs)
       const terms = { claim, again: again || given.options.parent !== undefined }
       return await conclude(await (isClaimed ? withClaim(run, paused, terms, carryOn) : carryOn()), run)

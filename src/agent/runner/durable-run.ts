@@ -18,28 +18,28 @@ import type {
 } from '../types/options.ts'
 import type { Spent } from '../types/result.ts'
 
-/** Everything that another process needs to continue a run, except what its runner has: model, tools, callbacks. */
+/** Everything that another process needs to continue a run, except what its runner provides: model, tools, callbacks. */
 export interface DurableInput {
   instructions?: string
-  /** The id of its session, which has the earlier messages. */
+  /** The id of the run's session, which has the earlier messages. */
   session?: string
-  /** The message of the session that it replaces, with all that follow. */
+  /** The message of the session that the run replaces, with all messages after it. */
   replaces?: string
   /** The conversation, ending with the new input. */
   messages: readonly ChatMessage[]
-  /** How many of the messages are from before this run. */
+  /** How many of the messages are older than this run. */
   given: number
-  /** Whether it listens to a `RunControl`. */
+  /** Whether the run listens to a `RunControl`. */
   steerable?: boolean
-  /** The earlier messages come from a history that its agent keeps itself. */
+  /** Whether the earlier messages come from the agent's own `history`. */
   ownHistory?: boolean
-  /** Why a guardrail stopped it before it began. */
+  /** Why a guardrail stopped the run before it started. */
   refused?: string
-  /** The usage of its guardrails by then. */
+  /** The usage of the guardrails that checked the input. */
   beside?: Spent
-  /** The options that it was given and that are not stored. They are required to continue it. */
+  /** The options that the run was given and that are not stored. They are needed to continue the run. */
   needs?: readonly RestoredName[]
-  /** Digest of its input, session and metadata as they were passed in. */
+  /** A digest of the run's input, session and metadata as they were passed in. */
   inputDigest?: string
   settings: RunSettings<never>
 }
@@ -48,7 +48,7 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
   const { toolCalling, limits = {}, compaction } = settings
   const plainSettings: RunSettings<never> = {
     ...settings,
-    // Functions are not stored: neither a dialect that was passed to this run alone, nor those of `compaction`.
+    // Functions are not stored: neither a dialect that was passed to this run alone, nor the functions of `compaction`.
     toolCalling: typeof toolCalling === 'string' ? toolCalling : undefined,
     limits,
     compaction: compaction && { maxTokens: compaction.maxTokens },
@@ -57,7 +57,7 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
   return plain({ ...input, settings: stored })
 }
 
-/** Restores the input. Throws `invalid_option` for JSON that `inputToJson` did not write. */
+/** Restores the input. Throws `invalid_option` for JSON that was not written by `inputToJson`. */
 export function inputFromJson(json: Json): DurableInput {
   const input = json as never as DurableInput
   const { messages, settings }: Partial<DurableInput> = input
@@ -80,19 +80,19 @@ const infinity = 'Infinity'
 const writeInfinity = (value: unknown): unknown => (value === Number.POSITIVE_INFINITY ? infinity : value)
 const readInfinity = (value: unknown): unknown => (value === infinity ? Number.POSITIVE_INFINITY : value)
 
-/** A copy with every number mapped, also in nested objects, without undefined fields. */
+/** A copy with every number mapped, also in nested objects. Undefined fields are left out. */
 function mapNumbers(limits: object, map: (limit: unknown) => unknown): Record<string, unknown> {
   const entries = Object.entries(limits).filter(([, limit]) => limit !== undefined)
   return Object.fromEntries(entries.map(([name, limit]) => [name, isJsonObject(limit) ? mapNumbers(limit, map) : map(limit)]))
 }
 
-/** The result as JSON: without the values that tools returned, and with only the code and message of an error. */
+/** The result as JSON. It has no values of tools, and only the code and message of an error. */
 export function resultToJson({ toolCalls, error, ...result }: RunResult): Json {
   const calls = toolCalls.map(({ value: _, ...call }) => call)
   return plain({ ...result, toolCalls: calls, ...withoutUndefined({ error: error && { code: error.code, message: error.message } }) })
 }
 
-/** The result of a run that is given up. It has only the input: everything since is in the run's record alone. */
+/** The result of a run that is given up. It has only the input, because everything later exists only in the run's record. */
 export function givenUpToJson(runId: string, { messages, given, instructions }: DurableInput, why: string): Json {
   const system: ChatMessage[] = instructions === undefined ? [] : [{ role: 'system', content: instructions }]
   return resultToJson({
@@ -111,12 +111,12 @@ export function givenUpToJson(runId: string, { messages, given, instructions }: 
   })
 }
 
-/** The parts of a result that are not recorded. */
+/** The parts of a result that exist only in the process that ran it. */
 interface Process extends Failed {
   readonly values: ReadonlyMap<string, unknown>
 }
 
-/** The result as the loop returned it. It has values and the error itself if the run ended in this process. */
+/** The result as the loop returned it. If the run ended in this process, the result has the values and the error itself. */
 export function resultFromJson(json: Json, run: Process): RunResult {
   const { error, ...result } = json as never as Omit<RunResult, 'error'> & { error?: Pick<ToolloopError, 'code' | 'message'> }
   const toolCalls = result.toolCalls.map((call) => (run.values.has(call.id) ? { ...call, value: run.values.get(call.id) } : call))
@@ -127,7 +127,7 @@ function plain(value: object): Json {
   return copyAsJson(value) as Json
 }
 
-/** A result as it is stored: without what its messages repeat. `wholeResult` restores that. */
+/** A result as it is stored, without what its messages contain anyway. `wholeResult` restores that. */
 export function thinResult(result: Json): Json {
   if (!isJsonObject(result) || !Array.isArray(result.newMessages) || !Array.isArray(result.toolCalls)) return result
   const { messages, newMessages, toolCalls } = result
@@ -146,7 +146,7 @@ export function wholeResult(stored: Json): Json {
   return { ...stored, newMessages, toolCalls: toolCalls.map((call) => wholeCall(call, calls)) }
 }
 
-/** What messages say of a call. */
+/** What the messages contain about a call. */
 interface SaidCall {
   args?: string
   content?: Json
@@ -169,7 +169,7 @@ function thinCall(call: Json, calls: ReturnType<typeof callsIn>): Json {
   if (!isJsonObject(call)) return call
   const { args, rawArguments, content, ...rest } = call
   const said = calls.get(call.id)
-  // Both or neither: arguments that could not be read are absent, and must differ from arguments that were left out here.
+  // Both are left out or neither: arguments that could not be read are absent, which must differ from arguments that were left out here.
   const isWritten = said?.args !== undefined && rawArguments === said.args && isDeepEqual(args, jsonOrText(said.args))
   const thin: JsonObject = { ...rest }
   if (!isWritten && args !== undefined) thin.args = args
@@ -213,7 +213,7 @@ export function notStored(options: Given): RestoredName[] {
   return names.filter((name) => isGiven(options[name]) && !isStored(name, options))
 }
 
-/** The options that the run was started with (`needs`) and that are missing here. */
+/** The options that the run was started with (`needs`) and that this process lacks. */
 export function lackingIn(options: Given, needs: readonly RestoredName[] = []): RestoredName[] {
   return needs.filter((name) => !isGiven(options[name]))
 }
@@ -223,7 +223,7 @@ function isStored(name: RestoredName, { compaction, toolCalling }: Given): boole
   return name === 'toolCalling' && typeof toolCalling === 'string'
 }
 
-/** A database often returns null for a missing value. */
+/** Databases often return null for a missing value. */
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
 }
@@ -235,7 +235,7 @@ interface Lacking {
   timeoutMs: number
 }
 
-/** Asks `restore`, and returns only the missing options. Rejects with `not_restored`. */
+/** Calls `restore`, and returns only the missing options. Rejects with `not_restored`. */
 export async function askRestore({ restore, run, lacks, timeoutMs }: Lacking): Promise<Partial<Restored<never>>> {
   const failed = (why: string, cause?: unknown) => {
     const started = lacks.map((name) => `\`${name}\``).join(', ')

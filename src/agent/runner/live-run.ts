@@ -14,19 +14,19 @@ export interface RecordedStart {
 /** The options of a run in this process, from a caller or from `restore`, and its watcher. */
 export interface GivenHere {
   options: RunOptions<never>
-  /** The same options with those of its agent. Made from `options` if absent. */
+  /** The same options, completed with those of the agent. If absent, completed from `options`. */
   completed?: RunOptions<never>
   watch?: Watch | undefined
 }
 
-/** How a runner opens runs that are recorded. */
+/** How a runner opens recorded runs. */
 export interface RunOpener {
   readonly logger: Logger
   readonly active: ActiveRuns
   open(recorded: RecordedStart, given: GivenHere): RunContext
-  /** Adds what is missing of the options the run was started with. Returns the same object if nothing is. Rejects with `not_restored`. */
+  /** Adds the missing options that the run was started with. Returns the same object if none are missing. Rejects with `not_restored`. */
   restored(recorded: RecordedStart, given: GivenHere): Promise<GivenHere>
-  /** One execution of a run, wrapped by its agent. `alone`: the options of a run without a caller. */
+  /** One execution of a run, wrapped by its agent. `alone`: the options to use for a run without a caller. */
   executed(run: RunContext, input: DurableInput, alone: RunOptions<never> | undefined, next: () => Promise<RunResult>): Promise<RunResult>
 }
 
@@ -34,8 +34,8 @@ export interface RunOpener {
 export interface LiveRun {
   readonly run: RunContext
   readonly given: GivenHere
-  /** The digest of what the caller has started. Undefined for a caller that only continues a run. */
+  /** The digest of the input that the caller passed. Undefined for a caller that only continues a run. */
   readonly inputDigest?: string | undefined
-  /** Whether it was executed here, even if it has ended. */
+  /** Whether the run was executed here, even if it has ended. */
   isExecuted: boolean
 }

@@ -2,12 +2,12 @@ import type { OutputSchema } from '../output/output.ts'
 import type { OutputOptions, ResumeOptions, RunnerOptions, RunOptions } from '../types/options.ts'
 import type { AgentTools, FittingTools, Needed, RunArguments, WithRestore } from '../types/typed.ts'
 
-/** The argument of a runner's constructor. `Context`: what is needed besides that of the tools. */
+/** The argument of a runner's constructor. `Context`: the agent's own context type, in addition to that of its tools. */
 export type GivenToRunner<Context, Tools extends AgentTools> = RunnerOptions<Needed<Context, Tools>, Tools> &
   FittingTools<NoInfer<Needed<Context, Tools>>> &
   WithRestore<Needed<Context, Tools>>
 
-/** The arguments of `run` after the input, for an agent with this context. `Schema`: that of the answer. */
+/** The arguments of `run` after the input, for an agent with this context. `Schema`: the schema of the answer. */
 export type GivenToRun<Context, Tools extends AgentTools, Schema extends OutputSchema> = RunArguments<
   Context,
   RunOptions<Context, Tools> & FittingTools<Context> & Partial<OutputOptions<Schema>>
@@ -23,12 +23,12 @@ export type GivenToResume<Context, Tools extends AgentTools, Schema extends Outp
 export type RunOptionsOf<Context, Tools extends AgentTools> = RunOptions<Needed<Context, Tools>>
 export type ResumeOptionsOf<Context, Tools extends AgentTools> = ResumeOptions<Needed<Context, Tools>>
 
-/** Options that a constructor has already accepted, with `restore` if it is required. */
+/** Options that a constructor has already accepted, including `restore` if it is required. */
 export function restorable<Context, Options>(options: Options): Options & WithRestore<Context> {
   return options as Options & WithRestore<Context>
 }
 
-/** Options that `run` or `resume` has already accepted, with a context if it is required. */
+/** Options that `run` or `resume` has already accepted, including the context if it is required. */
 export function checkedArguments<Context, Options>(options: Options): RunArguments<Context, Options> {
   return [options] as RunArguments<Context, Options>
 }

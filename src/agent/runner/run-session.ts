@@ -12,11 +12,11 @@ import { draftText, notClaimed, positionOf, reachOf, readCompaction, readMessage
 import { sessionStep } from '../step-keys.ts'
 import type { PendingItem, RunResult } from '../types/result.ts'
 
-/** The conversation that an execution begins with, and how to store its result. */
+/** The conversation that an execution starts from, and how to store its result. */
 export interface OpenedSession {
   messages: readonly ChatMessage[]
   compaction?: Compaction
-  /** Stores the result of the run, in one step. Rejects with a `RunError` if that can't be done. */
+  /** Stores the result of the run, in one step. Rejects with a `RunError` if it can't be stored. */
   close(result: RunResult, history: History): Promise<void>
 }
 
@@ -29,7 +29,7 @@ export class RunnerSessions {
 
   /** Throws `invalid_option`. */
   constructor(sessions: Sessions | undefined, journal: RunsOfJournal) {
-    // Not `instanceof`: they may come from another installed copy of this package.
+    // Not checked with `instanceof`, because the object may come from another installed copy of this package.
     if (sessions !== undefined && typeof sessions?.store?.claim !== 'function')
       throw new InvalidOptionError('sessions', 'what `memorySessions`, `sqliteSessions` or `postgresSessions` gives', sessions)
     this.#sessions = sessions
@@ -37,8 +37,8 @@ export class RunnerSessions {
   }
 
   /**
-   * Waits until a new run has its session. A run that the journal already has needs none: its journal continues it. Rejects with
-   * `session_busy` and `session_waiting`, and with `invalid_option` for a run that is in the session already.
+   * Waits until a new run can use its session. A run that the journal already knows needs none: the journal continues it. Rejects with
+   * `session_busy` or `session_waiting`, and with `invalid_option` for a run that is in the session already.
    */
   async enter(run: RunContext, { id, onBusy = 'wait', replaces }: SessionOptions): Promise<void> {
     const sessions = this.#given()
@@ -67,7 +67,7 @@ export class RunnerSessions {
     if (turn instanceof SessionTurn) run.turn = turn
     else if (turn?.kind === 'gone' || turn?.kind === 'released') throw notClaimed(id, turn)
     else if (turn?.kind === 'waiting' && turn.resumedAt !== undefined) throw brokenOff(runId, id, turn.resumedAt)
-    // The call is made again only to find the run's result.
+    // The call is only repeated to find the run's result.
     else if (turn?.kind === 'stored' && isInCall) return
     else if (turn !== undefined) {
       throw new ToolloopError('already_resumed', `Run \`${runId}\` of session \`${id}\` was resumed from this state, or from a later one`)
@@ -82,13 +82,13 @@ export class RunnerSessions {
     try {
       await turn?.leave()
     } catch (error) {
-      // If the run has ended, everything is stored. Otherwise it has its own error to report.
+      // If the run has ended, everything is stored already. Otherwise the run reports an error of its own.
       run.logger.error({ runId: run.runId, session: turn?.id, error: messageOf(error) }, 'the session could not be released yet')
       if (turn !== undefined) void leaveLater(turn)
     }
   }
 
-  /** Begins an execution in its session. Undefined if the run was interrupted before its turn. */
+  /** Starts an execution in its session. Undefined if the run was interrupted before it had the session. */
   async open(
     durable: Durable,
     run: RunContext,
@@ -105,7 +105,7 @@ export class RunnerSessions {
       const asked: TurnRequest = { id, claim, onBusy: 'wait', replaces, journal: this.#journal }
       const turn = await takeTurn(sessions, asked, run, before)
       run.turn = turn instanceof SessionTurn ? turn : undefined
-      // Its journal has released the run meanwhile, so only this can release the session.
+      // The journal has released the run meanwhile, so only this code can release the session.
       if (this.#left.has(run)) return this.leave(run)
       if (turn !== undefined && !(turn instanceof SessionTurn) && turn.kind === 'taken_over') throw notClaimed(id, turn)
       // If the run's messages are stored already, this execution only finds its result.
@@ -132,7 +132,7 @@ export class RunnerSessions {
     }
   }
 
-  /** A result as it is recorded: without the session's earlier messages, so that a journal does not grow with the session. */
+  /** A result as it is recorded. It leaves out the session's earlier messages, so that the journal does not grow with the session. */
   recorded({ messages }: RunResult, result: Json, run: RunContext): Json {
     if (run.place === undefined || !isJsonObject(result)) return result
     run.conversation = messages
@@ -159,23 +159,23 @@ export class RunnerSessions {
   }
 }
 
-/** The first and the longest delay before a session is released again, in milliseconds. */
+/** The first and the longest delay before releasing a session is retried, in milliseconds. */
 const firstRetryMs = 200
 const lastRetryMs = 60_000
 
-/** Retries: other runs wait for the session as long as this process lives. */
+/** Retries, because other runs wait for the session as long as this process lives. */
 async function leaveLater(turn: SessionTurn): Promise<void> {
   for (let pauseMs = firstRetryMs; ; pauseMs = Math.min(pauseMs * 2, lastRetryMs)) {
     await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())
     try {
       return await turn.leave()
     } catch {
-      // Logged when it failed first.
+      // The first failure was logged.
     }
   }
 }
 
-/** Why a state is not resumed by default: what was done since is not known. */
+/** Why a state is not resumed by default: it is not known what was done since. */
 function brokenOff(runId: string, id: string, at: number): ToolloopError {
   const what = `Run \`${runId}\` of session \`${id}\` was resumed from this state at ${new Date(at).toISOString()}, and came to no end`
   const why = 'its process died, or its messages could not be stored, and calls that were decided may have run'
@@ -213,7 +213,7 @@ async function store(run: RunContext, result: RunResult, history: History, isDur
   const { newMessages, pending } = result
   const at = run.place?.replaces ? { at: run.place.at } : {}
   try {
-    // If the model has said nothing, the session stays as it was, and the run can be tried again.
+    // If the model has said nothing, the session is unchanged and the run can be tried again.
     if (!newMessages.some(({ role }) => role === 'assistant')) return await turn.giveBack()
     const kept =
       result.stopReason === 'paused'
@@ -221,7 +221,7 @@ async function store(run: RunContext, result: RunResult, history: History, isDur
         : await turn.commit({ messages: textsOf(newMessages), ...compactionOf(history), ...at })
     if (kept !== 'lost') return
   } catch (error) {
-    // A run that continues in another process has no result here.
+    // The result of a run that continues in another process isn't available here.
     if (!ToolloopError.isInstance(error) || error.code === 'run_taken_over') throw error
     throw new RunError(result, error)
   }
@@ -231,7 +231,7 @@ async function store(run: RunContext, result: RunResult, history: History, isDur
   else throw new RunError(result, new ToolloopError('session_lost', `Session \`${turn.id}\` was deleted, or taken from run \`${runId}\``))
 }
 
-/** Positions don't count the instructions, because another run has its own. */
+/** Positions don't count the instructions, because every run has its own. */
 function compactionOf(history: History): { compaction?: string } {
   const { from, shortenBefore, ...rest } = history.compaction
   if (from === 0 && shortenBefore === 0) return {}
@@ -240,7 +240,7 @@ function compactionOf(history: History): { compaction?: string } {
   return { compaction: JSON.stringify(kept) }
 }
 
-/** Leaves out the messages that the session's compaction leaves out. */
+/** Leaves out the messages that the session's stored compaction leaves out. */
 export function compactAsBefore(history: History, { from, shortenBefore, ...rest }: Compaction): void {
   const prefix = history.whole.length - history.length
   history.compact({ ...rest, from: from + prefix, shortenBefore: shortenBefore + prefix })

@@ -20,14 +20,14 @@ export interface Watch {
 }
 
 /**
- * A run as a stream of events, text and partial output. Iterate it for events, `.text` for the visible text alone, or `.partialOutput` for
- * an answer with a schema. `.result` settles as `run()` does, with or without an iteration. Leaving an iteration (`break`, `return`, an
- * exception) aborts the run.
+ * A run as a stream of events, text and partial output. Iterate the stream itself for events, `.text` for the visible text, or
+ * `.partialOutput` for an answer with a schema. `.result` settles like `run()`, whether or not the stream is iterated. Leaving an iteration
+ * (`break`, `return`, an exception) aborts the run.
  *
- * Only one of these can be iterated, once. A run that is sent in responses (`toResponse`) can't be iterated. Events from before the
- * iteration are kept, but adjacent pieces of a text are joined, and only a tool's latest report remains.
+ * Only one of the three can be iterated, and only once. A run that is sent as a response (`toResponse`) can't be iterated. Events that
+ * arrive before the iteration are kept, but adjacent pieces of text are joined, and only the latest progress report of each tool is kept.
  *
- * If the run ends with `model_error`, `refused` or `aborted`, the iteration throws a `RunError` after its last item. It does not throw if
+ * If the run ends with `model_error`, `refused` or `aborted`, the iteration throws a `RunError` after the last event. It does not throw if
  * the run was aborted by the caller's own `signal`.
  */
 export class RunStream<Output = string, Call = ToolCallRecord, Part = never> implements AsyncIterable<RunEvent> {
@@ -40,7 +40,7 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
 
   readonly #output: OutputSchema | undefined
 
-  /** `start` begins the run, which is watched until it is done. `output` is the schema of its answer, `signal` its caller's. */
+  /** `start` begins the run. It is watched until it is done. `output`: the schema of its answer. `signal`: its caller's signal. */
   constructor(
     start: (watch: Watch) => Promise<RunResult<Output, Call>>,
     control: RunControl,
@@ -59,7 +59,7 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
     )
   }
 
-  /** The texts that were removed from its events as secrets so far. Other events may contain them. */
+  /** The texts that have been removed from its events as secrets so far. Other events may contain them. */
   get hidden(): ReadonlySet<string> {
     return this.#queue.hidden
   }
@@ -68,9 +68,9 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
     return this.#queue.iterate({ select: (event) => event })
   }
 
-  /** The visible text as it arrives. Pieces that arrive while the consumer is busy are joined. Throws at its end if the run failed. */
+  /** The visible text as it arrives. Pieces that arrive while the consumer is busy are joined. Throws at the end if the run failed. */
   get text(): AsyncIterable<string> {
-    // The text of nested runs is not part of this one's.
+    // The text of nested runs is left out.
     let runId: string | undefined
     const select = (event: RunEvent) => {
       runId ??= event.meta.runId
@@ -81,9 +81,9 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   }
 
   /**
-   * The answer with a schema (`output`) as it arrives, whenever there is more of it. Yields the same growing object each time; copy it to
-   * keep a snapshot. It is **not validated**: fields may be missing, have another type, or change when the model answers again. The
-   * result's `output` is what the schema returns for the whole answer. Throws a `TypeError` for a run without `output`.
+   * The answer with a schema (`output`) as it arrives. Yields whenever more of it has arrived. Yields the same growing object each time;
+   * copy it to keep a snapshot. It is **not validated**: fields may be missing, have another type, or change when the model answers again.
+   * The result's `output` is what the schema returns for the whole answer. Throws a `TypeError` for a run without `output`.
    */
   get partialOutput(): AsyncIterable<Part> {
     if (this.#output === undefined) throw new TypeError('`partialOutput` is there for runs with an `output`')
@@ -93,9 +93,9 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   }
 
   /**
-   * The run as a response for `fetch` handlers, as server-sent events in this library's format, unless another `format` is given. Can be
-   * called again, also when the run has ended: for a client that has lost its connection, or for several clients. A slow client doesn't
-   * hold up the run: the latest 4 million characters are buffered. Throws `invalid_option`, and a `TypeError` for a run that is iterated.
+   * The run as a response for `fetch` handlers: server-sent events in this library's format, or in another `format`. Can be called several
+   * times, also after the run has ended: for several clients, or for one that has lost its connection. A slow client doesn't hold up the
+   * run: the latest 4 million characters are buffered. Throws `invalid_option`, and a `TypeError` for a run that is iterated.
    */
   toResponse(options?: ResponseOptions): Response {
     this.#responses ??= this.#record()
@@ -116,14 +116,14 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   }
 }
 
-/** The error that an iteration throws at its end. Otherwise a failed run would look like one that has answered. */
+/** The error that an iteration throws at its end, because otherwise a failed run would look like an answered one. */
 function failureOf(result: RunResult<unknown, unknown>, signal: AbortSignal | undefined): RunError | undefined {
   const { stopReason, error } = result
   if (error === undefined || (stopReason === 'aborted' && signal?.aborted === true)) return undefined
   return new RunError(result as RunResult<unknown>, error)
 }
 
-/** The events of a run without the `RunError` at their end, for readers that learn the ending from the result. */
+/** The events of a run without the `RunError` at their end, for readers that take the ending from the result. */
 export async function* eventsOf(stream: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent, undefined> {
   try {
     yield* stream
@@ -133,12 +133,12 @@ export async function* eventsOf(stream: AsyncIterable<RunEvent>): AsyncGenerator
 }
 
 const joinTexts = (text: string, more: string): string => text + more
-/** The first event of a run tells its id. */
+/** The first event of a run has its id. */
 const textEvents: ReadonlySet<EventName> = new Set<EventName>([Event.RUN_START, Event.TEXT_DELTA])
 
 /** How a queue is iterated. */
 interface Iteration<T> {
-  /** The value for an event. Undefined: the event is skipped. */
+  /** The value for an event. Undefined to skip the event. */
   select(event: RunEvent): T | undefined
   /** Joins all available values into one. */
   join?(earlier: T, later: T): T
@@ -148,8 +148,8 @@ interface Iteration<T> {
 }
 
 /**
- * Buffers events between a run that never waits and a consumer that may. Its iterator is not a generator, because a generator can't be left
- * while it waits for an event.
+ * Buffers events between a run that never waits and a consumer that may. Its iterator is not a generator, because a generator can't be
+ * closed while it waits for an event.
  */
 class EventQueue implements EventTap {
   wanted: ReadonlySet<EventName> | undefined
@@ -159,7 +159,7 @@ class EventQueue implements EventTap {
   readonly #backlog = new Backlog()
   #ended = false
   #failure: { error: unknown } | undefined
-  /** Takes events, once the queue is iterated. */
+  /** Takes the events once the queue is iterated. */
   #consumer: Consumer | undefined
 
   constructor(onLeave: () => void) {
@@ -186,7 +186,7 @@ class EventQueue implements EventTap {
     this.end()
   }
 
-  /** Passes every event to `take` as it arrives. Returns the function that leaves the run. */
+  /** Passes every event to `take` as it arrives. Returns the function that stops watching the run. */
   follow(take: (event: RunEvent) => void, takesBack: EventTap['takesBack']): () => void {
     this.#checkIsFree()
     this.takesBack = takesBack
@@ -203,7 +203,7 @@ class EventQueue implements EventTap {
     return iterator
   }
 
-  /** The ending for a consumer with nothing left to take. Undefined while there may be more. A failure is returned once. */
+  /** The ending for a consumer that has taken everything. Undefined while more may come. A failure is returned only once. */
   takeEnding(): { error: unknown } | 'done' | undefined {
     if (!this.#ended) return undefined
     const failure = this.#failure
@@ -221,7 +221,7 @@ class EventQueue implements EventTap {
     for (const event of this.#backlog.drain()) consumer.take(event)
   }
 
-  /** Its consumer leaves, which ends the run if it is still running. */
+  /** Called when its consumer leaves. Ends the run if it is still running. */
   leave(): void {
     const wasRunning = !this.#ended
     this.#failure = undefined
@@ -230,7 +230,7 @@ class EventQueue implements EventTap {
   }
 }
 
-/** The iterator of a consumer: the values that its iteration makes from a queue's events. */
+/** The iterator of a consumer, with the values that its iteration makes from the events of a queue. */
 class QueueIterator<T> implements AsyncIterableIterator<T, undefined>, Consumer {
   readonly #queue: EventQueue
   readonly #select: Iteration<T>['select']
@@ -281,11 +281,11 @@ class QueueIterator<T> implements AsyncIterableIterator<T, undefined>, Consumer 
 
 interface Consumer {
   take(event: RunEvent): void
-  /** Settles waiting calls of `next`, as far as there are values. */
+  /** Settles waiting calls of `next` as long as there are values. */
   answer(): void
 }
 
-/** Values that were not taken yet, in order, or joined into one. */
+/** Values that have not been taken, in order or joined into one. */
 class Ready<T> {
   readonly #join: ((earlier: T, later: T) => T) | undefined
   #values: T[] = []
@@ -305,7 +305,7 @@ class Ready<T> {
     const value = this.#values[this.#next]
     if (value === undefined) return undefined
     this.#next++
-    // Dropping the taken values once they are half of the list keeps it small at a constant cost for each value.
+    // Dropping taken values only when they make up half of the list keeps the list small at a constant cost per value.
     if (this.#next === this.#values.length || (this.#next >= 1024 && this.#next * 2 >= this.#values.length)) {
       this.#values = this.#values.slice(this.#next)
       this.#next = 0
@@ -319,21 +319,21 @@ class Ready<T> {
   }
 }
 
-/** How a run ended, from its result. Leaves out what only the program may see, such as the state. */
+/** How a run ended, taken from its result. Leaves out what only the program may see, such as the state. */
 export function endedWith({ runId, stopReason, text, output, usage, iterations, pending, error }: RunResult<unknown, unknown>): EndedRun {
   const answer = output === text ? {} : { output }
   const ending = { runId, stopReason, text, ...answer, usage, iterations, pending: pending.map((item) => itemOnPage(shownItem(item))) }
   return error === undefined ? { ending } : { ending, error }
 }
 
-/** How a run ended, from the error that its result rejected with. */
+/** How a run ended, taken from the error that its result rejected with. */
 function failedWith(error: unknown): EndedRun {
   return { ...(error instanceof RunError ? endedWith(error.result) : { ending: { text: '', pending: [] } }), error }
 }
 
-/** An event as pages may show it. */
+/** An event with only what pages may show. */
 function shownEvent(event: RunEvent): RunEvent {
   if (event.type === Event.DECISION_NEEDED) return itemOnPage(event)
-  // A tool may report anything; everything else in an event is JSON.
+  // A tool may report any value. Everything else in an event is JSON.
   return event.type === Event.TOOL_PROGRESS ? { ...event, update: toJson(event.update) } : event
 }

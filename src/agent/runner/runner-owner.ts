@@ -11,20 +11,20 @@ import type { DurableInput } from './durable-run.ts'
 
 /** A run that passes through an agent's `perform`. */
 export interface PerformedRun<Context = unknown> {
-  /** The input it is started with. Absent for a run that continues. */
+  /** The run's input. Absent for a run that continues. */
   readonly input?: RunInput
   /** Absent for a new run if its caller has not chosen an id. */
   readonly runId?: string
-  /** The options from its caller, or from `restore`. */
+  /** The options passed by the caller or supplied by `restore`. */
   readonly options: RunOptions<Context>
 }
 
-/** Runs it, with another input or other options if they are given. A run that a journal continues keeps its input. */
+/** Executes the run, with another input or other options if they are given. A run that a journal continues keeps its input. */
 export type PerformRun<Context = unknown> = (changed?: Optional<Pick<PerformedRun<Context>, 'input' | 'options'>>) => Promise<RunResult>
 
 /** The agent that a runner is part of. */
 export interface RunnerOwner<Context> {
-  /** Adds the owner's own options to those of a run, each time that the run is executed. */
+  /** Adds the owner's options to those of a run, each time the run is executed. */
   completeOptions?(given: RunOptions<Context>): RunOptions<Context>
   /** Wraps each run: those that callers start and resume, and those that a journal continues. */
   perform?(run: PerformedRun<Context>, next: PerformRun<Context>): Promise<RunResult>
@@ -46,7 +46,7 @@ export class OwnedRuns<Context> {
     this.#history = history
   }
 
-  /** Read each time, because an owner's history may change. */
+  /** Read each time, because the history of an owner may change. */
   get #keeper(): AgentHistory<Context> | undefined {
     return syncAnswer('history', this.#owner.history?.()) ?? this.#history
   }
@@ -57,7 +57,7 @@ export class OwnedRuns<Context> {
 
   /** Starts a new run for a caller. */
   start(input: RunInput, options: RunOptions<Context>, carryOut: CarryOut<Context>): Promise<RunResult<never>> {
-    // Checked later: `options` may not be an object at all.
+    // Options are checked later, so `options` may not even be an object.
     const runId = options?.runId
     return this.#perform({ input, options, runId }, carryOut)
   }
@@ -68,7 +68,7 @@ export class OwnedRuns<Context> {
     return (await perform(run, (changed) => carryOut({ ...run, ...changed }))) as RunResult<never>
   }
 
-  /** Continues a run for a caller, by its state or its id. */
+  /** Continues a run for a caller, identified by its state or its id. */
   continue(
     state: RunState | string | undefined,
     options: ResumeOptions<Context>,
@@ -78,7 +78,9 @@ export class OwnedRuns<Context> {
     return this.#perform({ options, runId }, (run) => carryOut(run.options))
   }
 
-  /** Wraps an execution. `alone`: the options of a run without a caller. The conversation is saved before a journal records the end. */
+  /**
+   * Wraps an execution. `alone`: the options to use for a run without a caller. The conversation is saved before a journal records the end.
+   */
   executed(
     run: RunContext,
     input: DurableInput,

@@ -29,11 +29,11 @@ interface NewRun extends Omit<RunContextParts, 'tools' | 'runId' | 'output' | 'p
   tools: readonly AnyTool[] | ToolSet
 }
 
-/** Opens a run, with its tools, its output and its place in another run. Throws `invalid_option` or `too_deep`. */
+/** Opens a run: its tools, its output and its place in another run. Throws `invalid_option` or `too_deep`. */
 export function openRun(parts: NewRun): RunContext {
   const { settings, model, limits, bus, logger, askModel, steerable, tap, left } = parts
   const tools = activeTools(checkedTools(toToolSet(parts.tools)), settings, logger)
-  // Only callers whose types say so have an `output`.
+  // Only callers whose types require it have an `output`.
   const schema = (settings as Partial<OutputOptions>).output
   const output = schema === undefined ? undefined : openOutput(schema, tools)
   const parent = settings.parent === undefined ? undefined : parentOf(settings.parent, settings.forwardEvents === true)
@@ -63,8 +63,8 @@ export function openRun(parts: NewRun): RunContext {
 }
 
 /**
- * Prepares the run's model. Rejects if the model is not set up; nothing has happened then. If hooks or entries may choose another model for
- * each request, that one is not prepared.
+ * Prepares the run's model. Rejects if the model is not set up, before anything has happened. If hooks or entries may choose another model
+ * for each request, that one is not prepared.
  */
 export async function prepareModel(run: RunContext): Promise<void> {
   const { control } = run.settings
@@ -74,12 +74,12 @@ export async function prepareModel(run: RunContext): Promise<void> {
   try {
     await run.untilInterrupted(model.prepare())
   } catch (error) {
-    // Any other error is reported by the request, which may be sent again.
+    // Other errors are reported by the request itself, which may be sent again.
     if (isSetupFault(error)) throw error
   }
 }
 
-/** Adds what a nested run takes from the outer call, if neither its caller nor its runner sets it. */
+/** Adds the options that a nested run takes from the outer call, unless its caller or its runner sets them. */
 export function withParent<Context>(options: RunOptions<Context>, runner: RunSettings<Context>): RunOptions<Context> {
   const { parent, context = parent?.context } = options
   if (parent === undefined) return options
@@ -110,15 +110,15 @@ export interface ExecutionParts {
   run: RunContext
   input: DurableInput
   sessions: RunnerSessions
-  /** Default: the state at the run's beginning. */
+  /** Default: the state at the start of the run. */
   state?: LoopState
-  /** The place of its record, if it is nested in a call of another run. */
+  /** The place of the run's record, if the run is nested in a call of another run. */
   place?: RecordPlace | undefined
 }
 
 /**
- * Executes the run in this process. If it has to wait, it can be continued from its result's `state` or, nested in a call, from the record
- * of that call.
+ * Executes the run in this process. If it has to wait, it can be continued from `state` of its result or, if it is nested in a call, from
+ * the record of that call.
  */
 export async function executeHere(parts: ExecutionParts, recorded?: RecordedSteps): Promise<RunResult> {
   const { run, input, place } = parts
@@ -129,7 +129,7 @@ export async function executeHere(parts: ExecutionParts, recorded?: RecordedStep
     run.resumed = Object.keys(recorded.steps).some(isTurn)
   }
   const result = await execute(steps, parts)
-  // Its session has the conversation so far, and accepts nothing more from this run.
+  // The session of an outer run has the conversation so far, and accepts nothing more from this run.
   if (place !== undefined && input.session !== undefined && run.interruption !== undefined) await place.record.spend()
   if (result.stopReason !== 'paused') return result
   const { pending } = result
@@ -187,7 +187,7 @@ async function executeSteps(steps: Durable, { loop, run, input, sessions, state:
   })
   run.resumed ||= durable.resumed === true
   recorder?.begins(run, inputToJson(withEarlier(input, session?.messages)))
-  // Thousands of runs may begin at once.
+  // Yields, because thousands of runs may start at once.
   await giveWay()
   const { refused } = input
   const compose = () => composeLayers(run, durable, input.session)
@@ -203,7 +203,7 @@ async function executeSteps(steps: Durable, { loop, run, input, sessions, state:
   await session?.close(result, state.history)
   await durable.step(endStep, async () => {
     const { stopReason, usage, iterations, error } = result
-    // A process that has resumed the run does not know how long it took.
+    // A process that has resumed the run doesn't know how long the run took.
     const duration = startedAt === undefined ? {} : { durationMs: performance.now() - startedAt }
     run.logStep(() => ({ stopReason, iterations, ...duration }), 'run ended')
     run.events.emit(
@@ -216,24 +216,24 @@ async function executeSteps(steps: Durable, { loop, run, input, sessions, state:
   return result
 }
 
-/** The messages to a run that ends without having looked for them. Recorded, because later messages may be refused from now on. */
+/** Reads the messages to a run that ends without having looked for them. Recorded, because later messages may be refused from now on. */
 async function lastLook(durable: Durable, run: RunContext): Promise<readonly ChatMessage[]> {
   const { control } = run.settings
   if (durable.survivesCrashes ? !run.steerable : control === undefined) return []
   return durable.step(unreadStep, async () => control?.end() ?? [])
 }
 
-/** Puts the messages of its session first. */
+/** Puts the messages of the run's session first. */
 function withEarlier(input: DurableInput, earlier: readonly ChatMessage[] = []): DurableInput {
   return earlier.length === 0 ? input : { ...input, messages: [...earlier, ...input.messages], given: earlier.length }
 }
 
-/** The result of the run, from its state and from what only this process has. */
+/** The result of the run, made from its state and from what only this process has. */
 function resultOf(state: LoopState, { stopReason, error, pending = [], output }: Ending, run: RunContext): RunResult {
   const { history, earlier, usage, iterations, steps, agent } = state
   const text = output === undefined ? state.text : textOf(output)
   const remembered = [...state.remembered].filter((key) => !run.settings.remembered?.includes(key))
-  // The reason is not known if it was aborted in another process.
+  // The reason is not known here if the run was aborted in another process.
   const aborted = () => run.abortError ?? new ToolloopError('aborted', 'The run was aborted')
   return {
     runId: run.runId,
@@ -277,7 +277,7 @@ async function withOutput(result: RunResult, run: RunContext): Promise<RunResult
   const answer = isAnswered ? await outputOf(run.agent.output, result.text, { timeoutMs: run.limits.toolTimeoutMs }) : undefined
   const ended = { ...result, output: answer?.value as never }
   if (ended.stopReason !== 'answered' || answer !== undefined) return ended
-  // The run had ended before, and its caller passes another schema.
+  // The run had ended before, and its caller passes another schema now.
   const error = new ToolloopError(
     'invalid_output',
     'Expected the answer to fit the schema of `output`, got one that was accepted by another schema',

@@ -5,14 +5,14 @@ import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 export interface SessionOptions {
   id: string
   /**
-   * What to do if another run is running in the session: `'wait'` for it to end, in order of arrival, or `'refuse'` with `session_busy`. A
-   * run that waits for a decision is not waited for: that rejects with `session_waiting`. Default `'wait'`.
+   * What to do if another run is running in the session: `'wait'` until it ends, in order of arrival, or `'refuse'` with `session_busy`. If
+   * a run in the session waits for a decision, the new run rejects with `session_waiting`. Default `'wait'`.
    */
   onBusy?: 'wait' | 'refuse'
   /**
-   * The `id` of a user's message in the session. The run begins before it and replaces that message and all that follow. For a page that
-   * regenerates an answer, or edits a message. The session changes only when the run is stored. A run that waits for a decision in the
-   * replaced part is released; its calls don't run. If the session has no such message, nothing is replaced.
+   * The `id` of a user's message in the session. The run starts before that message and replaces it and all messages after it. A page uses
+   * this to regenerate an answer or to edit a message. The session changes only when the run is stored. A run in the replaced part that
+   * waits for a decision is released, and its calls don't run. If the session has no such message, nothing is replaced.
    */
   replaces?: string | undefined
 }
@@ -32,7 +32,7 @@ export function sessionOptions(given: string | SessionOptions): SessionOptions {
   return options
 }
 
-/** The longest id, in UTF-16 code units: every database can index it. */
+/** The longest id, in UTF-16 code units. Every database can index an id of this length. */
 const longestId = 512
 
 /** Throws `invalid_option`. */
@@ -44,8 +44,8 @@ export function checkId(id: unknown, option = 'session'): asserts id is string {
 /** Options of every session store. */
 export interface ExpiryOptions {
   /**
-   * A session that has not changed for this many milliseconds is deleted, unless a run has it. From then on it does not exist. Its space is
-   * freed as other sessions are created, and by `prune`. Default: never.
+   * How long an unchanged session is kept, in milliseconds. Then it no longer exists, unless a run has it. Its space is freed when other
+   * sessions are created, and by `prune`. Default: never.
    */
   expireAfterMs?: number
 }

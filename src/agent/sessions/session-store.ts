@@ -1,37 +1,41 @@
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 
 /**
- * Stores conversations for `Sessions`. Each call is one transaction: it happens as a whole, and is durable when it resolves. One instance
- * is one owner of claims. Claims of a dead process, or of a closed instance, block nobody. Messages, compactions and drafts are JSON texts,
- * which no store parses. Rejects with `session_failed` if the store can't be read or written.
+ * Stores conversations for `Sessions`. Each call is one transaction: it happens completely or not at all, and is durable when it resolves.
+ * One instance is one owner of claims. Claims of a dead process or a closed instance block nobody. Messages, compactions and drafts are
+ * JSON texts, which no store parses. Rejects with `session_failed` if the store can't be read or written.
  */
 export interface SessionStore {
   /**
-   * Claims the session for the run, until `commit`, `pause` or `unclaim`. Creates the session if it does not exist, unless the request
-   * names a particular one.
+   * Claims the session for a run, until `commit`, `pause` or `unclaim`. Creates the session if it does not exist, unless the request names
+   * a specific session by its number.
    */
   claim(id: string, request: ClaimRequest): Promise<Claimed | NotClaimed>
   /** Appends the run's messages, stores the compaction, and releases the session. */
   commit(claim: Claim, added: Added): Promise<Kept>
-  /** The run waits for a decision: stores its draft beside the conversation. Only this run can claim the session then. */
+  /** Stores the draft of a run that waits for a decision beside the conversation. Only this run can then claim the session. */
   pause(claim: Claim, draft: Draft): Promise<Kept>
-  /** Releases a session without adding anything. Deletes it if it was created for the run. Does nothing if the claim is lost. */
+  /** Releases a session without adding anything. Deletes it if it was created for the run. Does nothing if the claim was lost. */
   unclaim(claim: Claim, options: UnclaimOptions): Promise<void>
   /**
-   * Takes the session from the run that has it, after adding these messages. What the run adds later is not stored. Resolves with false if
-   * the run does not have the session. `outcome`: what later claims of the run get. `'stored'`: these are all its messages.
+   * Takes the session away from the run that has it, after appending these messages. Messages that the run adds later are not stored.
+   * Resolves with false if the run does not have the session. `outcome`: the result of later claims of the run. `'stored'`: these messages
+   * are all that the run added.
    */
   release(id: string, runId: string, added: Added, outcome: 'stored' | 'released'): Promise<boolean>
-  /** Messages `from` to `to`, excluding `to`, of the session with that number or id. Empty if it does not exist. */
+  /**
+   * The messages of a session from position `from` to before `to`. The session is given by its number or id. Empty if it does not exist.
+   */
   read(session: string | number, range: { from?: number; to?: number }): Promise<string[]>
-  /** Appends messages outside a run. Creates the session if it does not exist. `isNew`: only if it does not exist. */
+  /** Appends messages outside a run. Creates the session if it does not exist. `isNew`: appends only if the session does not exist. */
   append(id: string, messages: readonly string[], options: AppendOptions): Promise<Appended | NotClaimed>
   get(id: string): Promise<StoredSession | undefined>
   list(query: SessionQuery): Promise<SessionPage>
   /** Deletes a session and everything stored with it, even if a run has it. */
   delete(id: string): Promise<boolean>
   /**
-   * Deletes sessions that have not changed for this long, unless a run has them. Resolves with their number. May take several transactions.
+   * Deletes sessions that have not changed for this many milliseconds, unless a run has them. Resolves with their number. May take several
+   * transactions.
    */
   prune(olderThanMs: number): Promise<number>
   /** Releases all claims, except those of durable runs. Later calls reject with `session_failed`. */
@@ -41,28 +45,29 @@ export interface SessionStore {
 /** The run that claims a session. */
 export interface ClaimRequest {
   runId: string
-  /** The run is recorded in a journal. It keeps its claim when its process dies, until it has been resumed and has ended. */
-  durable: boolean
   /**
-   * Which execution of a recorded run this is: see `Durable.epoch`. An execution with a lower number than the run's last claim is refused.
+   * Whether the run is recorded in a journal. Such a run keeps its claim when its process dies, until the run has been resumed and has
+   * ended.
    */
+  durable: boolean
+  /** The execution of a recorded run, see `Durable.epoch`. Refused if it is lower than the epoch of the run's last claim. */
   epoch?: number
-  /** For a resumed run: the session it had, not another of the same id. */
+  /** For a resumed run: the number of its session, so that it doesn't get a later session with the same id. */
   session?: number
   /**
-   * For a run that is resumed from a state: the pending calls of that state. The session is marked as resumed until the run has ended or
-   * paused.
+   * For a run that is resumed from a state: identifies the pending calls of that state. The session is marked as resumed until the run has
+   * ended or paused.
    */
   waitsFor?: string
-  /** Claims it even if a process that has died has marked it. */
+  /** Whether to claim the session even if a process that has died marked it as resumed. */
   again?: boolean
 }
 
 /** How a session is released. */
 export interface UnclaimOptions {
-  /** The run has not ended, and keeps the session as if its process had died. */
+  /** Whether the run has not ended and keeps the session as if its process had died. */
   keeps: boolean
-  /** Nothing was carried out since the claim, so the mark as resumed is removed. */
+  /** Whether nothing was carried out since the claim, so that the session is no longer marked as resumed. */
   untouched?: boolean
 }
 
@@ -77,29 +82,30 @@ export interface Claim {
 export interface Claimed {
   kind: 'claimed'
   token: string
-  /** The session's own number. A session created under the id of a deleted one has another. */
+  /** The session's own number. A session created later under the same id has another number. */
   session: number
   /** How many messages it has. */
   length: number
   compaction?: string
 }
 
-/** Why a run can't have the session. */
+/** Why a run can't claim the session. */
 export type NotClaimed =
   /**
-   * Another run has it, or another caller with the same run. `alive`: whether its process is. A dead process blocks only for durable runs.
+   * Another run has the session, or the same run for another caller. `alive`: whether the process of that run is alive. A dead process
+   * blocks only for durable runs.
    */
   | { kind: 'busy'; runId: string; durable: boolean; alive: boolean }
   /**
-   * A run that waits for a decision has it. If it is the same run, it waits for another decision, or was resumed at `resumedAt` by a
-   * process that has died.
+   * A run that waits for a decision has the session. The same run is refused, too, if it waits for another decision, or if it was resumed
+   * at `resumedAt` by a process that has died.
    */
   | { kind: 'waiting'; runId: string; resumedAt?: number }
-  /** A later execution of the run has it, perhaps in another process. */
+  /** A later execution of the run has the session, perhaps in another process. */
   | { kind: 'taken_over'; runId: string }
-  /** The run's messages are already stored in it. */
+  /** The run's messages are already stored in the session. */
   | { kind: 'stored'; runId: string }
-  /** It was taken from the run. */
+  /** The session was taken away from the run. */
   | { kind: 'released'; runId: string }
   /** The requested session does not exist. */
   | { kind: 'gone' }
@@ -107,9 +113,11 @@ export type NotClaimed =
 /** The messages a run has added. */
 export interface Added {
   messages: readonly string[]
-  /** Absent: the compaction stays, or is removed if `at` is set. */
+  /** If absent, the compaction is unchanged, or removed if `at` is set. */
   compaction?: string
-  /** The position of the first message to delete, with all that follow, before the new ones are appended. Absent: none. */
+  /**
+   * The position of the first message to delete, with all messages after it, before the new ones are appended. If absent, none are deleted.
+   */
   at?: number
 }
 
@@ -120,7 +128,7 @@ export interface Draft {
   value: string
 }
 
-/** Whether the messages were stored. A run whose messages are already in the session adds nothing more. */
+/** Whether the messages were stored. `stored`: they were in the session already. `lost`: the run no longer has the session. */
 export type Kept = 'kept' | 'stored' | 'lost'
 
 /** How to append messages outside of a run. */
@@ -131,36 +139,36 @@ export interface AppendOptions {
 /** The result of `append`. */
 export type Appended = { kind: 'appended' } | { kind: 'exists' }
 
-/** `idle`, unless a run is using the session (`running`) or waits for a decision in it (`waiting`). */
+/** `running` while a run is using the session, `waiting` while a run in it waits for a decision, otherwise `idle`. */
 export type SessionStatus = 'idle' | 'running' | 'waiting'
 
 /** A session in a list. Times are in milliseconds since 1970. */
 export interface SessionSummary {
   id: string
   status: SessionStatus
-  /** The run that is running or waiting in it. */
+  /** The run that is running or waiting in the session. */
   runId?: string
-  /** How many messages it has, not counting those of such a run. */
+  /** How many messages the session has, without those of such a run. */
   messageCount: number
   createdAt: number
-  /** When a run, or an `append`, last added to it. */
+  /** When a run or an `append` last added messages. */
   updatedAt: number
 }
 
 /** A session, as a store returns it. */
 export interface StoredSession extends SessionSummary {
-  /** Its own number. */
+  /** The session's own number. */
   session: number
   compaction?: string
   /** Only if a run waits. */
   draft?: string
-  /** When it was resumed, in milliseconds since 1970, if that has not ended or paused. */
+  /** When the waiting run was resumed, in milliseconds since 1970, if it has not ended or paused again. */
   resumedAt?: number
 }
 
-/** Which sessions to list, last changed first. */
+/** Selects sessions for a list, last changed first. */
 export interface SessionQuery {
-  /** The beginning of their ids, such as `'user-17/'`. */
+  /** A prefix of their ids, such as `'user-17/'`. */
   prefix?: string
   status?: SessionStatus
   /** In milliseconds since 1970. */
@@ -183,22 +191,22 @@ export interface SessionPage {
 export interface Hold {
   runId: string
   durable: boolean
-  /** The execution that last claimed it, if its claim said so. */
+  /** The epoch of the last claim, if the claim had one. */
   epoch: number | undefined
-  /** Its process is alive. */
+  /** Whether the process of the run is alive. */
   alive: boolean
-  /** What it waits for, if it has paused. */
+  /** What the run waits for, if it has paused. */
   waitsFor: string | undefined
-  /** When it was resumed from that pause, if it was. */
+  /** When the run was resumed from that pause, if it was. */
   resumedAt: number | undefined
 }
 
 type InTheWay = Extract<NotClaimed, { kind: 'busy' | 'waiting' | 'taken_over' }>
 
 /**
- * Why a session can't be claimed, the same in every store. A dead process blocks only for runs that wait, or are in a journal. A run may
- * claim its own session again: if its journal resumes it and no later execution has had it, and if it is resumed from its pause, for the
- * first time or with `again`.
+ * Why a session can't be claimed. The rules are the same in every store. A dead process blocks others only for runs that wait or that are
+ * recorded in a journal. A run may claim its own session again if its journal resumes it and no later execution has had the session. The
+ * same applies if it is resumed from its pause, for the first time or with `again`.
  */
 export function refusalOf(hold: Hold | undefined, request?: ClaimRequest): InTheWay | undefined {
   if (hold === undefined) return undefined
@@ -206,7 +214,7 @@ export function refusalOf(hold: Hold | undefined, request?: ClaimRequest): InThe
   const isWaiting = !alive && waitsFor !== undefined
   if (!isWaiting && !alive && !durable) return undefined
   const isMine = request?.runId === runId
-  // A process that was suspended has lost its run, and wakes up in the middle of its claim.
+  // A process that was suspended has lost its run, and may wake up in the middle of its claim.
   if (isMine && request.durable && (request.epoch ?? Number.POSITIVE_INFINITY) < (epoch ?? 0)) return { kind: 'taken_over', runId }
   const isFromHere = isWaiting && request?.waitsFor === waitsFor
   if (isMine && (request.durable || (isFromHere && (resumedAt === undefined || request.again === true)))) return undefined

@@ -20,22 +20,22 @@ export interface TurnRequest {
   claim: ClaimRequest
   onBusy: 'wait' | 'refuse'
   journal: RunsOfJournal
-  /** The id of the message that the run replaces, with all that follow. */
+  /** The id of the message that the run replaces, with all messages after it. */
   replaces?: string | undefined
 }
 
 /** What sessions need from the runner's journal. */
 export interface RunsOfJournal {
   /**
-   * Resumes the run if no living process executes it. Resolves with its current status, its recorded result, and why the last attempt broke
+   * Resumes the run if no living process executes it. Resolves with the run's status, its recorded result, and why its last execution broke
    * off, if it did. Undefined for an unknown run.
    */
   takeUp(runId: string): Promise<{ status: RunStatus; output?: Json; problem?: string } | undefined>
-  /** Ends a run that waits. Resolves when it has ended. */
+  /** Cancels a run that waits. Resolves when it has ended. */
   cancel(runId: string): Promise<void>
 }
 
-/** The position in its session where a run begins. Recorded, so that it is the same for each execution. */
+/** The position in the session at which a run starts. Recorded, so that every execution uses the same one. */
 export interface SessionPlace {
   id: string
   session: number
@@ -43,16 +43,16 @@ export interface SessionPlace {
   compaction?: Compaction
   /** The messages from `at` on are replaced. */
   replaces?: true
-  /** Digest of the messages before `at`. A recorded result has them only as long as the session does. */
+  /** A digest of the messages before `at`. A recorded result can include them only as long as the session has them. */
   digest?: string
 }
 
-/** How often to look at sessions of other processes, in milliseconds. The longer it takes, the less often. */
+/** How soon to look again at sessions that other processes have, in milliseconds. The longer the wait, the longer the pauses. */
 const firstPauseMs = 20
 const longestPauseMs = 250
 /** How often a run that keeps breaking off is resumed to free its session. */
 const mostTakeUps = 5
-/** How often a run claims a session again that was claimed in its own name. */
+/** How often a run repeats its claim on a session that was claimed in its own name. */
 const mostClaims = 5
 
 /** A run's claim on its session. */
@@ -62,7 +62,7 @@ export class SessionTurn {
   readonly #store: SessionStore
   readonly #request: ClaimRequest
   #claim: Claim
-  /** Nothing of the run has been carried out, since this claim or before. */
+  /** Whether nothing of the run has been carried out, since this claim or before. */
   #isUntouched: boolean
   /** Lets the next run in line have its turn. */
   readonly done: () => void
@@ -82,7 +82,7 @@ export class SessionTurn {
     return this.#store === store && this.id === id
   }
 
-  /** Called before the run does anything. */
+  /** Called before the run does anything with effects. */
   begin(): void {
     this.#isUntouched = false
   }
@@ -96,8 +96,8 @@ export class SessionTurn {
   }
 
   /**
-   * Claims again if a claim in the name of the same recorded run is in the way: an earlier execution made it, in a process that was
-   * suspended. Rejects with `run_taken_over` if this is the earlier one.
+   * Does `work`. Repeats the claim first if an earlier execution of the same recorded run made a later claim, because its process was
+   * suspended. Rejects with `run_taken_over` if this execution is the earlier one.
    */
   async #keep(work: (claim: Claim) => Promise<Kept>): Promise<Kept> {
     const { id } = this
@@ -122,7 +122,7 @@ export class SessionTurn {
     this.#isOver = true
   }
 
-  /** Lets the next run have the session. A run in a journal that has not ended here will be resumed, and keeps the session until then. */
+  /** Lets the next run use the session. A recorded run that has not ended here will be resumed, and keeps the session until then. */
   async leave(): Promise<void> {
     try {
       if (!this.#isOver) await this.#store.unclaim(this.#claim, { keeps: this.#request.durable, untouched: this.#isUntouched })
@@ -133,9 +133,9 @@ export class SessionTurn {
 }
 
 /**
- * Claims a session when it is the run's turn. Runs of one process are served in order of arrival; those of several processes as they happen
- * to look. Resolves with the refusal if it concerns this very run, and with undefined if the run is interrupted first. Rejects with
- * `session_busy` and `session_waiting`. `held`: the claim the run already has, and keeps for as long as it is in its journal.
+ * Claims a session for a run when it is the run's turn. Runs of one process are served in order of arrival. Between processes there is no
+ * order. Resolves with the refusal if the refusal concerns the run itself, and with undefined if the run is interrupted first. Rejects with
+ * `session_busy` and `session_waiting`. `held`: a claim that the run already has, and keeps for as long as it is in its journal.
  */
 export async function takeTurn(
   sessions: Sessions,
@@ -186,7 +186,7 @@ export async function takeTurn(
   return undefined
 }
 
-/** Undefined if the run is interrupted first, unless it is in a journal: it has to end in its session, even then. */
+/** Undefined if the run is interrupted first. A recorded run is never undefined here, because it has to end in its session. */
 async function claim(store: SessionStore, { id, claim: asked }: TurnRequest, waiter: Waiter): Promise<Claimed | NotClaimed | undefined> {
   if (asked.durable) return store.claim(id, asked)
   if (waiter.interruption !== undefined) return undefined
@@ -196,7 +196,7 @@ async function claim(store: SessionStore, { id, claim: asked }: TurnRequest, wai
   return claimed
 }
 
-/** Releases a claim that was made for a run that no longer waits for it. */
+/** Releases a claim that was made for a run that has stopped waiting for it. */
 async function giveBack(
   store: SessionStore,
   id: string,
@@ -208,29 +208,29 @@ async function giveBack(
 
 type InTheWay = Extract<NotClaimed, { kind: 'busy' | 'waiting' }>
 
-/** Whether another run has the session, or the same run of another caller that has only just begun. */
+/** Whether the session is in use by another run, or by the same run for another caller that has only just started. */
 function isInTheWay(refused: NotClaimed, { claim: { runId } }: TurnRequest): refused is InTheWay {
   if (refused.kind !== 'busy' && refused.kind !== 'waiting') return false
   return refused.runId !== runId || (refused.kind === 'busy' && !refused.durable)
 }
 
-/** Whether the run that waits in the session is in the part that is replaced, which is always at the end. */
+/** Whether the run that waits in the session is in the replaced part, which is always at the end. */
 async function isReplaced({ store }: Sessions, { id, replaces }: TurnRequest): Promise<boolean> {
   if (replaces === undefined) return false
   const kept = await store.get(id)
   return kept?.status === 'waiting' && (await positionOf(store, kept, replaces)) !== undefined
 }
 
-/** Stores the messages of a run that its journal ended without storing them here. Or the run has just released the session. */
+/** Stores the messages of a run that its journal ended without storing them here. Does nothing if the run has just released the session. */
 async function releaseEnded(sessions: Sessions, id: string, runId: string, output: Json | undefined): Promise<void> {
   const { messages, ...place } = addedIn(output)
-  // If the model has said nothing, the run has no messages except those it may have paused with.
+  // If the model has said nothing, the run has no messages except those that it may have paused with.
   if (messages.some(({ role }) => role === 'assistant'))
     await sessions.store.release(id, runId, { messages: textsOf(healed(messages)), ...place }, 'stored')
   else if ((await sessions.store.get(id))?.runId === runId) await sessions.release(id)
 }
 
-/** The messages that a run added, by its recorded result, and the position from which it replaces messages. */
+/** The messages that a run added, taken from its recorded result, and the position from which they replace others. */
 function addedIn(output: Json | undefined): { messages: readonly ChatMessage[]; at?: number } {
   if (!isJsonObject(output) || !Array.isArray(output.newMessages)) return { messages: [] }
   const { newMessages, earlier } = output
@@ -238,20 +238,20 @@ function addedIn(output: Json | undefined): { messages: readonly ChatMessage[]; 
   return { messages: toChatMessages(newMessages as never), ...at }
 }
 
-/** A run in line for a session, until it has had it. */
+/** A run in line for a session, until it is done with the session. */
 interface InLine {
   runId: string
   run: Waiter
   /** The run before it in line. */
   before: InLine | undefined
-  /** When it is done, and all before it. */
+  /** Resolves when this run and all runs before it are done. */
   done: Promise<void>
   isDone: boolean
 }
 
-/** The last in line, among the runs of this process that hold or wait for sessions of a store. */
+/** The last run in line for each session of a store, among the runs of this process that hold a session or wait for it. */
 const lines = new WeakMap<SessionStore, Map<string, InLine>>()
-/** Nested runs that wait in line, and the runs they wait for. */
+/** Nested runs that wait in line, and the run that each waits for. */
 const nestedWaiting = new Map<Waiter, InLine>()
 
 function standInLine(
@@ -259,13 +259,13 @@ function standInLine(
   { id, claim: { runId, durable } }: TurnRequest,
   run: Waiter,
 ): { before: InLine | undefined; done(): void } {
-  // A recorded run that is resumed may have the session: those in line wait for it.
+  // A recorded run that is resumed may already have the session, so those in line wait for it.
   if (durable) return { before: undefined, done: () => {} }
   const line = lines.get(store) ?? new Map<string, InLine>()
   lines.set(store, line)
   const before = line.get(id)
   const { promise, resolve } = Promise.withResolvers<void>()
-  // A run that stops waiting must not let others pass the runs before it.
+  // A run that stops waiting must not let later runs overtake the runs before it.
   const done = Promise.all([before?.done, promise]).then(() => {
     mine.isDone = true
     mine.before = undefined
@@ -276,9 +276,9 @@ function standInLine(
   return { before, done: resolve }
 }
 
-/** Rejects with `session_busy` if the run would deadlock with a run that it is nested in. */
+/** Waits in line. Rejects with `session_busy` if the run would deadlock with a run that it is nested in. */
 async function waitInLine({ id, claim: { runId } }: TurnRequest, run: Waiter, before: InLine): Promise<void> {
-  // Nothing waits for a run that is not nested: it holds nothing before it has this session.
+  // A run that is not nested can't deadlock: it holds nothing before it has this session.
   if (run.outer === undefined) return void (await run.untilInterrupted(before.done))
   if (waitsFor(before, new Set(lineageOf(run)))) {
     const message = `Run \`${runId}\` would wait for session \`${id}\` for ever: the run that has it waits for a session of a run that this one is made in`
@@ -292,20 +292,20 @@ async function waitInLine({ id, claim: { runId } }: TurnRequest, run: Waiter, be
   }
 }
 
-/** Whether this run in line, or one before it, can't be done before one of `runs` is. */
+/** Whether this run in line, or one before it, has to wait for one of `runs`. */
 function waitsFor(line: InLine | undefined, runs: ReadonlySet<Waiter>, seen: Set<InLine> = new Set()): boolean {
   for (let one = line; one !== undefined && !seen.has(one); one = one.before) {
     seen.add(one)
     const { run, isDone } = one
     if (isDone) continue
     if (runs.has(run)) return true
-    // It ends when its nested runs have.
+    // A run ends only after its nested runs.
     for (const [nested, before] of nestedWaiting) if (lineageOf(nested).includes(run) && waitsFor(before, runs, seen)) return true
   }
   return false
 }
 
-/** The run, and those that it is nested in. */
+/** The run and the runs that it is nested in. */
 function lineageOf(run: Waiter): Waiter[] {
   return run.outer === undefined ? [run] : [run, ...lineageOf(run.outer)]
 }

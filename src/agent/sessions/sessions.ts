@@ -31,11 +31,14 @@ export interface WaitingRun {
   /** In milliseconds since 1970. */
   since: number
   pending: PendingItem[]
-  /** Its input and the messages since. They are added to the session when it ends. */
+  /** The run's input and the messages since. They are added to the session when the run ends. */
   messages: ChatMessage[]
-  /** The position of the first message of the session that these replace; see `replaces` of a run's `session`. Absent: they are added. */
+  /**
+   * The position of the first message of the session that these messages replace. See `replaces` of a run's `session`. If absent, they are
+   * appended.
+   */
   at?: number
-  /** When it was resumed, in milliseconds since 1970, if it has not ended or paused since: see `again` of `resume`. */
+  /** When the run was resumed, in milliseconds since 1970, if it has not ended or paused since. See `again` of `resume`. */
   resumedAt?: number
 }
 
@@ -69,14 +72,15 @@ const pruneNames: OptionNames<{ olderThanMs: number }> = { olderThanMs: true }
 const statuses: readonly unknown[] = ['idle', 'running', 'waiting']
 
 /**
- * Stored conversations. Pass them to a runner as `sessions`, and continue one with `run(input, { session: id })`. Use `memorySessions`,
- * `sqliteSessions` or `postgresSessions`, or `new Sessions(store)` with a store of your own.
+ * Stored conversations, called sessions. Pass the object to a runner as `sessions`, and continue a session with
+ * `run(input, { session: id })`. Use `memorySessions`, `sqliteSessions` or `postgresSessions`, or `new Sessions(store)` with a store of
+ * your own.
  *
  * An id is any text of 1 to 512 UTF-16 code units, without NUL and lone surrogates. Every method rejects with `invalid_option` for any
  * other id, and with `session_failed` if the store can't be read or written.
  */
 export class Sessions {
-  /** The store that keeps them. */
+  /** The underlying store. */
   readonly store: SessionStore
 
   constructor(store: SessionStore) {
@@ -98,7 +102,7 @@ export class Sessions {
     return this.store.list({ ...query, limit: Math.min(limit, mostSessions) })
   }
 
-  /** Undefined for a session that does not exist. */
+  /** Returns one session. Undefined if it does not exist. */
   async get(id: string): Promise<Session | undefined> {
     checkId(id)
     const kept = await this.store.get(id)
@@ -110,8 +114,8 @@ export class Sessions {
   }
 
   /**
-   * The messages, including those that a compaction leaves out of requests, without those of a run that has not ended. Empty if there is no
-   * such session.
+   * Returns the messages, including those that a compaction leaves out of requests. Messages of a run that has not ended are not included.
+   * Empty if there is no such session.
    */
   async read(id: string, { from = 0, to, ...others }: ReadOptions = {}): Promise<ChatMessage[]> {
     checkId(id)
@@ -122,9 +126,9 @@ export class Sessions {
   }
 
   /**
-   * Appends messages outside a run, such as those of a conversation that was kept elsewhere, or of a person who has taken over. Creates the
-   * session if it does not exist, and gives calls without a result one. Rejects with `invalid_message`, and with `session_busy` or
-   * `session_waiting` if a run has the session.
+   * Appends messages outside a run, such as those of an imported conversation or of a person who has taken over. Creates the session if it
+   * does not exist. A call without a result is given one. Rejects with `invalid_message`, and with `session_busy` or `session_waiting` if a
+   * run has the session.
    */
   async append(id: string, messages: readonly MessageInput[]): Promise<void> {
     checkId(id)
@@ -133,8 +137,8 @@ export class Sessions {
   }
 
   /**
-   * Copies a session, or its first messages, and resolves with the copy's id. A call whose result is beyond `at` is given one. Nothing of a
-   * run that has not ended is copied. Rejects with `unknown_session`, and with `invalid_option` for an invalid position or id.
+   * Copies a session, or its first messages, and resolves with the copy's id. A call whose result is beyond `at` is given one. Messages of
+   * a run that has not ended are not copied. Rejects with `unknown_session`, and with `invalid_option` for an invalid position or id.
    */
   async fork(id: string, { at, to = `session_${crypto.randomUUID()}`, ...others }: ForkOptions = {}): Promise<string> {
     checkId(id)
@@ -147,10 +151,10 @@ export class Sessions {
     if (!Number.isSafeInteger(count) || count < 0 || count > messageCount)
       throw new InvalidOptionError('at', `a position from 0 to ${messageCount}, or the id of a user’s message`, at)
     const texts = await this.store.read(session, { from: 0, to: count })
-    // What is read of a session that is deleted meanwhile is not all of it.
+    // If the session is deleted meanwhile, only part of it was read.
     if (texts.length < count && (await this.store.get(id))?.session !== session) throw unknownSession(id)
     const messages = readMessages(id, texts, 0)
-    // One that reaches beyond the copy is not its own.
+    // A compaction that reaches beyond the copy doesn't belong to it.
     const isWithin = compaction !== undefined && reachOf(readCompaction(id, compaction)) <= count
     const options = { isNew: true, ...(isWithin ? { compaction } : {}) }
     const appended = await this.store.append(to, textsOf(healed(messages)), options)
@@ -159,23 +163,25 @@ export class Sessions {
   }
 
   /**
-   * Takes the session from the run that is running or waiting in it, and resolves with whether there was one. The messages of a waiting run
-   * stay, with its pending calls unanswered. What the run adds later is not stored. Use it for a run that will not end, such as one that
-   * waits and whose state is lost.
+   * Takes the session away from the run that is running or waiting in it, and resolves with whether there was one. The messages of a
+   * waiting run are stored, with its pending calls unanswered. Messages that the run adds later are not stored. Use this for a run that
+   * will never end, such as a waiting run whose state is lost.
    */
   async release(id: string): Promise<boolean> {
     checkId(id)
     const kept = await this.store.get(id)
     if (kept?.runId === undefined) return false
     const { messages, pending, at }: DraftOfRun = kept.draft === undefined ? { messages: [], pending: [] } : readDraft(id, kept.draft)
-    // If the run was resumed and has not ended, it is not known whether its calls ran.
+    // If the run was resumed and has not ended, nobody knows whether its calls ran.
     const uncertain = pending.map(({ toolCallId, tool }) => toolMessage({ id: toolCallId, name: tool }, uncertainText(tool), false))
     const results = kept.resumedAt === undefined ? [] : uncertain
     const added = { messages: textsOf(healed([...messages, ...results])), at }
     return this.store.release(id, kept.runId, added, 'released')
   }
 
-  /** Deletes a session with everything stored in it, and resolves with whether it existed. A run that is running in it is not stored. */
+  /**
+   * Deletes a session with everything stored in it, and resolves with whether it existed. A run that is running in it is not stored either.
+   */
   async delete(id: string): Promise<boolean> {
     checkId(id)
     return this.store.delete(id)
@@ -189,7 +195,7 @@ export class Sessions {
     return this.store.prune(olderThanMs)
   }
 
-  /** Closes the store. Sessions of running runs become free for others, except those of runs in a journal. */
+  /** Closes the store. Sessions of running runs become available to others, except those of recorded runs. */
   async close(): Promise<void> {
     await this.store.close()
   }
@@ -207,12 +213,12 @@ export function textsOf(messages: readonly ChatMessage[]): string[] {
   return messages.map((message) => JSON.stringify(message))
 }
 
-/** Parses stored messages, the first of which is at `from`. Throws `session_failed`. */
+/** Parses stored messages. The first one is at position `from`. Throws `session_failed`. */
 export function readMessages(id: string, texts: readonly string[], from: number): ChatMessage[] {
   return texts.map((text, at) => readStored(id, `message ${from + at}`, () => toChatMessage(JSON.parse(text), 'it')))
 }
 
-/** The position up to which a compaction changes what is sent. */
+/** The position up to which a compaction changes the conversation that is sent. */
 export function reachOf({ from, shortenBefore }: Compaction): number {
   return Math.max(from, shortenBefore)
 }
@@ -227,7 +233,7 @@ export function readCompaction(id: string, text: string): Compaction {
 
 type DraftOfRun = Pick<WaitingRun, 'messages' | 'pending' | 'at'>
 
-/** Parses what `draftText` has written, and the run's id. */
+/** Parses the text that `draftText` wrote, and the run's id. */
 function readDraft(id: string, text: string): Omit<WaitingRun, 'runId' | 'resumedAt'> {
   return readStored(id, 'run that waits', () => {
     const value: unknown = JSON.parse(text)
@@ -243,12 +249,12 @@ export function draftText(draft: Omit<WaitingRun, 'runId'>): string {
   return storedText(draft)
 }
 
-/** How many messages are read at a time in a search. The message is nearly always among the last. */
+/** How many messages a search reads at a time. The message is nearly always among the last. */
 const searchedAtOnce = 100
 
 /**
- * The position of the user's message with an id: its own, or the one that `messageId` gives a message without. For a message of the run
- * that waits, the position that the run begins at. Undefined: there is no such message.
+ * The position of the user's message with this id: its own id, or the one that `messageId` derives. For a message of the waiting run: the
+ * position at which that run starts. Undefined if there is no such message.
  */
 export async function positionOf(store: SessionStore, kept: StoredSession, messageId: string): Promise<number | undefined> {
   const { id, session, messageCount, draft } = kept

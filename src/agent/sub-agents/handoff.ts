@@ -18,7 +18,7 @@ import type { AgentRules, RunnerOptions } from '../types/options.ts'
 import type { Handoff } from '../types/recorded.ts'
 import type { ToolsFor } from '../types/typed.ts'
 
-/** An agent that a conversation can be handed to: an `AgentRunner` or a `CustomAgent`. */
+/** An agent that can take over a conversation: an `AgentRunner` or a `CustomAgent`. */
 export interface ConversationTaker<Context = unknown> {
   readonly model: ChatModel
   readonly tools: ToolSet | ((input: { context: Context }) => ToolsFor<Context>)
@@ -41,7 +41,7 @@ interface HandoffTool extends Tool<never> {
 }
 
 /**
- * Makes a tool with which the model hands the conversation over to another agent. From the next turn on, that agent's model, instructions
+ * Creates a tool with which the model hands the conversation over to another agent. From the next turn on, that agent's model, instructions
  * and tools are used. Its hooks, guardrails, limits, `activeTools` and `stopWhen` apply to its turns and calls, inside those of the run.
  * The result's `agent` names the agent that has the conversation at the end: start the next run with it.
  *
@@ -80,7 +80,7 @@ function isHandoffTool(tool: AnyTool): tool is HandoffTool {
   return 'handsTo' in tool
 }
 
-/** These tools, and those of the agents that they hand over to, as far as they are known without a run. */
+/** These tools, and those of the agents that they hand over to, as far as they are known before a run. */
 export function withHandoffs(tools: ToolSet): ToolSet[] {
   const sets = [tools]
   const agents = new Set<object>()
@@ -96,13 +96,14 @@ export function withHandoffs(tools: ToolSet): ToolSet[] {
 }
 
 /**
- * Makes the run continue as the agent that a call has handed the conversation to. Returns why that agent's guardrails refuse it; the run
+ * Makes the run continue as the agent to which a call has handed the conversation. Returns why that agent's guardrails refuse it; the run
  * then ends.
  */
 export async function handOff(execution: Execution, iteration: number, to: Handoff): Promise<string | undefined> {
   const { durable, run, state } = execution
   const tool = run.agent.registry.get(to.tool)
-  // Looked up by the recorded name. If it is resumed by a runner without the tool, the run stays with its agent.
+  // The tool is looked up by its recorded name. If the runner that resumes the run lacks the tool, the conversation stays with its current
+  // agent.
   if (tool === undefined || !isHandoffTool(tool)) return undefined
   const { model, handoffRules: rules = {} } = tool.handsTo
   const { guardrails = [], limits, maxIterations } = rules

@@ -20,9 +20,9 @@ import { RunContext } from '../run/run-context.ts'
 import { cutAnswerText } from '../told.ts'
 import type { AgentRules, PendingItem, ResumeOptions, RunInput, RunOptions, RunResult, RunState } from '../types/options.ts'
 
-/** An agent that can be run inside a tool call: an `AgentRunner` or a `CustomAgent`. */
+/** An agent that can run inside a tool call: an `AgentRunner` or a `CustomAgent`. */
 export interface RunnableAgent<Context = unknown> {
-  /** The hooks, guardrails and limits that wrap its turns and calls. Their type tells the compiler which context they need. */
+  /** The hooks, guardrails and limits that wrap the agent's turns and calls. Their type tells the compiler which context they need. */
   readonly handoffRules?: AgentRules<Context>
   run(input: RunInput, options?: RunOptions<NoInfer<Context>>): Promise<RunResult>
   resume(state: RunState | string | undefined, options?: ResumeOptions<NoInfer<Context>>): Promise<RunResult>
@@ -33,7 +33,7 @@ export interface AsToolOptions<Context = unknown, S = TaskSchema> {
   name: string
   /** What the agent is for. The model decides by it. */
   description: string
-  /** Its parameters. Default: one text, `task`. */
+  /** The parameters of the tool. Default: one text, `task`. */
   parameters?: S
   /**
    * Makes the agent's input from the arguments. Default: `task`, or the arguments as JSON.
@@ -51,7 +51,7 @@ export interface AsToolOptions<Context = unknown, S = TaskSchema> {
   options?: Omit<RunOptions<Context>, 'parent' | 'forwardEvents' | 'runId'>
   /** Whether the stream of the outer run includes the agent's events. Default false. */
   forwardEvents?: boolean
-  /** Time limit of the agent's run in milliseconds. Default: none but the limits of the runs. */
+  /** Time limit of the agent's run, in milliseconds. Default: only the limits of the runs. */
   timeoutMs?: number
   /** The effect of the agent's run. Default `'unsafe'`. */
   effect?: ToolEffect
@@ -73,9 +73,9 @@ const asToolOptionNames: OptionNames<AsToolOptions> = {
 }
 
 /**
- * Makes an agent a tool of another agent. Its run draws on the budget of the outer run, ends with it, asks the same `approve` unless it has
- * its own, and adds its usage to the call and to the outer result. It has its own hooks and guardrails. If it ends without an answer, the
- * call fails and the model is told how it ended.
+ * Makes an agent available to another agent as a tool. Its run draws on the budget of the outer run and ends when the outer run does. It
+ * asks the same `approve` unless it has its own. Its usage is added to the call and to the outer result. It has its own hooks and
+ * guardrails. If it ends without an answer, the call fails and the model is told how it ended.
  *
  * If the agent pauses, the outer run pauses with it. The agent's items are among its `pending`, each with a `path`, and are decided like
  * any other.
@@ -111,7 +111,7 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
       const paused = pausedIn(ctx.asked)
       if (paused === undefined) {
         try {
-          // The same call continues the same run, even if `input` returns something else when the call is made again.
+          // The same call continues the same run, even if `input` returns something else when the call runs again.
           return conclude(
             await agent.run(syncAnswer('input', input(args as TaskArgs<S>)), { ...nested, runId: ctx.idempotencyKey }),
             options,
@@ -122,12 +122,12 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
         }
       }
       try {
-        // The values that it began with are recorded.
+        // The values that the run started with are recorded.
         const { messages: _messages, session: _session, instructions: _instructions, ...again } = nested
         const from = paused.state ?? paused.runId
         return conclude(await agent.resume(from, { ...again, decisions: decisionsIn(ctx.answer) }), options, ctx)
       } catch (error) {
-        // Invalid decisions have changed nothing. They are asked for again, or the agent's run would be lost.
+        // Invalid decisions have had no effect. They are asked for again, because otherwise the agent's run would be lost.
         if (!(error instanceof InvalidOptionError)) throw endedOutside(error, ctx)
         return questionOf({ ...paused, problem: error.message })
       }
@@ -137,20 +137,20 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
   return Object.assign(tool, { runs: tools === undefined ? agent : { tools: toToolSet(tools) } })
 }
 
-/** The error of a run inside a call. If a key or package is missing, no model can put that right: the run outside ends with the error. */
+/** The error of a run inside a call. If a key or package is missing, the model can't fix that, so the outer run ends with the error. */
 export function endedOutside(error: unknown, { run }: Pick<ToolContext<never>, 'run'>): unknown {
   const isMissing = isSetupFault(error) && error.code !== 'invalid_option'
   if (isMissing && run instanceof RunContext) run.interrupt('aborted', error)
   return error
 }
 
-/** The arguments of a call: the task, unless the agent has its own parameters. */
+/** The arguments of a call: `task`, unless the agent has its own parameters. */
 type TaskArgs<S> = IsAnySchema<S> extends true ? ArgsOf<TaskSchema> : ArgsOf<S>
 
 /** The arguments as the model writes them. */
 type TaskInput<S> = IsAnySchema<S> extends true ? InputOf<TaskSchema> : InputOf<S>
 
-/** The parameters of an agent that has none of its own. */
+/** The parameters of an agent tool that declares none. */
 type TaskSchema = typeof taskOnly
 
 const taskOnly = {
@@ -177,7 +177,7 @@ function conclude(
   throw new Error(`The agent \`${name}\` ended without an answer (${stopReason})${error === undefined ? '.' : `: ${error.message}`}${said}`)
 }
 
-/** With `onLimit: 'answer'` a run that reaches its limit still has an answer: its last message. */
+/** With `onLimit: 'answer'`, a run that reaches its limit has an answer: its last message. */
 function answeredAtLimit({ stopReason, error, messages }: RunResult): boolean {
   const last = messages.at(-1)
   const isLimit = stopReason === 'max_iterations' || stopReason === 'repeated_calls'
@@ -189,14 +189,14 @@ export interface PausedAgent {
   agent: string
   runId: string
   pending: PendingItem[]
-  /** Only if the run is not recorded with the call. */
+  /** Set if the run is not recorded with the call. */
   state?: RunState
-  /** Why it asks again. */
+  /** Why the agent asks again. */
   problem?: string
 }
 
 /**
- * The question of a call with a paused agent: it asks for decisions on the agent's items. `meanwhile`: what the model is told until the
+ * The question of a call whose agent has paused: it asks for decisions on the agent's items. `meanwhile`: what the model is told until the
  * calls that the agent has noted are carried out.
  */
 export function questionOf(about: PausedAgent, meanwhile?: string): Question {
@@ -204,7 +204,9 @@ export function questionOf(about: PausedAgent, meanwhile?: string): Question {
   return Object.assign(question, withoutUndefined({ meanwhile }))
 }
 
-/** Whether the run waits only because it has noted calls, in the preview of an outer run. These calls are part of the outer run's plan. */
+/**
+ * Whether the run waits only because it has noted calls, during the preview of an outer run. These calls are part of the outer run's plan.
+ */
 export function hasNoted({ pending }: Pick<RunResult, 'pending'>, outer: unknown): boolean {
   return outer instanceof RunContext && outer.settings.effects === 'preview' && pending.every(({ plan }) => plan !== undefined)
 }
@@ -215,7 +217,7 @@ const decisionsSchema: JsonSchema = {
   required: ['decisions'],
 }
 
-/** The agent that asked with `questionOf`. The question comes from the run's own record, so it needs no check. */
+/** The agent that asked with `questionOf`. The question comes from the run's own record, so it is not checked. */
 export function pausedIn(asked: Json | undefined): PausedAgent | undefined {
   const isOne = isJsonObject(asked) && typeof asked.agent === 'string' && typeof asked.runId === 'string' && Array.isArray(asked.pending)
   return isOne ? (asked as never) : undefined

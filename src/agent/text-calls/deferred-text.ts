@@ -1,6 +1,6 @@
 import type { PlannedCall } from '../types/recorded.ts'
 
-/** Text after calls. It is released in order, each piece when its call, and all calls before it, have ended. */
+/** Text after calls. Each piece is released when its call and all calls before it have ended. */
 export class DeferredText {
   readonly #calls: readonly PlannedCall[]
   readonly #ended = new Set<number>()
@@ -11,13 +11,13 @@ export class DeferredText {
     this.#calls = calls
   }
 
-  /** The text that may be shown now that this call has ended. */
+  /** The text that may be shown now that the call at `index` has ended. */
   release(index: number): string[] {
     this.#ended.add(index)
     return this.#take()
   }
 
-  /** Does not wait for a call whose end was recorded by an earlier execution; the text after it was shown then. */
+  /** Skips a call whose end was recorded by an earlier execution, because the text after it was shown then. */
   after<T>(index: number, step: Promise<T>): Promise<T> {
     return step.then((end) => {
       if (!this.#ended.has(index)) this.#shown.add(index)

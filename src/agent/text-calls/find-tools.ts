@@ -5,7 +5,7 @@ import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { ReadCall } from './read-call.ts'
 
-/** A call as it is meant, with its tool. */
+/** A call as it was meant, with its tool. */
 export interface OpenedCall {
   call: ReadCall
   tool: AnyTool | undefined
@@ -13,9 +13,10 @@ export interface OpenedCall {
 }
 
 /**
- * Some models wrap several calls in one they invented, `multi_tool_use.parallel({tool_uses: [{recipient_name, parameters}]})` or
- * `parallel({calls: [{name, arguments}]})`. Opened only if no tool has that name and every entry names one.
- * Seen in https://community.openai.com/t/model-tries-to-call-unknown-function-multi-tool-use-parallel/490653
+ * Opens a call that wraps several calls in an invented tool, as some models do:
+ * `multi_tool_use.parallel({tool_uses: [{recipient_name, parameters}]})` or `parallel({calls: [{name, arguments}]})`. Opened only if no
+ * tool has that name and every entry names one. Seen in
+ * https://community.openai.com/t/model-tries-to-call-unknown-function-multi-tool-use-parallel/490653
  */
 export function openCalls(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] {
   return calls.flatMap((call): OpenedCall[] => {
@@ -37,7 +38,7 @@ export function openCalls(calls: readonly ReadCall[], registry: ToolSet): Opened
   })
 }
 
-/** A call with its tool, or the call it stands for, with that one's tool, if the tools say so. */
+/** A call with its tool. If the tools say that it stands for another call, that call with its tool. */
 function openCall(call: ReadCall, registry: ToolSet): OpenedCall {
   const { arguments: json } = call.function
   const { name, tool, repairs } = findTool(call.function.name, registry)
@@ -54,7 +55,7 @@ const wrapperName = /^(functions\.)?(multi_tool_use[._])?parallel$/
 function wrappedCalls({ function: { name, arguments: json } }: ToolCall): { name: string; json: string }[] | undefined {
   if (!wrapperName.test(name)) return undefined
   const parsed = parseArguments(innerArguments(json) ?? json)
-  // Not readable: it stays a call of an unknown tool, and the model is told so.
+  // An unreadable call stays a call of an unknown tool, and the model is told so.
   if (!parsed.ok) return undefined
   const body = parsed.args
   const entries = body.tool_uses ?? body.calls ?? body.tool_calls
@@ -71,8 +72,8 @@ function wrappedCalls({ function: { name, arguments: json } }: ToolCall): { name
 }
 
 /**
- * The tool that a name means: some models add markup, prefixes and numbers, or change case. `name` is the tool's own name, or the written
- * one without markup if there is no such tool.
+ * Finds the tool that a name means: some models add markup, prefixes and numbers, or change case. `name`: the tool's own name or, if there
+ * is no such tool, the written name without markup.
  */
 export function findTool(written: string, registry: ToolSet): { name: string; tool: AnyTool | undefined; repairs: string[] } {
   const exact = registry.get(written)

@@ -4,18 +4,18 @@ import { dialectNames } from '../../dialects/names.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { RunSettings } from '../types/options.ts'
 
-/** What to look for beside native calls: `<tool_action>` tags, or also calls that slipped into the text. */
+/** What to look for beside native calls: `<tool_action>` tags, or also calls that were written as text by mistake. */
 type ListenFor = 'tags' | 'both'
 
-/** The form of a run's calls: native, with or without looking for text calls beside them, or text alone. */
+/** The form of a run's calls: native, with or without looking for text calls beside them, or text only. */
 export type CallForm =
   | { native: true; listenFor?: ListenFor }
-  /** With `reads: false` the model gets the dialect's prompt, but its answer is only text, whatever it looks like. */
+  /** With `reads: false` the model gets the prompt of the dialect, but its answer is never parsed. */
   | { native: false; dialect: Dialect | string; reads: boolean }
 
 export type CallSettings = Pick<RunSettings<never>, 'toolCalling' | 'enableToolActionParsing' | 'fencedTags'>
 
-/** The form of calls that settings and model agree on. Throws `invalid_option`. */
+/** Determines the form of calls from the settings and the model. Throws `invalid_option`. */
 export function chooseCallForm(settings: CallSettings, { capabilities, provider, model }: ChatModel): CallForm {
   const { toolCalling = 'auto', enableToolActionParsing = true } = settings
   const { nativeTools, dialect } = capabilities

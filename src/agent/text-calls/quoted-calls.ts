@@ -7,20 +7,20 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import { isQuotedText } from '../told.ts'
 import type { ReadCall } from './read-call.ts'
 
-/** The most characters that are searched for the calls of one response. If there are more, all of its calls count as quoted. */
+/** How many characters are searched for the calls of one response. If there are more, all of its calls count as quoted. */
 const mostSearched = 250_000_000
 
 export interface QuoteTerms {
-  /** The messages that the model was sent: it can quote nothing else. */
+  /** The messages that were sent to the model, which are all it can quote. */
   messages: readonly ChatMessage[]
   tools: readonly ToolDefinition[]
   dialect: Dialect
 }
 
 /**
- * Finds the calls that also occur in a text the model was given: in a result, a user's message, or an answer of its own. A model that
- * writes such a call may only be quoting it. Calls that it has made since, and their results, don't count: it may make them again. `system`
- * messages come from the program, and don't count either.
+ * Finds the calls that also occur in a text that the model was given: a result, a user's message, or an answer of its own. A model that
+ * writes such a call may only be quoting it. Calls that the model has made since, and their results, don't count, because it may repeat
+ * them. `system` messages don't count either, because they come from the program.
  */
 export function findQuoted(calls: readonly ReadCall[], terms: QuoteTerms): Set<ReadCall> {
   const read = calls.filter(({ written, unreadable }) => written !== undefined && unreadable === undefined)
@@ -29,13 +29,13 @@ export function findQuoted(calls: readonly ReadCall[], terms: QuoteTerms): Set<R
   return new Set(read.filter((call) => quotes.has(call)))
 }
 
-/** Where in the conversation the model has made a call, and under which ids. */
+/** Where in the conversation the model has made a call, and with which ids. */
 interface OwnCalls {
   at: number
   ids: Set<string>
 }
 
-/** Searches the conversation for the calls of a response. Each text is searched once, however many calls there are. */
+/** Searches the conversation for the calls of a response. Each text is searched once for all calls. */
 class Quotes {
   readonly #messages: readonly ChatMessage[]
   readonly #sources: readonly string[]
@@ -89,14 +89,14 @@ class Quotes {
     return written !== '' && this.#messages.some((_, at) => counts(at) && this.#holds(at, written))
   }
 
-  /** Also true if there was too much to search. */
+  /** Also returns true if there was too much to search. */
   #holds(at: number, text: string): boolean {
     const source = this.#sources[at] ?? ''
     this.#left -= source.length
     return source !== '' && (this.#left < 0 || source.includes(text))
   }
 
-  /** Calls that were only quoted are not the model's own. */
+  /** Leaves out calls that were only quoted. */
   #ownCalls(): Map<string, OwnCalls> {
     const quoted = new Set(
       this.#messages.flatMap((message) => (isToolResult(message) && isQuotedText(textOf(message.content)) ? [message.toolCallId] : [])),
@@ -115,7 +115,7 @@ class Quotes {
     return own
   }
 
-  /** The same key for calls that differ only in spelling. */
+  /** A key that is the same for calls that differ only in spelling. */
   #keyOfCall(call: ToolCall): string {
     const { name, arguments: json } = call.function
     return this.#keyOf(
@@ -155,8 +155,8 @@ interface FoundCalls {
 const foundCalls = new WeakMap<ChatMessage, FoundCalls>()
 
 /**
- * The calls in its text, as the dialect reads them. Cached, because messages don't change and a conversation is searched again with each
- * call.
+ * The calls in the text of a message, as the dialect reads them. Cached, because messages don't change and a conversation is searched again
+ * with each call.
  */
 function callsOf(message: ChatMessage, dialect: Dialect, tools: readonly ToolDefinition[]): FoundCalls['calls'] {
   const known = foundCalls.get(message)
@@ -165,7 +165,7 @@ function callsOf(message: ChatMessage, dialect: Dialect, tools: readonly ToolDef
   const nothing = () => {}
   const sink = { text: nothing, reject: nothing, call: (call: (typeof calls)[number]) => void calls.push(call) }
   const parser = new DialectParser(dialect, sink, { tools, fencedTags: 'run' })
-  // Without code fences and backticks, which only quote it.
+  // Code fences and backticks are removed, because they only quote the text.
   parser.push(decoded(wordsOf(message)).replaceAll('`', ''))
   parser.end('stop')
   foundCalls.set(message, { dialect, tools, calls })
@@ -182,7 +182,7 @@ function plainOf(message: ChatMessage): string {
   return text
 }
 
-/** The text of the message, and that of its files. */
+/** The text of the message and of its files. */
 function wordsOf({ content }: ChatMessage): string {
   if (typeof content === 'string') return content
   return content
@@ -194,7 +194,7 @@ function wordsOf({ content }: ChatMessage): string {
     .join('\n')
 }
 
-/** Text without what may differ between a call and its quotation: letter case, blanks, quotes and escapes. */
+/** The text without what may differ between a call and its quotation: letter case, whitespace, quotes and escapes. */
 function plain(text: string): string {
   return withoutComments(decoded(text))
     .replace(/["'`]([\s+]+)["'`]/g, (found, between: string) => (between.includes('+') ? '' : found))
@@ -238,7 +238,7 @@ function characterOf(code: number): string {
   return code > 0x10_ff_ff ? '' : String.fromCodePoint(code)
 }
 
-/** JSON whose keys are in order. */
+/** The JSON of a value with its keys sorted. */
 function sorted(value: unknown): string {
   const inOrder = (_: string, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)

@@ -3,17 +3,17 @@ import type { ModelResponse } from '../../models/chat-model.ts'
 
 /** A call as it was found in a response, native or written as text. */
 export interface ReadCall extends ToolCall {
-  /** It was written as text, so its arguments may have the wrong type. */
+  /** Set if the call was written as text, so that its arguments may have the wrong type. */
   asText?: true
-  /** The text that it was read from. */
+  /** The text that the call was read from. */
   written?: string
-  /** The model was given a text with this call, so the model may only be quoting it. */
+  /** Set if the model was given a text with this call, so that it may only be quoting it. */
   isQuoted?: true
-  /** The repairs that were needed to read it. */
+  /** The repairs that were needed to read the call. */
   repairs?: string[]
-  /** Why it can't be read, in words for the model. */
+  /** Why the call can't be read, in words for the model. */
   unreadable?: string
-  /** The text after it, shown when it has ended. */
+  /** The text after the call, shown when the call has ended. */
   textAfter?: string
 }
 

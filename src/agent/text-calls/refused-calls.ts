@@ -9,12 +9,12 @@ import { findQuoted } from './quoted-calls.ts'
 import type { ReadCall, ReadResponse } from './read-call.ts'
 import { TextReading } from './text-reading.ts'
 
-/** The meaning of a refused text. */
+/** What a refused text was meant to be. */
 type Meant = Pick<ReadResponse, 'text' | 'toolCalls'>
 
 /**
- * Reads the calls in a text that a provider refused as malformed. Undefined if there is any doubt: exactly one reading must find calls, all
- * of them of tools that the request offers and allows, with arguments that fit.
+ * Reads the calls in a text that a provider refused as malformed. Undefined in case of doubt: exactly one reading must find calls, and all
+ * of them must be calls of tools that the request offers and allows, with arguments that fit.
  */
 export async function readRefusedCalls(call: Pick<ModelCall, 'request' | 'tools'>, refused: string): Promise<Meant | undefined> {
   const legal: Meant[] = []

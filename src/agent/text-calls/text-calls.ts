@@ -9,26 +9,26 @@ import type { ReadResponse } from './read-call.ts'
 import { TextHistory } from './text-history.ts'
 import { TextReading } from './text-reading.ts'
 
-/** One request as it is sent, and how its response is read. */
+/** One request as it is sent, and the way to read its response. */
 export interface TextExchange {
   readonly request: ModelRequest
   readonly sink: ModelSink | undefined
   finish(response: ModelResponse): ReadResponse
-  /** The part of `text` that counts if the response breaks off after it. */
+  /** The part of `text` to keep if the response breaks off after it. */
   partOf(text: string): string
 }
 
 export interface TextCallOptions extends Pick<CallSettings, 'fencedTags'> {
-  /** What happens to a call that can't be read. Default `'call'`: it is refused, so that the model is told. */
+  /** What happens to a call that can't be read. Default `'call'`: the call is refused, and the model is told. */
   unreadable?: 'call' | 'text'
 }
 
 /**
- * Translates between a dialect and the loop, which sees ordinary calls. Made for one run or one agent, because it remembers the calls it
+ * Translates between a dialect and the loop, which sees ordinary calls. Created for one run or one agent, because it remembers the calls it
  * has written.
  */
 export class TextCalls {
-  /** The request has native tools beside the text calls. */
+  /** Whether the request has native tools beside the text calls. */
   readonly #native: boolean
   readonly #reads: boolean
   readonly #dialect: Dialect | undefined
@@ -45,7 +45,7 @@ export class TextCalls {
     this.#history = form.native || this.#dialect === undefined ? undefined : new TextHistory(this.#dialect)
   }
 
-  /** Undefined for a request that is sent unchanged and whose response is not parsed. */
+  /** Opens an exchange. Undefined for a request that is sent unchanged and whose response is not parsed. */
   open(request: ModelRequest, live: ModelSink | undefined): TextExchange | undefined {
     const { tools = [] } = request
     const dialect = this.#dialect
@@ -62,7 +62,7 @@ export class TextCalls {
     }
   }
 
-  /** Marks calls that are only quoted. They become text if unreadable calls do. */
+  /** Marks calls that are only quoted. If unreadable calls become text, so do quoted ones. */
   #withQuoted(response: ModelResponse, read: ReadResponse, terms: QuoteTerms): ReadResponse {
     if (read === response || read.toolCalls.length === 0) return read
     const quoted = findQuoted(read.toolCalls, terms)
@@ -73,7 +73,7 @@ export class TextCalls {
     return toolCalls.length === 0 ? { ...read, text: response.text, toolCalls } : { ...read, toolCalls }
   }
 
-  /** The request as text alone: a prompt instead of tools, and calls and results in the dialect. */
+  /** Rewrites the request as text: a prompt instead of tools, and calls and results in the dialect. */
   #write(request: ModelRequest, tools: readonly ToolDefinition[], dialect: Dialect): ModelRequest {
     const { tools: _t, searchable: _s, toolChoice = 'auto', parallelToolCalls, messages, ...rest } = request
     const parts = tools.length === 0 ? [] : this.#promptFor(tools, dialect, toolChoice, parallelToolCalls)

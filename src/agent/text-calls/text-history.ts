@@ -18,7 +18,7 @@ import type { Dialect, PastCall, PastResult } from '../../dialects/index.ts'
 /** The name of a call whose text could not be read. Its arguments are that text. */
 export const unreadableCall = 'unreadable_call'
 
-/** A message with calls and its results as text: an assistant message and a user message. */
+/** A message with calls and the results, as text: an assistant message and a user message. */
 interface WrittenRound {
   results: readonly ToolResultMessage[]
   messages: readonly [assistant: ChatMessage, answers?: UserMessage]
@@ -28,7 +28,7 @@ type UserMessage = Extract<StandardChatMessage, { role: 'user' }>
 
 /**
  * Writes conversations for a model without native calls: earlier calls and results in its dialect, and `prompt` at the end of the system
- * message. Each message is written once and reused, so a long conversation costs no more each round than iterating over it.
+ * message. Each message is written once and reused, so a round costs no more than iterating over the conversation.
  */
 export class TextHistory {
   readonly #dialect: Dialect
@@ -74,7 +74,7 @@ export class TextHistory {
     return message
   }
 
-  /** Many custom models accept only alternating user and assistant messages, so a user's message after results is joined to them. */
+  /** Many custom models accept only alternating user and assistant messages, so a user's message that follows results is joined to them. */
   #join(answers: UserMessage, next: UserMessage): ChatMessage {
     const known = this.#joined.get(next)
     if (known?.answers === answers) return known.message
@@ -116,7 +116,7 @@ function writeCalls(calls: readonly ToolCall[], dialect: Dialect): string {
   for (const { function: call } of calls) {
     if (call.name === unreadableCall) {
       endRow()
-      // The original text, so that the model sees what the result refers to.
+      // Keeps the original text, so that the model sees what the result refers to.
       texts.push(call.arguments)
     } else row.push({ name: call.name, arguments: readArguments(call.arguments) })
   }
@@ -124,13 +124,13 @@ function writeCalls(calls: readonly ToolCall[], dialect: Dialect): string {
   return texts.join('\n')
 }
 
-/** Not every dialect can write arguments that are not a JSON object. The call's result says what was wrong. */
+/** Arguments that are not a JSON object are replaced, because not every dialect can write them. The call's result says what was wrong. */
 function readArguments(json: string): PastCall['arguments'] {
   const value = jsonIn(json)
   return isJsonObject(value) ? value : {}
 }
 
-/** All results of a turn are one message. Images and files follow the text, because a dialect holds only text. */
+/** All results of a turn are one message. Images and files follow the text, because dialects support only text. */
 function writeResults({ toolCalls }: AssistantToolCallMessage, results: readonly ToolResultMessage[], dialect: Dialect): Content {
   const called = new Map(toolCalls.map((call) => [call.id, call.function.name]))
   const past = results.map(({ name, content, toolCallId, isError }): PastResult => {

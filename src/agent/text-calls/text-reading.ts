@@ -7,7 +7,7 @@ import { type ModelResponse, type ModelSink, withoutDeclinedCalls } from '../../
 import type { ReadCall, ReadResponse } from './read-call.ts'
 import { unreadableCall } from './text-history.ts'
 
-/** A part of the response that is not text: a call, or markup without meaning. */
+/** A part of the response that is not text: a call, or markup without a meaning. */
 interface Markup {
   from: number
   to: number
@@ -16,14 +16,14 @@ interface Markup {
 
 export interface ReadingOptions extends ParserOptions {
   dialect: Dialect
-  /** Native calls were offered too: text calls count only if there are no native ones, and are held back until that is known. */
+  /** Whether native calls were offered, too: text calls count only if there are no native ones, and are held back until that is known. */
   besideNative: boolean
   /** What happens to a call that can't be read. */
   unreadable: 'call' | 'text'
 }
 
 /**
- * Finds the calls in the text of one response. Text goes to `live` as it arrives, up to the first call. From there on, each call keeps the
+ * Finds the calls in the text of one response. Text goes to `live` as it arrives, up to the first call. From then on, each call keeps the
  * text after it. A response without watchers is parsed when it is complete, by the same parser.
  */
 export class TextReading {
@@ -31,14 +31,14 @@ export class TextReading {
   readonly #live: ModelSink | undefined
   #markup: Markup[] = []
   readonly #hints: Hints | undefined
-  /** The text before there was anything to parse. */
+  /** The text that came before there was anything to parse. */
   #passed = new TextBuffer()
-  /** Opened at the first character that a call could begin with: most responses have none. */
+  /** Created at the first character that may begin a call: most responses have none. */
   #parser: DialectParser | undefined
-  /** How much of the response was passed to the parser, and how much of that has come out. */
+  /** How much of the response was passed to the parser, and how much of that was returned. */
   #fed = 0
   #read = 0
-  /** How much of the response, and of its text, was shown. */
+  /** How much of the response, and of its text, has been shown. */
   #shownTo = 0
   #shown = 0
   #holds = false
@@ -49,7 +49,7 @@ export class TextReading {
     this.#hints = hintsOf(options.dialect)
   }
 
-  /** The sink for the model. Undefined if nothing watches. */
+  /** The sink for the model. Undefined if nobody watches. */
   get sink(): ModelSink | undefined {
     const live = this.#live
     if (live?.text === undefined) return live
@@ -57,7 +57,7 @@ export class TextReading {
     return { ...live, text: (delta) => this.#feed(delta), ...(live.restart === undefined ? {} : { restart }) }
   }
 
-  /** Forgets what it has read: the response is sent again from its beginning. */
+  /** Discards what it has read, because the response is sent again from its beginning. */
   #restart(): true {
     this.#markup = []
     this.#passed = new TextBuffer()
@@ -70,14 +70,14 @@ export class TextReading {
     return true
   }
 
-  /** Reads the rest again if part of the text was thinking, which the parser can't take back. */
+  /** Reads the rest with a new parser if part of the text was thinking, which the parser can't take back. */
   #again(text: string): TextReading | undefined {
     if (this.#fed <= text.length) return undefined
     const { text: _, ...calls } = this.#live ?? {}
     return new TextReading(this.#options, calls)
   }
 
-  /** The response with the calls found in its text, and without their markup. */
+  /** Returns the response with the calls found in its text, and the text without their markup. */
   finish(response: ModelResponse): ReadResponse {
     const { text, finishReason, toolCalls } = response
     const again = this.#again(text)
@@ -87,25 +87,28 @@ export class TextReading {
     const isCut = finishReason === 'length' || finishReason === 'content_filter' || finishReason === 'refusal'
     this.#parser?.end(isCut ? 'length' : 'stop')
     if (toolCalls.length > 0) {
-      // Native calls win: the text that looked like calls is shown as text.
+      // Native calls take precedence: text that looked like calls is shown as text.
       if (this.#shownTo < text.length) this.#live?.text?.(text.slice(this.#shownTo))
       return response
     }
     const { before, whole, calls: found } = this.#divide(text)
     const read = withoutDeclinedCalls({ ...response, text: whole, toolCalls: found })
     const calls = read.toolCalls
-    // Text after a call waits for the call, unless nothing is run.
+    // Text after a call is shown after the call, unless no call runs.
     const shown = calls.length === 0 ? whole : before
     if (shown.length > this.#shown) this.#live?.text?.(shown.slice(this.#shown))
     calls.forEach(({ function: { name, arguments: json } }, index) => {
       this.#live?.toolCallStart?.(index, '', name)
       this.#live?.toolCallDelta?.(index, json)
     })
-    // Blanks between text and a call only separate them.
+    // Whitespace between text and a call only separates them.
     return calls.length === 0 ? read : { ...read, text: whole.trimEnd() }
   }
 
-  /** The part of `text` that counts if a response breaks off after it: everything before the first call, or before what may become one. */
+  /**
+   * The part of `text` to keep if a response breaks off after it: everything before the first call, or before the beginning of a possible
+   * call.
+   */
   partOf(text: string): string {
     const again = this.#again(text)
     if (again !== undefined) return again.partOf(text)
@@ -124,7 +127,7 @@ export class TextReading {
         return
       }
       this.#parser = this.#open()
-      // It needs the text before, because a call in a code fence does not count.
+      // The parser needs the text before, because a call in a code fence does not count.
       this.#parser.push(this.#passed.toString())
     }
     this.#parser.push(delta)
@@ -144,7 +147,7 @@ export class TextReading {
         else this.#addCall(raw, { ...writtenCall(unreadableCall, raw), unreadable: reason })
       },
       skipped: (raw) => {
-        // If there are native calls, it is text after all.
+        // Held back, because it is text if there are native calls.
         if (besideNative) this.#holds = true
         this.#add(raw)
       },
@@ -173,12 +176,12 @@ export class TextReading {
   #add(raw: string, call?: ReadCall): void {
     const from = this.#read
     this.#read += raw.length
-    // Several calls in one envelope: the first has all of its text.
+    // If several calls share an envelope, the first one gets all of its text.
     const written = raw === '' ? (this.#markup.at(-1)?.call?.written ?? '') : raw
     this.#markup.push({ from, to: this.#read, ...withoutUndefined({ call: call && { ...call, written } }) })
   }
 
-  /** The text before the first call, all the text, and the calls, each with the text after it. */
+  /** Divides the text into the text before the first call, all the text, and the calls, each with the text after it. */
   #divide(text: string): { before: string; whole: string; calls: ReadCall[] } {
     const calls: ReadCall[] = []
     let before = ''
@@ -187,11 +190,11 @@ export class TextReading {
     let after = ''
     const endCall = () => {
       const call = calls.at(-1)
-      // Blanks alone only separate calls.
+      // Whitespace alone only separates calls.
       if (call !== undefined && after.trim() !== '') call.textAfter = after
       after = ''
     }
-    // A call in the middle of thinking does not count, even if the prompt opened the thinking: then only its end tag shows what it was.
+    // A call in the middle of thinking does not count. If the prompt opened the thinking, only the end tag reveals it.
     const thought = this.#markup.some(({ call }) => call !== undefined) ? divideThinking(text, false, true).prefix.length : 0
     const found = this.#markup.filter(({ from }) => from >= thought)
     for (const { from, to, call } of [...found, { from: text.length, to: text.length, call: undefined }]) {
@@ -209,7 +212,7 @@ export class TextReading {
   }
 }
 
-/** Quick checks that a text holds no call: the characters and markers that calls can begin with. */
+/** Quick checks whether a text can contain a call: the characters and markers with which calls can begin. */
 interface Hints {
   start: RegExp
   opener: RegExp
@@ -230,7 +233,7 @@ function hintsOf(dialect: Dialect): Hints | undefined {
   return made
 }
 
-/** The history gives it an id. */
+/** The history assigns the id. */
 function writtenCall(name: string, json: string): ReadCall {
   return { id: '', type: 'function', function: { name, arguments: json }, asText: true }
 }

@@ -51,8 +51,8 @@ import type { ReviewedReply } from '../types/review.ts'
 import { TurnSink } from './turn-sink.ts'
 
 /**
- * Asks the model once, as one step, and plans the calls it made. Never rejects for a fault of the model. `suffix` tells the turns of one
- * iteration apart.
+ * Asks the model once, as one step, and plans the calls that it made. Never rejects because the model failed. `suffix`: distinguishes the
+ * turns of one iteration.
  */
 export function takeTurn(execution: Execution, place: Place, suffix = ''): Promise<Turn> {
   const { durable, run } = execution
@@ -156,11 +156,12 @@ class ModelTurn {
     if (stop !== undefined) return this.#refused(stop, streamed?.shown ?? '', { step })
     const message: AssistantMessage =
       calls.length === 0 ? { role: 'assistant', content: text } : { role: 'assistant', content: text, toolCalls: calls }
-    // A copy: the history freezes its messages, and this object belongs to the model. Withheld text must not get out through it.
+    // Copied, because the history freezes its messages and this object belongs to the model. Left out for withheld text, which must not be
+    // revealed through it.
     if (providerData !== undefined && !isWithheld) message.providerData = copyJson(providerData)
     const reply: Reply = { kind: 'reply', message, planned, step }
     if (answer !== undefined) reply.answer = answer
-    // A text that is continued stays whole.
+    // A continued text is kept as a whole.
     else if (response.answer !== undefined && !isCut && earlier === '') reply.answer = answerIn(response, text)
     if (objection !== undefined) reply.objection = objection
     if (isCut) reply.isCut = true
@@ -244,7 +245,7 @@ class ModelTurn {
     }
   }
 
-  /** The usage of a turn without a response: failed requests are paid for, too. */
+  /** The usage of a turn without a response, because failed requests are charged, too. */
   #spent(...parts: (Usage | undefined)[]): { usage?: Usage } {
     const known = parts.filter((usage) => usage !== undefined)
     if (known.length === 0) return {}
@@ -252,7 +253,7 @@ class ModelTurn {
   }
 }
 
-/** Replaces lone surrogates, before the response is recorded and before its calls run. */
+/** Replaces lone surrogates before the response is recorded and its calls run. */
 function withWholeCharacters(response: ReadResponse): ReadResponse {
   const whole = wellFormed(response)
   return whole.toolCalls.length === 0 ? whole : { ...whole, toolCalls: whole.toolCalls.map(withWholeArguments) }
@@ -269,7 +270,7 @@ function partialOf(error: ToolloopError): ModelError['partial'] {
 /** The request of the turn, after hooks and entries have changed it. */
 export async function buildTurn({ run, state, layers }: Execution, { iteration, lastTurn }: Place): Promise<TurnRequest> {
   const { settings } = run
-  // In a last turn nothing can be called, no matter what hooks ask for.
+  // In a last turn no tool can be called, whatever hooks ask for.
   const forced: ToolChoice | undefined = lastTurn === undefined ? undefined : 'none'
   const chosen = settings.control?.takeModel()
   if (chosen !== undefined) run.useModel(chosen)
@@ -284,7 +285,7 @@ export async function buildTurn({ run, state, layers }: Execution, { iteration, 
   const request: ModelRequest = { ...layers.request, messages: asked.messages }
   if (layers.formatAnswer !== undefined) {
     const turn = layers.formatAnswer(asked, request, forced !== undefined || state.objections > 0)
-    // With the schema, the model would begin the answer again.
+    // With a schema, the model would start the answer from the beginning.
     if (continues) delete turn.request.responseSchema
     return turn
   }
@@ -292,7 +293,7 @@ export async function buildTurn({ run, state, layers }: Execution, { iteration, 
   return { model: asked.model, tools: asked.tools, request }
 }
 
-/** How long a request waits for tools that are changing. */
+/** How long a request waits for tools that are changing, in milliseconds. */
 const longestSettleMs = 5_000
 
 /** Waits for announced changes of the tools. If that takes too long, continues with the tools as they are. */
@@ -314,10 +315,10 @@ function modelOfTurn(model: ChatModel): ChatModel {
   }
 }
 
-/** Sent after a text that was cut off, and not kept. */
+/** Sent after a text that was cut off. Not part of the conversation. */
 const continueMessage: ChatMessage = Object.freeze({ role: 'user', content: continueText })
 
-/** Makes the request offer tools, if there are any. */
+/** Adds tools to the request, if there are any. */
 export function setTools(
   request: ModelRequest,
   { parallelToolCalls }: Pick<RunSettings, 'parallelToolCalls'>,
@@ -329,7 +330,7 @@ export function setTools(
   request.tools = specs
   const searchable = tools.searchable?.()
   if (searchable !== undefined) request.searchable = searchable
-  // A tool that a hook or a handoff has removed can't be forced.
+  // A tool that was removed by a hook or a handoff can't be forced.
   const isThere = typeof choice !== 'object' || tools.get(choice.function.name) !== undefined
   if (choice !== undefined && isThere) request.toolChoice = choice
   if (parallelToolCalls !== undefined) request.parallelToolCalls = parallelToolCalls
@@ -339,11 +340,14 @@ export function setTools(
 type RequestSettings = Sampling &
   Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'streamStallTimeoutMs' | 'cacheKey' | 'providerOptions'>
 
-/** The fields that every request shares, from the settings. Unset fields are left to the driver. `session`: the id of the run's session. */
+/**
+ * The fields that all requests of a run share, taken from the settings. Unset fields are left to the driver. `session`: the id of the run's
+ * session.
+ */
 export function requestOf(settings: RequestSettings, signal: AbortSignal | undefined, session?: string): Omit<ModelRequest, 'messages'> {
   const request: Omit<ModelRequest, 'messages'> = { signal }
   for (const name of requestSettings) if (settings[name] !== undefined) Object.assign(request, { [name]: settings[name] })
-  // Ids of sessions may identify a person, so a provider gets their digest.
+  // Session ids may identify a person, so providers get only a digest.
   const cacheKey = settings.cacheKey ?? (session === undefined ? undefined : digestOf(session))
   if (cacheKey !== undefined && cacheKey !== false) request.cacheKey = cacheKey
   if (settings.stream === false) request.stream = false
@@ -357,7 +361,7 @@ const requestSettings = [
   'providerOptions',
 ] as const
 
-/** Asks once more after an empty response: it is nearly always a hiccup, and leaves nothing to continue with. */
+/** Asks once more after an empty response: it is nearly always a temporary fault, and the run could not continue from it. */
 export function askOnceMore(run: RunContext): AroundModel {
   return (next) => async (call) => {
     const { turn, model: asked } = call
@@ -371,7 +375,7 @@ export function askOnceMore(run: RunContext): AroundModel {
     const usage = sumOfUsage(first.usage, again.usage)
     const whole = { ...again, ...withoutUndefined({ usage }), retries: (again.retries ?? 0) + 1 }
     const second = havingWaited(whole, first)
-    // After a text that was cut off, there may be nothing more to say.
+    // After a text that was cut off, an empty response may mean that nothing is left to say.
     if (!isEmpty(second) || call.continues) return second
     turn.usedBefore = second.usage
     const reason = second.rawFinishReason ?? second.finishReason
@@ -381,8 +385,8 @@ export function askOnceMore(run: RunContext): AroundModel {
 }
 
 /**
- * Reads the calls that a model writes as text; the loop sees ordinary ones. For a model with native calls, text counts only if the response
- * has no native call. Text without watchers is not read before that is known.
+ * Reads the calls that a model writes as text; the loop sees ordinary ones. For a model with native calls, text calls count only if the
+ * response has no native call. If nobody watches the text, it is parsed only when that is known.
  */
 export function readWrittenCalls(run: RunContext, written: WrittenCalls): AroundModel {
   const isAuto = (run.settings.toolCalling ?? 'auto') === 'auto'
@@ -405,18 +409,18 @@ export function readWrittenCalls(run: RunContext, written: WrittenCalls): Around
   }
 }
 
-/** Sends a request to its model, and checks the response. If the run is interrupted, does not wait for a model that ignores its signal. */
+/** Sends a request to its model, and checks the response. If the run is interrupted, doesn't wait for a model that ignores its signal. */
 export function sendRequest(run: RunContext): AskModel {
   return async ({ model, request, sink, turn }) => {
     try {
       const asking = Promise.resolve(model.generate(request, turn.sink(sink)))
       const response = await run.untilInterrupted(asking)
       if (!run.signal.aborted) {
-        // Thousands of runs may get their responses at once.
+        // Yields, because thousands of runs may get their responses at once.
         await giveWay()
         return takeResponse(response, model, request)
       }
-      // A model that heeds its signal rejects at once, and reports the text and the usage so far.
+      // A model that respects its signal rejects at once, and reports the text and the usage so far.
       await Promise.race([asking, new Promise(setImmediate)])
       throw abortedError(model.provider)
     } catch (error) {
@@ -436,7 +440,7 @@ export function takeResponse(
   return withWholeUsage(request, checkResponse(response, model))
 }
 
-/** A model from outside may return anything, so everything that the loop reads is checked here, once. */
+/** A custom model may return anything, so everything that the loop reads is checked here, once. */
 function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, 'provider' | 'model'>): ModelResponse {
   const fail = (what: string): never => {
     throw new ModelError('bad_response', `Expected the model's response to have ${what}`, { provider, model, retryable: false })
@@ -464,7 +468,7 @@ function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, '
   return finishReason === 'content_filter' || finishReason === 'refusal' ? withoutDeclinedCalls(checked) : checked
 }
 
-/** Whether a response has nothing to continue with. */
+/** Whether the run can't continue from a response because it is empty. */
 export function isEmpty({ text, toolCalls, finishReason }: ModelResponse): boolean {
   return toolCalls.length === 0 && text.trim() === '' && finishReason !== 'refusal' && finishReason !== 'content_filter'
 }

@@ -12,8 +12,8 @@ import type { CheckedText, PieceTimes, TextReader, TurnPieces, TurnRequest } fro
 import type { Failed } from '../types/recorded.ts'
 
 /**
- * Passes the pieces of one turn's responses to listeners, and collects their text. So the partial text of a response that breaks off does
- * not depend on the listeners, and the response can be requested again as long as none of it was shown.
+ * Passes the pieces of one turn's responses to listeners, and collects their text. This way the partial text of a broken-off response does
+ * not depend on listeners, and the response can be requested again as long as none of it was shown.
  */
 export class TurnSink implements TurnPieces {
   readonly #run: RunContext
@@ -21,7 +21,7 @@ export class TurnSink implements TurnPieces {
   readonly #tools: ToolSet
   readonly #meta: EventPlace
   readonly #history: Pick<History, 'uniqueIds'>
-  /** The current request. A model may keep sending after it has ended. */
+  /** The current request. A model may send pieces even after the request has ended. */
   #request = { isOpen: false }
   #said: TextBuffer | undefined
   #reader: TextReader | undefined
@@ -33,9 +33,9 @@ export class TurnSink implements TurnPieces {
   #isShown = false
   #isTextShown = false
   #times: PieceTimes | undefined
-  /** Emits the arguments of tools with secrets, which are not emitted piece by piece. */
+  /** Emits the arguments of tools with secrets, which are not emitted in pieces. */
   #tellHidden: (() => void) | undefined
-  /** When the first piece arrived, by `performance.now()`. */
+  /** The time of the first piece, by `performance.now()`. */
   firstPieceAt: number | undefined
   usedBefore: Usage | undefined
 
@@ -48,7 +48,7 @@ export class TurnSink implements TurnPieces {
     this.#history = history
   }
 
-  /** Whether text is held back until it has been checked. */
+  /** Whether text is held back until it is checked. */
   get isHeld(): boolean {
     return this.#isHeld
   }
@@ -57,7 +57,7 @@ export class TurnSink implements TurnPieces {
     return this.#hasReceived ? (this.#said?.toString() ?? '') : undefined
   }
 
-  /** Whether a piece of the current response was shown, and whether all watchers can take it back. */
+  /** Whether a piece of the current response was shown, and whether every watcher can take it back. */
   get shown(): Failed['shown'] {
     if (!this.#isShown) return undefined
     return this.#run.events.takesBack(this.#isTextShown) ? 'revocably' : 'for good'
@@ -86,7 +86,7 @@ export class TurnSink implements TurnPieces {
 
   partialText(told = ''): string {
     if (this.#isHeld) return this.streamed?.shown ?? ''
-    // An error may report usage alone. Without text it does not mean that there was none.
+    // An error may report only usage. If it has no text, that doesn't mean that no text has arrived.
     const text = told === '' ? (this.#said?.toString() ?? '') : told
     return this.#reader?.partOf(text) ?? text
   }
@@ -105,7 +105,7 @@ export class TurnSink implements TurnPieces {
     const inputDelta = run.events.deltas(Event.TOOL_INPUT_DELTA, this.#meta)
     if (text === undefined && reasoning === undefined && inputStart === undefined && inputDelta === undefined) return undefined
     let uniqueId: ReturnType<History['uniqueIds']> | undefined
-    /** Arguments of tools with secrets, whole: secrets can't be recognized in a piece. */
+    /** Arguments of tools with secrets are emitted as a whole, because secrets can't be recognized in pieces. */
     const hidden = new Map<number, { names: ReadonlySet<string>; json: string }>()
     const heard: ModelSink = {
       restart: () => {
@@ -145,7 +145,7 @@ export class TurnSink implements TurnPieces {
     return heard
   }
 
-  /** Ends the current request: anything its model still sends is ignored. */
+  /** Ends the current request: pieces that its model still sends are ignored. */
   close(): void {
     this.#request.isOpen = false
     this.#tellHidden?.()
@@ -196,7 +196,7 @@ export class TurnSink implements TurnPieces {
       retry: (retry) => {
         if (request.isOpen) this.retry(retry)
       },
-      // The text would be shown after what is already there.
+      // Otherwise the text would be shown after what was shown already.
       readRefused: async (text) => (this.#isShown ? undefined : heard.readRefused?.(text)),
     }
     if (toolCallDelta !== undefined)

@@ -11,20 +11,20 @@ import type { AroundTool, NoteCall, RunCall } from './running-call.ts'
 /** One execution of a run, from its start or from where its record ends. */
 export interface Execution {
   readonly durable: Durable
-  /** State that lives only in this process. */
+  /** State that exists only in this process. */
   readonly run: RunContext
   /** State that a replay restores. */
   readonly state: LoopState
-  /** The functions that wrap its requests and calls. */
+  /** The functions that wrap the requests and calls of the run. */
   layers: Layers
-  /** Composes the layers for the agent that has the conversation. */
+  /** Composes the layers for the agent that currently has the conversation. */
   compose(): Layers
 }
 
 /** Where the loop is. */
 export interface Place {
   iteration: number
-  /** Set if the model is only asked for an answer and can call nothing: how the run ends after this turn. */
+  /** Set if the model is only asked for an answer and can't call anything: how the run ends after this turn. */
   lastTurn?: Ending
   /** The failed turn that this one replaces. */
   after?: Failed
@@ -33,7 +33,7 @@ export interface Place {
 /** Takes one turn. */
 export type TakeTurn = (execution: Execution, place: Place) => Promise<Turn>
 
-/** The layers of a run, composed when it begins. An absent layer costs nothing. */
+/** The layers of a run, composed when it starts. An absent layer costs nothing. */
 export interface Layers {
   /** The fields that every request shares. */
   readonly request: Omit<ModelRequest, 'messages'>
@@ -43,7 +43,7 @@ export interface Layers {
   readonly askModel: AskModel
   /** Runs a call, inside such a step. */
   readonly runCall: RunCall
-  /** Notes a call instead, in a preview. */
+  /** Notes a call instead of running it, during a preview. */
   readonly noteCall: NoteCall
   /** Wraps the result that the caller supplies for a call. */
   readonly takeResult: AroundTool

@@ -9,7 +9,10 @@ export type RequestPlan =
   /** Nothing is sent, and the run ends: stop reason `refused`, error code `guardrail`. */
   | { stop: string }
 
-/** What an entry of `plan` may return for a call. `args` may come with `ask` or `result`; a refusal counts whatever comes with it. */
+/**
+ * What an entry of `plan` may return for a call. `args` may be combined with `ask` or `result`. A refusal takes precedence over everything
+ * else.
+ */
 export type CallPlan =
   /** The call is not run; the model is told why. */
   | { refuse: string }
@@ -17,11 +20,11 @@ export type CallPlan =
   | { stop: string }
   /** The call is run with these arguments, which are validated again. */
   | { args: JsonObject }
-  /** The tool is not run: this counts as what it returned. Kept as JSON. */
+  /** The tool does not run; this replaces its return value. Kept as JSON. */
   | { result: unknown }
   /**
-   * The call waits for an approval, like that of a tool with `approval`. The person who decides sees this value. An approved call continues
-   * with the entries that follow; if its arguments were changed, all entries are asked again.
+   * The call waits for an approval, as with a tool that has `approval`. The person who decides sees this value. After the approval, the
+   * remaining entries are asked. If the arguments were changed, all entries are asked again.
    */
   | { ask: Json }
 
@@ -34,9 +37,9 @@ export interface PlanEntry<Context = unknown> {
   /** The name in logs and messages. */
   readonly name: string
   /**
-   * What happens when the entry fails: it throws, rejects, takes longer than `toolTimeoutMs`, or returns what can't be used. A failure is logged.
-   * `'refuse'`: the call is refused; for a request, the run ends `refused` with the error code `hook_failed`. `'skip'`: as if it had returned
-   * nothing. Default: `'refuse'`.
+   * What happens if the entry fails: it throws, rejects, takes longer than `toolTimeoutMs`, or returns something invalid. A failure is
+   * logged. `'refuse'`: a call is refused; for a request, the run ends `refused` with the error code `hook_failed`. `'skip'`: continues as
+   * if the entry had returned nothing. Default: `'refuse'`.
    */
   readonly onFailure?: 'refuse' | 'skip'
   /**
@@ -62,24 +65,24 @@ export interface AroundEntry<Context = unknown> {
   /** The name in logs and messages. */
   readonly name: string
   /**
-   * What happens when the entry fails: it throws, rejects, or takes longer than `toolTimeoutMs`, not counting the time in `next`. A failure
+   * What happens if the entry fails: it throws, rejects, or takes longer than `toolTimeoutMs`, not counting the time in `next`. A failure
    * is logged. `'refuse'`: the call fails, and the model is told whether its tool ran; for a request, the run ends `refused` with the error
-   * code `hook_failed`. `'skip'`: as if the entry had returned what it wraps. Default: `'skip'`.
+   * code `hook_failed`. `'skip'`: continues as if the entry had returned the result of what it wraps. Default: `'skip'`.
    */
   readonly onFailure?: 'refuse' | 'skip'
   /**
    * Wraps a model request, with its retries. `next()` sends it, at most once, and resolves with the response; deltas are emitted meanwhile.
    *
    * Contract: awaited. May throw; see `onFailure`. The return value replaces the response; returning nothing keeps it. If `next` is not
-   * called, nothing is sent and a response must be returned.
+   * called, no request is sent, and a response must be returned.
    */
   request?(request: SentRequest<Context>, next: () => Promise<ModelResponse>): Awaitable<ModelResponse | undefined>
   /**
-   * Wraps a tool's function, with its time limits and retries. `next()` runs it, at most once, and resolves with what it returned. It
-   * rejects with a `ToolloopError` if the call fails.
+   * Wraps a tool's function, with its time limits and retries. `next()` runs the function, at most once, and resolves with its return
+   * value. It rejects with a `ToolloopError` if the call fails.
    *
-   * Contract: awaited. May throw; see `onFailure`. The return value replaces what the function returned; returning nothing keeps that. If
-   * `next` is not called, the function does not run.
+   * Contract: awaited. May throw; see `onFailure`. The return value replaces that of the function; returning nothing keeps it. If `next` is
+   * not called, the function does not run.
    */
   call?(call: RunningToolCall<Context>, next: () => Promise<unknown>): unknown
 }

@@ -3,10 +3,10 @@ import type { ChatModel, ModelRequest, ModelRetry, ModelSink, ToolChoice } from 
 import type { ToolSet } from '../../tools/registry.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
 
-/** What one turn asks, of which model, with which tools. */
+/** The request of one turn: its model, its messages and its tools. */
 export interface TurnRequest {
   model: ChatModel
-  /** The tools that are sent. No others can be called. */
+  /** The tools that are sent. The model can't call any others. */
   tools: ToolSet
   request: ModelRequest
 }
@@ -16,13 +16,13 @@ export interface ModelCall extends TurnRequest {
   readonly iteration: number
   /** Whether the model is asked to continue a text that was cut off. */
   readonly continues: boolean
-  /** Receives the pieces of the response. Undefined if nothing listens. */
+  /** Receives the pieces of the response. Undefined if nobody listens. */
   sink: ModelSink | undefined
-  /** The pieces of this turn's requests so far. */
+  /** The pieces of this turn's requests that have arrived. */
   turn: TurnPieces
 }
 
-/** Sends a request. Rejects with the model's error, or if the run is interrupted. */
+/** Sends a request. Rejects with the model's error, or when the run is interrupted. */
 export type AskModel = (call: ModelCall) => Promise<ReadResponse>
 
 /** Wraps a model request: may change it, ask more than once, and change the response. */
@@ -35,8 +35,8 @@ export interface TurnPieces {
   /** Begins a request and ends the one before. Returns the sink to pass pieces to, or undefined if nothing listens. */
   open(): ModelSink | undefined
   /**
-   * Returns the sink for the model. It forwards to `heard`, which is the sink that `open` returned or a wrapper of it, and keeps what the
-   * turn itself needs.
+   * Returns the sink for the model. It forwards to `heard`, which is the sink that `open` returned or a wrapper of it, and also keeps what
+   * the turn itself needs.
    */
   sink(heard: ModelSink | undefined): ModelSink
   /** Reports that a request failed and is sent again. */
@@ -45,11 +45,11 @@ export interface TurnPieces {
   timePieces(times: PieceTimes): void
   /** Holds text back until it has been checked: piece by piece by `streamed`, or whole. */
   hold(streamed?: CheckedText): void
-  /** The text that arrived before a response broke off, without what may be part of a call. `told`: the text from the error. */
+  /** The text that arrived before a response broke off, without the beginning of a possible call. `told`: the text from the error. */
   partialText(told: string | undefined): string
   /** The raw text of the current request. Undefined if no piece of it has arrived. */
   readonly received: string | undefined
-  /** Sets the reader for the current request's text in case the response breaks off. */
+  /** Sets the reader that determines which text to keep if the current response breaks off. */
   readBy(reader: TextReader): void
 }
 
@@ -69,16 +69,16 @@ export interface CheckedText {
   finish(whole: string): Promise<{ passed: true; subject: string } | { passed: false; how: 'refuse' | 'stop'; reason: string }>
 }
 
-/** Says which part of `text` counts if a response breaks off after it. */
+/** Determines which part of `text` to keep if a response breaks off after it. */
 export interface TextReader {
   partOf(text: string): string
 }
 
 /** Finds calls that a model writes as text. */
 export interface WrittenCalls {
-  /** Reads a response as it arrives. Watchers see nothing of a call. */
+  /** Reads a response as it arrives. Watchers see nothing of the calls. */
   readonly readLive: AroundModel
-  /** Reads a whole response whose text nothing has listened to. */
+  /** Reads a whole response whose text nobody has watched. */
   readWhole(call: ModelCall, response: ReadResponse): Promise<ReadResponse>
   /** Reads the text of a response that broke off, and sets the turn's reader for it. */
   readBroken(call: ModelCall, text: string): Promise<void>
@@ -86,7 +86,7 @@ export interface WrittenCalls {
   readRefused(call: ModelCall, text: string): Promise<Pick<ReadResponse, 'text' | 'toolCalls'> | undefined>
 }
 
-/** What a turn asks, before it becomes a request. */
+/** The request of a turn while hooks and entries may change it. */
 export interface Asked {
   model: ChatModel
   tools: ToolSet
@@ -94,8 +94,8 @@ export interface Asked {
   toolChoice: ToolChoice | undefined
 }
 
-/** Lets hooks and entries change what a turn asks. */
+/** Lets hooks and entries change the request of a turn. */
 export type ChangeTurn = (asked: Asked, iteration: number) => Promise<Asked>
 
-/** Makes the request ask for an answer with a schema. `mustAnswer`: the model may do nothing but answer. */
+/** Makes the request ask for an answer with a schema. `mustAnswer`: whether the model may do nothing but answer. */
 export type FormatAnswer = (asked: Asked, request: ModelRequest, mustAnswer: boolean) => TurnRequest

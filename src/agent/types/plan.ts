@@ -7,7 +7,7 @@ export interface CallInPlan {
   /** The call with its current arguments. */
   readonly call: PlannedCall
   readonly prepared: PreparedCall
-  /** The decision, unless the call simply runs. */
+  /** The decision. Absent if the call just runs. */
   readonly end?: Pick<CallChange, 'refusal' | 'stop' | 'result' | 'ask'>
 }
 

@@ -10,58 +10,56 @@ export interface PlainError {
   message: string
 }
 
-/** What to do with one call. Recorded with the model's reply, so a resumed run does the same without looking anything up. */
+/** What to do with one call. Recorded with the model's reply, so a resumed run does the same without looking anything up again. */
 export interface PlannedCall {
   id: string
-  /** The tool's registered name, or the name the model wrote if there is no such tool. */
+  /** The tool's registered name, or the name that the model wrote if there is no such tool. */
   name: string
   rawArguments: string
   args?: JsonObject
   /** `client`: the tool has no `execute`, so the caller runs it. */
   action: 'run' | 'client' | 'reject'
-  /** It needs an approval first. `about`: what its tool shows whoever decides. */
+  /** Set if the call needs an approval first. `about`: what the tool shows the approver. */
   approval?: true | { about: Json }
   decision?: MadeDecision
   /** How often an approval has changed its arguments. */
   edits?: number
-  /** Why it does not run, in words for the model. Only with `reject`. */
+  /** Why the call does not run, in words for the model. Only with `reject`. */
   refusal?: Refusal
   effect: ToolEffect
   repairs?: string[]
-  /** It was written as text: the tool's schema decides how its arguments are read. */
+  /** Set if the call was written as text, so that the tool's schema determines how its arguments are read. */
   asText?: true
   /** The text after the call, shown when the call has ended. */
   textAfter?: string
-  /** Tells the model something in addition to the result. */
+  /** Told to the model in addition to the result. */
   note?: string
-  /** What the plan decided before it ran. */
+  /** The plan's decision before the call ran. */
   plan?: CallChange
-  /**
-   * The run is a preview: the call is noted, and carried out only if that is approved. `about`: what its tool shows whoever decides.
-   */
+  /** Set in a preview: the call is noted, and carried out only if it is approved. `about`: what the tool shows the approver. */
   intent?: true | { about: Json }
   script?: ScriptLine
 }
 
-/** What the entries of the plan changed, and what they used (`nested`). Recorded as a step before the call runs. */
+/** The changes by the entries of the plan, and what the entries used (`nested`). Recorded as a step before the call runs. */
 export interface CallChange {
-  /** The arguments it runs with, which replace the model's. */
+  /** The arguments to run with, which replace the model's. */
   args?: JsonObject
   repairs?: string[]
-  /** Why it does not run, in words for the model. */
+  /** Why the call does not run, in words for the model. */
   refusal?: Refusal
   /** Why the run ends. */
   stop?: string
-  /** The result that replaces running it. */
+  /** The result that replaces running the call. */
   result?: { value: Json }
-  /** It waits for an approval: what the person who decides is shown, and how many entries were asked. */
+  /** Set if the call waits for an approval: what to show the approver, and how many entries were asked. */
   ask?: { about: Json; asked: number }
   nested?: Spent
 }
 
 /** What to do with the calls of a response. */
 export interface Plan {
-  /** The calls as they are added to the history: wrappers opened, ids unique, names legal. */
+  /** The calls as they are added to the history: wrappers opened, ids unique, names valid. */
   calls: ToolCall[]
   planned: PlannedCall[]
 }
@@ -76,11 +74,11 @@ export interface Beside {
   beside?: Spent
 }
 
-/** One model turn: what the model said and what to do about it. */
+/** One model turn: what the model said, and what to do about it. */
 export type Turn = TurnEnd & Beside
 type TurnEnd =
   | Reply
-  /** Without `step`, a hook failed: before the model was asked, unless there is a `usage`. */
+  /** Without `step`, a hook failed before the model was asked, unless there is a `usage`. */
   | { kind: 'refused'; text: string; step?: RunStep; usage?: Usage; error: PlainError }
   | Failed
   /** `unasked`: the run was over before the model was asked. */
@@ -93,7 +91,7 @@ export interface Failed {
   text: string
   usage?: Usage
   error: PlainError
-  /** Part of the response was shown: `revocably` if every watcher can take it back. */
+  /** Set if part of the response was shown: `revocably` if every watcher can take it back. */
   shown?: 'for good' | 'revocably'
 }
 
@@ -101,27 +99,27 @@ export interface Failed {
 export interface Unpaid {
   kind: 'unpaid'
   text: ''
-  /** The usage of its earlier requests, if there were any. */
+  /** The usage of the turn's earlier requests, if there were any. */
   usage?: Usage
-  /** What is left in the budget, and what was needed. */
+  /** What remains in the budget, and what was needed. */
   about: JsonObject
-  /** The `limits` of a run don't allow it; nobody can raise those. */
+  /** Set if the run's own `limits` don't allow the request, because nobody can raise them. */
   isLimit?: true
-  /** The run waits until the budget is raised. */
+  /** Set if the run waits until the budget is raised. */
   pending?: PendingItem[]
 }
 
-/** A turn that the run continues with. */
+/** A turn after which the run continues. */
 export interface Reply {
   kind: 'reply'
-  /** For a turn that continues a text, only the new part. */
+  /** If the turn continues a text, this is only the new part. */
   message: AssistantMessage
-  /** The answer, if it differs from the message's text: JSON if it has a schema, or the text without the model's commentary. */
+  /** The answer, if it differs from the message's text: its JSON if it has a schema, or the text without the model's commentary. */
   answer?: string
   planned: PlannedCall[]
   step: RunStep
   objection?: Objection
-  /** The text is only a part of an answer: the response reached a token limit. */
+  /** Set if the text is only part of an answer, because the response reached a token limit. */
   isCut?: true
 }
 
@@ -131,7 +129,7 @@ export interface Objection {
   text: string
 }
 
-/** The agent that a call hands the conversation to. */
+/** The agent to which a call hands the conversation. */
 export interface Handoff {
   tool: string
   agent: string
@@ -141,18 +139,21 @@ export interface Handoff {
 /** The result of carrying out a call: it has ended, asks a question, or was only noted. */
 export interface FinishedCall {
   record: ToolCallRecord
-  /** A guardrail ends the run: its name and why. */
+  /** Set if a guardrail ends the run: its name and the reason. */
   stop?: string
-  /** Its tool hands the conversation to another agent. */
+  /** Set if the tool hands the conversation to another agent. */
   handoff?: Handoff
-  /** Its tool's result is the run's output. */
+  /** Set if the tool's result is the output of the run. */
   final?: boolean
-  /** Its tool asks a question, and is called again with the answer. */
+  /** Set if the tool asks a question. It is called again with the answer. */
   question?: Pick<PendingItem, 'about' | 'schema'>
   interrupted?: 'aborted' | 'deadline'
-  /** It was noted and not carried out, or the agent inside it has noted calls. Its record has what the model is told until then. */
+  /**
+   * Set if the call was noted and not carried out, or if the agent inside it has noted calls. Its record has the text for the model until
+   * then.
+   */
   noted?: true
-  /** If it was noted after a decision: the call as it was decided, and how often it has waited. */
+  /** Set if the call was noted after a decision: the call as it was decided, and how often it has waited. */
   after?: Pick<Intent, 'call' | 'waited'>
 }
 
@@ -160,7 +161,7 @@ export interface FinishedCall {
 export interface Intent extends Pick<FinishedCall, 'question'> {
   call: PlannedCall
   iteration: number
-  /** Its position in the turn. */
+  /** The call's position in the turn. */
   index: number
   waited: number
 }
@@ -169,24 +170,24 @@ export interface Intent extends Pick<FinishedCall, 'question'> {
 export interface ToolRound {
   records: ToolCallRecord[]
   pending: PendingItem[]
-  /** The calls among them that were only noted. */
+  /** The calls that were only noted. */
   intents: Intent[]
-  /** The result of a tool whose result is the run's output. */
+  /** Set if a tool's result is the output of the run: the record of its call. */
   final?: ToolCallRecord
-  /** The agent that has the conversation from now on. If several calls hand over, the last counts. */
+  /** The agent that has the conversation from now on. If several calls hand it over, the last one counts. */
   handoff?: Handoff
-  /** Why a guardrail ends the run. */
+  /** Set if a guardrail ends the run: the reason. */
   stop?: string
   interrupted?: 'aborted' | 'deadline'
 }
 
-/** The messages sent to the run since it was last asked. */
+/** The messages sent to the run since it last looked. */
 export interface Steering extends Beside {
   messages: readonly ChatMessage[]
   stops: boolean
-  /** Set if the run takes no more messages: those it has not read. */
+  /** Set if the run reads no more messages: those that it has not read. */
   unread?: readonly ChatMessage[]
-  /** Why a guardrail ends the run: it refused the messages. */
+  /** Set if a guardrail refused the messages and ends the run: the reason. */
   refused?: string
 }
 

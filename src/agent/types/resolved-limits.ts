@@ -12,7 +12,7 @@ export type LimitName =
 
 /** A run's limits with all defaults filled in. */
 export interface ResolvedLimits extends Required<Pick<LimitSettings, LimitName>>, Required<RunLimits> {
-  /** Most bytes of text taken from a tool: all of it if long results are kept. */
+  /** The size limit of text taken from a tool, in bytes. It is higher if long results are kept. */
   takenResultBytes: number
   largeResults: Required<LargeResultOptions> | undefined
 }

@@ -3,7 +3,7 @@ import type { FinishReason, MadeDecision, PathStep, PlanPlace, ScriptLine, StopR
 import type { CallKey, ChatMessage, Content, Json, JsonObject, Usage } from '../../core/messages.ts'
 import type { JsonSchema, ToolEffect } from '../../tools/tool.ts'
 
-/** What the runs made inside a call have used. */
+/** The usage of the runs started inside a call. */
 export interface Spent {
   usage: Usage
   toolCalls: number
@@ -11,31 +11,32 @@ export interface Spent {
 
 export type { ToolCallOutcome }
 
-/** One call of a run: what the model asked for, how it ended, and what the model was told. */
+/** One call of a run: what the model requested, how it ended, and what the model was told. */
 export interface ToolCallRecord {
   id: string
   tool: string
-  /** Parsed arguments; undefined when they could not be parsed. */
+  /** Parsed arguments. Undefined if they could not be parsed. */
   args?: JsonObject
-  /** The model's own text of the arguments. */
+  /** The arguments as the model wrote them. */
   rawArguments: string
   iteration: number
   outcome: ToolCallOutcome
-  /** The content that the model was given. */
+  /** The content that the model got. */
   content: Content
-  /** The return value of `execute`. Kept in memory only, and only if the model was given all of it. */
+  /** The return value of `execute`. Kept in memory only, and only if the model got all of it. */
   value?: unknown
   errorCode?: ErrorCode
   durationMs: number
   attempts: number
-  /** What was repaired so that the call could be understood, such as values that don't have their schema's type. */
+  /** What was repaired to make sense of the call, such as values of a wrong type. */
   repairs?: string[]
-  /** The decision on it. The last of several, with the others as `earlier`. */
+  /** The decision on the call. If there were several, the last one, with the others as `earlier`. */
   decision?: MadeDecision
-  /** What the runs made inside the call have used. */
+  /** The usage of the runs started inside the call. */
   nested?: Spent
   /**
-   * Set if the call may have taken effect: the key of the same call from now on. Also set if the call carried such a key and has succeeded.
+   * Set if the call may have taken effect: the key that the same call uses from now on. Also set if the call carried such a key and has
+   * succeeded.
    */
   callKey?: CallKey
 }
@@ -52,17 +53,17 @@ export interface RunStep {
   durationMs: number
   /** How long the request waited for `rateLimits` and a `Budget` before it was sent. Absent if it did not wait. */
   waitedMs?: number
-  /** From the request to the first piece of the response. Undefined for a response that arrived whole. */
+  /** The time from the request to the first piece of the response, in milliseconds. Undefined for a response that was not streamed. */
   timeToFirstTokenMs?: number
   retries: number
   warnings: string[]
-  /** Its calls by tool name. See `toolCalls` of the result for the rest. */
+  /** The calls of the response, with their tools. For more about them, see `toolCalls` of the result. */
   toolCalls: { id: string; tool: string }[]
 }
 
 /** A call that waits for your application before the run can continue. */
 export interface PendingItem {
-  /** `budget` is a request that the run's `budget` does not allow, not a call. Raise the budget, then approve it. */
+  /** `budget` is not a call but a request that the run's `budget` does not allow. Raise the budget, then approve it. */
   kind: 'approval' | 'client_tool' | 'question' | 'budget'
   toolCallId: string
   tool: string
@@ -73,43 +74,43 @@ export interface PendingItem {
   said?: string
   about?: Json
   schema?: JsonSchema
-  /** The fingerprint of run, call and arguments. A decision must have it. */
+  /** The fingerprint of run, call and arguments. A decision must contain it. */
   fingerprint: string
   /** The place in the run that waits for the decision. */
   place: string
-  /** Names of arguments for the decider alone: pages and events don't show them. */
+  /** Names of arguments that only the approver may see. Pages and events don't show them. */
   secrets?: string[]
-  /** For an item of an agent inside a call: the agents on the way to it, outermost first, each with the call that it runs in. */
+  /** For an item of an agent inside a call: the agents that lead to it, outermost first, each with the call that it runs in. */
   path?: PathStep[]
   /** For a call that a script makes: the line that makes it. */
   script?: ScriptLine
-  /** For a call that was noted in a preview: its number in the plan, from 1, and the number of calls in it. */
+  /** For a call that was noted in a preview: its number in the plan, from 1, and the number of calls in the plan. */
   plan?: PlanPlace
 }
 
-/** A paused run as plain JSON. Store it, and pass it to `resume` in any process. Don't show it to anyone: it is for your program alone. */
+/** A paused run as plain JSON. Store it, and pass it to `resume` in any process. Keep it private: only your program may see it. */
 export interface RunState {
   version: 1
   runId: string
-  /** The input it was started with. */
+  /** The input of the run. */
   input: Json
-  /** The results of its steps, by key. */
+  /** The results of the run's steps, by key. */
   steps: { [key: string]: Json }
-  /** The decisions so far, by the place in the run that waits for them. */
+  /** The decisions so far, by the place that waited for them. */
   decisions: { [place: string]: Json }
-  /** When the run began to wait at each place, in milliseconds since 1970. */
+  /** When the run started to wait at each place, in milliseconds since 1970. */
   waitingSince: { [place: string]: number }
   pending: PendingItem[]
   /** Large results that the run keeps, by id. */
   kept?: { [id: string]: string }
-  /** What calls that have not ended have recorded, such as the runs inside them. */
+  /** The records of calls that have not ended, such as those of runs inside them. */
   records?: { [record: string]: { position: number; fingerprint: string; value: Json }[] }
 }
 
 /** The fields of every result, however the run ended. */
 interface RunOutcome<Call> {
   runId: string
-  /** The answer as text: its JSON if it has a schema. */
+  /** The answer as text. If it has a schema, its JSON. */
   text: string
   /** The whole conversation without the instructions. Pass it back as `messages`. */
   messages: ChatMessage[]
@@ -118,20 +119,20 @@ interface RunOutcome<Call> {
   usage: Usage
   iterations: number
   steps: RunStep[]
-  /** If the agent's tools are known to the compiler, `tool` and `outcome` narrow the arguments and the value. */
+  /** The calls. If the compiler knows the agent's tools, `tool` and `outcome` narrow the arguments and the value. */
   toolCalls: Call[]
-  /** Calls that wait for the caller; only with `paused`. */
+  /** Calls that wait for the caller. Empty unless the run has `paused`. */
   pending: PendingItem[]
   /**
-   * What `resume` needs to continue a `paused` run, as plain JSON. Absent if the run is kept in a journal, or in the outer run whose call
-   * it was made in.
+   * What `resume` needs to continue a `paused` run, as plain JSON. Absent if a journal keeps the run, or the outer run whose call started
+   * it.
    */
   state?: RunState
-  /** Approvals to remember. Pass them as `remembered` to other runs. */
+  /** The remembered approvals. Pass them as `remembered` to other runs. */
   remembered?: string[]
-  /** Messages sent to the run (`control.send`) that arrived too late. They are not part of the conversation. */
+  /** Messages sent with `control.send` that the run did not read before it ended. They are not part of the conversation. */
   unread?: ChatMessage[]
-  /** The agent that has the conversation now, if it was handed off. */
+  /** The agent that has the conversation at the end, if it was handed off. */
   agent?: string
 }
 

@@ -14,17 +14,17 @@ export interface ReviewedTurn {
   step: RunStep
   request: ModelRequest
   meta: { iteration: number } & StepTags
-  /** Whether its text is shown only after guardrails have checked it. */
+  /** Whether the text is shown only after guardrails have checked it. */
   isHeld: boolean
-  /** Set if it was checked as it arrived, and what passed was shown. */
+  /** Set if the text was checked as it arrived, and the part that passed was shown. */
   streamed: CheckedText | undefined
-  /** The text that it continues. */
+  /** The earlier text that this response continues. */
   earlier: string
-  /** It reached a token limit and calls nothing: the answer is cut off, unless it is complete by its schema. */
+  /** Whether the response reached a token limit and has no calls, so that the answer is cut off unless it is complete by its schema. */
   mayBeCut: boolean
 }
 
-/** What remains of the response after the review. */
+/** The parts of the response after the review. */
 export interface ReviewedReply {
   text: string
   calls: ToolCall[]
@@ -32,15 +32,15 @@ export interface ReviewedReply {
   /** The answer's JSON, if it has a schema. */
   answer?: string
   objection?: Objection
-  /** The text is only a part of an answer: the response reached a token limit. */
+  /** Set if the text is only part of an answer, because the response reached a token limit. */
   isCut?: boolean
-  /** Why a guardrail or a hook ends the run. */
+  /** Set if a guardrail or a hook ends the run: the reason. */
   stop?: ToolloopError
-  /** Nothing of the model's text may be kept. */
+  /** Set if nothing of the model's text may be kept. */
   isWithheld?: boolean
-  /** It must not be shown if the run was interrupted meanwhile: a required check may not have run. */
+  /** Set if the text must not be shown if the run was interrupted meanwhile, because a required check may not have run. */
   isUnchecked?: boolean
 }
 
-/** Looks at a reply before it is recorded. */
+/** Reviews a reply before it is recorded. */
 export type Review = (turn: ReviewedTurn) => Promise<ReviewedReply>

@@ -10,10 +10,10 @@ import type { FinishedCall, PlannedCall } from './recorded.ts'
 /** A call to carry out as the step `key`. */
 export interface CallWork {
   call: PlannedCall
-  /** Its position in the turn. */
+  /** The call's position in the turn. */
   index: number
   key: string
-  /** The answer to its tool's question, and the question. */
+  /** The answer to the tool's question, with the question. */
   answered?: { answer: Json; asked: Json | undefined }
   /** The result that the caller supplied. The call does not run here. */
   result?: { value: Json; isError: boolean }
@@ -24,11 +24,11 @@ export type CarryOut = (work: readonly CallWork[]) => Promise<FinishedCall[]>
 
 /** How the calls of a round run together. */
 export interface CallTerms {
-  /** Undefined if all may run at once. */
+  /** Undefined if all calls may run at once. */
   lanes: Lanes | undefined
-  /** Makes their idempotency keys. Undefined: from their places. */
+  /** Creates the idempotency keys of the calls. If undefined, they derive from the calls' places. */
   keyOf: KeyOf | undefined
-  /** An earlier execution may have started this batch of calls without recording how this one ended. */
+  /** Whether an earlier execution may have started this batch of calls without recording how this call ended. */
   mayHaveRun: boolean
   /** Called when the call has ended, before the next one may start. */
   ended?(): void
@@ -37,22 +37,22 @@ export interface CallTerms {
 /** A call's place: its iteration and its step in the journal. */
 export interface CallPlace {
   readonly iteration: number
-  /** The call as it is recorded: with its final arguments and their repairs. */
+  /** The call as it is recorded, with its final arguments and the repairs. */
   readonly call: PlannedCall
-  /** In the meta of its events. */
+  /** Included in the meta of the call's events. */
   readonly tags: StepTags
 }
 
-/** A call on its way to its tool's function. */
+/** A call on its way to the function of its tool. */
 export interface RunningCall extends CallPlace, Omit<CallTerms, 'keyOf'> {
-  /** The key of its step. */
+  /** The key of the call's step. */
   readonly key: string
   readonly idempotencyKey: string
   readonly prepared: PreparedCall
   readonly answered: CallWork['answered']
-  /** The value it saves, if that outlives the process. */
+  /** The value that the call saves, if it outlives the process. */
   readonly saved?: SavedValue
-  /** Its place in the run's trace, if there is one. */
+  /** The call's place in the trace of the run, if there is one. */
   readonly trace?: CallTrace
 }
 
@@ -66,25 +66,25 @@ export interface SavedValue {
 export interface CallOutcome {
   /** The call as it finally ran. */
   call: RunningCall
-  /** `uncertain`: an earlier execution may have run it. */
+  /** `uncertain`: an earlier execution may have run the call. */
   end: ToolCallEnd | { outcome: 'uncertain' }
-  /** When its function was started, by `performance.now()`. Undefined if it was not. */
+  /** When the function started, by `performance.now()`. Undefined if it did not start. */
   startedAt?: number
   durationMs?: number
-  /** What the function returned, if guardrails changed what is shown. */
+  /** The return value of the function, if guardrails changed what is shown. */
   returned?: unknown
-  /** The unchanged end of its function. Set in a run with hooks or telemetry. */
+  /** The unchanged end of the function. Set in a run with hooks or telemetry. */
   raw?: RawEnd
-  /** A guardrail ends the run: its name and why. */
+  /** Set if a guardrail ends the run: its name and the reason. */
   stop?: string
-  /** What the model is told of a call that was noted and not carried out. */
+  /** What the model is told about a call that was noted and not carried out. */
   noted?: Content
 }
 
-/** Runs a call. Never rejects for a fault of its tool. */
+/** Runs a call. Never rejects because its tool failed. */
 export type RunCall = (call: RunningCall) => Promise<CallOutcome>
 
-/** Notes a call of a preview instead of running it. `paused`: the outcome of a call whose agent has noted calls of its own. */
+/** Notes a call during a preview instead of running it. `paused`: the outcome of a call whose agent has noted calls of its own. */
 export type NoteCall = (call: RunningCall, paused?: CallOutcome) => Promise<CallOutcome>
 
 /** Wraps a call: may change it, answer or refuse it instead of the function, and change the outcome. */

@@ -4,13 +4,13 @@ import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool, Question, Tool, ToolContext } from '../../tools/tool.ts'
 import type { ToolCallOutcome, ToolCallRecord } from './result.ts'
 
-/** The tools of an agent: a list whose tools the compiler knows, or any set. */
+/** The tools of an agent: a list whose tools the compiler knows, or any set of tools. */
 export type AgentTools = readonly AnyTool[] | ToolSet
 
 /** Tools that need only this context. */
 export type ToolsFor<Context> = ToolSet | readonly Tool<Context>[]
 
-/** The context that all of these tools need together. Each may need a part of it. */
+/** The context that all of these tools need together. Each tool may need a part of it. */
 type ContextOf<Tools extends AgentTools> = Tools extends readonly Tool<infer Context>[] ? Context : unknown
 
 /** The context that an agent needs by its own type and its tools. */
@@ -21,16 +21,16 @@ export interface FittingTools<Context> {
   tools?: ToolsFor<Context>
 }
 
-/** The context of a run, or the tool call that the run is made in and takes its context from. */
+/** The context of a run, or the tool call that the run is nested in, from which it takes its context. */
 type WithContext<Context> = { context: Context } | { parent: ToolContext<Context> }
 
-/** Whether a run needs no context: its type is not known, or includes `undefined`. */
+/** Whether a run needs no context: the type of the context is unknown or includes `undefined`. */
 type IsOptional<Context> = undefined extends Context ? true : [Context] extends [never] ? true : false
 
 /** Requires `context`, unless it is optional. */
 export type RequiredContext<Context> = IsOptional<Context> extends true ? unknown : { context: Context }
 
-/** Options of a runner. `restore` is required if its runs are recorded and need a context. */
+/** Options of a runner. `restore` is required if the runs are recorded and need a context. */
 export type WithRestore<Context> = IsOptional<Context> extends true ? unknown : { journal?: undefined } | { restore: object }
 
 /** The options of a run, required if it needs a context. */
@@ -40,7 +40,7 @@ export type RunArguments<Context, Options> =
 /** A call of one of these tools. */
 export type ToolCallOf<Tools extends AgentTools> = Tools extends readonly AnyTool[] ? CallOf<Tools[number]> : ToolCallRecord
 
-/** Narrowed by `tool` and `outcome`, if the compiler knows the names of the tools. */
+/** A call, narrowed by `tool` and `outcome` if the compiler knows the names of the tools. */
 type CallOf<T extends AnyTool> = string extends T['name'] ? ToolCallRecord : SucceededCallOf<T> | BuiltInCall | UnsuccessfulCall
 
 type SucceededCallOf<T extends AnyTool> = T extends AnyTool
@@ -55,11 +55,11 @@ export interface SucceededCall<Name extends string, Args, Value> extends Omit<To
   outcome: 'ok'
   /** The arguments as the model wrote them, valid by the tool's schema. */
   args: Args
-  /** The return value of `execute`, or what a hook replaced it with. Kept in memory only, and only if the model was given all of it. */
+  /** The return value of `execute`, or what a hook replaced it with. Kept in memory only, and only if the model got all of it. */
   value?: Value
 }
 
-/** A call that has no value. Its tool may not exist, and its arguments may be wrong. */
+/** A call without a value. Its tool may not exist, and its arguments may be wrong. */
 export interface UnsuccessfulCall extends ToolCallRecord {
   outcome: Exclude<ToolCallOutcome, 'ok'>
   value?: undefined

@@ -63,7 +63,7 @@ function areLists(records: unknown): boolean {
   return isJsonObject(records) && Object.values(records).every(Array.isArray)
 }
 
-/** A state that is about to be resumed. Whether something has waited too long is judged once, when the decisions are made. */
+/** A state that is about to be resumed. Whether an item has waited too long is checked once, together with the decisions. */
 export interface DecidedState extends RunState {
   asOf: number
 }
@@ -76,9 +76,9 @@ export interface DecisionTerms {
 }
 
 /**
- * Adds the decisions that apply to the state. A decision is skipped and logged if its call doesn't wait, if it was made for other arguments
- * or another run, or if it comes too late or after an earlier one. Rejects with `invalid_option` for one that can't be carried out; nothing
- * has happened then.
+ * Adds the decisions that apply to the state. Skips and logs a decision if its call doesn't wait, if it was made for other arguments or
+ * another run, if it comes too late, or if an earlier decision applies. Rejects with `invalid_option` for a decision that can't be carried
+ * out, before anything has happened.
  */
 export async function decide(
   state: RunState,
@@ -103,7 +103,7 @@ export async function decide(
   return { ...state, decisions: { ...state.decisions, ...taken }, asOf: now }
 }
 
-/** Whether resuming carries anything out: there is a decision, or something has waited longer than it may. */
+/** Whether resuming has something to carry out: there is a decision, or an item has waited too long. */
 export function continues({ pending, decisions, waitingSince, asOf }: DecidedState, timeoutMs: number = Number.POSITIVE_INFINITY): boolean {
   return pending.some(({ place }) => Object.hasOwn(decisions, place) || asOf - (waitingSince[place] ?? asOf) >= timeoutMs)
 }

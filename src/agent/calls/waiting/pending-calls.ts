@@ -16,7 +16,7 @@ export interface WaitingRound {
   execution: Execution
   iteration: number
   calls: readonly PlannedCall[]
-  /** The calls that were carried out. If they ask questions, up to those. */
+  /** The calls that were carried out. A call whose tool asks questions has run up to the question. */
   finished: readonly FinishedCall[]
   carryOut: CarryOut
 }
@@ -28,9 +28,9 @@ export interface WaitingCall {
   /** The key of the step that waits for the decision. Each item of a nested agent has its own. */
   place: string
   items: PendingItem[]
-  /** Its tool's question. */
+  /** The question of its tool. */
   question?: FinishedCall['question']
-  /** How often a nested agent could not carry out a decision. */
+  /** How often a nested agent was unable to carry out a decision. */
   problems: number
 }
 
@@ -38,13 +38,13 @@ interface DecidedCall extends WaitingCall {
   decided: DecidedItem[]
 }
 
-/** Finishes the calls that wait, as far as there are decisions. If the run has to end, they end with it. */
+/** Finishes the waiting calls that have decisions. If the run has to end, ends all of them. */
 export async function finishWaiting(round: WaitingRound): Promise<{ finished: FinishedCall[]; pending: PendingItem[] }> {
   const { durable, run } = round.execution
   const { iteration } = round
   const free = round.finished.filter((one) => !asks(one))
   const waiting = waitingCalls(round)
-  // An aborted run must not wait, and its conversation must be complete. In memory nothing waits for long.
+  // An aborted run must not wait, and its conversation must be complete. A wait in memory is short.
   const isOver =
     durable.survivesCrashes && (await durable.step(iterationStep(iteration, 'wait'), async () => run.interruption !== undefined))
   if (isOver) return { finished: [...free, ...(await cancel(round, waiting))], pending: [] }
@@ -64,17 +64,20 @@ function waitingCalls({ execution, iteration, calls, finished }: WaitingRound): 
   })
 }
 
-/** Whether a call's tool asks a question now. An agent that has noted calls asks later, when the run's plan is complete. */
+/** Whether a call's tool asks a question now. An agent that has noted calls asks later, when the plan of the whole run is complete. */
 function asks({ question, noted }: FinishedCall): boolean {
   return question !== undefined && noted === undefined
 }
 
-/** Whether a call needs an approval, or its caller's result. */
+/** Whether a call waits for an approval or for a result from its caller. */
 function waits({ call, result }: Pick<CallWork, 'call' | 'result'>): boolean {
   return call.approval !== undefined || (call.action === 'client' && result === undefined)
 }
 
-/** Waits for decisions, and carries them out. If a tool asks again, waits again. If this process can't wait, undecided calls are left. */
+/**
+ * Waits for decisions and carries them out, and waits again if a tool asks again. If this process can't wait, calls without a decision stay
+ * pending.
+ */
 export async function waitForDecisions(
   { execution, iteration, carryOut }: Pick<WaitingRound, 'execution' | 'iteration' | 'carryOut'>,
   first: readonly WaitingCall[],
@@ -86,7 +89,7 @@ export async function waitForDecisions(
   let waiting = first
   for (let times = waited + 2; waiting.length > 0; times++) {
     const decided: DecidedCall[] = []
-    // The deciders should know of all items before the run waits for the first.
+    // The deciders should know all items before the run waits for the first.
     for (const item of waiting.flatMap(({ items }) => items)) await desk.open(item)
     for (const one of waiting) {
       const verdicts = await desk.decided(one.items)
@@ -105,14 +108,14 @@ export async function waitForDecisions(
       const one = ended[at]
       if (one !== undefined && !asks(one)) finished.push(one.noted ? { ...one, after: { call, waited: times - 1 } } : one)
     }
-    // A call that asks again has the approved arguments, not those that the model wrote.
+    // When a call asks again, it keeps the approved arguments, not those that the model wrote.
     waiting = works.flatMap((work) => {
       const { call, index, problems } = work
       if (waits(work)) return [waitingCall(execution, iteration, { call, index, times })]
       const one = ended[ready.indexOf(work)]
       if (one === undefined || !asks(one)) return []
       const { question, record } = one
-      // Only the decision at that time: there may be further ones by now if the run is executed again.
+      // Uses only the decision that existed when the call asked: if the run is executed again, further ones may exist by now.
       const asking = record.decision === undefined ? call : { ...call, decision: record.decision }
       return [waitingCall(execution, iteration, { call: asking, index, question, problems, times })]
     })
@@ -120,7 +123,7 @@ export async function waitForDecisions(
   return { finished, left }
 }
 
-/** `times`: how often it has waited, this time included. */
+/** `times`: how often the call has waited, including this time. */
 export function waitingCall(
   execution: Execution,
   iteration: number,
@@ -135,7 +138,7 @@ export function waitingCall(
   const place = decisionPlace(iteration, index, times)
   const problems = before + (isJsonObject(question?.about) && question.about.problem !== undefined ? 1 : 0)
   const one = { call, index, place, problems, question }
-  // A decision on one of an agent's items is carried out while the others keep waiting at the same places.
+  // Carries out a decision on one item of a nested agent while its other items keep waiting at the same places.
   const within = itemsWithin(question?.about, call.id, decisionPlace(iteration, index, problems + 1))
   if (within !== undefined) return { ...one, items: within }
   const isApproval = call.approval !== undefined || call.intent !== undefined
@@ -143,7 +146,7 @@ export function waitingCall(
   return { ...one, items: [{ ...itemOf(execution, call, kind, place), ...question }] }
 }
 
-/** Ends the calls that wait when the run has to end. The tool of a question has already run up to it. */
+/** Ends the calls that wait when the run has to end. A tool that asked a question has already run up to it. */
 function cancel({ execution, iteration }: WaitingRound, waiting: readonly WaitingCall[]): Promise<FinishedCall[]> {
   const { durable } = execution
   return durable.all(

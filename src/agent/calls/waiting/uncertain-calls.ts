@@ -9,10 +9,10 @@ import type { FinishedCall } from '../../types/recorded.ts'
 import type { AroundTool, CallWork, CarryOut } from '../../types/running-call.ts'
 import { CallEnvironment, publishRejection } from '../tool-call.ts'
 
-/** Doesn't repeat an unsafe call that an earlier execution may have run, until it is known whether that took effect. */
+/** Prevents an unsafe call from running twice: if an earlier execution may have run it, its outcome has to be settled first. */
 export function notTwice(run: RunContext): AroundTool {
   return (next) => async (call) => {
-    // A call that the plan has answered has not run in any execution.
+    // A call whose result the plan supplied has not run in any execution.
     if (!call.mayHaveRun || call.call.effect !== 'unsafe' || call.call.plan?.result !== undefined) return next(call)
     const { tool } = call.prepared
     // In a preview, an agent inside a call does nothing until its calls are decided.
@@ -49,7 +49,7 @@ export async function settleUncertain(
   const positions = [...again.keys()]
   return finished.map((one, at) => rerun[positions.indexOf(at)] ?? one)
 
-  /** The model is told as if the call was refused. The record says that the outcome is not known. */
+  /** The model is told what it is told for a refused call. The record says that the outcome is not known. */
   async function leave(key: string, call: CallWork['call']): Promise<void> {
     await durable.step(key, async () => {
       const place = { iteration, call, tags: tagsOf(durable, key) }

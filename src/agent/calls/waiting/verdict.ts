@@ -38,9 +38,9 @@ export interface DecidedItem {
 
 interface VerdictTerms {
   registry: ToolSet
-  /** The option with the decision, for messages. */
+  /** The option that supplied the decision, for messages. */
   where: string
-  /** Used to check changed arguments. */
+  /** How changed arguments are read and checked. */
   arguments?: ArgumentTerms
 }
 
@@ -73,7 +73,7 @@ function readByKind(decision: Decision, { kind }: PendingItem, args: JsonObject 
   return { approved: true, args, ...(isRemembered ? { remember: true } : {}) }
 }
 
-/** The largest number of characters of the model's text that an item quotes. */
+/** How many characters of the model's text an item quotes at most. */
 const mostSaid = 300
 
 /** Describes a call that waits for a decision. */
@@ -93,13 +93,13 @@ export function itemOf(
   return { kind, ...named, effect, fingerprint, place, ...hides, ...withoutUndefined({ said, about, script }) }
 }
 
-/** Returns the end of a long text: models announce their calls there. Undefined for an empty text. */
+/** Returns the end of a long text, where models announce their calls. Undefined for an empty text. */
 function endOf(text: string): string | undefined {
   if (text === '') return undefined
   return text.length <= mostSaid ? text : `…${text.slice(-mostSaid).toWellFormed()}`
 }
 
-/** Remembers an approval for later calls. A nested agent remembers its own. */
+/** Remembers an approval for later calls. A nested agent remembers its own approvals. */
 function remember({ remembered }: Pick<LoopState, 'remembered'>, { item, verdict }: DecidedItem): void {
   const isRemembered = 'approved' in verdict && verdict.approved && verdict.remember === true
   if (isRemembered && item.path === undefined) remembered.add(approvalKey(item.tool, item.args))
@@ -109,7 +109,7 @@ function remember({ remembered }: Pick<LoopState, 'remembered'>, { item, verdict
 interface DecidedCall {
   call: PlannedCall
   decided: readonly DecidedItem[]
-  /** Its tool's question. */
+  /** The question of its tool. */
   question?: FinishedCall['question']
 }
 
@@ -139,7 +139,7 @@ function decisionWithin({ item: { toolCallId, fingerprint }, verdict }: DecidedI
 
 function withArguments(run: RunContext, call: PlannedCall, args: JsonObject): PlannedCall {
   run.prepared.delete(call.id)
-  // The plan was asked about other arguments.
+  // The plan's answer was about other arguments.
   const { asText: _, plan: __, ...edited } = call
   const repairs = [...(call.repairs ?? []), 'arguments changed by whoever approved the call']
   const edits = (call.edits ?? 0) + 1
@@ -155,7 +155,7 @@ export async function publishItem({ durable, run }: Execution, item: PendingItem
   })
 }
 
-/** Returns the decision on an item, and waits for it if this process can. Otherwise, undefined for an undecided item. */
+/** Returns the decision on an item, waiting for it if this process can. Otherwise returns undefined for an undecided item. */
 export async function askDecision({ durable, run }: Execution, item: PendingItem): Promise<Verdict | undefined> {
   const { decisionTimeoutMs: timeoutMs } = run.settings
   const about = (durable.survivesCrashes ? copyAsJson(item) : item) as never as Json
@@ -177,7 +177,7 @@ function tellDecision(run: RunContext, { item, verdict }: DecidedItem, tags: Ste
   run.events.emit(Event.DECISION_MADE, { ...madeDecision(item, verdict), toolCallId, tool, place }, metaOf(item, tags))
 }
 
-/** The meta names the run's own call. The payload has the call of a nested agent. */
+/** The meta names the run's own call; the payload names the call of a nested agent. */
 function metaOf({ place, path, toolCallId }: PendingItem, tags: StepTags): EventPlace {
   return { iteration: iterationOf(place), toolCallId: path?.[0]?.toolCallId ?? toolCallId, ...tags }
 }
@@ -192,7 +192,7 @@ export function hasApprover({ durable, run }: Execution, iteration: number): Pro
 
 /**
  * Asks `approve` about each call that needs an approval, one after another, and applies the decisions. `times`: how often calls of this
- * round have been decided, this time included.
+ * round have been decided, including this time.
  */
 export async function decideApprovals(
   execution: Execution,
@@ -255,7 +255,7 @@ async function askApprove(run: RunContext, item: PendingItem): Promise<Verdict |
     })
   } catch (error) {
     const tool = run.agent.registry.get(name)
-    // The error may be about the arguments, and quote them.
+    // The error may quote the call's arguments, which can be secret.
     const failure = tool === undefined ? {} : loggedFailure({ tool, args: { asked: args, answer: toJson(answer) } }, error)
     run.logger.error({ runId: run.runId, tool: name, ...failure }, 'approve threw; the call is refused')
     return { approved: false, reason: approvalFailed }
@@ -271,7 +271,7 @@ const approvalNames: OptionNames<Exclude<ApprovalDecision, boolean>> = {
   note: true,
 }
 
-/** Throws `invalid_option` for an answer with unknown fields. */
+/** Throws `invalid_option` for a decision with unknown fields. */
 function decisionOf(answer: ApprovalDecision | undefined): Exclude<ApprovalDecision, boolean> {
   if (typeof answer !== 'object' || answer === null) return { approved: answer === true }
   checkOptionNames(answer, approvalNames, 'an approval', 'approve')
@@ -300,12 +300,15 @@ export async function needsApproval(
   }
 }
 
-/** Hashing large arguments takes long, so nothing is hashed unless something is remembered. */
+/** Hashing large arguments takes long, so nothing is hashed unless an approval is remembered. */
 function isRemembered(tool: string, args: JsonObject, remembered: ReadonlySet<string>): boolean {
   return remembered.size > 0 && remembered.has(approvalKey(tool, args))
 }
 
-/** Finds the item that a decision is made for. Ids of calls are unique within a run, but not among its nested runs: fingerprints are. */
+/**
+ * Finds the item that a decision is made for. The id of a call is unique within its run, but not among nested runs. Fingerprints are
+ * unique.
+ */
 export function itemFinder<Item>(pending: readonly Item[]): (decision: Named) => Item | undefined {
   const items = new Map<string, Item>()
   const keyOf = ({ toolCallId, fingerprint }: Named): string => JSON.stringify([toolCallId, fingerprint])
@@ -313,18 +316,20 @@ export function itemFinder<Item>(pending: readonly Item[]): (decision: Named) =>
   return (decision) => items.get(keyOf(decision))
 }
 
-/** The fields that name an item. From outside they may hold anything. */
+/** The fields that identify an item. They come from outside and may have any type. */
 interface Named {
   toolCallId?: unknown
   fingerprint?: unknown
 }
 
-/** Whether the fingerprint matches the item: a stored state may have been modified. A nested agent checks its own. */
+/**
+ * Whether the fingerprint matches the item: a stored state may have been modified. A nested agent checks the fingerprints of its own items.
+ */
 export function isWhole(runId: string, item: PendingItem): boolean {
   return item.path !== undefined || item.fingerprint === fingerprintOf(runId, item)
 }
 
-/** Shows the items of a round and emits the decisions on them, each once, no matter how often a nested agent asks. */
+/** Emits the items of a round and the decisions on them, each once, no matter how often a nested agent asks. */
 export class DecisionDesk {
   readonly #execution: Execution
   readonly #opened = new Set<string>()

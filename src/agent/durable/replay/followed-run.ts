@@ -4,12 +4,12 @@ import type { EventTap } from '../../types/event-tap.ts'
 import type { RecordEvents } from './record-events.ts'
 import { turnsOfSteps } from './recorded-turns.ts'
 
-/** How often to read what another process has recorded, in milliseconds. */
+/** How often steps of other processes are read, in milliseconds. */
 const lookEveryMs = 250
 
 /**
- * Follows a run from its beginning: first emits what is recorded, then what happens in this process as it happens, and what another process
- * records. If the beginning of a turn or a call was missed, it is emitted whole once it is recorded.
+ * Follows a run from its beginning: emits its recorded steps, then live events of this process, and steps that other processes record. If
+ * the beginning of a turn or a call was missed, the turn or call is emitted as a whole once it is recorded.
  */
 export class FollowedRun {
   readonly #runId: string
@@ -71,7 +71,7 @@ export class FollowedRun {
 
   async #pass(event: RunEvent): Promise<void> {
     const { type, meta } = event
-    // The steps of other executions come before those of this one.
+    // Recorded steps of other executions are emitted before those of this one.
     if (type === 'RUN_START' && meta.runId === this.#runId) this.#isStale = true
     if ((this.#isStale || this.#missed.size > 0) && this.#events.begins(event)) {
       await this.#look()
@@ -93,13 +93,13 @@ export class FollowedRun {
     await this.#events.add(turnsOfSteps(news.steps))
   }
 
-  /** Resolves with true for news of this process, and with false when it is time to read the record. */
+  /** Resolves with true if this process has news, and with false when it is time to read the record. */
   async #woken(): Promise<boolean> {
     const timer = Promise.withResolvers<false>()
     const timeout = setTimeout(() => timer.resolve(false), lookEveryMs)
     const woken = await Promise.race([this.#wake.promise.then(() => true), timer.promise])
     clearTimeout(timeout)
-    // Done even without news: a lasting promise would keep the reactions of every wait for it.
+    // Renewed even without news: every wait adds a reaction to the promise, and a lasting one would keep them all.
     this.#wake = Promise.withResolvers()
     return woken
   }

@@ -13,7 +13,7 @@ import type { EventTap } from '../../types/event-tap.ts'
 import type { PendingItem, RunResult, ToolCallRecord } from '../../types/result.ts'
 import type { RecordedTurn, RecordedTurns } from './recorded-turns.ts'
 
-/** The run, and the agent that it began with. */
+/** The followed run, and the agent that it started with. */
 export interface ToldRun {
   runId: string
   createdAt: number
@@ -21,15 +21,15 @@ export interface ToldRun {
   provider: string
   model: string
   tools: ToolSet
-  /** Names of a tool's arguments that are secret. Undefined if this process doesn't know the tool. */
+  /** Names of the secret arguments of a tool. Undefined if this process doesn't know the tool. */
   secretsOf(tool: string): readonly string[] | undefined
 }
 
-/** Makes events from the record of a run: each turn, call and decision once, even if some were emitted as they happened. */
+/** Creates events from the record of a run. Each turn, call and decision is emitted once, even if some were already emitted live. */
 export class RecordEvents {
   readonly #run: ToldRun
   readonly #tap: Pick<EventTap, 'take' | 'hide'>
-  /** How many turns of each iteration were emitted, and the keys of those whose keys are known. */
+  /** The number of emitted turns per iteration, and the keys of those turns that have one. */
   readonly #turns = new Map<number, number>()
   readonly #keys = new Set<string>()
   readonly #calls = new Set<string>()
@@ -37,11 +37,11 @@ export class RecordEvents {
   readonly #positions = new Map<string, number>()
   readonly #needed = new Set<string>()
   readonly #decided = new Set<string>()
-  /** The keys of turns, and the calls and nested runs, that are emitted as they happen. */
+  /** The keys of turns, calls and nested runs that are emitted live. */
   readonly #live = new Set<string>()
-  /** The turn before was cut off: the next continues its text. */
+  /** Whether the previous turn was cut off, so that the next one continues its text. */
   #isCut = false
-  /** Events from now on are not marked as recorded. */
+  /** Whether the record has been emitted: later events are not marked as recorded. */
   hasCaughtUp = false
 
   constructor(run: ToldRun, tap: Pick<EventTap, 'take' | 'hide'>) {
@@ -54,17 +54,14 @@ export class RecordEvents {
     this.#emit(Event.RUN_START, { provider, model, tools: tools.list().map(({ name }) => name) }, { iteration: 0 })
   }
 
-  /** Whether an event begins a turn or a call that was not emitted before. */
+  /** Whether an event is the beginning of a turn or call that has not been emitted. */
   begins({ type, meta: { runId, step = '', toolCallId = '' } }: RunEvent): boolean {
     if (runId !== this.#run.runId) return false
     if (type === Event.MODEL_START) return !this.#keys.has(step)
     return (type === Event.TOOL_CALL_START || type === Event.TOOL_CALL_REJECTED) && !this.#calls.has(toolCallId)
   }
 
-  /**
-   * Whether an event is emitted as it happens. Not if its turn or call was emitted from the record, or will be because its beginning was
-   * missed.
-   */
+  /** Whether to emit a live event. False if its turn or call was emitted from the record, or will be because its beginning was missed. */
   claim(event: RunEvent): boolean {
     const { type, meta } = event
     const { runId, iteration, step = '', toolCallId = '', parentRunId, parentToolCallId = '' } = meta
@@ -93,14 +90,14 @@ export class RecordEvents {
         this.#decided.add(toolCallId)
         return isNew(this.#decided, event.place)
       case Event.RUN_END:
-        // `end` emits it, after the items that the run waits for.
+        // `end` emits this event, after the items that the run waits for.
         return false
       default:
         return !isTurn(step) || this.#live.has(step)
     }
   }
 
-  /** Emits what was not emitted yet. Yields to the event loop, because records may be long and many may be read at once. */
+  /** Emits what has not been emitted. Yields to the event loop, because records may be long and many runs may be read at once. */
   async add({ turns, calls }: RecordedTurns): Promise<void> {
     const open = [...turns]
     for (const { step } of turns) for (const [at, { id }] of step.toolCalls.entries()) this.#positions.set(id, at)
@@ -147,7 +144,7 @@ export class RecordEvents {
     const decided = untold.filter(({ id, decision }) => decision !== undefined && !this.#decided.has(id))
     const items = decided.flatMap((call) => this.#itemOf(call))
     for (const item of items) if (isNew(this.#needed, item.place)) this.#need(item)
-    // As in the run itself: when it continues, the items that it waited for are decided.
+    // As in a live run: when it continues, the items that it waited for are decided.
     if (items.length > 0) this.start()
     for (const call of untold) {
       const { id: toolCallId, tool, iteration, decision } = call
@@ -159,7 +156,7 @@ export class RecordEvents {
     }
   }
 
-  /** The items that a call has waited for. The question of a tool is not recorded with the call. */
+  /** The items that a call has waited for. The question of a tool is not recorded with its call. */
   #itemOf(call: ToolCallRecord): PendingItem[] {
     const { id: toolCallId, tool, args = {}, decision } = call
     if (decision === undefined || decision.path !== undefined || decision.kind === 'question') return []

@@ -3,16 +3,16 @@ import { isTurn } from '../../step-keys.ts'
 import type { FinishedCall, Turn } from '../../types/recorded.ts'
 import type { RunResult, RunStep, ToolCallRecord } from '../../types/result.ts'
 
-/** A response of the model, as it is recorded. */
+/** A response of the model, as recorded. */
 export interface RecordedTurn {
   step: RunStep
-  /** Absent if its text is part of the next turn's message, or nothing of it was kept. */
+  /** Absent if nothing of it was kept, or if its text is part of the next turn's message. */
   message?: AssistantMessage
-  /** The key of its step, if that is known. */
+  /** The key of its step, if known. */
   key?: string
 }
 
-/** The turns and calls of a run so far, for a reader that joins later. */
+/** The recorded turns and calls of a run, for a reader that joins later. */
 export interface RecordedTurns {
   turns: RecordedTurn[]
   /** Calls that have ended. */
@@ -30,7 +30,7 @@ export function turnsOfSteps(steps: readonly (readonly [key: string, value: Json
       else if (turn.kind === 'refused' && turn.step !== undefined) turns.push({ key, step: turn.step })
     } else if (isJsonObject(value) && 'record' in value) {
       const { record, question, noted } = value as never as FinishedCall
-      // A call that may have run is made again, or its record stays as it is. One that was only noted has not ended.
+      // A call that asked a question may run again, or its record stays as it is. A call that was only noted has not ended.
       const isLast = question === undefined && noted === undefined && !(record.outcome === 'uncertain' && calls.has(record.id))
       if (isLast) calls.set(record.id, record)
     }
@@ -39,13 +39,13 @@ export function turnsOfSteps(steps: readonly (readonly [key: string, value: Json
   return { turns, calls: [...calls.values()] }
 }
 
-/** Reads the turns from the result of a run that has ended or waits: it has everything that the steps had. */
+/** Reads the turns from the result of a run that has ended or waits. The result contains everything that the steps do. */
 export function turnsOfResult({ steps, newMessages, toolCalls }: Pick<RunResult, 'steps' | 'newMessages' | 'toolCalls'>): RecordedTurns {
   const messages = newMessages.filter((message) => message.role === 'assistant')
   const turns = steps.map((step, at): RecordedTurn => {
     const [id] = step.toolCalls.map((call) => call.id)
     const found = messages.findIndex((message) => (hasToolCalls(message) ? message.toolCalls[0]?.id : undefined) === id)
-    // A text that was cut off and continued is one message. The last of its turns has it.
+    // A text that was cut off and then continued is one message. It belongs to the last of its turns.
     const isContinued = id === undefined && step.finishReason === 'length' && messages.length < steps.length - at
     // The answer that ended a preview was removed when its plan was carried out.
     const isRemoved =

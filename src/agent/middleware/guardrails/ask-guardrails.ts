@@ -27,8 +27,8 @@ function checkInput(
 }
 
 /**
- * Asks the guardrails of an agent about the conversation that it is about to take over. Returns why it does not take over. A replaced
- * message counts as a refusal, because the conversation can't be changed any more.
+ * Asks the guardrails of an agent about the conversation that it is about to take over. Returns the reason if it must not take over. A
+ * replaced message counts as a refusal, because the conversation can't be changed at this point.
  */
 export async function checkHandoff(
   run: RunContext,
@@ -37,7 +37,7 @@ export async function checkHandoff(
   iteration: number,
 ): Promise<string | undefined> {
   const checked = await checkInput(run, messages, iteration, guardrails)
-  // An interrupted run ends with its interruption.
+  // An interrupted run ends with its interruption, not with a refusal.
   if (run.interruption !== undefined) return undefined
   if (!checked.passed) return checked.reason
   return isDeepStrictEqual(checked.subject, messages) ? undefined : shownAlready
@@ -106,7 +106,7 @@ function checkReplacement(place: GuardrailPlace, value: unknown): void {
   else JSON.stringify(value)
 }
 
-/** Asks one guardrail. If it fails, the subject has not passed. */
+/** Asks one guardrail. If the guardrail fails, the subject has not passed. */
 async function ask<T>(
   run: RunContext,
   { name }: Guardrail<never>,
@@ -128,7 +128,7 @@ async function ask<T>(
   }
 }
 
-/** The input of a run, or messages sent to it, after the guardrails. `refused`: why it does not continue. */
+/** Passes the input of a run, or messages sent to it, through the guardrails. `refused`: why it does not continue. */
 export async function checkedInput(
   run: RunContext,
   messages: readonly ChatMessage[],
@@ -139,6 +139,6 @@ export async function checkedInput(
   const beside = run.budget.beside
   if (checked.passed) return { messages: checked.subject, ...beside }
   const noted: ChatMessage[] = [{ role: 'user', content: withheldText(checked.reason) }]
-  // An interrupted run ends with its interruption.
+  // An interrupted run ends with its interruption, not with a refusal.
   return run.interruption === undefined ? { messages: noted, refused: checked.reason, ...beside } : { messages: noted, ...beside }
 }

@@ -4,8 +4,8 @@ import type { AroundModel } from '../../types/model-call.ts'
 import { isStreamed, StreamedText } from './streamed-text.ts'
 
 /**
- * Holds a response's text back until guardrails have checked it, whole or piece by piece. Includes an answer with a schema, which may
- * arrive as a call's arguments.
+ * Holds back the text of a response until guardrails have checked it, either whole or piece by piece. This includes an answer with a
+ * schema, which may arrive as arguments of a call.
  */
 export function holdText(run: RunContext): AroundModel {
   return (next) => (call) => {
@@ -28,7 +28,7 @@ export function holdText(run: RunContext): AroundModel {
   }
 }
 
-/** `answering`: the tool that gives the answer. */
+/** `answering`: the name of the tool through which the model answers. */
 function withoutAnswer(sink: ModelSink, answering: string): ModelSink {
   const { toolCallStart, toolCallDelta } = sink
   if (toolCallStart === undefined && toolCallDelta === undefined) return sink

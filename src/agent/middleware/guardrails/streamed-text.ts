@@ -8,19 +8,19 @@ const longestSentence = 1_000
 
 /**
  * The text of one response, checked as it arrives by guardrails with `stream`. A piece is shown once it has passed all of them. Each
- * guardrail gets one piece after another, as the guardrail before it left them.
+ * guardrail gets the pieces in order, as changed by the guardrail before it.
  */
 export class StreamedText {
   readonly #run: RunContext
   readonly #iteration: number
   readonly #show: (text: string) => void
   #stages: Stage[]
-  /** All that has arrived. */
+  /** All text that has arrived. */
   #arrived = ''
   #shown = ''
   #failure: Extract<Checked<string>, { passed: false }> | undefined
   #work: Promise<void> = Promise.resolve()
-  /** The attempt at the request. Pieces of an earlier attempt are dropped. */
+  /** The number of the current attempt at the request. Pieces of an earlier attempt are dropped. */
   #attempt = 0
 
   /** `show` is called with text that has passed. */
@@ -41,7 +41,7 @@ export class StreamedText {
     this.#pass(text, false)
   }
 
-  /** The request is sent again: the next piece is the beginning. */
+  /** Called when the request is sent again, so that the next piece is the beginning of a response. */
   restart(): void {
     this.#attempt++
     this.#stages = stagesOf(this.#run)
@@ -50,12 +50,15 @@ export class StreamedText {
     this.#failure = undefined
   }
 
-  /** The request has failed: text that has not passed by now is not shown. */
+  /** Called when the request has failed: text that has not passed yet is not shown. */
   leave(): void {
     this.#attempt++
   }
 
-  /** Checks the rest of the whole text. If `whole` is not the text that has arrived, checks it from the start, without showing it again. */
+  /**
+   * Checks the rest of the whole text. If `whole` differs from the text that has arrived, checks it from the start, without showing it
+   * again.
+   */
   async finish(whole: string): Promise<Checked<string>> {
     if (!whole.startsWith(this.#arrived)) {
       await this.#work
@@ -72,7 +75,7 @@ export class StreamedText {
     this.#work = this.#work.then(() => this.#through(0, text, isEnd, attempt))
   }
 
-  /** Passes a text through the guardrails from `at` on, piece by piece. */
+  /** Passes the text from `at` on through the guardrails, piece by piece. */
   async #through(at: number, text: string, isEnd: boolean, attempt: number): Promise<void> {
     const stage = this.#stages[at]
     if (stage === undefined) {
@@ -112,7 +115,7 @@ class Stage {
   readonly guardrail: Guardrail<never>
   readonly #window: number | undefined
   #rest = ''
-  /** The text before a piece that the window includes. */
+  /** The earlier text that a window includes before the piece. */
   before = ''
 
   constructor(guardrail: Guardrail<never>) {
@@ -120,7 +123,7 @@ class Stage {
     this.#window = typeof guardrail.stream === 'object' ? guardrail.stream.window : undefined
   }
 
-  /** The complete pieces. At the end, also the rest. */
+  /** The complete pieces. At the end also the incomplete rest. */
   split(text: string, isEnd: boolean): string[] {
     this.#rest += text
     const whole = this.#window === undefined ? sentencesIn(this.#rest) : partsOf(this.#rest, this.#window)
@@ -144,7 +147,7 @@ function stagesOf(run: RunContext): Stage[] {
 const ending = /[\p{Sentence_Terminal}\n]/u
 let segmenter: Intl.Segmenter | undefined
 
-/** The sentences that are followed by something. The last one may not be complete. */
+/** The sentences of a text that are followed by more text. The last one may not be complete. */
 function sentencesIn(text: string): string[] {
   const found: string[] = []
   if (ending.test(text)) {
@@ -156,7 +159,7 @@ function sentencesIn(text: string): string[] {
   return [...found, ...partsOf(rest, longestSentence)]
 }
 
-/** The complete parts of this many characters. Keeps surrogate pairs together. */
+/** The complete parts of `size` characters. Keeps surrogate pairs together. */
 function partsOf(text: string, size: number): string[] {
   const parts: string[] = []
   for (let at = 0; at + size < text.length; ) {

@@ -5,7 +5,7 @@ import type { PlanCall } from '../../types/plan.ts'
 import type { AroundTool } from '../../types/running-call.ts'
 import { checkCall, checkResult } from './ask-guardrails.ts'
 
-/** Asks the guardrails about a call, with the arguments after the hooks. */
+/** Asks the guardrails about a call after hooks have changed its arguments. */
 export function checkCalls(run: RunContext): PlanCall {
   return async (planned) => {
     const turn = describeCall(run, planned)
@@ -17,7 +17,7 @@ export function checkCalls(run: RunContext): PlanCall {
   }
 }
 
-/** Shows only what the guardrails let pass of a result. */
+/** Passes a result through the guardrails. */
 export function checkResults(run: RunContext): AroundTool {
   return (next) => async (call) => {
     const outcome = await next(call)
@@ -26,7 +26,7 @@ export function checkResults(run: RunContext): AroundTool {
     const checked = await checkResult(run, { ...describeCall(run, outcome.call), outcome: end.outcome, content: end.content })
     if (checked.passed && checked.subject === end.content) return outcome
     const shown = withContent(end, checked.passed ? checked.subject : withheldResultText(checked.reason))
-    // Leaves out the value too, because the run's result would have it.
+    // Leaves out the value too, because the run's result would contain it.
     const kept = shown.outcome === 'ok' ? { ...shown, value: undefined } : shown
     const returned = checked.passed && end.outcome === 'ok' ? { returned: end.value } : {}
     return { ...outcome, end: kept, ...returned, ...(!checked.passed && checked.how === 'stop' ? { stop: checked.reason } : {}) }

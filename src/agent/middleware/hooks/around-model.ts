@@ -11,7 +11,7 @@ import type { AroundModel, AskModel, ModelCall } from '../../types/model-call.ts
 import { askAround } from './ask-around.ts'
 import { failsClosed } from './ask-hook.ts'
 
-/** Wraps a request with hooks, the first outermost. */
+/** Wraps a request with the hooks. The first hook is the outermost. */
 export function standAroundRequest(run: RunContext): AroundModel {
   return (next) => run.agent.callbacks.around.requests.reduceRight((inner, callback) => surround(run, callback, inner), next)
 }
@@ -56,7 +56,7 @@ function copyOf(response: ModelResponse): ModelResponse {
 
 function describeRequest(run: RunContext, { model, request, iteration }: ModelCall): SentRequest<never> {
   const { messages, tools } = request
-  // Copies of the lists: the run's messages grow, and the tools belong to the registry.
+  // Copies the lists, because the run's messages grow and the tools belong to the registry.
   const lists = { messages: Object.freeze([...messages]), tools: tools && Object.freeze([...tools]) }
   return Object.freeze({ ...request, ...lists, model, ...placeOf(run, iteration) })
 }
@@ -77,7 +77,7 @@ function responseOf(given: ModelResponse, { model, request }: ModelCall, sent: O
   return response
 }
 
-/** Adds the usage if the response has none: that of the request that was sent, or nothing. */
+/** Adds the usage if the response has none: the usage of the request that was sent, or no usage. */
 function withUsageOf(given: ModelResponse, sent: Outcome | undefined): ModelResponse {
   if (given.usage !== undefined) return given
   return { ...given, usage: usageOf(sent) ?? noUsage }
@@ -88,10 +88,7 @@ function usageOf(sent: Outcome | undefined): Usage | undefined {
   return sent?.error instanceof HookFailure ? sent.error.usage : usageOfFailure(sent?.error)
 }
 
-/**
- * The same sink for a model that is asked here. Its listeners run in the hook's asynchronous context, no matter which connection delivers
- * the pieces.
- */
+/** The same sink, but its listeners run in the hook's asynchronous context, no matter which connection delivers the pieces. */
 function inThisContext(sink: ModelSink, watched: { isShown: boolean }): ModelSink {
   const { AsyncLocalStorage } = process.getBuiltinModule('node:async_hooks')
   const inContext = AsyncLocalStorage.snapshot()
@@ -118,7 +115,7 @@ function inThisContext(sink: ModelSink, watched: { isShown: boolean }): ModelSin
   }
 }
 
-/** Emits a response that was not streamed as pieces. */
+/** Emits a response that was not streamed as if it had been. */
 function tellPieces({ turn, sink }: ModelCall, { text, reasoning = '', toolCalls }: ModelResponse): void {
   const heard = turn.sink(sink)
   heard.reasoning?.(reasoning)

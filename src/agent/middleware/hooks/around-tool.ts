@@ -13,7 +13,7 @@ import type { AroundTool, CallOutcome, RunCall, RunningCall } from '../../types/
 import { askAround } from './ask-around.ts'
 import { failsClosed } from './ask-hook.ts'
 
-/** Wraps the function of a call with hooks, the first outermost. */
+/** Wraps the function of a call with the hooks. The first hook is the outermost. */
 export function standAroundFunction(run: RunContext): AroundTool {
   return (next) => run.agent.callbacks.around.calls.reduceRight((inner, callback) => surround(run, callback, inner), next)
 }
@@ -51,7 +51,7 @@ function describeRunning(run: RunContext, call: RunningCall): RunningToolCall<ne
   return Object.freeze({ ...turn, args: deepFreeze(turn.args), effect: planned.effect, idempotencyKey })
 }
 
-/** The function's return value, or its question. Throws the error of a failed call. */
+/** The return value of the function, or its question. Throws the error of a failed call. */
 function valueShown({ call, end, raw }: CallOutcome): unknown {
   if (end.outcome === 'ok') return raw?.value
   if (end.outcome === 'question') return end.question

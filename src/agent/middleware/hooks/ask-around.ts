@@ -2,29 +2,29 @@ import type { RunContext } from '../../run/run-context.ts'
 
 /** A hook, and what it wraps. */
 interface Surrounding<Inner, Shown, Returned> {
-  /** Calls the hook. */
+  /** Calls the hook with `next`. */
   ask(next: () => Promise<Shown>): Promise<Returned | undefined>
-  /** Starts what the hook wraps, in the hook's own asynchronous context, at most once. Must not reject. */
+  /** Starts the wrapped work in the hook's asynchronous context, at most once. Contract: must not reject. */
   proceed(): Promise<Inner>
-  /** Converts the result for the hook. Throws if it is a failure. */
+  /** Converts the result of the work for the hook. Throws if the work failed. */
   show(inner: Inner): Shown
 }
 
-/** The results of the hook and of what it wraps. */
+/** The results of the hook and of the work it wraps. */
 interface Surrounded<Inner, Returned> {
-  /** Undefined: the hook did not call `next`. */
+  /** Undefined if the hook did not call `next`. */
   inner?: Inner
-  /** Undefined: the hook returned nothing, or failed. */
+  /** Undefined if the hook returned nothing or failed. */
   returned?: Returned
-  /** The hook itself failed: it threw an error of its own, took too long, or did nothing at all. */
+  /** Set if the hook itself failed: it threw an error of its own, took too long, or did nothing at all. */
   failure?: { error: unknown }
-  /** The run was interrupted before the hook ended. */
+  /** Whether the run was interrupted before the hook ended. */
   isLeft: boolean
 }
 
 /**
- * Asks a hook that wraps something, for as long as an attempt at a tool may take, not counting the time in `next`. Once started, the
- * wrapped work is always awaited. A hook that has timed out can't start it any more. Never rejects.
+ * Calls a hook that wraps work. The time limit is that of one attempt at a tool, not counting the time in `next`. Once started, the work is
+ * always awaited. A hook that has timed out can't start the work any more. Never rejects.
  */
 export async function askAround<Inner, Shown, Returned>(
   run: RunContext,
@@ -50,7 +50,7 @@ export async function askAround<Inner, Shown, Returned>(
   }
   const next = (): Promise<Shown> => {
     const shown = proceedOnce()
-    // A hook that does not await it need not handle its failure either.
+    // A hook that does not await `next` need not handle its rejection.
     shown.catch(() => {})
     return shown
   }
@@ -72,7 +72,7 @@ export async function askAround<Inner, Shown, Returned>(
   return surrounded
 }
 
-/** A time limit that can be stopped, and starts again from zero. */
+/** A time limit that can be stopped, and that starts again from zero. */
 function ownTime(milliseconds: number): { over: Promise<never>; start(): void; stop(): void } {
   const { promise: over, reject } = Promise.withResolvers<never>()
   const end = () => reject(new DOMException(`It took longer than ${milliseconds} ms`, 'TimeoutError'))
@@ -80,7 +80,7 @@ function ownTime(milliseconds: number): { over: Promise<never>; start(): void; s
   return {
     over,
     start() {
-      // A longer timer would fire at once.
+      // A timer with a longer delay fires at once.
       if (milliseconds < 2 ** 31) timer = setTimeout(end, milliseconds)
     },
     stop: () => clearTimeout(timer),

@@ -19,7 +19,7 @@ export async function askCallback<T>(
   }
 }
 
-/** Logs that a hook or an entry failed, and returns whether its subject is refused. */
+/** Logs the failure of a hook or an entry. Returns true if what it decides about is refused. */
 export function failsClosed(run: RunContext, { name, kind, refused }: Callback<unknown>, error: unknown): boolean {
   const fields = { runId: run.runId, hook: name ?? '(unnamed)', error: messageOf(error) }
   run.logger.error(fields, `${kind.join(' ')} failed${refused === undefined ? ' and was skipped' : `: ${refused}`}`)

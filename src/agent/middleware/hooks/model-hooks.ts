@@ -10,7 +10,7 @@ import { placeOf, type RunContext } from '../../run/run-context.ts'
 import type { Asked, ChangeTurn } from '../../types/model-call.ts'
 import { askCallback, isObject } from './ask-hook.ts'
 
-/** What a turn asks, after hooks and entries have seen it. Rejects with a `HookFailure`, or with `RequestStopped`. */
+/** Returns the request of a turn after hooks and entries have changed it. Rejects with a `HookFailure`, or with `RequestStopped`. */
 export function beforeModel(run: RunContext): ChangeTurn {
   return async (before, iteration) => {
     let asked = before
@@ -30,7 +30,7 @@ export function beforeModel(run: RunContext): ChangeTurn {
 function described(run: RunContext, { model, tools, messages, toolChoice }: Asked, iteration: number): ModelTurn<never> {
   return {
     ...placeOf(run, iteration),
-    // A copy of the list: the run's own grows.
+    // Copies the list, because the run's own grows.
     messages: Object.freeze([...messages]),
     tools: tools.names(),
     model,
@@ -59,7 +59,7 @@ function known(tools: ToolSet, names: readonly string[]): readonly string[] {
   return names
 }
 
-/** The response's text after the hooks. Rejects with a `HookFailure`. */
+/** Returns the response's text after hooks have changed it. Rejects with a `HookFailure`. */
 export async function afterModel(run: RunContext, ending: ModelEnding<never>): Promise<string> {
   let { text } = ending
   for (const callback of run.agent.callbacks.plan.replies) {

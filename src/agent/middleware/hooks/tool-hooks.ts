@@ -11,7 +11,7 @@ import type { CallInPlan, PlanCall } from '../../types/plan.ts'
 import type { AroundTool } from '../../types/running-call.ts'
 import { askCallback, isObject } from './ask-hook.ts'
 
-/** Asks `beforeTool` hooks and entries of `plan`, one after another, until one refuses, answers or asks. */
+/** Calls the `beforeTool` hooks and the entries of `plan` in order, until one refuses, answers or asks. */
 export function askBeforeCall(run: RunContext): PlanCall {
   return async (planned) => {
     const { call, prepared } = planned
@@ -64,7 +64,7 @@ function checkDecision(decision: unknown): void {
   JSON.stringify(decision.args)
 }
 
-/** Asks `afterTool` hooks for the content that the model gets as a result. */
+/** Passes the content that the model gets as a result through the `afterTool` hooks. */
 export function askAfterCall(run: RunContext): AroundTool {
   return (next) => async (call) => {
     const outcome = await next(call)

@@ -5,12 +5,12 @@ import { withheldAnswerText } from '../../told.ts'
 import type { Plan, PlannedCall } from '../../types/recorded.ts'
 import { checkOutput } from '../guardrails/ask-guardrails.ts'
 
-/** The answers in a turn's calls after the check, or why the run ends. */
+/** The calls of a turn after the answers among them were checked, or the reason to end the run. */
 export type CheckedAnswers = { plan: Plan; changed: boolean } | { stop: string }
 
 /**
- * Asks the output guardrails about answers that are given through the tool, as their JSON. Neither the plan nor the history has an answer
- * that is withheld; the call gets the reason as its result.
+ * Passes answers that the model gave through the answer tool to the output guardrails, as JSON. A withheld answer is removed from the plan
+ * and the history, and its call gets the reason as its result.
  */
 export async function checkAnswers(run: RunContext, iteration: number, plan: Plan): Promise<CheckedAnswers> {
   const { output } = run.agent

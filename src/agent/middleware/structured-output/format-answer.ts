@@ -4,7 +4,7 @@ import { chooseCallForm } from '../../text-calls/mode.ts'
 import { setTools } from '../../turn/model-turn.ts'
 import type { Asked, FormatAnswer } from '../../types/model-call.ts'
 
-/** Asks for an answer with a schema: by the model's own means, else through the tool that gives it. */
+/** Requests an answer with a schema: by the provider's own means, or else through a tool. */
 export function formatAnswer(run: RunContext): FormatAnswer {
   return (asked, request, mustAnswer) => {
     const { settings } = run
@@ -22,7 +22,7 @@ export function formatAnswer(run: RunContext): FormatAnswer {
   }
 }
 
-/** Text that must be JSON of a schema leaves no room for text calls. */
+/** A text that has to be JSON of a schema has no room for text calls. */
 function isHeldToSchema({ settings }: RunContext, { model, tools }: Asked): boolean {
   const hasTools = tools.size > 0
   return takesSchema(model.capabilities, hasTools) && (!hasTools || chooseCallForm(settings, model).native)

@@ -4,7 +4,7 @@ import { readingsOf } from '../../output/read-answer.ts'
 import type { RunContext } from '../../run/run-context.ts'
 import type { Plan, PlannedCall } from '../../types/recorded.ts'
 
-/** Unwraps answers that are given through the tool: some models wrap them in the name of their schema. */
+/** Unwraps answers given through the answer tool: some models wrap them in a field named like their schema. */
 export async function unwrapAnswers(run: RunContext, plan: Plan): Promise<Plan> {
   const { output } = run.agent
   if (output === undefined) return plan
