@@ -14,8 +14,8 @@ export function hashOf(value: Json): string {
 }
 
 /**
- * The value with the keys of every object in order. Copies only if they aren't. `JSON.stringify` with a replacer calls it for each value
- * and takes several times as long.
+ * The value with the keys of every object in order. Copies only objects whose keys are not sorted. A replacer for `JSON.stringify` would be
+ * called for each value and take several times as long.
  */
 export function sorted(value: Json): Json {
   if (Array.isArray(value)) {

@@ -135,7 +135,7 @@ export class ToolloopError extends Error {
     try {
       return typeof value === 'object' && value !== null && brand in value
     } catch {
-      return false // A revoked proxy is not an error of this package.
+      return false // A revoked proxy can't be an error of this package.
     }
   }
 
@@ -228,7 +228,7 @@ const maxShown = 200
 
 /** Renders any value for a message. Never throws; cuts long values. */
 export function show(value: unknown): string {
-  // Cut before it is quoted: a text from a model may be megabytes long.
+  // Cut before it is quoted, because a text from a model may be megabytes long.
   if (typeof value === 'string') return clip(JSON.stringify(value.slice(0, maxShown + 1)), value.length)
   const text = rendered(value)
   return clip(text, text.length)
@@ -254,7 +254,7 @@ function kindOf(value: unknown): string {
   try {
     return Object.prototype.toString.call(value)
   } catch {
-    return `[unreadable ${typeof value}]` // A revoked proxy, or a getter that throws.
+    return `[unreadable ${typeof value}]` // The value is a revoked proxy, or has a getter that throws.
   }
 }
 
@@ -268,7 +268,7 @@ export function messageOf(thrown: unknown): string {
 function ownMessage(thrown: unknown): string | undefined {
   if (typeof thrown !== 'object' || thrown === null) return undefined
   try {
-    // An error that holds several, such as a failed connection to a host with several addresses, often has no message.
+    // An error that combines several often has no message, such as a failed connection to a host with several addresses.
     const errors: unknown[] = 'errors' in thrown && Array.isArray(thrown.errors) ? thrown.errors : []
     for (const one of [thrown, ...errors]) {
       const message: unknown = typeof one === 'object' && one !== null && 'message' in one ? one.message : undefined
@@ -276,7 +276,7 @@ function ownMessage(thrown: unknown): string | undefined {
     }
     return thrown instanceof Error && typeof thrown.name === 'string' && thrown.name !== '' ? thrown.name : undefined
   } catch {
-    return undefined // A getter or a proxy that throws. `show` renders the value instead.
+    return undefined // The value is a proxy or has a getter that throws. `show` renders it instead.
   }
 }
 
@@ -285,13 +285,13 @@ export function stackOf(thrown: unknown): string | undefined {
   try {
     return thrown instanceof Error && typeof thrown.stack === 'string' ? thrown.stack : undefined
   } catch {
-    return undefined // A getter or a proxy that throws.
+    return undefined // The value is a proxy or has a getter that throws.
   }
 }
 
 /**
- * Returns the thrown value if its fields can be read at any depth; otherwise an Error with its message. Reading a revoked proxy, or a field
- * whose getter throws, would make the code that handles the error fail.
+ * Returns the thrown value if its fields can be read at any depth; otherwise an Error with its message. Otherwise the code that handles the
+ * error would fail when it reads a revoked proxy, or a field whose getter throws.
  */
 export function readableError(thrown: unknown): unknown {
   return isReadable(thrown, 8) ? thrown : new Error(messageOf(thrown))

@@ -55,19 +55,19 @@ export type PathStep = {
 /** A decision as the run stores it. */
 export interface MadeDecision {
   kind: 'approval' | 'client_tool' | 'question' | 'budget'
-  /** False if the call was refused, the question was not answered, no result was given, or the time limit passed. */
+  /** False if the call was refused, the question was not answered, no result was given, or the time was over. */
   approved: boolean
   /** Why it was not approved. The model is told. */
   reason?: string
   /** Who decided. */
   by?: Json
-  /** A remark for the record. The model is not told. */
+  /** A remark, recorded but not shown to the model. */
   note?: string
   /** For a call of an agent inside this call: the agents that lead to it, outermost first. */
   path?: PathStep[]
   /**
    * Earlier decisions on the same call, oldest first. A call has several if it was approved and then asked a question, or if its agent
-   * makes several calls that need one.
+   * makes several calls that need a decision.
    */
   earlier?: MadeDecision[]
 }
@@ -82,11 +82,12 @@ export interface EventPayloads {
    * A request failed and is retried, or another model is asked instead. `provider` and `model` are those of the next request, which is sent
    * in `delayMs` milliseconds. `errorCode` and `error` say why.
    *
-   * With `discards`, part of the response was already streamed. Its text, its reasoning and its unfinished calls are void, and the response
-   * starts again: discard everything of the same run and iteration since the last `MODEL_START`, or the last `MODEL_RETRY` with `discards`.
+   * With `discards`, part of the response was already streamed. Its text, its reasoning and its unfinished calls are invalid, and the
+   * response starts again. Discard everything of the same run and iteration since the last `MODEL_START`, or since the last `MODEL_RETRY`
+   * with `discards`.
    */
   MODEL_RETRY: { provider: string; model: string; errorCode: ErrorCode; error: string; delayMs: number; discards?: true }
-  /** The request waits for the `rateLimits` of its model, with `ahead` other requests before it. */
+  /** The request waits because of its model's `rateLimits`. `ahead` other requests are before it. */
   MODEL_QUEUED: { provider: string; model: string; ahead: number }
   /** The response is complete. With an `errorCode`, the request failed: `finishReason` is then `error`. */
   MODEL_END: { provider: string; model: string; finishReason: FinishReason; usage?: Usage; errorCode?: ErrorCode }
@@ -111,13 +112,13 @@ export interface EventPayloads {
     outcome: Extract<ToolCallOutcome, 'ok' | 'failed' | 'timeout' | 'cancelled'> | 'question'
     errorCode?: ErrorCode
     /**
-     * The arguments without secrets: values under the tool's `secrets`, and what looks like a secret. Absent if longer than 65,536
-     * characters.
+     * The arguments without secrets: without the values under the tool's `secrets`, and without anything that looks like a secret. Absent
+     * if longer than 65,536 characters.
      */
     args?: JsonObject
     /**
-     * What the function returned, as JSON without secrets. Absent if it is longer than 65,536 characters, or if the model did not get it
-     * whole.
+     * The return value of the function, as JSON without secrets. Absent if it is longer than 65,536 characters, or if the model got only
+     * part of it.
      */
     value?: Json
   }
@@ -134,7 +135,7 @@ export interface EventPayloads {
   }
   /** A progress report of a running tool, from `ctx.progress`. */
   TOOL_PROGRESS: { tool: string; update: Json }
-  /** A guardrail intervened. `reason` is present unless the guardrail only replaced its subject. */
+  /** A guardrail intervened. Has a `reason` unless the guardrail only replaced its subject. */
   GUARDRAIL: { guardrail: string; place: 'input' | 'output' | 'call' | 'result'; verdict: 'replace' | 'refuse' | 'stop'; reason?: string }
   /** The conversation was handed to another agent, which takes the next turn. */
   HANDOFF: { agent: string; provider: string; model: string }
@@ -171,7 +172,7 @@ export type PlanPlace = { at: number; of: number }
 /** Where an event comes from. */
 export interface EventMeta {
   runId: string
-  /** The model request of the run that this event belongs to, from 1; 0 before the first. */
+  /** Which model request of the run this event belongs to, counted from 1. 0 before the first request. */
   iteration: number
   /** When it happened, in milliseconds since 1970. */
   time: number

@@ -32,8 +32,8 @@ export function jsonIn(text: string): Json | undefined {
 }
 
 /**
- * Whether a value holds more than this number of characters: texts, names and other values count, bytes don't. Stops as soon as the number
- * is exceeded.
+ * Whether a value contains more than this number of characters. Counts the characters of texts, names and other values, but not bytes.
+ * Stops as soon as the number is exceeded.
  */
 export function isLargerThan(characters: number, value: unknown): boolean {
   const open: unknown[] = [value]
@@ -84,10 +84,10 @@ export function isDeeperThan(levels: number, value: unknown): boolean {
   return levels === 0 || (Array.isArray(value) ? value : Object.values(value)).some((item) => isDeeperThan(levels - 1, item))
 }
 
-/** Beyond this depth, data is not plain or contains itself. `JSON.stringify` then reports which. */
+/** Data that is nested more deeply is not plain, or contains itself. `JSON.stringify` then reports which. */
 const mostLevels = 1_000
 
-/** Returns, or throws, what `JSON.parse(JSON.stringify(value))` does, but shares texts instead of copying them. */
+/** Does the same as `JSON.parse(JSON.stringify(value))`, but shares texts instead of copying them. */
 export function copyAsJson<T extends object>(value: T): T {
   return jsonOf(value, 0) as T
 }
@@ -118,7 +118,10 @@ function hasJson(value: unknown): boolean {
   return value !== undefined && typeof value !== 'function' && typeof value !== 'symbol'
 }
 
-/** The most values in a copy. Data that is referenced from several places is copied for each of them, which may exceed this. */
+/**
+ * The largest number of values in a copy. Data that is referenced from several places is copied once for each, which may exceed this
+ * number.
+ */
 const mostValues = 200_000
 
 /** Copies plain data and shares its texts. Undefined if something in it is not plain data, or if it is too large. */
@@ -199,7 +202,7 @@ export function countValues(json: string): number {
   return new ValueCount().add(json)
 }
 
-/** Whether a value contains more than `most` values, itself included. Stops once that is known. */
+/** Whether a value contains more than `most` values, counting itself. Stops as soon as that is known. */
 export function hasMoreValues(most: number, value: unknown): boolean {
   const open: unknown[] = [value]
   let count = 1
@@ -214,6 +217,6 @@ export function hasMoreValues(most: number, value: unknown): boolean {
 
 /** Parses JSON. Returns undefined if it has more than `most` values. Otherwise throws a `SyntaxError` if the text is not JSON. */
 export function parseUpTo(most: number, json: string): unknown {
-  // Each value takes at least two characters, with the comma or bracket before it.
+  // Each value takes at least two characters, including the comma or bracket before it.
   return json.length > 2 * most && countValues(json) > most ? undefined : JSON.parse(json)
 }

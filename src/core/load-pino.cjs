@@ -1,3 +1,3 @@
-// Loading it takes milliseconds of each start (pino: 15 to 20; `npm run bench`, start.ts), so it is loaded when it is first needed. CommonJS, because
-// `require` is synchronous and bundlers follow it.
+// Loading a package takes milliseconds at startup (pino: 15 to 20; `npm run bench`, start.ts), so it is loaded when it is first needed.
+// CommonJS, because `require` is synchronous and bundlers follow it.
 exports.loadPino = () => require('pino')

@@ -8,7 +8,7 @@ import type { SecretTexts } from './redaction/secret-texts.ts'
 /**
  * The logger that everything logs through. Pino loggers fit, and so does any object with these four methods.
  *
- * Contract: may throw; the record is then lost, and the run continues. Nothing is awaited.
+ * Contract: not awaited. May throw: the record is then lost, and the run continues.
  */
 export interface Logger {
   debug(fields: object, message: string): void
@@ -70,7 +70,7 @@ export function createLogger(options: LoggerOptions = {}): LeveledLogger {
 
 type Pino = ReturnType<ReturnType<typeof loadPino>['pino']>
 
-/** The lowest first. */
+/** Lowest level first. */
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent']
 
 function checkedLevel(level: LogLevel): LogLevel {
@@ -89,10 +89,10 @@ function unawaited(destination: NonNullable<LoggerOptions['destination']>): { wr
  */
 export function redacting(logger: Logger, secrets?: SecretTexts): Logger {
   if (redactingLoggers.has(logger) && secrets === undefined) return logger
-  // Redacting with more secrets includes what the logger inside would redact.
+  // Adding secrets also redacts everything that the inner logger would redact.
   const inner = innerLoggers.get(logger) ?? logger
   const at = (level: RecordLevel) => (fields: object, message: string) => {
-    // A failing logger must not fail a run. Its transport reports its own failures.
+    // A logger that fails must not end a run. Its transport reports its own failures.
     callUnawaited(() => {
       if (isDisabled(inner, level)) return
       return inner[level](redact(fields, undefined, secrets) as object, redactText(message, secrets))
@@ -105,7 +105,7 @@ export function redacting(logger: Logger, secrets?: SecretTexts): Logger {
   return wrapped
 }
 const redactingLoggers = new WeakSet<Logger>()
-/** The logger inside each that redacts without secrets of its own. */
+/** For each redacting logger without its own secrets: the logger that it wraps. */
 const innerLoggers = new WeakMap<Logger, Logger>()
 
 /** Whether a record of this level would be dropped, so that it need not be redacted. */
@@ -117,7 +117,7 @@ function isEnabled(logger: Logger, level: RecordLevel): boolean {
   return toldLevel(logger, level) === true
 }
 
-/** Undefined if the logger can't tell. */
+/** Undefined if the logger has no `isLevelEnabled`. */
 function toldLevel(logger: Logger, level: RecordLevel): boolean | undefined {
   try {
     return syncAnswer('isLevelEnabled', logger.isLevelEnabled?.(level))
@@ -129,7 +129,7 @@ function toldLevel(logger: Logger, level: RecordLevel): boolean | undefined {
 /** Wraps a logger so that each record has these fields too. */
 export function childLogger(logger: Logger, bound: object): Logger {
   const log = (level: RecordLevel, fields: object, message: string) => {
-    // An error's name, message and stack are not enumerable fields.
+    // The name, message and stack of an error are not enumerable, so a spread would omit them.
     logger[level]({ ...bound, ...(fields instanceof Error ? (redact(fields) as object) : fields) }, message)
   }
   const child: Logger = {

@@ -23,12 +23,12 @@ export type MessageInput =
   | AIMessage
   | { role: 'system' | 'user' | 'assistant'; content: string; name?: string; providerData?: ProviderData }
 
-/** Frozen messages of callers, and the message each was converted to. */
+/** For each frozen message of a caller, the message that it was converted to. */
 const made = new WeakMap<object, ChatMessage>()
 
 /**
- * Converts messages that callers pass: each is checked and copied into the form that is stored and sent. All messages enter here. Copies
- * are frozen, and reused when they are passed again. Throws `invalid_message`; `name` is the path of the list in the error.
+ * Converts messages that callers pass: each is checked and copied into the form that is stored and sent. All messages enter the library
+ * here. Copies are frozen, and reused when they are passed again. Throws `invalid_message`; `name` is the path of the list in the error.
  */
 export function toChatMessages(list: readonly MessageInput[], name = 'messages'): readonly ChatMessage[] {
   const given: unknown = list
@@ -52,7 +52,7 @@ export function isContent(content: unknown): content is Content {
   return typeof content === 'string' || (Array.isArray(content) && content.every(isPart))
 }
 
-/** Further fields of a message that is a reply of `generate`, or that was built from the result of a query. */
+/** Additional fields of a message that is a reply of `generate`, or that was built from the result of a query. */
 interface Reply {
   toolCalls?: readonly (ToolCall | ParsedToolCall)[]
   finishReason?: FinishReason
@@ -100,7 +100,7 @@ const maxValues = 1_000_000
 
 function checkMessage(message: unknown, name: string): void {
   if (!isJsonObject(message)) throw invalid(name, 'a message', message)
-  // The message is not shown: rendering it may never end.
+  // The error doesn't show the message, because rendering it may never end.
   if (hasMoreValues(maxValues, message) || isDeeperThan(maxLevels, message))
     throw invalid(name, `at most ${maxLevels} levels deep, of at most ${maxValues} values`, 'a message that is more, or holds itself')
   const { role, content, toolCallId, toolCalls } = message
@@ -115,7 +115,7 @@ function checkMessage(message: unknown, name: string): void {
   if (Array.isArray(toolCalls)) for (const [at, call] of toolCalls.entries()) checkCall(call, `${name}.toolCalls[${at}]`)
 }
 
-/** A message in OpenAI's format. Accepting it would silently drop its calls and results. */
+/** A message in OpenAI's format. If it were accepted, its calls and results would be lost silently. */
 function isOpenAIs(message: JsonObject): boolean {
   return (message.tool_calls !== undefined && message.toolCalls === undefined) || typeof message.tool_call_id === 'string'
 }

@@ -24,7 +24,7 @@ export type Content = string | ContentPart[]
 
 /**
  * Data that a provider attached to a message and wants back unchanged, such as thought signatures, `reasoning_content` or thinking blocks.
- * Only the driver that wrote it understands it. It is sent back to the same `provider` and dropped for all others.
+ * Only the driver that created it understands it. It is sent back to the same `provider` and to no other.
  */
 export interface ProviderData {
   provider: string
@@ -55,7 +55,7 @@ export type StandardChatMessage =
 /** A model's message that calls tools. */
 export interface AssistantToolCallMessage {
   role: 'assistant'
-  /** The text that the model wrote beside its calls; `''` if it wrote none. */
+  /** The text that the model wrote along with its calls. `''` if it wrote none. */
   content: string
   toolCalls: ToolCall[]
   name?: string
@@ -67,7 +67,7 @@ export interface CallKey {
   idempotencyKey: string
   /** A digest of tool and arguments. */
   call: string
-  /** One of these calls has succeeded, so later ones get new keys. */
+  /** Set if one of these calls has succeeded, so that later ones get new keys. */
   settled?: true
 }
 
@@ -78,9 +78,9 @@ export interface ToolResultMessage {
   toolCallId: string
   /** The tool's name. */
   name?: string
-  /** True if the content describes a failure. Drivers pass it on if the API has a field for it. */
+  /** True if the content describes a failure. Drivers send it if the API has a field for it. */
   isError?: boolean
-  /** Never sent to models. Later runs of the session read it. It has no effect in `messages` that a caller passes. */
+  /** Never sent to models. Later runs of the session read it. It is ignored in `messages` that a caller passes. */
   callKey?: CallKey
   providerData?: ProviderData
 }
@@ -148,7 +148,7 @@ export function toolMessage(call: { id: string; name: string }, content: Content
   return { role: 'tool', content, toolCallId: call.id, name: call.name, ...(ok ? {} : { isError: true }) }
 }
 
-/** Converts a tool's name to one that every provider accepts. The model may have called a tool that does not exist. */
+/** Converts a tool's name to one that every provider accepts. Needed because the model may have called a tool that does not exist. */
 export function legalName(name: string): string {
   return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
 }
@@ -158,7 +158,7 @@ export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   Object.freeze(value)
   if (Array.isArray(value)) for (const item of value) deepFreeze(item)
-  // Not `Object.values`: every message of every run passes through here.
+  // A `for` loop is faster than `Object.values`, and every message of every run passes through here.
   else for (const key in value) deepFreeze(value[key])
   return value
 }
@@ -185,8 +185,8 @@ export function copyJson<T>(value: T): T {
 }
 
 /**
- * Removes fields that are undefined. For objects that are shown, stored or compared, and for defaults that undefined must not replace: `{
- * ...defaults, ...withoutUndefined({ model }) }`.
+ * Removes fields that are undefined. Used for objects that are shown, stored or compared, and for defaults that undefined must not replace:
+ * `{ ...defaults, ...withoutUndefined({ model }) }`.
  */
 export function withoutUndefined<Fields extends object>(fields: Fields): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
   const defined: Record<string, unknown> = {}
@@ -202,13 +202,13 @@ export function setField(object: Record<string, unknown>, key: string, value: un
 
 /**
  * Replaces lone surrogates with U+FFFD in all texts of plain JSON, field names included. Returns the value itself if it has none. Providers
- * refuse a request that contains half a character, so a conversation with one could never continue.
+ * refuse a request that contains half a character, so a conversation with one could never be continued.
  */
 export function wellFormed<T>(value: T): T {
   return isWellFormed(value) ? value : (replaced(value) as T)
 }
 
-/** A check without copying: every request is checked, and few have lone surrogates. */
+/** Checks without copying, because every request is checked and few have lone surrogates. */
 function isWellFormed(value: unknown): boolean {
   if (typeof value === 'string') return value.isWellFormed()
   if (typeof value !== 'object' || value === null) return true
@@ -243,8 +243,8 @@ export function wellFormedJson(json: string): string {
 }
 
 /**
- * Messages that were checked, copied and frozen. A set, because the values of a long-lived `WeakMap` survive every collection of young
- * objects.
+ * Messages that were checked, copied and frozen. A set, because the values of a long-lived `WeakMap` are kept alive through every
+ * collection of young objects.
  */
 const checked = new WeakSet<object>()
 
@@ -266,7 +266,7 @@ export function isChecked(message: unknown): message is ChatMessage {
 
 export function areChecked(messages: unknown): messages is readonly ChatMessage[] {
   if (!Array.isArray(messages)) return false
-  // Not `every`, which skips the holes of a sparse array.
+  // Not `every`, because it skips the holes of a sparse array.
   for (const message of messages) if (!isChecked(message)) return false
   return true
 }

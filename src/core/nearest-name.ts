@@ -1,5 +1,5 @@
 /**
- * Finds the name among `known` that `given` was most likely meant to be, for `did you mean …?`. Ignores case, `-` and `_`: `base-url`
+ * Finds the name among `known` that `given` was most likely meant to be, for `did you mean …?`. Ignores case, `-` and `_`, so `base-url`
  * matches `baseURL`. Allows one typing mistake per three characters, at most three: a letter missing, added, replaced, or swapped with the
  * next one. Returns the first of equally near names, or undefined if none is near enough.
  */

@@ -1,5 +1,5 @@
 /**
- * The package `yaml`, to be imported dynamically. It is CommonJS: if it is imported dynamically itself, a bundle of esbuild has no named
- * exports of it.
+ * The package `yaml`, to be imported dynamically. It is CommonJS. If it were itself imported dynamically, a bundle of esbuild would lack
+ * its named exports.
  */
 export { Composer, isAlias, isMap, isScalar, Lexer, Parser, parse, visit, YAMLError, YAMLParseError } from 'yaml'

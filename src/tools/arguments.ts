@@ -81,8 +81,8 @@ export interface ArgumentTerms {
   /** The model wrote the call as text: values are converted to the types in the schema before they are validated. Default false. */
   asText?: boolean
   /**
-   * The model made the call natively. Decodes arguments that were encoded twice, and texts inside them that don't match the schema but
-   * contain exactly the JSON it asks for. Default false.
+   * The model made the call natively. Decodes arguments that were encoded twice. Also decodes texts inside them that don't match the schema
+   * but contain exactly the JSON it asks for. Default false.
    */
   asNative?: boolean
   /** Maximum number of values in the arguments. Default: no limit. */
@@ -95,7 +95,7 @@ export interface ArgumentTerms {
 
 /** Parses and validates arguments. Uses the tool's own schema, which may transform them, or else its JSON Schema. Never rejects. */
 export async function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerms = {}): Promise<Preparation> {
-  // Many calls may be prepared at once.
+  // Many calls may be prepared at once, so slow ones wait their turn.
   if (raw.length > mostReadAtOnce || mayTakeLong(parametersOf(tool))) await nextTurn()
   const { asText = false, asNative = false, maxValues } = terms
   const inner = asNative && !asText ? innerArguments(raw, maxValues) : undefined
@@ -103,7 +103,7 @@ export async function prepareArguments(tool: AnyTool, raw: string, terms: Argume
   if (!parsed.ok) return unprepared(parsed.code, unreadableArgumentsText(tool.name, parsed.problem, show(raw)))
   const decoded = inner === undefined ? [] : ['arguments decoded, which were encoded twice']
   const isCheckedAtOnce = standardSchemaOf(tool) === undefined
-  // Most fit as they are.
+  // Most arguments fit unchanged.
   const asGiven = isCheckedAtOnce && !asText ? fitToSchema(tool, parsed.args) : undefined
   if (asGiven !== undefined && 'input' in asGiven) return prepared(tool, parsed.args, asGiven.input, decoded)
   const reading = readArguments(tool, parsed.args, terms, asGiven)
@@ -123,11 +123,13 @@ function prepared(tool: AnyTool, args: JsonObject, input: unknown, repairs: stri
 interface ReadArguments {
   args: JsonObject
   fitted: FittedArguments
-  /** What was read differently from how it was written. */
+  /** How the arguments that are used differ from those that were written. */
   repairs: string[]
 }
 
-/** `checked`: what the arguments came to as they are, if they were checked before. A slow check must not block the event loop twice. */
+/**
+ * `checked`: the result of checking the unchanged arguments, if they were checked before. A slow check must not block the event loop twice.
+ */
 async function readArguments(
   tool: AnyTool,
   given: JsonObject,
@@ -144,7 +146,7 @@ async function readArguments(
   const repairs = coercions(given, args)
   if (repairs.length === 0 || isDeeperThan(maxDepth, args) || hasMoreValues(maxValues ?? Number.POSITIVE_INFINITY, args)) return asGiven
   const fitted = await fitArguments(tool, args)
-  // Reports problems with the arguments as the model wrote them.
+  // If nothing fits, reports the problems of the unchanged arguments.
   return 'problems' in fitted ? asGiven : { args, fitted, repairs }
 }
 
@@ -246,7 +248,7 @@ function fittedBy(checked: StandardSchemaV1.Result<unknown>, tool: AnyTool, args
       return problems
     })
   } catch {
-    // A JSON Schema that doesn't compile can't add anything.
+    // A JSON Schema that doesn't compile has no problems to add.
   }
   return { problems: problems ?? issuesInWords(issues, [], args) }
 }

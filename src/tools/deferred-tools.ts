@@ -34,13 +34,13 @@ interface FoundTools {
 
 /**
  * Makes a very large set of tools usable by showing the model only a few: those in `keep`, `search_tools`, which returns the definitions
- * that match a query, and `call_tool`, which calls one of them. If the model's provider searches tools itself, its search replaces these
- * two.
+ * that match a query, and `call_tool`, which calls one of them. If the model's provider searches tools itself, its search replaces
+ * `search_tools` and `call_tool`.
  *
- * Only the conversation holds what was found. The definitions sent to a provider therefore never change and stay in its cache, any number
- * of runs can share the set, and a resumed run knows what it has found. A `call_tool` is replaced by the call it stands for before anything
- * else happens: that call has its own schema, approval, effect and time limit, and its own name in events and history. A found tool that
- * the model calls by its own name also runs.
+ * Search results are kept only in the conversation. Therefore the definitions sent to a provider never change and stay in its cache, any
+ * number of runs can share the set, and a resumed run knows what it has found. Before anything else happens, a `call_tool` is replaced by
+ * the call it stands for. That call has its own schema, approval, effect and time limit, and its own name in events and history. A found
+ * tool that the model calls by its own name also runs.
  *
  * Throws `invalid_option` if `maxFound` is out of range or the set already has a tool with one of these two names.
  */
@@ -102,7 +102,7 @@ class DeferredTools implements ToolSet {
         required: ['name', 'arguments'],
         additionalProperties: false,
       },
-      // Only runs if the caller doesn't open calls, or this one can't be opened.
+      // Runs only if the caller doesn't open calls, or if this one can't be opened.
       execute: async (args, ctx) => {
         const call = this.opened({ name: callName, arguments: JSON.stringify(args) })
         if (call === undefined || tools.get(call.name) === undefined) {

@@ -33,7 +33,7 @@ interface DispatchOptions {
   signal?: AbortSignal
   /** Time limit in milliseconds for a tool that has none of its own. Default 30,000. */
   timeoutMs?: number
-  /** The caller has approved the call: a tool that requires approval runs. Default false: such a call is refused. */
+  /** Whether the caller has approved the call, so that a tool that requires approval runs. Default false: such a call is refused. */
   approved?: boolean
   /** Default: the dispatcher's. */
   logger?: Logger
@@ -63,7 +63,7 @@ export class ToolDispatcher implements ToolSet {
   readonly #logger: Logger
   readonly #runner: ToolRunner
   readonly #warned = new Set<string>()
-  /** The definitions of each source when `#specs` was built. Undefined: before that, and once the sources were replaced. */
+  /** The definitions of each source when `#specs` was built. Undefined until then, and after the sources were replaced. */
   #parts: readonly (readonly ToolDefinition[])[] | undefined
   #specs: readonly ToolDefinition[] = Object.freeze([])
   #calls = 0

@@ -12,7 +12,7 @@ import { callUnawaited } from './callbacks.ts'
  * and changes nothing else. The return value is ignored.
  */
 export type EventListener<K extends EventName> = (payload: EventPayloads[K], meta: EventMeta) => unknown
-/** Receives every event. The contract is that of `EventListener`; the event's name comes first. */
+/** Receives every event. The contract is that of `EventListener`. The first argument is the name of the event. */
 export type AnyEventListener = <K extends EventName>(name: K, payload: EventPayloads[K], meta: EventMeta) => unknown
 
 /** Called when a listener fails, at most once per subscription. */
@@ -32,7 +32,7 @@ export const channels: Readonly<Record<EventName, Channel>> = Object.fromEntries
 /** Publishes lifecycle events. A failing listener can't break the publisher or keep other listeners from being called. */
 export class EventBus {
   /**
-   * The names of events that have listeners; `'*'` if there is a listener of all events. Publishers check it before they build a payload.
+   * The names of events that have listeners, and `'*'` if a listener receives all events. Publishers check it before they build a payload.
    */
   readonly listening: ReadonlySet<EventName | '*'>
   readonly #listening = new Set<EventName | '*'>()

@@ -1,15 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** How often a lock held elsewhere is tried again, in milliseconds. */
+/** How often to try again for a lock that is held elsewhere, in milliseconds. */
 const retryMs = 25
 
 /**
- * Runs `work` while holding an exclusive lock on a file, against other processes and other calls in this one. The operating system releases
- * the lock however the process dies.
+ * Runs `work` while holding an exclusive lock on a file. The lock excludes other processes and other calls in this process. The operating
+ * system releases the lock however the process ends.
  *
  * The file is left behind, empty. Only SQLite may open it: closing any other handle on it would drop the lock.
  *
- * Rejects as `work` does, or with the signal's reason if it is aborted before the lock is free.
+ * Rejects like `work`, or with the signal's reason if the signal is aborted before the lock is free.
  */
 export async function withFileLock<T>(file: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   const { DatabaseSync } = loadSqlite()

@@ -12,7 +12,7 @@ export type JsonPieces =
   /** The parts of an object: several entries as the JSON of an object, or one entry whose value is in pieces. */
   | { entries: ({ json: string } | { key: string; value: JsonPieces })[] }
 
-/** The greatest weight of a piece; see `weightOf`. */
+/** The largest weight of a piece. See `weightOf`. */
 const mostWeight = 10_000
 /** Reading this many characters costs about as much as reading one value. */
 const charactersAValue = 200
@@ -78,7 +78,7 @@ export function* toPieces(value: unknown, deepest: number, above: ReadonlySet<un
   return { entries }
 }
 
-/** Groups small values up to the weight of a piece. Values that are larger and can be split come alone. */
+/** Groups small values up to the weight of a piece. A larger value that can be split forms its own group. */
 function* grouped<T>(all: readonly T[], contentOf: (one: T) => unknown): Generator<{ small: T[]; large?: T }> {
   let [small, weight]: [T[], number] = [[], 0]
   for (const one of all) {
@@ -107,7 +107,7 @@ function isSplittable(value: unknown): value is readonly unknown[] | Readonly<Re
   return prototype === Object.prototype || prototype === null
 }
 
-/** The deepest nesting that can be written as JSON. */
+/** The deepest nesting that is written as JSON. */
 const deepestWritten = 1_000
 
 /** Writes plain data of any size as `JSON.stringify` does, yielding to the event loop in between. */

@@ -2,8 +2,8 @@ const [tab, lineFeed, carriageReturn, space, quote, backslash] = [9, 10, 13, 32,
 const [bracket, closingBracket, brace, closingBrace] = [91, 93, 123, 125]
 
 /**
- * Follows the structure of JSON character by character: open brackets and strings. It keeps no text and checks no grammar, so it also reads
- * JSON that is cut off or malformed. Accepts UTF-8 bytes as well as characters.
+ * Follows the structure of JSON character by character: open brackets and strings. It stores no text and checks no grammar, so it can also
+ * read JSON that is cut off or malformed. Accepts UTF-8 bytes as well as characters.
  */
 export class JsonScanner {
   /** The number of open objects and arrays. Negative if more were closed than opened. */
@@ -23,7 +23,10 @@ export class JsonScanner {
     this.#endsWithLine = endsWithLine
   }
 
-  /** Reads one character. Returns whether it is part of the structure: not white space, and outside strings or the quote that opens one. */
+  /**
+   * Reads one character. Returns whether it is part of the structure: outside strings and not whitespace, or the quote that starts a
+   * string.
+   */
   read(code: number): boolean {
     if (this.isInString) {
       this.#readInString(code)

@@ -37,7 +37,7 @@ export function expecting(expected: string, isAllowed: (value: unknown) => boole
   }
 }
 
-/** For options that are checked elsewhere, or only by their types. */
+/** Used for options that are checked elsewhere, or only by their types. */
 export const unchecked: Check = () => {}
 
 export const boolean: Check = expecting('true or false', (value) => typeof value === 'boolean')

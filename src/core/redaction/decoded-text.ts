@@ -5,20 +5,20 @@ export interface DecodedText {
   text: string
   /** The index in the original of each character of `text`, followed by the original's length. */
   starts: Int32Array
-  /** The number of characters that more text can't change. After them, an escape may be cut off. */
+  /** The number of characters that more text can't change. An escape that starts after them may be cut off. */
   decided: number
 }
 
 const escapes = /[%&\\]/
 /** The longest name of an entity, between `&` and `;`. */
 const longestEntity = 14
-/** The most characters that can follow the last `\\`, `%` or `&` and still belong to an escape, nested or not. */
+/** The most characters that an escape can have after the last `\\`, `%` or `&`, nested escapes included. */
 const longestEscape = 16
 const charactersInOnePart = 32_768
 
 const codes = { backslash: 0x5c, percent: 0x25, ampersand: 0x26, semicolon: 0x3b, hash: 0x23, u: 0x75, x: 0x78 }
 const { backslash, percent, ampersand, semicolon, hash, u, x } = codes
-/** UTF-8 bytes that don't form a character yet are stored as these code units, which well-formed text never has alone. */
+/** UTF-8 bytes that don't form a character yet are stored as code units from this one on. In well-formed text, these never occur alone. */
 const firstByte = 0xdc00
 
 const afterBackslash = new Map(
@@ -96,16 +96,16 @@ interface Unit {
   start: number
 }
 
-/** Replaces an escape when its last character arrives, so that the result may complete another escape. */
+/** Replaces an escape when its last character arrives. The result may complete another escape. */
 class Decoder {
   readonly #units: Uint16Array
   readonly #starts: Int32Array
   #length = 0
-  /** The position of the last `&` that may start an entity; -1 if there is none. */
+  /** The position of the last `&` that may start an entity, or -1. */
   #ampersand = -1
-  /** The number of characters since the last `\\`, `%` or `&`. Beyond `longestEscape`, no escape is open. */
+  /** The number of characters since the last `\\`, `%` or `&`. Beyond `longestEscape`, no escape is incomplete. */
   #plain = Number.POSITIVE_INFINITY
-  /** Decoded characters that are still to be added; the next one is last. */
+  /** Decoded characters that have not been added yet, in reverse order. */
   readonly #pending: Unit[] = []
 
   constructor(length: number) {
@@ -127,7 +127,7 @@ class Decoder {
     }
   }
 
-  /** A loop, not recursion: one escape may complete the next thousands of times. */
+  /** A loop instead of recursion, because one escape may complete the next one thousands of times. */
   add(first: number, at: number): void {
     for (let next: Unit | undefined = { unit: first, start: at }; next !== undefined; next = this.#pending.pop()) {
       const { unit, start } = next
@@ -156,7 +156,7 @@ class Decoder {
     else if (isHex(unit) && isHex(before) && this.#unit(2) === percent) this.#replaceByte(2, before, unit)
     else if (isHex(unit) && isHex(before) && this.#unit(2) === x && this.#unit(3) === backslash) this.#replaceByte(3, before, unit)
     else if (isHex(unit) && this.#endsInUnit()) this.#replace(5, this.#hexOf(3, unit))
-    // The number of backslashes only says how deeply the text is quoted.
+    // The number of backslashes says only how deeply the text is quoted, so repeated ones are dropped.
     else if (before !== backslash || unit !== backslash) this.#put(unit, start)
   }
 

@@ -62,7 +62,7 @@ export class Finder {
     search.state = state
   }
 
-  /** The number of last characters that may be the start of an unfinished form. */
+  /** The number of last characters that may be the start of a form. */
   unfinishedIn({ state }: Search): number {
     return this.#forms.depthOf(state)
   }

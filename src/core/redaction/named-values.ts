@@ -8,7 +8,7 @@ import { type Look, REDACTED, type Span } from './spans.ts'
 const longestName = 100
 const mostSpaces = 8
 
-/** Query parameters that hold secrets. Elsewhere, their names are ordinary words. */
+/** Query parameters that hold secrets. In other places their names are ordinary words. */
 const secretParameters = /^(key|sig|signature|x-(amz|goog)-signature|code_verifier)$/i
 const header = /^(?:proxy-)?authorization$/i
 const cookies = /^(?:set-)?cookie$/i
@@ -25,8 +25,8 @@ const separator = /[:=>]/g
 const option = /(?<![\w-])--([A-Za-z][\w-]{1,60})[ ]{1,4}(?=[^\s-])/g
 
 /**
- * How much of a value is read to decide whether it is a secret. The rest is read only if it is: otherwise many names would make the same
- * text be read many times.
+ * How much of a value is read to decide whether it is a secret. The rest is read only for a secret; otherwise many names would make the
+ * same text be read many times.
  */
 const mostLookedAt = 512
 
@@ -109,7 +109,7 @@ function nameBefore(text: string, separatorAt: number): Name | undefined {
   if (quote !== '') while (text[to - 1] === '\\') to--
   let from = to
   while (from > 0 && to - from < longestName && isNameUnit(text.charCodeAt(from - 1))) from--
-  // Skips the dashes of an option, and a full stop.
+  // Skips the dashes of an option, and a period.
   while (from < to && (text[from] === '-' || text[from] === '.')) from++
   if (from === to) return undefined
   if (/^keys?$/i.test(text.slice(from, to))) from -= beforeKey.exec(text.slice(Math.max(0, from - 20), from))?.[0].length ?? 0
@@ -127,7 +127,7 @@ function readValue(text: string, separatorAt: number, { name, from: nameFrom, qu
   // Accepts `==`, `=>` and `:=`. `::` and `://` don't separate a value from a name.
   if (kind === ':' && (text[from] === ':' || text.startsWith('//', from))) return undefined
   if (/[:=!<>]/.test(text[separatorAt - 1] ?? '')) return undefined
-  // A comparison.
+  // `==` compares and is not followed by a value.
   if (text[from] === '=' && kind === '=') return undefined
   while (from < separatorAt + 3 && (text[from] === '=' || text[from] === '>')) from++
   const operator = text.slice(separatorAt, from)
@@ -231,7 +231,7 @@ function endOf(pattern: RegExp, text: string, from: number): number {
   }
 }
 
-/** Removes punctuation and brackets at the end. */
+/** Removes trailing punctuation and brackets. */
 function withoutMarks(run: string): string {
   let to = run.length
   while (to > 0 && ',;.!?)]}'.includes(run[to - 1] ?? '')) to--
@@ -301,7 +301,7 @@ function isParameter(before: string | undefined): boolean {
 
 /** Whether a name begins its line or a quoted text, or follows a comma or bracket. Inside a sentence, a name follows a word. */
 function standsAlone(text: string, nameFrom: number, quote: string): boolean {
-  // As in `curl -H "x-api-key: …"`.
+  // A header in quotes, as in `curl -H "x-api-key: …"`.
   if (quote === '' && /["'`]/.test(text[nameFrom - 1] ?? '')) return true
   let at = nameFrom - (quote === '' ? 0 : 1)
   while (at > 0 && nameFrom - at < longestName && /[ \t*_>#-]/.test(text[at - 1] ?? '')) at--

@@ -98,7 +98,7 @@ function asItIs(at: number): number {
   return at
 }
 
-/** Drops `shown`, which has the quotes of the decoded text. */
+/** Drops `shown`, whose quotes are those of the decoded text. */
 function placed({ from, to }: Span, place: Place): Span {
   return { from: place(from), to: place(to) }
 }
@@ -171,7 +171,7 @@ function fieldsOf(item: object): [key: string, entry: unknown][] {
   return [...fields]
 }
 
-/** A Map's key as a text. An object as key is not rendered: it could hold anything. */
+/** A Map's key as a text. An object is not rendered, because it could contain anything. */
 function keyText(key: unknown): string {
   return (typeof key === 'object' && key !== null) || typeof key === 'function' ? `[${typeof key}]` : String(key)
 }
@@ -183,7 +183,7 @@ export function secretTexts(value: unknown, secretKeys: ReadonlySet<string>): st
     if (depth > maxDepth) return
     if (typeof item === 'string' || typeof item === 'number') {
       if (hidden && String(item).length >= 3) found.push(String(item))
-      // Models sometimes write an object as a string of its JSON.
+      // Models sometimes write an object as a string that contains its JSON.
       else if (typeof item === 'string' && /^\s*[[{"]/.test(item)) visit(jsonIn(item), hidden, depth + 1)
     } else if (Array.isArray(item)) {
       for (const entry of item) visit(entry, hidden, depth + 1)

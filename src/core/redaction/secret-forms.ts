@@ -25,7 +25,7 @@ export function isShortSecret(secret: string): boolean {
  * the secret continues beyond `secret`, so everything after it is hidden.
  */
 export function formsOf(secret: string, isCut: boolean): Form[] {
-  // A short secret would be even shorter without its escapes.
+  // Without its escapes, a short secret would be even shorter.
   const others = isShortSecret(secret) ? [JSON.stringify(secret).slice(1, -1)] : [decodedForm(secret), ...withoutBackslashes(secret)]
   const written = [...new Set([secret, ...others])].filter((text) => text !== '')
   const plain = written.map((text) => ({

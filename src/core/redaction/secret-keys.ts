@@ -7,7 +7,7 @@ const secretEnding =
 /** Every secret's key matches this. A quick test: most keys don't, and a text may have many. */
 const mayBeSecret = /pass|pwd|secret|token|cookie|authorization|credential|key|connection/i
 
-/** Caches results: a program uses the same few keys again and again. */
+/** Caches results, because a program uses the same few keys repeatedly. */
 const knownKeys = new Map<string, boolean>()
 const mostKnown = 1_000
 const longestKnown = 100

@@ -64,7 +64,7 @@ export class SecretTexts {
     return this.lookAt(text).found
   }
 
-  /** Like `findIn`, in parts, for texts of megabytes; a secret may span two parts. `decoded`: the text with its escapes undone. */
+  /** Like `findIn`, but in parts, for texts of megabytes. A secret may span two parts. `decoded`: the text with its escapes undone. */
   *findInParts(text: string, decoded?: DecodedText): InParts<Span[]> {
     return (yield* this.#look(text, decoded ?? (yield* decodeText(text)))).found
   }

@@ -1,7 +1,7 @@
 /** Replaces what is hidden. */
 export const REDACTED = '[redacted]'
 
-/** A part of a text. `to` may exceed its length. */
+/** A part of a text. `to` may be greater than the text's length. */
 export interface Span {
   from: number
   to: number
@@ -9,14 +9,14 @@ export interface Span {
   shown?: string
 }
 
-/** What to hide in a text that may continue. */
+/** The parts to hide in a text that may continue. */
 export interface Look {
   found: Span[]
-  /** More text changes nothing before this position. */
+  /** Text that follows can't change the result before this position. */
   decided: number
 }
 
-/** The end of the part that more text can't change. No span to hide crosses it. */
+/** The end of the part that following text can't change. No span to hide extends beyond it. */
 export function decidedPart({ found, decided }: Look): number {
   let end = decided
   for (const { from, to } of found.toSorted((a, b) => b.from - a.from)) if (to > end) end = Math.min(end, from)

@@ -1,6 +1,6 @@
 import type { Look, Span } from './spans.ts'
 
-// Each alternative reads a text once: it starts only at the start of a run of its characters, or reads a bounded number of them.
+// Each alternative reads a text once: it starts only at the start of a run of its characters, or it reads a limited number of them.
 
 /** Prefixes of keys. */
 const marks =
@@ -11,7 +11,7 @@ const marks =
 const plainMarks = ['hf_', 'npm_']
 const fewest = 16
 
-// Separate patterns: one combined pattern takes six times as long.
+// These are separate patterns, because one combined pattern takes six times as long.
 const tokens = [
   new RegExp(`(?<![A-Za-z0-9_])(?:${marks.map(literal).join('|')})[\\w-]{${fewest},}(?:\\.[\\w-]{${fewest},})?`, 'g'),
   new RegExp(`(?<![A-Za-z0-9_])(?:${plainMarks.join('|')})[A-Za-z0-9]{${fewest},}`, 'g'),
@@ -63,7 +63,7 @@ export function lookForTokens(text: string, start: number): Look {
     pattern.lastIndex = from
     decided = Math.min(decided, pattern.exec(text)?.index ?? decided)
   }
-  // From further back, the patterns would read to the end from each dash and full stop.
+  // From further back, the patterns would read to the end from every dash and period.
   const run = startOfLastRun(text, start)
   for (const pattern of unfinishedRun) look(pattern, run)
   for (const pattern of unfinished) look(pattern, start)
@@ -76,7 +76,7 @@ function startOfLastRun(text: string, start: number): number {
   return from
 }
 
-/** `Basic` and `bearer` are also words. What follows them is a credential only if it looks like one; `JavaScript` does not. */
+/** `Basic` and `bearer` are also words. The text after them is a credential only if it looks like one; `JavaScript` does not. */
 function areWords(found: string): boolean {
   if (/^basic\s/i.test(found)) return !hasUserAndPassword(found.slice(5).trimStart())
   if (found.startsWith('Bearer') || !/^bearer\s/i.test(found)) return false

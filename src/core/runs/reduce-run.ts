@@ -178,7 +178,7 @@ function beginTurn(run: RunView, event: Extract<RunEvent, { type: 'MODEL_START' 
   const { iteration, time } = meta
   const continues = event.continues === true
   if (run.status !== 'running') beginRun(run, time)
-  // Everything it waited for is decided, even if events are missing.
+  // When the run continues, everything that it waited for is decided, even if events are missing.
   clearPending(run)
   let turn = turnOf(run, iteration)
   // The request is sent again because the first response broke off. A request that continues a response starts a new turn.
@@ -244,9 +244,9 @@ function takeCall(run: RunView, event: CallEvent): void {
   const { toolCallId, time, durationMs } = event.meta
   if (toolCallId === undefined) return
   const call = callIn(run, toolCallId, event)
-  // No tool runs while its run waits, so the run's new start was missed.
+  // No tool runs while its run waits, so the event that continued the run was missed.
   if (event.type === 'TOOL_CALL_START' && run.status === 'waiting') beginRun(run, time)
-  // A decision was made.
+  // A decision was made on the call.
   if (call.status === 'waiting') {
     for (const place of call.pending.keys()) run.pending.delete(place)
     call.pending.clear()
@@ -264,7 +264,7 @@ function takeCall(run: RunView, event: CallEvent): void {
       break
     case 'TOOL_CALL_END':
       if (event.args !== undefined && call.args === undefined) giveArguments(call, event.args)
-      // A question of the tool is not its result.
+      // The question of a tool is not the result of its call.
       if (event.outcome === 'question') {
         reopen(call, 'waiting')
         call.waitsFor = 'question'

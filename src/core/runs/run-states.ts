@@ -1,6 +1,6 @@
 /**
- * The state of a run. `running`: it is executed, or will be resumed. `waiting`: it is paused until a decision is made; its stop reason is
- * `paused`. `ended`: it has a result and is final.
+ * The state of a run. `running`: it is executed, or will be resumed. `waiting`: it has paused until a decision is made, with the stop
+ * reason `paused`. `ended`: it has a result and is final.
  */
 export type RunStatus = 'running' | 'waiting' | 'ended'
 

@@ -16,19 +16,22 @@ export type RetryView = EventPayloads['MODEL_RETRY'] & { time: number }
 
 /** The state of a run, built from its events. Times are in milliseconds since 1970. */
 export interface RunView {
-  /** `''` until an event has it. */
+  /** `''` until an event provides it. */
   runId: string
   status: RunStatus
-  /** How it ended; `paused` while it waits. */
+  /** How the run ended. `paused` while it waits. */
   stopReason: StopReason | undefined
   errorCode: string | undefined
   /** The usage of the whole run, once it has ended or waits. */
   usage: Usage | undefined
-  /** In the order of their iterations. Iteration 0, if present, is what came before the first request, such as a guardrail on the input. */
+  /**
+   * The turns, in the order of their iterations. Iteration 0, if present, contains what happened before the first request, such as a
+   * guardrail on the input.
+   */
   turns: TurnView[]
   /** The run's own calls by id, in the order in which they started. */
   calls: Map<string, CallView>
-  /** What it waits for now, by `place`, in the order in which it was asked. */
+  /** What the run waits for now, by `place`, in the order of the requests. */
   pending: Map<string, PendingView>
   /** The periods in which the whole run waited and nothing was executed. */
   pauses: Stretch[]
@@ -50,13 +53,13 @@ export interface TurnView {
   model: string | undefined
   /** Whether its text continues that of the turn before, which was cut off. */
   continues: boolean
-  /** In the order in which they arrived. */
+  /** The parts in the order in which they arrived. */
   parts: TurnPart[]
   usage: Usage | undefined
   finishReason: FinishReason | undefined
   errorCode: string | undefined
   retries: RetryView[]
-  /** The periods in which it waited: for the rate limits of its model, and then for the first piece of the response. */
+  /** The periods in which the turn waited: for the rate limits of its model, and then for the first piece of the response. */
   waits: Stretch[]
   startedAt: number | undefined
   firstTokenAt: number | undefined
@@ -75,36 +78,36 @@ export type TurnPart =
 /** A tool call. */
 export interface CallView {
   id: string
-  /** `''` if only a nested run has mentioned the call so far. */
+  /** `''` as long as only nested runs have mentioned the call. */
   tool: string
   status: CallStatus
-  /** How it ended. Undefined until then, and if the event is missing. */
+  /** How the call ended. Undefined until then, and if the event is missing. */
   outcome: ToolCallOutcome | undefined
   errorCode: string | undefined
-  /** The JSON of its arguments, as far as the model has written it. Empty once `args` is known. */
+  /** The JSON of the arguments, as far as the model has written it. Empty once `args` is known. */
   written: string
-  /** Undefined until they are complete. A text if they are not a JSON object, or too long for an event. */
+  /** The arguments. Undefined until they are complete. A text if they are not a JSON object, or too long for an event. */
   args: JsonObject | string | undefined
   /** The latest progress report of its tool. Undefined once it has ended. */
   progress: Json | undefined
   /** The text for the model. */
   result: string
-  /** What the function returned, if the event has it. */
+  /** The return value of the function, if the event contains it. */
   value: Json | undefined
-  /** What it waits for now, and what agents inside it ask, by `place`. */
+  /** What the call and agents inside it wait for now, by `place`. */
   pending: Map<string, PendingView>
-  /** The kind of decision it waits for, or last waited for. */
+  /** The kind of decision that the call waits for, or last waited for. */
   waitsFor: PendingView['kind'] | undefined
   /** Decisions on the call, and on questions of agents inside it, by `place`, oldest first. */
   decisions: Map<string, EventPayloads['DECISION_MADE'] & { time: number }>
   waits: Stretch[]
-  /** Undefined if it has not started to run, or if the event is missing. */
+  /** Undefined if the call has not started to run, or if the event is missing. */
   startedAt: number | undefined
   endedAt: number | undefined
   durationMs: number | undefined
-  /** The turn it belongs to. Undefined until an event of the call itself arrives. */
+  /** The turn of the call. Undefined until an event of the call itself arrives. */
   iteration: number | undefined
-  /** The runs of agents inside it. */
+  /** The runs of agents inside the call. */
   runs: RunView[]
 }
 

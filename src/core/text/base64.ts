@@ -1,4 +1,4 @@
-/** Whether `atob` accepts a text as base64: white space is ignored and padding is optional. Fast even for megabytes. */
+/** Whether `atob` accepts a text as base64: it ignores whitespace, and padding is optional. Fast even for megabytes. */
 export function isBase64(text: string): boolean {
   // Decoding gives exactly the expected length, so no character was skipped.
   const isExact = text.length % 4 === 0 && Buffer.from(text, 'base64').length === Buffer.byteLength(text, 'base64')

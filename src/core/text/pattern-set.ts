@@ -1,17 +1,17 @@
 /**
  * Finds many patterns in a text that may arrive in pieces. The time depends only on the length of the text: an automaton over 16-bit
  * characters (Aho and Corasick, https://doi.org/10.1145/360825.360855). One regular expression for all patterns is twice as fast for a few
- * of them but slower for hundreds (`tests/bench/patterns.ts`), and can't tell what the next piece may continue.
+ * of them, but slower for hundreds (`tests/bench/patterns.ts`). It also can't tell which patterns the next piece may complete.
  *
- * A state is a number. It stands for the longest suffix of the input that begins a pattern; `root` stands for the empty one. Longer states
- * have higher numbers than shorter ones.
+ * States are numbers. A state stands for the longest suffix of the input that begins a pattern; `root` stands for the empty suffix. Longer
+ * states have higher numbers than shorter ones.
  */
 export class PatternSet {
   readonly root = 0
   readonly patterns: readonly string[]
   /** The number of states, including the root. */
   readonly size: number
-  /** A hash table with open addressing. A key is a state and a character, plus 1; 0 is an empty slot. */
+  /** A hash table with open addressing. A key combines a state and a character, plus 1; 0 is an empty slot. */
   readonly #keys: Float64Array
   readonly #targets: Int32Array
   readonly #mask: number
@@ -67,7 +67,7 @@ export class PatternSet {
     }
   }
 
-  /** The number of last characters that begin a pattern. */
+  /** The number of characters that a state stands for: the last ones read that begin a pattern. */
   depthOf(state: number): number {
     return this.#depths[state] ?? 0
   }

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../messages.ts'
 
-/** A text and what replaces it. */
+/** A text and its replacement. */
 export interface TextEdit {
   before: string
   after: string
@@ -15,7 +15,7 @@ const editNames = [
   ['old_text', 'new_text'],
 ] as const
 
-/** The texts that a call replaces, if its arguments have one of these names, also in a list of `edits`; and the other arguments. */
+/** The texts that a call replaces, if its arguments have one of these names, also inside a list of `edits`. Also the other arguments. */
 export function editsIn(args: JsonObject): { edits: TextEdit[]; others: JsonObject } {
   const { edits: list, ...fields } = args
   if (!Array.isArray(list) || list.length === 0) return editIn(args, editNames)
@@ -24,12 +24,12 @@ export function editsIn(args: JsonObject): { edits: TextEdit[]; others: JsonObje
   const isShown = listed.every(({ edits, others }) => edits.length > 0 && Object.keys(others).length === 0)
   return {
     edits: [...own.edits, ...listed.flatMap(({ edits }) => edits)],
-    // Other content of an edit must not be hidden.
+    // Other fields of an edit must not be hidden.
     others: isShown ? own.others : { ...own.others, edits: list },
   }
 }
 
-/** The change that `about` shows: its texts `before` and `after`; and its other fields. */
+/** The change that `about` shows, as its texts `before` and `after`, and its other fields. */
 export function changeIn(about: unknown): { edits: TextEdit[]; others: JsonObject } {
   return isJsonObject(about) ? editIn(about, [['before', 'after']]) : { edits: [], others: {} }
 }

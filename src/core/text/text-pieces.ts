@@ -22,7 +22,7 @@ export class TextPieces {
     while (!this.ended && text.length < characters) {
       const part = this.#parts[this.#part] ?? ''
       let end = Math.min(part.length, this.#at + characters - text.length)
-      // Doesn't split a surrogate pair: half of one can't be encoded.
+      // Doesn't split a surrogate pair, because half of one can't be encoded.
       if (end < part.length && end > this.#at + 1 && isFirstHalf(part.charCodeAt(end - 1))) end--
       text += part.slice(this.#at, end)
       this.#at = end

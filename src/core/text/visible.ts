@@ -1,6 +1,6 @@
 /**
- * Characters that a screen doesn't show, or that change what is around them: control characters, marks that set the writing direction or
- * have no width, and other characters without a glyph. Emoji contain some of these and are kept.
+ * Characters that a screen doesn't show, or that change the text around them: control characters, marks that set the writing direction or
+ * have no width, and others without a glyph. Emoji contain some of these and are kept.
  */
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}\p{Default_Ignorable_Code_Point}\u2800]/v
 
@@ -18,7 +18,7 @@ export const emojis: string = String.raw`\p{RGI_Emoji}`
 let emoji: RegExp | undefined
 let emojiOrUnseen: RegExp | undefined
 
-/** Replaces each character of `text` that a screen doesn't show by what `shownAs` returns for it. */
+/** Replaces each character of `text` that a screen doesn't show by the result of `shownAs`. */
 export function replaceUnseen(text: string, shownAs: (character: string) => string): string {
   if (!unseen.test(text)) return text
   emoji ??= new RegExp(`^${emojis}$`, 'v')

@@ -1,17 +1,17 @@
-/** The milliseconds of work in one turn of the event loop, after which everything else gets its turn. */
+/** How many milliseconds of work are done in one turn of the event loop before other tasks get their turn. */
 const longestWorkMs = 8
 
-// Captured before a test can replace the clocks: with a fake clock, code that waits would wait forever.
+// Captured before a test can replace the clocks: with a fake clock, waiting code would wait forever.
 const { queueMicrotask, setImmediate } = globalThis
 const { nextTick } = process
 const now = performance.now.bind(performance)
 
-/** When this turn's work began; undefined before it has. */
+/** When the work of this turn started. Undefined if it has not. */
 let busySince: number | undefined
 /** The callers that wait for another turn, in order. */
 const waiting: (() => void)[] = []
 let isScheduled = false
-/** Whether other work used up the turn before, so that no waiting caller was resumed. In this turn, at least one is. */
+/** Whether other work used up the previous turn, so that no waiting caller was resumed. At least one is then resumed in this turn. */
 let waitedATurn = false
 
 /**
@@ -27,8 +27,8 @@ export async function giveWay(signal?: AbortSignal): Promise<void> {
 }
 
 /**
- * Always waits for another turn: before work that takes long and can't be divided. Waiting callers are resumed one at a time. Rejects with
- * the signal's reason.
+ * Always waits for another turn. Use it before long work that can't be divided. Waiting callers are resumed one at a time. Rejects with the
+ * signal's reason.
  */
 export async function nextTurn(signal?: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
@@ -73,7 +73,7 @@ function resumeNext(): void {
   waitedATurn = next === undefined && waiting.length > 0
   if (next !== undefined) {
     next()
-    // Microtasks run first. A tick queued behind them runs when none are left.
+    // Runs after all microtasks. A tick that a microtask queues runs when no microtasks are left.
     queueMicrotask(() => nextTick(resumeNext))
     return
   }

@@ -45,7 +45,7 @@ export class SteadyClock {
     const { now, doubtedSince } = noted
     const isExpected = (last: number) => wall - last >= -toleranceMs && wall - last <= longestRestMs
     if (isExpected(now)) return
-    // A clock that was off in the other direction was another process's, and says nothing about this one.
+    // If the earlier clock was off in the other direction, it belonged to another process and says nothing about this one.
     const isSameWay = doubtedSince !== null && doubtedSince < now === wall < now
     const doubtedMs = isSameWay ? wall - doubtedSince : Number.NaN
     const last = doubtedMs >= believedAfterMs ? wall - doubtedMs : now

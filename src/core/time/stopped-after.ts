@@ -22,7 +22,7 @@ export function stoppedAfter<T>(ms: number, work: () => T, clean?: () => void): 
   }
 }
 
-/** Uses the time of this thread alone if Node provides it (from 23.9). */
+/** Uses the time of this thread alone, if Node provides it (from 23.9). */
 function cpuUsage(before?: NodeJS.CpuUsage): NodeJS.CpuUsage {
   return process.threadCpuUsage === undefined ? process.cpuUsage(before) : process.threadCpuUsage(before)
 }

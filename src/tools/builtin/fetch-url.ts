@@ -8,8 +8,8 @@ import { AddressRule } from './web/public-address.ts'
 /** Options of `fetch_url`: what it may reach, and for how long. */
 export interface FetchUrlOptions {
   /**
-   * Also allows addresses of this machine and of private networks: `true` allows all, a list those in its ranges (`127.0.0.1/32`,
-   * `10.1.0.0/16`). Default false, because a model could otherwise reach services that only you should reach.
+   * Also allows addresses of this machine and of private networks: `true` allows all of them, a list only those in its ranges
+   * (`127.0.0.1/32`, `10.1.0.0/16`). Default false, because a model could otherwise reach services that only you should reach.
    */
   allowPrivateAddresses?: boolean | readonly string[]
   /** Time limit for the whole fetch including redirects, in milliseconds. Default 20,000. */
@@ -32,7 +32,7 @@ export interface FetchedPage {
   text: string
   /** Bytes of the body that were read, decompressed. For a body that is not text, its announced size. */
   bytes: number
-  /** The body was longer than `maxBytes`. */
+  /** Set if the body was longer than `maxBytes`. */
   truncated?: true
 }
 

@@ -38,7 +38,7 @@ export interface FileList {
   /** Only if lines were counted. */
   totalLines?: number
   files: ListedFile[]
-  /** Some files are not shown, or the search stopped early. */
+  /** Set if some files are not shown, or if the search stopped early. */
   truncated?: true
   /** Says what may be missing from the list. */
   note?: string

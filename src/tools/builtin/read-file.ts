@@ -23,7 +23,7 @@ export interface FileText {
   /** Size of the whole file. */
   bytes: number
   text: string
-  /** `text` was cut at `maxBytes`. */
+  /** Set if `text` was cut at `maxBytes`. */
   truncated?: true
 }
 

@@ -23,7 +23,7 @@ export interface SearchResult {
   /** Number of files with at least one matching line. */
   files: number
   matches: FileMatch[]
-  /** Some matches are not shown, or the search stopped early. */
+  /** Set if some matches are not shown, or if the search stopped early. */
   truncated?: true
   /** Says what the search may have missed. */
   note?: string

@@ -20,7 +20,7 @@ export interface ToolCallEnvironment
   askModel?(question: ModelQuestion, ctx: ToolContext): Promise<ModelAnswer>
   /** Reads the value that the call has saved. */
   readSaved?(): Promise<Json | undefined>
-  /** The call has been approved. Only for `run`, which otherwise refuses tools that require approval. */
+  /** Set if the call has been approved. Only for `run`, which otherwise refuses tools that require approval. */
   approved?: boolean
   /** The run's time limit for one attempt, in milliseconds. The tool's own limit takes precedence. */
   timeoutMs: number
@@ -58,7 +58,7 @@ export type ExecutedEnd =
     }
   | { outcome: 'question'; question: Question; attempts: number }
 
-/** The environment of a call that a tool makes while it is running. `number` distinguishes several such calls. */
+/** The environment of a call that a tool makes while it is running. `number`: distinguishes several such calls. */
 export function callWithin(ctx: ToolContext, number: number): Omit<ToolCallEnvironment, 'toolCallId'> {
   return {
     context: ctx.context,

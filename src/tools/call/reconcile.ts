@@ -8,7 +8,7 @@ import type { ExecutedEnd, ToolCallEnd, ToolCallEnvironment } from './environmen
 
 /** How long `reconcile` may take, in milliseconds, if its tool has no time limit. */
 const longestMs = 30_000
-/** How long it may take once the run is over and nobody waits for it. */
+/** The same limit once the run is over and nobody waits for the answer. */
 const longestAfterEndMs = 1_000
 
 /** The answer of a tool about a call. `continues`: the call has not finished, and continues from what it has saved. */

@@ -8,7 +8,7 @@ const headerWords = /(?<!\s)\s+(?:analysis|commentary|final|json|code)$/
 const prefix = /^(?:functions?|tools?|default_api|assistant)[.:/]/i
 const suffix = /(?::\d+|\.call)$/
 
-/** Removes what a model's own format left behind a name: `get_weather<|channel|>commentary` becomes `get_weather`. */
+/** Removes the markup that a model's own format adds after a name: `get_weather<|channel|>commentary` becomes `get_weather`. */
 export function withoutMarkup(written: string): string {
   const to = recipient.exec(written)?.[1]
   if (to !== undefined) return to

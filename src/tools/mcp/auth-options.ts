@@ -9,8 +9,8 @@ export interface McpAuthorization {
   /** The name under which the server was configured. */
   server: string
   /**
-   * The address to open in the user's browser. It contains no secret, but whoever opens it decides which account signs in: show it to
-   * nobody else.
+   * The address to open in the user's browser. It contains no secret, but whoever opens it decides which account signs in: show it only to
+   * the user.
    */
   url: URL
   /** Aborted when the sign-in is no longer awaited. */
@@ -65,7 +65,7 @@ export interface McpAuth {
   /** The redirect address. Default `http://127.0.0.1/callback`, for which `toolloop mcp login` tells `authorize` the port. */
   redirectUrl?: string | URL
   /**
-   * Asks a user to sign in. Resolves with the address that the browser was redirected to: `redirectUrl` with a query. Default: nobody is
+   * Asks a user to sign in. Resolves with the address to which the browser was redirected: `redirectUrl` with a query. Default: nobody is
    * asked; stored tokens are used and renewed, until somebody signs in with `toolloop mcp login`.
    *
    * Contract: awaited. If it rejects, the sign-in fails, and the user is not asked again.

@@ -47,7 +47,7 @@ export function double(value: number): number {
 export function toDouble(value: ExactNumber): number {
   if (!isExact(value)) return value
   const { s, n, d } = value
-  // Both fit in a double exactly, so a single division rounds only once.
+  // Both numbers fit in a double exactly, so a single division rounds only once.
   if (d === 1n || (bitLength(n) <= 53 && bitLength(d) <= 53)) return Number(s * n) / Number(d)
   // Scales to an integer of at least 64 bits. A remainder sets the last bit, so that ties are rounded correctly.
   const shift = BigInt(Math.max(0, 66 + bitLength(d) - bitLength(n)))
@@ -143,7 +143,7 @@ export function toText(value: ExactNumber): number | string {
   if (!isExact(value)) return nearest === 0 ? 0 : nearest
   const text = decimalText(value)
   if (text === undefined) return double(nearest)
-  // Such a double may print as the same integer and still differ from it.
+  // Such a double may print as the same integer and still be a different number.
   if (value.d === 1n && !Number.isSafeInteger(nearest)) return text
   return Number.isFinite(nearest) && (isDouble(value) || decimalText(decimalOf(nearest)) === text) ? nearest : text
 }

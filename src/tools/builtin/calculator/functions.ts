@@ -148,7 +148,7 @@ function logarithm(log: (x: number) => number, x: ExactNumber, base?: ExactNumbe
   return base === undefined ? double(log(toDouble(x))) : divide(double(log(toDouble(x))), double(log(toDouble(base))))
 }
 
-/** The constant π is not exact, so sin(pi) is 1.2e-16 instead of 0. */
+/** Rounds to 0 where the inexact constant π causes an error: sin(pi) would be 1.2e-16. */
 function withoutNoise(result: number, of: number): number {
   return Math.abs(result) < 1e-15 && Math.abs(of) > 1 ? 0 : result
 }

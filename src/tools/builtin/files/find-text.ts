@@ -5,7 +5,7 @@ export type FindText = (text: string, from: number) => number
 const maxSimple = 64
 
 /**
- * Makes a function that finds `query` in time linear in the text, whatever both are. A naive search is slow in repetitive texts
+ * Creates a function that finds `query` in linear time, whatever the query and the text are. A naive search is slow in repetitive texts
  * (https://en.wikipedia.org/wiki/Knuth–Morris–Pratt_algorithm). `ignoreCase` compares character by character, as in `/…/iu`.
  */
 export function textFinder(query: string, ignoreCase: boolean): FindText {

@@ -18,7 +18,7 @@ const maxRuleLength = 4_096
 function ruleBelow(folder: string, line: string): string {
   if (folder === '' || line.startsWith('#')) return line
   const [, negation, rule = ''] = /^(!?)(.*)$/s.exec(line) ?? []
-  // Without its slashes the rule is empty; with the folder in front it would match the folder itself.
+  // Without slashes the rule is empty, and with the folder in front it would match the folder itself.
   if (/^\/* *$/.test(rule)) return ''
   const isAnchored = /\/(?! *$)/.test(rule)
   return `${negation}${folder.replace(/[\\*?[\]!# ]/g, '\\$&')}${isAnchored ? '/' : '/**/'}${rule.replace(/^\//, '')}`

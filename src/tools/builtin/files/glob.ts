@@ -19,7 +19,7 @@ const options = { posix: true, windows: false, nonegate: true, strictBrackets: t
  */
 export function compileGlob(pattern: string): Glob {
   if (/\\[^*?[\](){}!@+|,\\]/.test(pattern)) throw new InvalidGlob('a glob with `/` between folders')
-  // Some folders are named like `(group)`; parentheses have a meaning only after one of `@!+*?`.
+  // Parentheses have a meaning only after one of `@!+*?`. Elsewhere they are escaped, because folders may be named like `(group)`.
   const literal = pattern.replace(/(?<![@!+*?\\])\(([^()]*)\)/g, '\\($1\\)')
   const names = literal.split('/').filter((name) => name !== '' && name !== '.')
   if (names.length === 0) throw new InvalidGlob('a glob such as `*.ts` or `src/**/*.json`')
@@ -39,7 +39,7 @@ function compileFolders(names: readonly string[]): Glob['mayMatchIn'] {
   try {
     return picomatch(folders, options)
   } catch {
-    // The braces contain a `/`.
+    // Braces that contain a `/` can match in any folder.
     return () => true
   }
 }

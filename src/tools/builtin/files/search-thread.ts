@@ -54,7 +54,7 @@ export class SearchThread {
       const message = { task, args }
       this.#waiting.push({ message, limit, resolve, reject })
       if (this.#worker === undefined) {
-        // Adding it again doesn't change its position in the set.
+        // Adding the thread again doesn't change its position in the set.
         queued.add(this)
         this.#signal.addEventListener('abort', this.#abort, { once: true })
         startQueued()
@@ -78,7 +78,7 @@ export class SearchThread {
       this.#waiting.shift()?.resolve(answer)
       this.#restartTimer()
     })
-    // Out of memory or stack, or the thread failed to start. The system's own message may contain paths.
+    // The thread ran out of memory or stack, or failed to start. The system's own message may contain paths.
     this.#worker.on('error', (cause) => this.#fail(new ToolloopError('tool_failed', 'The files could not be searched', { cause })))
     for (const { message } of this.#waiting) this.#worker.postMessage(message)
     this.#restartTimer()
@@ -105,7 +105,7 @@ export class SearchThread {
   #fail(error: unknown): void {
     this.#failure ??= error
     for (const { reject } of this.#waiting.splice(0)) reject(this.#failure)
-    // The caller closes the thread too, once its tasks are rejected, but it must stop immediately.
+    // The caller also closes the thread when its tasks are rejected, but it must stop immediately.
     void this.close()
   }
 }

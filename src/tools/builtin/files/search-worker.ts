@@ -22,7 +22,7 @@ const tasks = {
     const regex = new RegExp(source, flags)
     const found: FoundLine[] = []
     const lines = text.split('\n')
-    // The last line break does not start another line.
+    // A trailing line break does not start another line.
     if (lines.at(-1) === '') lines.pop()
     for (const [line, content] of lines.entries()) {
       const match = regex.exec(content.endsWith('\r') ? content.slice(0, -1) : content)

@@ -22,7 +22,7 @@ async function* readChunks(handle: FileHandle, signal: AbortSignal): AsyncGenera
 
 export function countNewlines(bytes: Uint8Array): number {
   let count = 0
-  // A plain loop: `indexOf` is slower for lines of ordinary length.
+  // A loop, because `indexOf` is slower for lines of ordinary length.
   for (let at = 0; at < bytes.length; at++) if (bytes[at] === newline) count++
   return count
 }

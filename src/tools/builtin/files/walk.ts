@@ -15,7 +15,7 @@ export interface WalkOptions {
   kind?: 'files' | 'folders'
   /** Maximum number of files and folders to visit. Default 200,000. */
   maxEntries?: number
-  /** Time limit for matching 128 names, and for reading the rules of one file, in milliseconds. Default 5,000. */
+  /** Limits the time for matching 128 names, and for reading the rules of one file, in milliseconds. Default 5,000. */
   matchTimeoutMs?: number
   signal: AbortSignal
 }
@@ -46,7 +46,7 @@ const batchSize = 64
 const matchedAtOnce = 128
 /** Maximum size of a rules file. Rules take about 15 times as much memory in the thread. */
 const maxRuleBytes = 128 * 1024
-/** Never listed: it is rarely wanted and often enormous. */
+/** Never listed, because it is rarely wanted and often enormous. */
 const skippedName = 'node_modules'
 
 /**

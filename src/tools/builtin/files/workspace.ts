@@ -109,14 +109,14 @@ export class Workspace {
     }
     const asGiven = isAbsolute(path) && isWithin(this.#given, path)
     const absolute = resolve(this.#root, asGiven ? relative(this.#given, path) : path)
-    // Refused before reading the disk, so that nothing is revealed about what is outside.
+    // Checked before reading the disk, so that the error reveals nothing about files outside.
     if (!this.#contains(absolute)) throw outside(path)
     if (this.#private.includes(absolute)) throw isPrivate(path)
     let real: string
     try {
       real = await realpath(absolute)
     } catch (error) {
-      // Otherwise a link would reveal what exists outside.
+      // Checked here, because otherwise a link would reveal which files exist outside.
       throw leadsOutside(this.#root, absolute) ? outside(path) : fileProblem(error, path)
     }
     if (!this.#contains(real)) throw outside(path)
@@ -129,7 +129,7 @@ export class Workspace {
   }
 }
 
-/** Enumerable, so that a copy made with `{ ...tool }` keeps it. */
+/** Enumerable, so that `{ ...tool }` copies it. */
 const workspaceKey: unique symbol = Symbol('workspace')
 type FileTool = AnyTool & { [workspaceKey]?: Workspace }
 

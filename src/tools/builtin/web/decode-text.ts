@@ -39,7 +39,7 @@ function decoderFor(label: string): TextDecoder {
   try {
     return new TextDecoder(label)
   } catch {
-    // With an unknown encoding, most of the text is still readable in UTF-8.
+    // If the encoding is unknown, UTF-8 still makes most of the text readable.
     return new TextDecoder('utf-8')
   }
 }

@@ -2,7 +2,7 @@ import { decodeHTML } from 'entities/decode'
 import { TextBuffer } from '../../../core/text/text-buffer.ts'
 import { giveWay } from '../../../core/time/give-way.ts'
 
-// A parser of our own: htmlparser2 needs four more packages, and parse5 blocks the event loop for as long as a page takes.
+// A parser of our own, because htmlparser2 needs four more packages, and parse5 blocks the event loop for as long as a page takes.
 
 /** The readable content of a page: its title, and its text with headings, list items and table cells marked as in Markdown. */
 export interface PageText {
@@ -58,10 +58,10 @@ export async function htmlToText(html: string, signal?: AbortSignal): Promise<Pa
 }
 
 interface Tag {
-  /** Lower case; `''` if it is not a tag. */
+  /** The tag's name in lower case, or `''` if this is not a tag. */
   name: string
   closing: boolean
-  /** The text it represents if it is not a tag. */
+  /** The text, if this is not a tag. */
   text: string
   end: number
 }

@@ -30,7 +30,7 @@ export interface HttpAnswer {
   status: number
   /** The content type as sent; `''` if there was none. */
   contentType: string
-  /** The target of a redirect that was not followed. */
+  /** The target of a redirect. Set if it was not followed. */
   location?: string
   /** Undefined if the content type was not wanted. */
   body?: Buffer
@@ -111,7 +111,7 @@ function send(
   { rule, resolveHost, signal, headers = { accept }, method = 'GET', body }: GetOptions & { method?: string; body?: string },
 ): Promise<{ response: IncomingMessage; close(): void }> {
   const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
-    // No shared agent: keeps no connection, and uses no proxy from the environment.
+    // Not a shared agent, which would keep connections and use a proxy from the environment.
     agent: false,
     method,
     signal,
@@ -121,7 +121,7 @@ function send(
   const close = () => void request.destroy()
   return new Promise((resolve, reject) => {
     request.on('response', (response) => resolve({ response, close }))
-    // Stays as long as the request: without a listener, a late error would end the process.
+    // Stays until the request is over: without a listener, a late error would end the process.
     request.on('error', (error) => reject(networkProblem(error, url, signal)))
     request.end(body)
   })
@@ -131,7 +131,7 @@ function guardedLookup(resolveHost: (host: string) => Promise<LookupAddress[]>, 
   return (host, { all, family }, callback) => {
     const find = async () => {
       const addresses = (await resolveHost(host)).filter((found) => (family === 4 || family === 6 ? found.family === family : true))
-      // A private address among public ones is refused too: that is never an accident.
+      // A private address among public ones is refused, too: that is never an accident.
       if (!addresses.every(({ address }) => rule.allows(address))) throw privateAddress(host)
       const [first] = addresses
       if (first === undefined) throw new ToolloopError('tool_failed', `The host ${show(host)} has no address`)
@@ -188,7 +188,7 @@ function unpack(response: IncomingMessage, url: URL): Readable {
   const decoder = decoders.get(encoding)?.()
   if (decoder === undefined)
     throw new ToolloopError('tool_failed', `${show(url.href)} has the content encoding ${show(encoding)}, which is not supported`)
-  // The decoder, which is read, reports the errors of both streams.
+  // Errors of both streams are reported by the decoder, which is read.
   pipeline(response, decoder, () => {})
   return decoder
 }

@@ -30,7 +30,7 @@ export class KeptCredentials {
       const kept: unknown = JSON.parse(text)
       return isJsonObject(kept) ? (kept as Credentials) : {}
     } catch {
-      return {} // Unreadable: the user signs in again.
+      return {} // Unreadable credentials count as missing: the user signs in again.
     }
   }
 
@@ -42,7 +42,7 @@ export class KeptCredentials {
     let end: Promise<void> | undefined
     const once = () => {
       end ??= work()
-      end.catch(() => {}) // A lock may reject without waiting for it.
+      end.catch(() => {}) // The lock may reject without waiting for the work.
       return end
     }
     await (this.#store.lock?.(this.#key, once, { signal }) ?? inTurn(this.#store, this.#key, signal, once))

@@ -85,7 +85,7 @@ export class OAuthClient implements OAuthClientProvider {
       }
     }
     const client = clients[ctx?.issuer ?? '']
-    // Registered with another redirect address, so it can't be used to sign a user in.
+    // The client was registered with another redirect address, so it can't be used to sign a user in.
     const isElsewhere =
       client !== undefined && 'redirect_uris' in client && Array.isArray(client.redirect_uris) && this.#auth.authorize !== undefined
         ? !client.redirect_uris.includes(String(this.redirectUrl))

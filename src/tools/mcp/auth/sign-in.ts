@@ -16,7 +16,7 @@ import { OAuthClient } from './oauth-client.ts'
 interface Challenge {
   scope?: string | undefined
   resourceMetadataUrl?: URL | undefined
-  /** Renewing the current token is not enough. */
+  /** Whether renewing the current token is not enough. */
   force?: boolean
 }
 
@@ -77,7 +77,7 @@ export class SignIn {
     this.#leaving.abort(this.#closing.reason)
   }
 
-  /** Tokens and secrets that no log line and no error may contain. */
+  /** Tokens and secrets that must not occur in any log line or error. */
   readonly secrets: Set<string> = new Set()
 
   async token(): Promise<string | undefined> {

@@ -48,7 +48,7 @@ const optionNames: OptionNames<McpOptions> = {
   logger: true,
 }
 
-/** A tool that is not allowed, or has changed since it was. */
+/** A tool that is held back: it is not allowed, or has changed since it was allowed. */
 export interface HeldTool {
   name: string
   server: string
@@ -242,7 +242,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
         held.push({ name, server: link.name, reason, description, parameters, fingerprint })
         if (this.#options.unknownTools !== 'ask') continue
       }
-      // Keeps the object as long as the tool stays the same, so that its schema is compiled once and comparisons show no change.
+      // Keeps the object as long as the tool is unchanged, so that its schema is compiled once and comparisons show no change.
       const key = JSON.stringify([link.name, name, tool.fingerprint, tool.taskSupport, reason !== undefined])
       const made = before.get(key) ?? mcpTool(link, tool, name, reason !== undefined)
       this.#made.set(key, made)

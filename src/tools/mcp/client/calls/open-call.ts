@@ -5,7 +5,7 @@ import type { CallNotes } from './call-notes.ts'
 import type { ServerRequest } from './questions.ts'
 import type { Sampler } from './sampling.ts'
 
-/** The server's answer to a call: its result, or what it needs to know first. */
+/** The server's answer to a call: its result, or a question that it needs to have answered first. */
 export type CallAnswer = JsonObject
 
 /** A question that a server asks while it holds a call open. */
@@ -17,7 +17,7 @@ export interface HeldQuestion {
 
 export type Progress = (update: { progress: number; total?: number; message?: string }) => void
 
-/** The tool's function that waits for a call. */
+/** The tool function that waits for a call. */
 type WaitingFor = Pick<ToolContext, 'signal' | 'progress' | 'askModel'> & { notes: CallNotes }
 
 /** A question and its answer from before the call had to be repeated. */
@@ -49,7 +49,7 @@ export class OpenCall {
   /** Number of the server's unanswered questions. */
   #questions = 0
 
-  /** `send` makes the call, which ends when the signal is aborted. */
+  /** `send` makes the call. Aborting the signal ends it. */
   constructor(
     send: (call: OpenCall, signal: AbortSignal, onProgress: Progress) => Promise<CallAnswer>,
     { known, sampler }: OpenCallOptions = {},

@@ -34,11 +34,11 @@ export class Sampler {
   #notes: CallNotes
   /** How often each request was made. */
   readonly #asked = new Map<string, number>()
-  /** How often the model was asked, including failures, which cost as well. */
+  /** How often the model was asked. Failures count, because they cost as well. */
   #tried: number
   #turn: Promise<unknown> = Promise.resolve()
 
-  /** `goesOn`: whether the call continues, so that the server does not repeat requests that were answered. */
+  /** `goesOn`: whether the call continues, in which case the server does not repeat requests that were answered. */
   constructor(server: string, limits: SamplingLimits, notes: CallNotes, goesOn: boolean) {
     this.#server = server
     this.#limits = limits

@@ -13,7 +13,7 @@ export const tasksExtension = 'io.modelcontextprotocol/tasks'
 /** The field in which a server of 2025-11-25 names the task that its own request belongs to. */
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
-/** How often a task is polled, in milliseconds: if the server does not say, and the minimum and maximum. */
+/** How often a task is polled, in milliseconds: the default if the server does not say, and the limits. */
 const pollMs = { default: 2_000, min: 50, max: 60_000 }
 /** How long to wait for a server to confirm that a task is cancelled, in milliseconds. */
 const cancelMs = 5_000
@@ -28,7 +28,7 @@ export interface Task {
   /** How long the server keeps the task, from its start, in milliseconds; undefined means forever. */
   ttlMs?: number
   pollMs: number
-  /** Only of 2026-07-28: the server's questions, the result of the task, or why it failed. */
+  /** Only in the version of 2026-07-28: the server's questions, the result of the task, or why it failed. */
   inputRequests?: JsonObject
   result?: JsonObject
   problem?: string

@@ -31,7 +31,7 @@ export class GivenLinks {
     const given = await this.#of(caller)
     for (const uri of uris) given.uris.add(uri)
     trim(given.uris, mostOfRun)
-    // One after another: the last one stores all of them.
+    // Stored in order, so that the last write includes all links.
     const keep = () => caller.run?.keep(this.#nameFor(caller), JSON.stringify([...given.uris]))
     given.isKept = given.isKept.then(keep, keep)
     await given.isKept

@@ -28,7 +28,7 @@ export interface McpPrompt {
   arguments: { name: string; description?: string; required: boolean }[]
 }
 
-/** Maximum number of pages. A server with more is not listing anything real. */
+/** Maximum number of pages. A server with more does not list anything real. */
 const mostPages = 100
 /** Maximum number of items on all pages. */
 const mostItems = 5_000

@@ -17,14 +17,14 @@ export interface ListedTool extends DescribedTool {
 /** Called for a tool that can't be used as it is listed. `message` is for the log. */
 export type OnToolProblem = (tool: string, problem: string, message: string) => void
 
-/** Maximum number of pages. A server with more is not listing tools. */
+/** Maximum number of pages. A server with more does not list real tools. */
 const mostPages = 100
 /** Maximum number of tools on all pages, because each unusable one is logged. */
 const mostTools = 2_000
 /** Maximum size of one description and schema as JSON, because they are sent to the model with every request. */
 const mostCharacters = 256 * 1024
 
-// Not the SDK's schema for the list: with it, one invalid tool would make the whole list invalid.
+// Replaces the SDK's schema for the list, with which one invalid tool would make the whole list invalid.
 export const anyObject: StandardSchemaV1<unknown, JsonObject> = {
   '~standard': {
     version: 1,
@@ -81,7 +81,7 @@ async function usable(given: unknown): Promise<{ tool: ListedTool; notes: readon
   if (JSON.stringify([name, description, inputSchema]).length > mostCharacters) {
     throw new Error(`its description and schema have more than ${mostCharacters} characters`)
   }
-  // Gives others a turn: a server may list more than can be compiled in its time.
+  // Yields, because a server may list more tools than can be compiled in its time.
   const { schema, notes } = await openForeign(inputSchema, name)
   if (schema.type !== undefined && schema.type !== 'object') throw new Error('its `inputSchema` is not an object schema')
   const tool = { name, description, inputSchema, annotations: isJsonObject(annotations) ? annotations : {} }
