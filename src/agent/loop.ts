@@ -45,10 +45,7 @@ export async function takeNextTurn(execution: Execution, place: Place): Promise<
   return turn
 }
 
-/**
- * Refuses calls over the limit. In a last turn, refuses every call that is not the answer: some models call tools although they were told
- * not to.
- */
+/** Refuses calls over the limit. A last turn may only answer, but some models call tools in it: these calls are refused. */
 export function admitCalls({ run, state }: Execution, { lastTurn }: Place, planned: readonly PlannedCall[]): PlannedCall[] {
   return lastTurn === undefined ? state.budget.admit(planned) : refuseAll(planned, run.agent.output?.tool.name)
 }
@@ -160,10 +157,7 @@ export interface Facts {
   steering?: Steering
 }
 
-/**
- * `continue`: asks the model again. With `continuesText`, asks for the rest of its text. `answer`: asks the model for a last answer,
- * without tools.
- */
+/** `continue`: asks the model again or, with `continuesText`, for the rest of its text. `answer`: asks once more, without tools. */
 export type GoOn =
   | { kind: 'continue'; objection: Objection | undefined; messages: readonly ChatMessage[]; continuesText?: true }
   | { kind: 'answer'; limit: Ending; objection: Objection | undefined; messages: readonly ChatMessage[] }

@@ -59,13 +59,16 @@ export interface QueryResult {
   usage?: Usage
   /** Settings that were not sent, parts that were replaced, and irregularities that were repaired. Undefined if there are none. */
   warnings?: string[]
-  /** Store it with the assistant message that you make of this result: some providers want it back. */
+  /** Store it with the assistant message that you create from this result, because some providers need it back. */
   providerData?: ProviderData
 }
 
 /** A streamed query of an `AIDriver`: its text and its result. */
 export interface StreamResult {
-  /** The text, piece by piece. Throws what `result` rejects with. Leaving the loop early aborts the request. The stream needn't be read. */
+  /**
+   * The text, piece by piece. Throws the error that `result` rejects with. Leaving the loop early aborts the request. The stream need not
+   * be read.
+   */
   stream: AsyncIterable<string>
   /** The complete result, calls included. It may be ignored: its rejection is then handled. */
   result: Promise<QueryResult>
@@ -128,7 +131,7 @@ export class AIDriver {
       }
     }
     const result = abort.signal.aborted ? Promise.reject(abortedError(this.model.provider, signal?.reason)) : ask()
-    // A caller that only reads the stream gets the error there.
+    // A caller that reads only the stream gets the error there.
     result.catch((error: unknown) => pieces.end({ error }))
     return { stream: pieces, result }
   }
@@ -188,7 +191,7 @@ class TextPieces implements AsyncIterable<string> {
     this.#wakeReaders()
   }
 
-  /** Not a generator: a reader must be able to leave while it waits for a piece. */
+  /** Not a generator, because a reader must be able to leave while it waits for a piece. */
   [Symbol.asyncIterator](): AsyncIterator<string, undefined> {
     let at = 0
     let left = false

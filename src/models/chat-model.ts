@@ -52,11 +52,11 @@ export interface ModelRequest extends Sampling {
   stream?: boolean
   /** Aborts the request. `generate` then rejects with code `aborted`. */
   signal?: AbortSignal
-  /** The longest silence between two pieces of the stream, in milliseconds. Default: 60 000. `Infinity` disables the limit. */
+  /** The longest silence between two pieces of the stream, in milliseconds. Default 60,000. `Infinity` disables the limit. */
   streamIdleTimeoutMs?: number
   /**
    * The longest time without an event of the stream, in milliseconds. Comments, blank lines and pings keep a connection alive but are not
-   * events. Default: 600 000. `Infinity` disables the limit.
+   * events. Default 600,000. `Infinity` disables the limit.
    */
   streamStallTimeoutMs?: number
   /** Routes requests that share a prefix to the same provider cache. Left out if the server does not accept it. */
@@ -164,7 +164,7 @@ export interface ModelCapabilities {
   /** A deprecated setting, and what to write instead. */
   deprecated?: string
   /**
-   * Whether the provider enforces a JSON Schema for the text: only in requests without tools, or beside tools as well. Absent: it does not.
+   * Whether the provider enforces a JSON Schema for the text: only in requests without tools, or also beside tools. If absent, it doesn't.
    */
   structuredOutput?: 'alone' | 'with-tools'
   /** The size of its context window in tokens, if known. */
@@ -202,7 +202,7 @@ export interface ChatModel {
 
 /** The part of `text`, the response's final text, that is the answer. */
 export function answerIn({ answer }: Pick<ModelResponse, 'answer'>, text: string): string {
-  // A hook or a guardrail may have changed the text.
+  // The text may have been changed by a hook or a guardrail.
   return typeof answer === 'string' && text.endsWith(answer) ? answer : text
 }
 
@@ -228,9 +228,7 @@ export function isModelError(error: unknown): error is ModelError {
   return ModelError.isInstance(error) && 'retryable' in error
 }
 
-/**
- * Converts anything thrown to the `ModelError` that the contract promises. Errors of other kinds are ones that the driver did not foresee.
- */
+/** Converts anything thrown to the `ModelError` that the contract promises. Other kinds of errors were not foreseen by the driver. */
 export function toModelError(given: unknown, provider: string, model: string): ModelError | ToolloopError {
   const thrown = readableError(given)
   if (ModelError.isInstance(thrown)) return thrown

@@ -147,7 +147,7 @@ function servedModel(settings: ModelSettings, preset: ProviderPreset, providers:
   }
   const first = asked()
   if (baseURL?.trim() || preset.baseURLEnv === undefined) return first
-  // The address may be set or changed later in the environment.
+  // The address may be set or changed in the environment later.
   return {
     provider,
     model,

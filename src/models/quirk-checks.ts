@@ -15,7 +15,7 @@ export const isBoolean: QuirkCheck = { expected: 'true or false', passes: (value
  */
 export type ThinkTags = boolean | 'opened'
 
-/** What servers leave in the text because they don't know the model's format. The same for every API. */
+/** Faults that servers leave in the text because they don't know the model's format. The same for every API. */
 export interface TextQuirks {
   /** Whether the text contains thinking in tags, which is then removed. */
   thinkTags: ThinkTags
@@ -96,7 +96,7 @@ function isPattern(value: Json | undefined): boolean {
   try {
     return new RegExp(value).source !== ''
   } catch {
-    // Not a regular expression.
+    // The pattern is not a regular expression.
     return false
   }
 }

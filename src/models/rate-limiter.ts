@@ -13,7 +13,7 @@ export interface RateLimits {
   requestsPerMinute?: number
   /** Tokens of requests and responses within any 60 seconds. Estimated before a request, and corrected by its usage afterwards. */
   tokensPerMinute?: number
-  /** Requests that may wait for their turn. One more fails with `queue_full`. Default: 10 000. */
+  /** Requests that may wait for their turn. One more fails with `queue_full`. Default 10,000. */
   maxQueued?: number
 }
 
@@ -58,9 +58,9 @@ interface Waiting extends Pick<Applicant, 'limits' | 'tokens'> {
 
 const minuteMs = 60_000
 const longestTimerMs = 2 ** 31 - 1
-/** The longest distance between two requests: with a low limit, a run need not be slow from the start. */
+/** The longest distance between two requests, so that a low limit doesn't slow down a run from the start. */
 const longestDistanceMs = 1_000
-/** The most of a timer's lateness that the next requests make up for, in milliseconds. More would cause a burst. */
+/** How much of a timer's delay the next requests make up for, in milliseconds. More would cause a burst. */
 const madeUpMs = 100
 
 /**
@@ -79,7 +79,7 @@ export class RateLimiter {
   readonly #waiting = new Set<Waiting>()
   #timer: NodeJS.Timeout | undefined
 
-  /** The number of remembered amounts. */
+  /** How many amounts are remembered. */
   get remembered(): number {
     return this.#requests.size + this.#tokens.size
   }
@@ -90,7 +90,7 @@ export class RateLimiter {
     return this.#underWay + this.#queued === 0 && this.#heldUntil <= now && this.#requests.isEmpty(now) && this.#tokens.isEmpty(now)
   }
 
-  /** Resolves when the request may start. Rejects with `aborted`, or with `queue_full` if too many wait. */
+  /** Resolves when the request may start. Rejects with `aborted`, or with `queue_full` if too many requests wait. */
   async enter(applicant: Applicant): Promise<Slot> {
     const { provider, model, limits, signal, tokens, isRefused, onWait } = applicant
     if (signal?.aborted) throw abortedError(provider, signal.reason)
@@ -119,7 +119,7 @@ export class RateLimiter {
     })
   }
 
-  /** Starts no request for this long: the provider has asked one of them to wait. */
+  /** Starts no request for this long, because the provider has asked one of them to wait. */
   hold(ms: number): void {
     this.#heldUntil = Math.max(this.#heldUntil, performance.now() + ms)
   }
@@ -137,10 +137,10 @@ export class RateLimiter {
       const [next] = queue
       if (next === undefined) return
       const waitMs = this.#waitMs(next)
-      // The end of a request in progress will admit it.
+      // The end of a running request will admit it.
       if (waitMs === Number.POSITIVE_INFINITY) return
       if (waitMs > 0) {
-        // Not unref'd: a waiting run keeps its process alive, like a run in progress.
+        // Not unref'd, because a waiting run keeps its process alive, like any other run.
         this.#timer = setTimeout(() => this.#admit(), Math.min(Math.ceil(waitMs), longestTimerMs))
         return
       }
@@ -220,7 +220,7 @@ class LastMinute {
     return added
   }
 
-  /** What exceeds the estimate counts from now on, because much of it may have arrived recently. */
+  /** The excess over the estimate counts from now on, because much of it may have arrived recently. */
   correct(estimate: Amount, amount: number, now: number): void {
     const more = amount - estimate.amount
     if (more > 0) this.add(more, now)

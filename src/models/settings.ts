@@ -33,7 +33,7 @@ export interface ModelSettings {
   /** Headers sent with every request. */
   headers?: Record<string, string>
   /**
-   * False: the model has no native calls and writes them as JSON text. Default: true.
+   * False: the model has no native calls, and writes them as JSON text. Default true.
    * @deprecated Say how the model writes its calls instead, as in `dialect: 'json'`.
    */
   functionCalling?: boolean
@@ -53,20 +53,20 @@ export interface ModelSettings {
    * (`config/providers.yaml`), which is on if its servers are known to let thinking through.
    */
   thinkTags?: ThinkTags
-  /** The longest silence in a stream, in milliseconds. Default: 60 000. */
+  /** The longest silence in a stream, in milliseconds. Default 60,000. */
   streamIdleTimeoutMs?: number
   /**
    * The longest time without an event in a stream, in milliseconds. Comments, blank lines and pings keep a connection alive but are not
-   * events. Default: 600 000.
+   * events. Default 600,000.
    */
   streamStallTimeoutMs?: number
-  /** How often a failed request is retried. Default: 2. */
+  /** How often a failed request is retried. Default 2. */
   maxRetries?: number
-  /** The longest wait between two attempts, in milliseconds. Default: 30 000. */
+  /** The longest wait between two attempts, in milliseconds. Default 30,000. */
   maxRetryDelayMs?: number
   /**
-   * Limits on the requests to the model with this key, shared by all runs of the process. Requests beyond them wait. Limits for all models
-   * of a provider together are in `providers`. Default: those of the provider's preset; the bundled presets have none.
+   * Limits on the requests to the model with this key, shared by all runs of the process. Requests beyond the limits wait. Limits for all
+   * models of a provider together are in `providers`. Default: those of the provider's preset; the bundled presets have none.
    */
   rateLimits?: RateLimits
   /** US dollars per million tokens. */

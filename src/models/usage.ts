@@ -108,7 +108,7 @@ export class UsageReport {
   readonly #counts: Partial<Record<Count, number>> = {}
   readonly #reportsCost: boolean
   #costUsd: number | undefined
-  /** The usage of compaction passes, which the other counts exclude. */
+  /** The usage of compaction passes, which is not part of the other counts. */
   #compaction: Usage | undefined
 
   /** `reportsCost`: `cost` is in US dollars. */
@@ -309,8 +309,8 @@ export function withCost(usage: Usage, { price }: ModelCapabilities): Usage {
 const estimates = new WeakMap<MessageInput | ToolDefinition, number>()
 
 /**
- * Estimates the tokens of a message: four characters per token, or one for scripts without spaces between words. Rather too many than too
- * few. Throws `invalid_message`.
+ * Estimates the tokens of a message: four characters per token, or one for scripts without spaces between words. The estimate is more often
+ * too high than too low. Throws `invalid_message`.
  */
 export function estimateTokens(given: MessageInput): number {
   const known = estimates.get(given)

@@ -76,7 +76,7 @@ export function createApp(parts: AppParts): App {
     // Clients choose methods, so only known ones get their own series.
     const method = found.some((one) => one.method === request.method) ? request.method : 'any'
     const route = found[0]?.path ?? (pathname.startsWith('/admin/') ? '/admin/' : 'none')
-    // Hono doesn't pass a thrown value to `onError` unless it is an Error.
+    // Hono passes a thrown value to `onError` only if it is an Error.
     const answered = () => respond(app, request, isProbe, parts).catch((error: unknown) => respondToFailure(error, request, parts.logger))
     const { logger } = parts
     const telemetry = isProbe ? undefined : parts.telemetry()

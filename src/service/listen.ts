@@ -54,7 +54,7 @@ export async function listen(service: Service, options: ListenOptions = {}): Pro
     checkAddress(service, host)
     const server = createAdaptorServer({ fetch: nodeFetchOf(service), overrideGlobalObjects: false, serverOptions }) as Server
     server.maxConnections = maxConnections
-    // A client that waits for an answer is silent too, but has nothing to read.
+    // A client that waits for an answer is silent too, but it has nothing to read.
     server.setTimeout(writeTimeoutMs, (socket) => {
       if (socket.writableLength > 0) socket.destroy()
     })

@@ -59,7 +59,7 @@ export class Metrics {
       series.buckets ??= buckets.map(() => 0)
       series.value += seconds
       const at = buckets.findIndex((bound) => seconds <= bound)
-      // The last bucket counts values above all bounds.
+      // The last bucket counts values above the highest bound.
       const slot = at < 0 ? buckets.length : at
       series.buckets[slot] = (series.buckets[slot] ?? 0) + 1
     }

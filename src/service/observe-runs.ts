@@ -56,7 +56,7 @@ export function observeRuns({ metrics, tools, calls: recent, finished, logger }:
       const { stopReason, usage, iterations, error } = result
       for (const one of finished.with(head)) one.ended(run, result)
       runs({ model: agent, kind, stop_reason: stopReason })
-      // The usage before a pause was counted then.
+      // Usage before a pause was counted at the pause.
       tokens({ model: agent, direction: 'input' }, usage.inputTokens - (usedBefore?.inputTokens ?? 0))
       tokens({ model: agent, direction: 'output' }, usage.outputTokens - (usedBefore?.outputTokens ?? 0))
       if (usage.costUsd !== undefined) cost({ model: agent }, usage.costUsd - (usedBefore?.costUsd ?? 0))

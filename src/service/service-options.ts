@@ -28,7 +28,7 @@ export interface ServiceOptions {
    * and `current_time`.
    */
   builtinTools?: readonly string[]
-  /** Hooks, guardrails and other options of the runner. The configuration's `limits` and `instructions` override them. */
+  /** Hooks, guardrails and other options for the runner. The configuration's `limits` and `instructions` override them. */
   agent?: AgentOptions
   /** A token with all roles, in addition to those of the configuration: at least 16 characters without a pattern. */
   token?: string

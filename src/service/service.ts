@@ -209,7 +209,7 @@ class AgentService implements Service {
     })
     onNode.set(this, (request, from, { isBodyRead } = { isBodyRead: false }) => this.#answer(request, from, exchangeOf(from, isBodyRead)))
     this.ready = this.#start(cwd, file)
-    // Code that awaits it sees the rejection. Otherwise it must not end the process.
+    // Code that awaits `ready` sees the rejection. If no code does, the rejection must not end the process.
     this.ready.catch(() => {})
   }
 
@@ -290,7 +290,7 @@ class AgentService implements Service {
       const place = runs.kind === 'sqlite' ? { ...runs, folder: resolve(cwd, runs.folder) } : runs
       await this.#runs.open(place)
       await this.#responses.open(place)
-      // Loaded soon, so that no request waits for it, but not before the service answers.
+      // Loaded soon, so that no request has to wait, but not before the service answers.
       this.#loading = setTimeout(openForeignAjv, loadAfterMs).unref()
     } catch (error) {
       const open = [this.#config, this.#mcp, this.#runs, this.#responses, this.#host, this.#telemetry]

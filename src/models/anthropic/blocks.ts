@@ -74,7 +74,7 @@ export class AnthropicBlocks {
         }
         return
       default:
-        // Sending the block back without it would change the block.
+        // Sent back without it, the block would be changed.
         if (block.kind === 'kept') block.isWhole = false
     }
   }
@@ -133,7 +133,7 @@ export class AnthropicBlocks {
             this.#warn(`A block of type \`${String(block.block.type)}\` was not kept: it came in a form that is not known`)
             return []
           }
-          // A use of a provider's tool is refused without its result, unless the result is still to come.
+          // The API refuses a use of a provider's tool without its result, unless the result is still to come.
           const isOrphan = block.block.type === 'server_tool_use' && !answered.has(block.block.id)
           return isOrphan && !goesOn ? [] : [{ block: block.block }]
         }
@@ -249,7 +249,7 @@ function closeKept(block: OpenBlock & { kind: 'kept' }): void {
   try {
     block.block = { ...block.block, input: JSON.parse(block.json) }
   } catch {
-    // Cut off in the middle: the block can't be sent back.
+    // The block was cut off in the middle, so it can't be sent back.
     block.isWhole = false
   }
   block.json = ''

@@ -37,7 +37,7 @@ export interface FallbackOptions {
   fallbackOn?: FallbackOn
   /**
    * How long a model that failed is asked only after the others, in milliseconds. A longer `retry-after` of the provider takes precedence.
-   * Default: 30 000.
+   * Default 30,000.
    */
   cooldownMs?: number
 }
@@ -241,7 +241,7 @@ function answered(
 }
 
 function allFailed(failures: readonly ToolloopError[], { provider, model }: ChatModel, usage: Usage | undefined): ToolloopError {
-  // An error of setup doesn't explain why the models that were asked have failed.
+  // An error in the setup doesn't explain why the models that were asked have failed.
   const last = failures.findLast((failure) => !isSetupFault(failure)) ?? failures[0]
   const others = failures.filter((failure) => failure !== last).map(({ message }) => message)
   if (!isModelError(last) || others.length === 0) return last ?? toModelError('No model was tried', provider, model)

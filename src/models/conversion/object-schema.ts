@@ -35,7 +35,7 @@ export function objectSchema(parameters: JsonObject, rules: TopRules = {}): Obje
   const needed = required.filter((name) => !odd.includes(name))
   if (needed.length > 0) schema.required = needed
   if (odd.length > 0) {
-    // The model may still send these properties.
+    // The model may send these properties nevertheless.
     delete schema.additionalProperties
     const told = without(properties, Object.keys(known))
     const neededToo = required.filter((name) => odd.includes(name))
@@ -154,12 +154,12 @@ function mayBeObject({ type }: JsonObject): boolean {
   return type === undefined || [type].flat().includes('object')
 }
 
-/** A schema that matches what all of them match. */
+/** A schema that matches only what all of them match. */
 function all(schemas: readonly JsonObject[]): JsonObject {
   return oneOrMany('allOf', schemas)
 }
 
-/** A schema that matches what any of them matches. */
+/** A schema that matches everything that at least one of them matches. */
 function any(schemas: readonly JsonObject[]): JsonObject {
   return oneOrMany('anyOf', schemas)
 }

@@ -35,7 +35,7 @@ function unescaped(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // Not escaped: the percent sign is literal.
+    // Left unchanged, because the percent sign is literal.
     return text
   }
 }

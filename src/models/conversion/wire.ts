@@ -63,7 +63,7 @@ function hashedId(id: string, length: number): string {
   return fitted
 }
 
-/** What is sent back if a call's arguments are not a JSON object: the model's text, or `{}`. */
+/** How a call is sent back if its arguments are not a JSON object: with the model's text, or with `{}`. */
 export type MalformedArguments = 'keep' | 'empty'
 
 /** `JSON.stringify` throws for data nested several thousand levels deep; `JSON.parse` does not. */

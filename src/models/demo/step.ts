@@ -5,7 +5,7 @@ import { excerpt, type MadeCall } from './reading.ts'
 import { readRequest } from './request.ts'
 import { refuse } from './talk.ts'
 
-/** What commands of the user have printed, in front of a request. */
+/** Output of the user's own commands, printed before a request. */
 const printed = /^(?:<command line=.*>\n[\s\S]*?<\/command>\s*)+/
 
 export type WantedCall = Pick<MadeCall, 'tool' | 'args'>

@@ -113,7 +113,7 @@ export function accessError(thrown: unknown, context: ErrorContext): ModelError 
   const { status } = typeof error === 'object' && error !== null ? { status: undefined, ...error } : {}
   const root = rootCause(error)
   const code = typeof root === 'object' && root !== null && 'code' in root ? String(root.code) : ''
-  // A token service can fail like any other service.
+  // A token service may fail like any other service.
   if (typeof status === 'number' && (status >= 500 || status === 429)) return providerError({ status, body: messageOf(error) }, context)
   if (/^(E(CONN|HOST|NET|NOTFOUND|AI_AGAIN|PIPE|TIMEDOUT)|UND_ERR_)/.test(code)) return connectionError(error, context)
   if (error instanceof TypeError) return requestError(error, context)

@@ -153,7 +153,7 @@ function readDuration(text: string): { ms: number; end: number } | undefined {
   return ms === undefined ? undefined : { ms, end }
 }
 
-/** The server's time if the client's clock is wrong: dates in headers are by the server's clock. */
+/** The time by the server's clock, if the client's clock is wrong: dates in headers use the server's clock. */
 function clockOf(headers: HeaderReader): number {
   const own = Date.now()
   const server = Date.parse(headers.get('date') ?? '')

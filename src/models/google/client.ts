@@ -29,7 +29,7 @@ export function googleClient(settings: ModelSettings, preset: ProviderPreset, qu
     findAccess: () => (quirks.service === 'vertex' ? findVertexAccess(settings, preset) : findGeminiAccess(settings, preset)),
     async open(access) {
       const { GoogleGenAI } = await importSdk(settings.provider)
-      // The SDK prints which of several credentials it uses, although it is told which one to use.
+      // The SDK would print which of several credentials it uses, although it is told which one to use.
       return quietly(() => new GoogleGenAI(optionsOf(access, settings, quirks)))
     },
     async ask(sdk, { params, stream }, exchange) {
@@ -98,7 +98,7 @@ function optionsOf(
   }
 }
 
-/** Imported once: a missing package is not looked up again with each run. */
+/** Imported only once, so that a missing package is not looked up again in each run. */
 let imported: Promise<typeof import('@google/genai')> | undefined
 
 async function importSdk(provider: string): Promise<typeof import('@google/genai')> {

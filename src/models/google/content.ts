@@ -215,7 +215,7 @@ function argumentsText(args: Json): string {
   try {
     return typeof args === 'string' ? args : JSON.stringify(args)
   } catch {
-    // Nested so deeply that it can be parsed but not serialized.
+    // The value is nested so deeply that it can be parsed but not serialized.
     return 'arguments nested too deep'
   }
 }

@@ -164,6 +164,6 @@ export function wireName(name: string): string {
 }
 
 function textPart(text: string, fields?: JsonObject): JsonObject[] {
-  // A signature may be on a part without text, and must stay there.
+  // A signature may be on a part without text, and must stay on that part.
   return text === '' && fields === undefined ? [] : [{ text, ...fields }]
 }

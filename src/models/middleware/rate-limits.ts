@@ -42,7 +42,7 @@ export function withRateLimits(
       await model.prepare?.()
     },
     async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-      // Key and address may be set or changed later in the environment.
+      // The key and the address may be set or changed in the environment later.
       const account = accountOf(settings, preset)
       const limited = parts.map(({ part, limits }) => ({ limits, limiter: limiterOf(JSON.stringify([account, part])) }))
       const askedAt = performance.now()
@@ -84,7 +84,7 @@ export function withRateLimits(
 function limiterOf(key: string): RateLimiter {
   const known = limiters.get(key)
   if (known !== undefined) return known
-  // Every customer may have a key, so idle limiters are removed.
+  // Idle limiters are removed, because every customer may have a key of their own.
   if (limiters.size >= sweepAt) {
     for (const [other, limiter] of limiters) if (limiter.isIdle) limiters.delete(other)
     sweepAt = Math.max(1_000, 2 * limiters.size)

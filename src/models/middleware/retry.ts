@@ -7,11 +7,11 @@ import { writtenCallOf } from '../errors/provider-error.ts'
 import { sumOfUsage, usageOfAttempt, usageOfFailure, withUsage, withWholeUsage } from '../usage.ts'
 
 export interface RetryOptions {
-  /** How often a failed request is retried. Default: 2. */
+  /** How often a failed request is retried. Default 2. */
   maxRetries?: number
-  /** The longest wait between two attempts, in milliseconds. Default: 30 000. */
+  /** The longest wait between two attempts, in milliseconds. Default 30,000. */
   maxRetryDelayMs?: number
-  /** The first wait, in milliseconds. Each further one is twice as long, minus a random part of up to a quarter. Default: 500. */
+  /** The first wait, in milliseconds. Each further one is twice as long, minus a random part of up to a quarter. Default 500. */
   firstDelayMs?: number
 }
 

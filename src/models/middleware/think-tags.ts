@@ -63,7 +63,7 @@ function divide(response: ModelResponse, provider: string, tags: ThinkTags): Mod
   return { ...response, text, ...(all === '' ? {} : { reasoning: all }), providerData: { provider, data } }
 }
 
-/** A server that reports reasoning separately has removed it from the text. */
+/** If the server reports reasoning separately, it has removed the reasoning from the text. */
 function isOpened(tags: ThinkTags, reasoning: string | undefined): boolean {
   return tags === 'opened' && !reasoning
 }
@@ -123,7 +123,7 @@ class LiveThinking implements ThinkingSink {
   /** Shows what was held back. */
   finish(response: ModelResponse): ModelResponse {
     this.#reader?.end()
-    // An answer without thinking, which was shown as reasoning.
+    // The answer was shown as reasoning, because the text could have been thinking until its end.
     if (this.#reader?.isUnproven === true && response.text !== '') {
       this.#shownTo.restart?.()
       this.#shownTo.text?.(response.text)

@@ -129,7 +129,7 @@ function customInput(json: string): string {
     const value: unknown = JSON.parse(json)
     return isJsonObject(value) && typeof value.input === 'string' ? value.input : json
   } catch {
-    // Cut off in the middle, or changed since: the text is sent unchanged.
+    // The text was cut off in the middle, or was changed since, so it is sent unchanged.
     return json
   }
 }

@@ -206,7 +206,7 @@ export class ResponsesOutput {
         return item.isWhole && canGoBack && isFollowed ? [{ block: item.item }] : []
       }
       case 'kept': {
-        // The result of a provider's own call is in no item, and the API would refuse the call without it.
+        // The result of a provider's own call is missing, and the API would refuse the call without its result.
         if (!item.isWhole || item.item.type === 'custom_tool_call') return []
         const awaited = awaitedBy(item.item, answered)
         if (awaited === undefined) return [{ block: item.item }]

@@ -22,7 +22,7 @@ export class ResponseCall {
   #input = new TextBuffer()
   #hasId = false
   #hasName = false
-  /** What has arrived is complete. */
+  /** Whether everything that arrived is complete. */
   #isWhole = false
   #isEnded = false
 
@@ -57,7 +57,7 @@ export class ResponseCall {
 
   /** Takes the complete arguments: what the pieces contained, or more. */
   complete(whole: Json | undefined, isCut = false): void {
-    // Some servers omit them in a finished item.
+    // Some servers omit the arguments in a finished item.
     const hasSome = !this.isCustom && !noArguments.test(this.#input.toString())
     if (hasSome && typeof whole === 'string' && noArguments.test(whole)) return
     if (!isCut) this.#isWhole = true

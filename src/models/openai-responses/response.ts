@@ -84,7 +84,7 @@ export class ResponsesResponse implements ResponseReader {
     const usage = this.#usage.total()
     const positions = this.#calls.extras.map((extra) => (typeof extra?.item === 'number' ? extra.item : undefined))
     const providerData = itemsData(this.#context.provider, this.#output.layout(toolCalls.length === 0 ? [] : positions, this.#isStored))
-    // A retry would not help; the warnings say what the provider waits for.
+    // A retry would not help. The warnings say what the provider waits for.
     const isStuck = this.#output.isWaiting && toolCalls.length === 0 && text === '' && end.finishReason === 'stop'
     const finishReason = isStuck ? 'error' : end.finishReason
     const warnings = [...this.#warnings, ...end.warnings, ...this.#output.warnings, ...this.#calls.warnings]
@@ -169,7 +169,7 @@ export class ResponsesResponse implements ResponseReader {
       const got = `one that is \`${String(status)}\``
       throw responseError('bad_response', 'a response that is complete', got, this.context(), { retryable: status === 'cancelled' })
     }
-    // Some servers omit it at the end of a stream.
+    // Some servers omit the output at the end of a stream.
     if (Array.isArray(output)) this.#output.closeAll(output)
     this.#status = status
     if (isJsonObject(details) && typeof details.reason === 'string') this.#incomplete = details.reason

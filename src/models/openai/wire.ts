@@ -97,7 +97,7 @@ const standsFor: ReadonlyMap<string, string> = new Map([
   ['role', 'tool_call_id'],
 ])
 
-/** Restores what `messagesFromOpenAI` kept. */
+/** Restores the data that `messagesFromOpenAI` kept. */
 function restore(wire: OpenAIMessage, { set, dropped }: JsonObject, message: ChatMessage): OpenAIMessage {
   const restored = new Map<string, unknown>(Object.entries(wire))
   const goes = new Map(Object.entries(isJsonObject(dropped) ? dropped : {}))
@@ -211,7 +211,7 @@ function extraFields(extras: readonly JsonObject[]): (call: ToolCall, position: 
   const byId = new Map(extras.toReversed().map((entry) => [entry.id, entry]))
   const byPosition = new Map(extras.filter(({ id }) => id === '').map((entry) => [entry.position, entry]))
   return ({ id }, position) => {
-    // If a call had no id, the id it was given later is unknown here.
+    // If a call had no id, the id that it was given later is not known here.
     const extra = (id === '' ? undefined : byId.get(id)) ?? byPosition.get(position)
     return isJsonObject(extra?.fields) ? extra.fields : undefined
   }

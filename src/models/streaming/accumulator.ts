@@ -158,7 +158,7 @@ export class ToolCallAccumulator {
     }
     if (id === '' || at.id === '') return at
     if (json === '') return this.#open(at)
-    // A server that sends a new id with each chunk: entries that only have an id are not calls.
+    // Some servers send a new id with each chunk, so entries with only an id are not calls.
     while (at.before !== undefined && at.name === '' && at.length === 0) {
       this.#remove(at)
       at = settled(at.before)
@@ -169,7 +169,7 @@ export class ToolCallAccumulator {
   /** Returns the call itself. If its arguments seem to start again, returns an entry that collects them until it is clear what they are. */
   #repeatOf(call: OpenCall, id: string, name: string, json: string): OpenCall {
     if (call.lastCode !== 125) return call
-    // Without ids, a name alone may start a second call or end the first.
+    // Without ids, a name alone may start a second call or end the first one.
     const header = json === '' && name !== '' && id === '' && call.name !== ''
     if (!header && !json.trimStart().startsWith('{')) return call
     if (!isComplete(call)) return call

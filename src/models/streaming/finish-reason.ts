@@ -71,7 +71,7 @@ function meaningOf(word: string): Meaning | undefined {
 }
 
 const ordinary: ReadonlySet<Meaning | undefined> = new Set<Meaning>(['stop', 'tool_calls'])
-/** What some servers send instead of no finish reason. */
+/** Values that some servers send instead of no finish reason. */
 const unsaid = /^(null|none|(finish_?reason_?)?unspecified|)$/i
 
 /**

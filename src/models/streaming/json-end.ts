@@ -37,7 +37,7 @@ export function isSameJson(a: string, b: string): boolean {
   try {
     return isDeepEqual(JSON.parse(a), JSON.parse(b))
   } catch {
-    // One of them is not JSON, so they can't be the same value.
+    // One of the texts is not JSON, so they can't be the same value.
     return false
   }
 }

@@ -62,7 +62,7 @@ export function joined(call: OpenCall): string {
   return call.pieces.join('')
 }
 
-/** Whether two calls have equal arguments, as text or as objects. The cost is bounded by the length of the second. */
+/** Whether two calls have equal arguments, as text or as objects. The cost is at most proportional to the length of the second. */
 export function sameArguments(first: OpenCall, second: OpenCall): boolean {
   if (first.length > 4 * second.length || second.length > 4 * first.length) return false
   return isSameJson(joined(first), joined(second))

@@ -23,7 +23,7 @@ export interface ResponseReader {
   context(): ErrorContext
 }
 
-/** White space and the bytes of a byte order mark, which don't tell the format. */
+/** Whitespace and the bytes of a byte order mark don't reveal the format. */
 const UNTELLING = new Set([9, 10, 13, 32, 0xef, 0xbb, 0xbf])
 /** The first characters of lines in an event stream: a colon, `data`, `event`, `id`, `retry`. */
 const EVENT_STARTS = new Set([...':deir'].map((char) => char.charCodeAt(0)))
@@ -38,9 +38,9 @@ const mostStray = 2 ** 16
 const mostStrayLines = 1000
 
 /**
- * Passes a body to its reader as server-sent events or as one JSON value. The first character tells which, not the request or the content
- * type. Servers report errors in many forms: text that is neither part of a response nor clearly an error is kept, and explains a response
- * that never finishes.
+ * Passes a body to its reader as server-sent events or as one JSON value. The first character determines which, not the request or the
+ * content type. Servers report errors in many forms: text that is neither part of a response nor clearly an error is kept, and explains a
+ * response that never finishes.
  */
 export class ResponseBody {
   readonly #reader: ResponseReader

@@ -88,7 +88,7 @@ export class HttpExchange {
     try {
       const { status, body, headers } = await this.#options.send({ url: String(url), headers: sent, body: String(text), signal })
       this.#reply = body
-      // The loop that reads the body throws it.
+      // The error is thrown by the loop that reads the body.
       body.on('error', () => {})
       if (signal.aborted) body.destroy()
       if (status >= 200 && status <= 299) {
@@ -103,7 +103,7 @@ export class HttpExchange {
     }
   }
 
-  /** Ignores how the SDK reads the response: the reader has it. */
+  /** Ignores how the SDK reads the response, because the reader has it. */
   #onAsked(problem: unknown): void {
     if (this.#isAnswered) return
     const thrown = problem ?? new Error('Expected the SDK to make a request, got none')
@@ -119,7 +119,7 @@ export class HttpExchange {
     body.once('end', () => this.#settle('whole'))
     body.once('close', () => {
       this.#settle('broken')
-      // The timer that waits for the end.
+      // This timer waited for the end of the body.
       clearTimeout(this.#timer)
     })
   }
@@ -159,7 +159,7 @@ export class HttpExchange {
         if (length > mostErrorBytes) break
       }
     } catch {
-      // The status matters most, whatever happened to the body.
+      // The status matters most, whatever went wrong with the body.
     }
     return Buffer.concat(pieces).toString()
   }

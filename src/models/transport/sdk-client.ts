@@ -110,7 +110,7 @@ export class SdkClient<Own extends Access, Sdk> {
   /** Returns the response. Throws `context_overflow` if the conversation was too long and the provider did not say so. */
   #refuseOverflow(response: ModelResponse, request: ModelRequest, { contextWindow }: ModelCapabilities): ModelResponse {
     const { provider, model, providerOptions } = this.#settings
-    // With its own tools or compaction, a provider reads the conversation several times and reports the sum.
+    // If it uses its own tools or compaction, a provider reads the conversation several times and reports the sum.
     if (contextWindow === undefined || (request.providerOptions ?? providerOptions) !== undefined) return response
     const got = overflowIn(response, contextWindow)
     if (got === undefined) return response
@@ -138,7 +138,7 @@ export class SdkClient<Own extends Access, Sdk> {
     const key = typeof access.apiKey === 'string' ? access.apiKey : ''
     const secrets = secretsIn(Object.entries({ ...headers, key }))
     const request = areChecked(given.messages) ? given : { ...given, messages: toChatMessages(given.messages) }
-    // Messages are already well-formed; tools, schemas and `providerOptions` may not be.
+    // Messages are well-formed already, but tools, schemas and `providerOptions` may not be.
     const build = (paused?: Response): Body => {
       const built = api.build(request, access, paused)
       return { ...built, params: wellFormed(built.params) }
@@ -149,7 +149,7 @@ export class SdkClient<Own extends Access, Sdk> {
     const stream = request.stream !== false
     const idleMs = request.streamIdleTimeoutMs ?? streamIdleTimeoutMs ?? (stream ? defaultIdleMs : defaultWholeMs)
     const stallMs = request.streamStallTimeoutMs ?? streamStallTimeoutMs ?? defaultStallMs
-    // Before the exchange: the time to load a package is not a silence of the provider.
+    // Loaded before the exchange, because the time to load a package is not a silence of the provider.
     opened.sdk ??= await this.#use.open(access)
     const { sdk } = opened
     for (let pauses = 0; ; pauses++) {

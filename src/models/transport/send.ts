@@ -80,7 +80,7 @@ async function sendTo(url: URL, headers: Post['headers'], body: string, signal: 
   const start = performance.now()
   let isServed = false
   const post = () =>
-    // Not undici's `request`, which passes on the option `dispatcher`: the dispatcher of Node.js 26 refuses it.
+    // Not undici's `request`, because it passes on the option `dispatcher`, which the dispatcher of Node.js 26 refuses.
     Dispatcher.prototype.request.call(dispatcherFor(url), {
       origin: url.origin,
       path: `${url.pathname}${url.search}`,

@@ -22,8 +22,8 @@ export function ApprovalsView() {
   const decisions = all.filter(({ item }) => isWanted(item, arranged))
   const view = useRef<HTMLDivElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
-  // The user may have left the view by then, and its new one keeps the focus. A button does not get the focus, because the next Enter would
-  // press it.
+  // The user may have left the view by then, and the view that follows keeps the focus. A button does not get the focus, because the next
+  // Enter would press it.
   const onDecided = () => {
     const next = view.current?.querySelector('.decision:not([data-decided])')
     if (next instanceof HTMLElement) next.focus()

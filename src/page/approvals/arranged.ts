@@ -1,18 +1,18 @@
 import { signal } from '@preact/signals'
 import type { Item } from '../data/pending-items.ts'
 
-/** What items can be filtered and grouped by. */
+/** The properties by which items can be filtered and grouped. */
 export type Trait = 'tool' | 'agent' | 'user'
 
 export const traits: readonly Trait[] = ['tool', 'agent', 'user']
 
 export interface Arrangement {
-  /** The wanted value of each; `''` for any. */
+  /** The wanted value of each property. `''` for any value. */
   only: Readonly<Record<Trait, string>>
   groupBy: Trait | ''
 }
 
-/** Stays while other views are shown. */
+/** Kept while other views are shown. */
 export const arrangement = signal<Arrangement>({ only: { tool: '', agent: '', user: '' }, groupBy: '' })
 
 /** The agent is that of the run, followed by the nested agents. */
@@ -31,7 +31,7 @@ export function isWanted(item: Item, { only }: Pick<Arrangement, 'only'>): boole
   return traits.every((trait) => only[trait] === '' || traitOf(item, trait) === only[trait])
 }
 
-/** The groups in the order of their first member; one without a name if nothing is grouped. */
+/** The groups in the order of their first member. If nothing is grouped, there is one group without a name. */
 export function groupsOf<Member extends { item: Item }>(
   members: readonly Member[],
   { groupBy }: Pick<Arrangement, 'groupBy'>,

@@ -27,7 +27,7 @@ interface DecisionCardsProps extends Pick<DecisionCardProps, 'link' | 'onDecided
 }
 
 export function DecisionCards({ decisions, link = false, canSelect = false, onDecided }: DecisionCardsProps) {
-  // A stable function, so that the cards need not re-render for it.
+  // A stable function, so that the cards don't re-render because of it.
   const latest = useRef(onDecided)
   latest.current = onDecided
   const decided = useCallback(() => latest.current(), [])
@@ -44,8 +44,8 @@ export function DecisionCards({ decisions, link = false, canSelect = false, onDe
 const mostKept = 1_200
 
 /**
- * The state of the user's decision on each item. A run that continues with one of its items has none for a while; when the others return,
- * their texts are still there.
+ * The state of the user's decision on each item. When a run continues with one of its items, the others are missing for a while. When they
+ * return, their texts are still there.
  */
 export function useOpenDecisions(items: readonly Item[]): OpenDecision[] {
   const kept = useRef(new Map<string, OpenDecision>()).current
@@ -57,7 +57,7 @@ export function useOpenDecisions(items: readonly Item[]): OpenDecision[] {
     kept.set(item.key, decision)
     return decision
   })
-  // Other people may have decided on them, so the oldest are dropped.
+  // Other people may have decided on these items, so the oldest are dropped.
   for (const key of [...kept.keys()].slice(0, Math.max(0, kept.size - mostKept))) kept.delete(key)
   return open
 }

@@ -67,7 +67,7 @@ async function decide(
   const response = await send(`v1/runs/${encodeURIComponent(runId)}/decisions`, {
     method: 'POST',
     body: { decisions: decisions.map((decision) => decision.item.decide(verdictOn(decision))) },
-    // Otherwise the response would arrive when the run has ended.
+    // Otherwise the response would only arrive when the run has ended.
     headers: { accept: 'text/event-stream' },
   })
   await response.body?.cancel()

@@ -34,7 +34,7 @@ export function Composer({ conversation, input }: ComposerProps) {
     const isAtStart = area.selectionStart === 0 && area.selectionEnd === 0
     if (!conversation.isRecalling && (by === 1 || !isAtStart)) return false
     if (!conversation.recall(by)) return false
-    // At the beginning, so that the next key continues from there.
+    // Puts the cursor at the beginning, so that the next key continues through the history.
     area.value = text.value
     area.setSelectionRange(0, 0)
     return true

@@ -123,7 +123,7 @@ export class Conversation {
       const { turns, asked } = this.#kept.value
       const isLong = input.length > mostOfAsked
       const shown = isLong ? `${input.slice(0, mostOfAsked)}…` : input
-      // Text that was entered meanwhile is the next message.
+      // Text that was entered meanwhile is kept as the next message.
       if (this.text.value.trim() === input) this.write('')
       this.#keep({
         session,
@@ -229,7 +229,7 @@ export class Conversation {
   }
 }
 
-/** Unlike `randomUUID`, also available without HTTPS. */
+/** Works without HTTPS, unlike `randomUUID`. */
 function newSession(): string {
   return `chat/${[...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
 }
@@ -240,7 +240,7 @@ async function cancel(id: string): Promise<void> {
 
 /** Adds a note on why a run ended, unless it answered. */
 function noteEnd({ error, stopReason }: RunWithResult, steps: Steps): void {
-  // The user who stopped the run knows why.
+  // The user knows why, after stopping the run.
   if (error !== undefined && stopReason !== 'aborted') steps.note(`${error.code}: ${error.message}`, true)
   else if (stopReason !== 'answered') steps.note(`The run ended: ${ending(stopReason)}`)
 }

@@ -13,7 +13,7 @@ export function useStickToEnd(box: RefObject<HTMLElement | null>): void {
     let top = 0
     const look = () => {
       const isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < near
-      // Only scrolling up means that the reader has left: content may also have grown since.
+      // Only scrolling up means that the reader has left the end: the content may also have grown.
       if (isAtEnd) isFollowing = true
       else if (element.scrollTop < top) isFollowing = false
       top = element.scrollTop

@@ -133,7 +133,7 @@ export function post(path: string, body: unknown, signal?: AbortSignal) {
 
 /** Returns the message of an error for the user. */
 export function messageOf(error: unknown) {
-  // A script could not be loaded: browsers say so in their own ways, with its address.
+  // A script could not be loaded. Browsers have their own messages for this, which contain the script's address.
   if (error instanceof TypeError && /module/i.test(error.message)) return unreachable
   return error instanceof Error ? error.message : String(error)
 }

@@ -26,7 +26,7 @@ export function placeCall(view: RunView, run: RunView, call: CallView, depth = 0
   return { key: `${run.runId} ${call.id}`, call, run, topRunId: view.runId, within: run.parent === undefined ? '' : within, depth }
 }
 
-/** Whether a call is void: its response broke off before the call was complete, and is requested again. */
+/** Whether a call is void, because its response broke off before the call was complete and is requested again. */
 export function isVoid({ call, run }: PlacedCall): boolean {
   return call.status === 'writing' && run.calls.get(call.id) !== call
 }
@@ -64,7 +64,7 @@ export class LatestCalls {
     const { runId, parentRunId = runId } = event.meta
     const view = this.#views.get(runId) ?? this.#views.get(parentRunId) ?? emptyRunView()
     reduceRun(view, event)
-    // Of a run deep inside others, the outermost may not be known yet.
+    // The outermost run of a deeply nested run may not be known yet.
     for (const id of [view.runId || runId, runId]) this.#views.set(id, view)
     const run = view.runs.get(runId) ?? view
     const found = placedCall(view, event)

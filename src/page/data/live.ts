@@ -214,7 +214,7 @@ export class Live {
     const wait = Math.max(20, this.#askedAt + pause - performance.now())
     this.#refreshing ??= setTimeout(async () => {
       this.#refreshing = undefined
-      // The event stream reconnects by itself; until then the known state is shown.
+      // The event stream reconnects by itself. Until then, the page shows the known state.
       await this.#load(this.#wantsAll).catch(() => {})
       this.#tell()
       if (this.#changed.size > 0) this.refresh([...this.#changed][0])
@@ -254,7 +254,7 @@ export class Live {
     const names = new Set(found.map(({ id }) => id))
     const gone = ids.filter((id) => !names.has(id))
     for (const id of gone) this.#runs.delete(id)
-    // Which of the known waiting runs no longer wait?
+    // Finds the known waiting runs that no longer wait.
     if (waiting !== undefined && waiting.length < mostWaiting)
       for (const { id, status } of this.#runs.values()) if (status === 'waiting' && !names.has(id)) this.#changed.add(id)
     this.#pending = undefined

@@ -107,7 +107,7 @@ export class RunList {
     const known = new Set(this.#ids)
     const news = ids.filter((id) => !known.has(id))
     this.#ids = this.#sorted([...this.#ids, ...news])
-    // The totals have changed too.
+    // The totals have changed, too.
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       this.#live.refresh()

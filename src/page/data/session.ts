@@ -31,7 +31,7 @@ export function keepToken(value: string): void {
 export function forgetToken(): void {
   const own = token()
   current = null
-  // If it is another one by now, another tab has just signed in.
+  // If the token has changed, another tab has just signed in.
   if (kept() === own) localStorage.removeItem(tokenKey)
 }
 
@@ -71,7 +71,7 @@ export function keepChat(chat: KeptChat) {
   try {
     sessionStorage.setItem(chatKey, JSON.stringify(chat))
   } catch {
-    // There is no space, so the previous data stays.
+    // There is no space, so the previous data is kept.
   }
 }
 

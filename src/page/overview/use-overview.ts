@@ -4,7 +4,7 @@ import type { Live } from '../data/live.ts'
 import type { Overview } from '../types.ts'
 import { useWhenConnected } from '../ui/live-context.ts'
 
-/** Minimum pause between requests, because runs may end all the time. */
+/** How long to pause at least between requests, because runs end all the time. */
 const pauseMs = 2_500
 const lookMs = 15_000
 

@@ -15,7 +15,7 @@ interface Problem {
   since?: string
 }
 
-/** What needs somebody now, each with a link to it. */
+/** Problems that need somebody's attention now, each with a link. */
 export function WrongNow({ overview, name }: { overview: Overview | undefined; name: string }) {
   const { pending, state, waiting } = useLive()
   const { gone, servers } = useElsewhere(overview)
@@ -73,7 +73,7 @@ function useElsewhere(overview: Overview | undefined): { gone: number; servers: 
   useWhenConnected(async () => {
     const [runs, tools] = await Promise.all([
       ask('v1/runs?process=gone&limit=1&totals=true').catch(() => undefined),
-      // Only for those who may see the configuration.
+      // Asked only for users who may see the configuration.
       ask('admin/api/tools').catch(() => undefined),
     ])
     const servers: McpServer[] = tools?.servers ?? []

@@ -155,7 +155,7 @@ function AnswerPart({ prefix, text }: { prefix: string; text: string }) {
   useEffect(() => {
     if (!needsReader || read !== undefined) return
     let isGone = false
-    // If it can't be loaded, the text stays unformatted.
+    // If the parser can't be loaded, the text stays unformatted.
     loadReader().then(
       (loaded) => !isGone && setRead(() => loaded),
       () => {},
@@ -166,7 +166,7 @@ function AnswerPart({ prefix, text }: { prefix: string; text: string }) {
   }, [needsReader, read])
   const blocks = needsReader ? read?.(prefix + text) : undefined
   if (blocks === undefined) return <div class="answer-part plain">{text}</div>
-  // Unchanged blocks stay, with any selection in them.
+  // Unchanged blocks are kept, including any selection in them.
   shown.current = blocks.map((block, at) => {
     const before = shown.current[at]
     return before?.block.raw === block.raw ? before : { block, node: <Block block={block} /> }

@@ -6,7 +6,7 @@ import { scrollable } from '../ui/scrollable.ts'
 /** Maximum nesting; deeper content is shown as plain text. */
 const deepest = 24
 
-/** Text that nobody writes for reading, and that would take the parser very long. */
+/** Text that nobody writes for readers, and that would take the parser very long. */
 const isHard = /\S{2000}|(?:> ?){50}|(?:[-*+] ){50}/
 
 /** Entities that models use. */
@@ -30,7 +30,7 @@ export function blocksOf(text: string): MarkdownBlock[] | undefined {
   try {
     return new Lexer({ gfm: true }).lex(text).map((token) => ({ raw: token.raw, draw: () => block(token, 0) }))
   } catch (error) {
-    // Nested deeper than the parser can handle.
+    // The text is nested deeper than the parser can handle.
     if (error instanceof RangeError) return undefined
     throw error
   }
@@ -169,7 +169,7 @@ const schemes = ['http:', 'https:', 'mailto:']
 
 /** Undefined if the address is not a web address. */
 function link(href: string, content: ComponentChildren) {
-  // Without a base, because a model must not link to parts of this page or service.
+  // Parsed without a base, because a model must not link to parts of this page or service.
   const url = URL.parse(href)
   if (url === null || !schemes.includes(url.protocol)) return undefined
   return (

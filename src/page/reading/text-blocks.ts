@@ -62,10 +62,10 @@ export function endOfBlock(text: string, start: number, most: number) {
   const longest = start + most
   if (longest >= text.length) return text.length
   const least = start + most / 2
-  // Only in this piece: the last line break of the whole text may be far behind.
+  // Searches only this piece, because the last line break of the whole text may be far before it.
   const piece = text.slice(start, longest)
   const ends = ['\n', ' '].map((border) => start + piece.lastIndexOf(border) + 1)
   const end = ends.find((at) => at > least) ?? longest
-  // Not between the halves of a surrogate pair.
+  // Doesn't split a surrogate pair.
   return /[\ud800-\udbff]/.test(text[end - 1] ?? '') ? end - 1 : end
 }

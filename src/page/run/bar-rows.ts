@@ -50,7 +50,7 @@ export function treeOf(all: readonly Span[], folded: ReadonlyMap<string, boolean
     const total = parts.reduce((sum, part) => sum + part.total, 1)
     return { key: span.key, span, parts, depth, total, isFolded: folded.get(span.key) ?? (isLong && parts.length > 0) }
   }
-  // Turns that are only known from the result may have been added last.
+  // Turns that are known only from the result may have been added last.
   const top = (inside.get('') ?? []).sort((a, b) => (a.start ?? Infinity) - (b.start ?? Infinity))
   return top.map((span) => rowOf(span, 0))
 }

@@ -38,7 +38,7 @@ function tellAll(): void {
     for (const one of changed) one.draw()
   })
   changed.clear()
-  // After the frame in which it is drawn.
+  // Runs after the frame in which the change is drawn.
   requestAnimationFrame(() => {
     setTimeout(() => {
       pauseMs = Math.min(Math.max(burstMs, restPerDrawing * (performance.now() - began)), longestRestMs)

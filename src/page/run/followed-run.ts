@@ -42,7 +42,7 @@ export class FollowedRun {
       onEvent: (event, view) => {
         this.isAwaited.value = false
         if (event.type === 'RUN_START' || event.type === 'MODEL_START') this.isOver.value = false
-        // Only if needed: a new list makes its component re-render, even an empty one.
+        // Sets the list only if it changes, because a new list re-renders its component, even an empty one.
         if (event.type !== 'DECISION_NEEDED' && this.items.value.length > 0) this.items.value = []
         this.steps.take(view, event)
         this.spans.take(view)

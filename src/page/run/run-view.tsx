@@ -228,7 +228,7 @@ function SteerForm({ errorId, send }: { errorId: string; send: (text: string) =>
     const written = text.trim()
     if (written === '' || isSending) return
     setIsSending(true)
-    // Text that was entered meanwhile is the next message.
+    // Text that was entered meanwhile is kept as the next message.
     if (await send(written)) setText((now) => (now.trim() === written ? '' : now))
     setIsSending(false)
   }

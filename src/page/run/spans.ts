@@ -118,7 +118,7 @@ export class Spans {
       if (turn.startedAt !== undefined || turn.firstTokenAt !== undefined || turn.endedAt !== undefined) this.#addTurn(run, turn, outside)
       for (const part of turn.parts) if (part.type === 'call') this.#addCall(run, part.call)
     }
-    // Calls without any event of their own.
+    // Adds calls without any event of their own.
     for (const call of run.calls.values()) if (call.iteration === undefined) this.#addCall(run, call)
   }
 

@@ -115,7 +115,7 @@ export function resetColumns(): void {
   shownColumns.value = defaultColumns()
 }
 
-/** The model that answered, as `provider/model`. Of a run that has not answered yet, the one that was asked for. */
+/** The model that answered, as `provider/model`. For a run that has not answered yet, the model that was asked for. */
 function modelOf({ answeredBy, model }: Run, current: string): string {
   return answeredBy ?? (model === 'toolloop' ? current : model)
 }

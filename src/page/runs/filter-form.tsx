@@ -184,7 +184,7 @@ function OptionField({ label, name, options }: { label: string; name: string; op
 }
 
 function Choice({ id, options, value, onChoose }: { id: string; options: Options; value: string; onChoose(value: string): void }) {
-  // A value of the address that is none of the options stays.
+  // A value in the address that is not among the options is kept.
   const all = options.some(([one]) => one === value) ? options : [...options, [value, value] as const]
   return (
     <select id={id} value={value} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>

@@ -20,7 +20,7 @@ export function RunsView({ param }: { param: string | undefined }) {
     if (compared === undefined || !isChoosing) return runHref(id)
     return compared[0] === '' ? compareHref(id) : compareHref(compared[0], id)
   }
-  // After the list, so that a run opens at once, and without a connection.
+  // Loaded after the list, so that a run opens at once, even without a connection.
   useEffect(() => void loadRunView().catch(() => {}), [])
   useEffect(() => {
     const shown = param === undefined ? element : side

@@ -1,6 +1,6 @@
 import { searchOf } from '../shell/address.ts'
 
-/** Sessions of different users may have the same name. */
+/** The owner is included, because sessions of different users may have the same name. */
 export function sessionHref(session: string, owner: string): string {
   return `#/sessions/${encodeURIComponent(session)}${searchOf({ owner })}`
 }

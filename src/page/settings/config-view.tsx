@@ -61,7 +61,7 @@ class ConfigText {
       const saved = await writeConfig({ text: sent }, file.value.etag)
       const written = text.value
       this.#take(saved)
-      // Text that was entered meanwhile is not saved yet.
+      // Text that was entered meanwhile has not been saved.
       if (written !== sent) text.value = written
       announce('Saved')
       isSaved.value = true
@@ -81,7 +81,7 @@ class ConfigText {
   /** Handles the current state of the configuration. */
   see(now: ConfigState): void {
     if (this.state.value === undefined || !isNewer(now, this.state.value)) return
-    // Does not overwrite what the user is writing: saving it reports the conflict.
+    // Doesn't overwrite what the user is writing. Saving reports the conflict.
     if (!this.isChanged) void this.load({ evenIfChanged: false })
     else {
       this.state.value = now
@@ -112,7 +112,7 @@ export function ConfigView() {
   const { file, state, text, failure, isSaving, isSaved, isChanged } = config
   useWhenConnected(() => {
     if (file.value === undefined) void config.load({ evenIfChanged: true })
-    // The text can be edited without it.
+    // Without the schema, the text can be edited nevertheless.
     if (schema === undefined) ask('admin/api/config/schema').then(setSchema, () => {})
   })
   useEffect(() => {

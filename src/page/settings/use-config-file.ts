@@ -35,7 +35,7 @@ export function useConfigFile(): ConfigEditing {
     try {
       const isFirst = file.value === undefined
       file.value = await readConfig()
-      // The error of the earlier attempt no longer applies.
+      // The error of an earlier attempt no longer applies.
       if (isFirst) saved.value = undefined
     } catch (thrown) {
       saved.value = { kind: 'error', words: messageOf(thrown) }
@@ -45,7 +45,7 @@ export function useConfigFile(): ConfigEditing {
     if (file.value === undefined || loadedAt > file.value.state.loadedAt) void load()
   }, loadedAt)
   const saving = useRef<Promise<void>>(Promise.resolve())
-  /** One change after another, each based on the result of the previous one. */
+  /** Changes are made one at a time, each based on the result of the previous one. */
   const save: Save = (change, words) => {
     const own = saving.current.then(() => saveOne(change, words))
     saving.current = own.catch(() => {})

@@ -37,7 +37,7 @@ async function enter(): Promise<void> {
   try {
     await live.start()
   } catch (error) {
-    // A refused token has been deleted by now. One that could not be tried may be valid, and the button tries it again.
+    // A refused token has been deleted already. One that could not be tried may be valid, and the button tries it again.
     const kept = token()
     if (own === turn && kept !== null) close({ by: 'token', token: kept, failure: messageOf(error) })
     return
@@ -65,7 +65,7 @@ function close(how: SignIn | undefined): void {
   signIn.value = how
 }
 
-/** Another tab has signed in or out. */
+/** Called when another tab has signed in or out. */
 function follow(given: string | null): void {
   forgetChat()
   close(given === null ? { by: 'token', token: '', failure: '' } : undefined)

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { useLive } from '../ui/live-context.ts'
 
-/** Why the latest action failed that has no other place to say so; `''` if it has not. */
+/** The error of the latest action that has no other place to show one. `''` if there is none. */
 export const failed = signal('')
 
 /** Problems that need attention, in every view, until they are solved or dismissed. */

@@ -39,7 +39,7 @@ export function useShortcuts(): void {
       if (event.key === 'Escape') return leave()
       const isInField = isWriting(event.target)
       if (isInField) field = event.target
-      // The field may disappear while a user types, because somebody else has decided. The following letters are not shortcuts.
+      // The field may disappear while a user types, because somebody else has decided on the item. The following letters are not shortcuts.
       const isWritingOn = field?.checkVisibility() === false && event.timeStamp - writtenAt < writingMs
       if (isInField || isWritingOn) writtenAt = event.timeStamp
       if (isInField || isWritingOn || !areOn()) return
@@ -142,7 +142,7 @@ function step(by: 1 | -1): boolean {
   const cards = [...document.querySelectorAll('main[data-view="approvals"] .decision')]
   if (cards.length > 0) {
     const focused = cardOf(document.activeElement)
-    // The page has moved the focus to this card, so it is the next one.
+    // The page has moved the focus to this card, so it counts as the next one.
     if (focused !== null && focused !== chosen) return focusCard(focused)
     return focusCard(neighbour(cards, focused === null ? -1 : cards.indexOf(focused), by))
   }

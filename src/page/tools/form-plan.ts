@@ -109,10 +109,10 @@ export function fits(plan: Plan, value: unknown): boolean {
   if (value === undefined) return true
   switch (plan.kind) {
     case 'text':
-      // Characters that the field would not show are written as JSON escapes.
+      // Characters that the field doesn't show are written as JSON escapes.
       return typeof value === 'string' && visibleLines(value) === value
     case 'number':
-      // An invalid number stays a text.
+      // An invalid number is kept as text.
       return typeof value === 'number' || typeof value === 'string'
     case 'choice':
       return plan.choices.includes(value)

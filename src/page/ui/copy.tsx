@@ -22,7 +22,7 @@ export async function copyOrSelect(element: HTMLElement | null): Promise<string>
     await navigator.clipboard.writeText(element.textContent)
     return 'Copied'
   } catch {
-    // A page without TLS has no clipboard.
+    // A page without TLS has no clipboard, so the text is selected.
     getSelection()?.selectAllChildren(element)
     return 'Selected: copy it with the keyboard'
   }

@@ -41,7 +41,7 @@ export function loaded<Props extends object>(load: () => Promise<ComponentType<P
     if ('Shown' in state) return <state.Shown {...props} />
     return (
       <Loading failure={`This part of the page could not be loaded: ${state.failure}`} retry={again}>
-        {/* A browser may not request a script again that it could not load. */}
+        {/* A browser may not request a script again that it was unable to load. */}
         <button type="button" class="link-button" onClick={() => location.reload()}>
           Reload the page
         </button>
@@ -57,7 +57,7 @@ interface LoadingProps {
   children?: ComponentChildren
 }
 
-/** Stands in for content that is loading, or says why it could not be loaded. */
+/** A placeholder for content that is loading. Says why if it could not be loaded. */
 export function Loading({ failure = '', retry, children }: LoadingProps) {
   if (failure === '')
     return (

@@ -60,7 +60,7 @@ interface HostedAgent extends Agent {
   settingsKey: string
 }
 
-/** Absent: the runner's default, or no limit. */
+/** Absent fields have the runner's default, or no limit. */
 export type RunBoundsOfAll = Pick<RunnerOptions, 'maxIterations'> & RunLimits
 
 interface HostParts {
@@ -91,7 +91,7 @@ export class AgentHost {
   /** The program's tools and those of the configuration. */
   readonly tools: ToolDispatcher
   readonly #parts: HostParts
-  /** The folder of the runs, read only at the start; null: nothing was read yet. */
+  /** The folder of the runs, which is read only at the start. Null if nothing was read yet. */
   #runsFolder: string | undefined | null = null
   #agents = new Map<string, HostedAgent>()
   #bounds: RunBoundsOfAll = {}
@@ -144,7 +144,7 @@ export class AgentHost {
     this.#prepareAgents(config, '')
     const { folder } = config.service?.keepRuns ?? {}
     const runsFolder = folder === undefined ? undefined : resolve(cwd, folder)
-    // The old file stays in use until the next start, which uses the new one.
+    // The old file is used until the next start, which uses the new one.
     const ownFiles = [...new Set([configFile, this.#runsFolder, runsFolder])].filter((path) => typeof path === 'string')
     this.#checkOwnTools(ownFiles)
     const key = toolsKey(config, ownFiles)
@@ -180,7 +180,9 @@ export class AgentHost {
     }
   }
 
-  /** The agent's tools plus the client's, which replace others with the same name. Rejects with an `HttpProblem` 400. */
+  /**
+   * Returns the agent's tools plus those of the client, which replace agent tools with the same name. Rejects with an `HttpProblem` 400.
+   */
   async toolsFor(clientTools: readonly AnyTool[]): Promise<ToolSet> {
     if (clientTools.length === 0) return this.#offered
     const opened: AnyTool[] = []
@@ -215,7 +217,7 @@ export class AgentHost {
   }
 
   #prepareAgents(config: Config, ofTools: string): (() => HostedAgent)[] {
-    // Includes providers that no model uses yet.
+    // Checked here, too, because no model may use these providers yet.
     for (const name of Object.keys(config.providers ?? {}))
       inConfig(pointerTo('/providers', name), () => findPreset(name, config.providers))
     const options = this.#optionsOf(config, ofTools)
@@ -281,7 +283,7 @@ export class AgentHost {
 
   #replaceTools(key: string, tools: OpenedTools): void {
     const old = this.#opened
-    // Runs see these from their next turn on.
+    // Runs see these tools from their next turn on.
     this.tools.replace([{ kind: 'registered', tools: this.#parts.registry }, ...tools.sources])
     this.#opened = { key, tools, users: 0, retired: false }
     if (old !== undefined) this.#retire(old)

@@ -1,8 +1,8 @@
 import type { RunEvent } from '../../core/events.ts'
 
-/** Per tool. */
+/** Limit per tool. */
 const mostRecent = 20
-/** Names come from the configuration, which may change any number of times. */
+/** The limit is needed because names come from the configuration, which may change any number of times. */
 const mostTools = 1_000
 
 /** A call as it is listed. Its arguments and result are in its run. */
@@ -12,7 +12,7 @@ export interface RecentCall {
   outcome: string
   durationMs: number
   errorCode?: string
-  /** The run of the call; absent if somebody tried the tool. */
+  /** The run of the call. Absent if somebody tried the tool. */
   runId?: string
 }
 

@@ -78,7 +78,7 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
 
 /** Describes invalid arguments by their paths, if the schema check finds any; otherwise with `said`, the text for the model. */
 async function invalidArguments(tool: AnyTool, args: JsonObject, said: string, redactor: EventRedactor): Promise<HttpProblem> {
-  // The earlier check may have used up its share of this turn of the event loop.
+  // The earlier check may have used up its part of this turn of the event loop.
   await nextTurn()
   const fitted = await fitArguments(tool, args)
   const problems = 'problems' in fitted ? fitted.problems.map((told) => problemOf(redactor.redactText(told))) : []

@@ -61,7 +61,7 @@ export async function answerClient(
   }
 }
 
-/** Rejects with an `HttpProblem` 400 if the request requires an unknown tool. `param`: the field that names it. */
+/** Rejects with an `HttpProblem` 400 if the request requires a tool that is unknown. `param`: the field that names the tool. */
 export async function checkChoice({ clientTools, options }: RunOrder, host: AgentHost, param: string): Promise<void> {
   const { toolChoice } = options
   if (typeof toolChoice !== 'object') return

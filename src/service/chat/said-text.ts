@@ -4,7 +4,7 @@ import { Event, type RunEvent } from '../../core/events.ts'
 export class SaidText {
   #all = ''
   #iteration = 0
-  /** The text since the last model request, and the text it continues. */
+  /** The text since the last model request, and the earlier text that it continues. */
   #last = ''
   #earlier = ''
   #turn = 0

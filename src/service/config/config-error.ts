@@ -3,7 +3,7 @@ import { redactText } from '../../core/redaction/redact.ts'
 import { describeProblems } from '../http/check-schema.ts'
 import type { Problem } from '../http/problem.ts'
 
-/** More than anybody fixes at once. */
+/** A limit, because nobody fixes more problems at once. */
 const mostProblems = 100
 
 /** An invalid configuration. `problems` lists at most 100 problems, and a last item with the number of the others. */

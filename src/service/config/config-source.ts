@@ -25,7 +25,7 @@ import { FileWatch, type WatchTimes } from './watch-file.ts'
 
 /** The state of the configuration. */
 export interface ConfigState {
-  /** The file's path; null: the service has no file. */
+  /** The path of the file. Null if the service has no file. */
   file: string | null
   /** When the current configuration was loaded. */
   loadedAt: string
@@ -60,14 +60,11 @@ interface ConfigSourceParts {
   env: Readonly<Record<string, string | undefined>>
   times: WatchTimes
   logger: Logger
-  /**
-   * Prepares a configuration.
-   * Contract: awaited. Rejects with a `ConfigError` if it can't be used, or on abort, and has changed nothing then.
-   */
+  /** Prepares a configuration. Rejects with a `ConfigError` if the configuration can't be used, or on abort. Nothing has changed then. */
   prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig>
   /**
-   * Called when a change of the file was accepted or rejected. `config` is the one in effect.
-   * Contract: not awaited; an error it throws is logged.
+   * Called when a change of the file was accepted or rejected. `config`: the configuration in effect. Contract: not awaited; an error it
+   * throws is logged.
    */
   onReload?(state: ConfigState, config: Config): void
 }
@@ -80,7 +77,7 @@ export class ConfigSource {
   readonly #parts: ConfigSourceParts
   readonly #watch: FileWatch | undefined
   #state: ConfigState
-  /** The content of the file at the last look; null: before the first look. */
+  /** The content of the file at the last look. Null before the first look. */
   #seen: string | undefined | null = null
   /** Why the file could not be read at the last look. */
   #unreadable: string | undefined
@@ -117,7 +114,7 @@ export class ConfigSource {
   async start(): Promise<void> {
     try {
       await this.#inTurn(async () => {
-        // Watches before reading, so that no change is missed.
+        // Starts to watch before reading, so that no change is missed.
         await this.#watch?.follow()
         const text = await this.#read()
         await this.#takeOver(text)
@@ -230,7 +227,7 @@ export class ConfigSource {
     this.#tellOfReload()
   }
 
-  /** Returns whether the file has changed since the last look. Rejects if it can't be read, and that is new. */
+  /** Returns whether the file has changed since the last look. Rejects if it can't be read and could be read before. */
   async #look(): Promise<boolean> {
     const wasUnreadable = this.#unreadable
     try {
@@ -261,7 +258,7 @@ export class ConfigSource {
 
   async #takeOver(text: string | undefined, write?: () => Promise<void>): Promise<void> {
     const { config, raw } = await parseConfig(text ?? '', this.#shownName, this.#parts.env)
-    // The change comes over the network.
+    // This change comes over the network.
     if (write !== undefined) this.#checkChange(config, raw)
     const { signal } = this.#closed
     signal.throwIfAborted()

@@ -54,7 +54,7 @@ export function fileOnlyProblems(wanted: ReadConfig, known: ReadConfig): Problem
   ]
 }
 
-/** Lists everything that grants access. A change over the network may only remove entries. */
+/** Lists everything in a configuration that grants access. A change over the network may only remove entries. */
 function openedBy({ skills, tools = {}, service = {}, providers = {} }: Config): Readonly<Record<string, readonly unknown[]>> {
   const { builtin = [] } = tools
   return {

@@ -19,7 +19,7 @@ export function findInlineSecrets(value: Json): Problem[] {
       }
     } else if (Array.isArray(item)) item.forEach((entry, at) => void visit(entry, key, pointerTo(path, at)))
     else if (isJsonObject(item)) for (const [name, entry] of Object.entries(item)) visit(entry, name, pointerTo(path, name))
-    // A number may also be a password.
+    // Numbers may be passwords, too.
     else if (typeof item === 'number' && isSecretKey(key)) problems.push({ path, message: 'must not be in the file' })
   }
   visit(value, '', '')
@@ -27,8 +27,8 @@ export function findInlineSecrets(value: Json): Problem[] {
 }
 
 /**
- * Redacts the text of a file, even if the file is rejected or can't be parsed. The rest of a line after a secret is hidden, and so are the
- * lines that continue it. Never throws.
+ * Redacts the text of a file, even if the file is rejected or can't be parsed. After a secret, hides the rest of its line, and the lines
+ * that continue it. Never throws.
  */
 export function redactFile(text: string): string {
   const shown = redactLines(text).filter((line) => line !== undefined)
@@ -46,7 +46,7 @@ export function excerptOf(text: string, line: number, column: number): string {
   const lines = redactLines(text).slice(first - 1, line)
   if (lines.includes(undefined)) return ''
   const clean = redactText(lines.join('\n')).split('\n')
-  // A secret spans several lines, so the line numbers would be wrong.
+  // A secret spans several lines, so line numbers would be wrong.
   if (clean.length !== lines.length) return ''
   const width = String(line).length
   const shown = clean.map((one, at) => `${String(first + at).padStart(width)} | ${clip(one)}`)

@@ -18,7 +18,7 @@ export interface ParsedConfig {
   document: Document
 }
 
-/** More than anybody writes by hand. */
+/** A limit above what anybody writes by hand. */
 const mostCharacters = 200_000
 const mostVariables = 1_000
 /** The limit on resolved aliases, each counted with its content: a few lines of aliases can expand to gigabytes. */

@@ -40,11 +40,11 @@ export class FileWatch {
     for (const folder of folders) {
       try {
         const watcher = watch(folder, { persistent: false }, () => this.#changed())
-        // If the folder was removed, polling finds out what happened to the file.
+        // If the folder was removed, polling detects what happened to the file.
         watcher.on('error', () => this.#stopWatching())
         this.#watchers.push(watcher)
       } catch {
-        // If the folder doesn't exist, or no watches are left, polling must suffice.
+        // If the folder doesn't exist, or if the system allows no more watches, polling has to suffice.
         this.#watched = ''
       }
     }

@@ -20,8 +20,8 @@ export interface Caller {
   name: string
   roles: readonly Role[]
   /**
-   * Narrows the roles to the runs whose `metadata` has these values, such as `{ org: 'acme' }`. The caller's own runs get the values, and a request with
-   * other values is refused. So is every route that concerns the whole service. Default: no tenant.
+   * Narrows the roles to the runs whose `metadata` has these values, such as `{ org: 'acme' }`. The caller's own runs get the values, and a
+   * request with other values is refused. Every route that concerns the whole service is refused as well. Default: no tenant.
    */
   tenant?: Tenant | undefined
 }
@@ -32,7 +32,7 @@ export interface Caller {
  */
 export type ContextOf = (request: Request | undefined, caller: Caller) => Promise<unknown>
 
-/** Identifies the sender of a request. Undefined or null: unknown. */
+/** Identifies the sender of a request. Undefined or null if the sender is unknown. */
 export type Authenticate = (request: Request) => Caller | undefined | null | Promise<Caller | undefined | null>
 
 /** Returns the stored form of a token: `sha256:` and 64 hexadecimal digits. */
@@ -94,7 +94,7 @@ export class TokenAuth {
 
   /**
    * Returns the caller. `address`: the address of the client, if known. Throws an `HttpProblem`: 401, or 429 after too many wrong tokens. A
-   * valid token is never delayed by those who guess.
+   * valid token is never delayed because of others who guess.
    */
   authenticate(request: Request, address: string | undefined): Caller {
     const header = request.headers.get('authorization') ?? ''

@@ -65,7 +65,7 @@ function compile(schema: JsonSchema): SchemaCheck {
   const problemsBy = (validate: ValidateFunction, value: unknown): Problem[] => {
     if (validate(value)) return []
     const problems = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if').map((error, at) => inWords(error, at < mostHints))
-    validate.errors = null // They would keep the value in memory.
+    validate.errors = null // Otherwise they would keep the value in memory.
     return problems
   }
   return (value, options = {}) => {

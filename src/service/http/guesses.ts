@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 import { HttpProblem } from './problem.ts'
 
 const windowMs = 60_000
-/** Different tokens: a client that repeats an expired token isn't guessing. */
+/** Counts different tokens, because a client that repeats an expired token isn't guessing. */
 const mostWrongTokens = 30
 const mostAddresses = 10_000
 

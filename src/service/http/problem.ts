@@ -13,7 +13,7 @@ export function pointerTo(path: string, key: string | number): string {
 }
 
 export interface ProblemFields {
-  /** The part of the request that is at fault. */
+  /** The part of the request that caused the problem. */
   param?: string
   /** All problems, if there are more than the message says. */
   problems?: readonly Problem[]
@@ -66,7 +66,7 @@ export function problemOfRun(error: ToolloopError | undefined): HttpProblem {
   return new HttpProblem(status, openAICodes[error.code] ?? error.code, error.message, { headers, cause: error })
 }
 
-/** The codes OpenAI's clients know. */
+/** Codes that clients of OpenAI's API know. */
 const openAICodes: Partial<Record<ToolloopError['code'], string>> = {
   context_overflow: 'context_length_exceeded',
   rate_limited: 'rate_limit_exceeded',

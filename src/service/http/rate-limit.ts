@@ -19,7 +19,7 @@ interface Usage {
   characters: number
 }
 
-/** Per caller, in responses in progress: a few of the largest possible ones. */
+/** The limit per caller, for responses in progress: enough for a few of the largest ones. */
 const mostCharacters = 32_000_000
 
 /** Callers are forgotten only above this number. There is one for each token, but a program may know any number of users. */

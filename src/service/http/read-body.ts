@@ -5,7 +5,7 @@ import type { SchemaCheck } from './check-schema.ts'
 import { describeProblems } from './check-schema.ts'
 import { HttpProblem } from './problem.ts'
 
-/** Deeper than any real request, and shallow enough for recursion. */
+/** A depth that no real request has, and that recursion can handle. */
 const mostDepth = 64
 
 /** The most values in a body. `admin`: more than a configuration has. `mcp`: fewest, because the SDK checks the body again. */
@@ -49,7 +49,7 @@ export async function readBody(request: Request, { maxBytes, maxValues, check, i
 
 async function readText(request: Request, maxBytes: number, incoming: IncomingMessage | undefined): Promise<string> {
   const tooLarge = (got: string) => new HttpProblem(413, 'body_too_large', `Expected a body of at most ${maxBytes} bytes, got ${got}`)
-  // An announced length is refused before the body arrives. Otherwise the bytes are counted.
+  // A request that announces too great a length is refused before its body arrives. Otherwise the bytes are counted.
   const announced = Number(request.headers.get('content-length') ?? 0)
   if (announced > maxBytes) throw tooLarge(`${announced}`)
   const decoder = new TextDecoder('utf-8', { fatal: true })

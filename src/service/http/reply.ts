@@ -18,7 +18,7 @@ interface Reply {
   body: string | SseStream
 }
 
-/** What belongs to the responses of `replyWith`. */
+/** The content of the responses created by `replyWith`. */
 const replies = new WeakMap<Response, Reply>()
 
 /**
@@ -65,12 +65,12 @@ const encoder = new TextEncoder()
 interface TextResponseOptions {
   status?: number
   headers?: Readonly<Record<string, string>>
-  /** The caller who needs room for it. */
+  /** The caller whose room it uses. */
   caller: string
   limiter: RateLimiter
   /** Enables `if-none-match`, except for large responses. */
   request?: Request
-  /** Set if the response reports work that was done. If it were refused, the caller would repeat the work. */
+  /** Set if the response reports work that was done. If the response were refused, the caller would repeat the work. */
   mustArrive?: boolean
 }
 

@@ -207,7 +207,7 @@ export const startRunSchema: JsonSchema = {
       temperature: { type: 'number' },
       maxOutputTokens: { type: 'integer', minimum: 1 },
       effects: {
-        // An `apply` would undo the `preview` of an agent.
+        // Only `preview` is accepted: an `apply` would undo the `preview` of an agent.
         enum: ['preview'],
         description: '`preview`: calls with effects are noted, and the run waits with them as its plan. Default: as the agent says.',
       },

@@ -46,7 +46,7 @@ export class SignInLinks {
 
   /**
    * Exchanges a code for a session, and invalidates the code. Throws an `HttpProblem`: 403 if the code is unknown, used or expired, 429 for
-   * an address that has sent many wrong ones. A valid code is never delayed by those who guess.
+   * an address that has sent many wrong ones. A valid code is never delayed because of others who guess.
    */
   redeem(code: string, address: string | undefined): Session {
     const presented = digest(code)

@@ -93,7 +93,7 @@ export class AgentTasks implements McpTasks {
     }
   }
 
-  /** Finds only the caller's own runs, even if the caller may see others. */
+  /** Finds only the caller's own runs, even if the caller may see those of others. */
   async #find(id: string): Promise<ServiceRun | undefined> {
     const { caller, runs } = this.#parts
     try {
@@ -131,10 +131,10 @@ interface Asked {
 /** The longest message to a user, who must see all of what is decided. */
 const longestMessage = 10_000
 
-/** Cached for each outcome, because it may be large and is read repeatedly. */
+/** Cached for each outcome, because the list may be large and is read repeatedly. */
 const asked = new WeakMap<Outcome, Asked[]>()
 
-/** Returns the approvals and questions of a run that can be decided here: only those that are shown completely, and are short enough to read. */
+/** Returns the approvals and questions of a run that can be decided here. These are shown completely, and are short enough to read. */
 function askedIn(outcome: Outcome): Asked[] {
   const known = asked.get(outcome)
   if (known !== undefined) return known

@@ -22,7 +22,7 @@ export function agentTool({ name }: Agent, caller: Caller, runs: RunStore): AnyT
       required: ['task'],
       additionalProperties: false,
     },
-    // The limits of runs apply.
+    // The limits of runs apply instead.
     timeoutMs: Number.POSITIVE_INFINITY,
     execute: ({ task }, ctx) => runAgent(name, task, caller, runs, ctx),
   })

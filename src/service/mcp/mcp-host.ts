@@ -79,7 +79,7 @@ export class McpHost {
     if (endpoint === undefined || offered === undefined)
       throw new HttpProblem(404, 'not_found', 'MCP is not switched on here (`service.mcp`)')
     const { toolTimeoutMs, maxResultBytes, maxArgumentValues, toolConcurrency, metadata: own } = host.agent(defaultAgent).options
-    // The first call was counted with the request.
+    // The first call of a batch was counted with the request.
     if (Array.isArray(body)) limiter.admitRequest(caller.name, body.length - 1)
     const context = await contextOf(request, caller)
     const release = limiter.admitStream(caller.name)
@@ -92,7 +92,7 @@ export class McpHost {
     // A call of a tool starts no run, so it gets the metadata that a run would have.
     const { tenant } = caller
     const metadata = own === undefined && tenant === undefined ? undefined : deepFreeze(copyAsJson({ ...own, ...tenant }))
-    // An agent's run is admitted by itself.
+    // The run of an agent is admitted when it starts.
     const admit = (tool: string) => (tasks.offers(tool) ? () => {} : limiter.admitRun(caller.name))
     return endpoint.answer(
       { request, body, caller: identityOf(caller), tools, serving, toolConcurrency, context, metadata, admit, tasks },

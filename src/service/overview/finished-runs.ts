@@ -92,7 +92,7 @@ export class FinishedRuns {
       const page = await this.#list({ limit: pageOfRuns, after, cursor, isShort: true })
       const { news, oldest } = await this.#take(page.data)
       cursor = page.next
-      // If all runs of a page are known, so are all older ones.
+      // If all runs of a page are known, all older ones are known, too.
       if (cursor === undefined || (this.#known && news === 0)) break
       if (read < mostRuns) continue
       this.#wholeSince = Math.max(this.#wholeSince, oldest)

@@ -48,13 +48,13 @@ export class StoredRecording extends BoundedRecorder {
   #characters = 0
   /** Digests of the stored parts. Most contain no secret that is found later, and stay unchanged. */
   readonly #digests = new Map<string, string>()
-  /** Names of the parts to store. */
+  /** Names of the parts that have to be stored. */
   readonly #changed = new Set<string>()
   /** The number of secrets known at the last write. */
   #secretsWritten: number | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  /** `left`: names of stored parts that belong to nothing, because others were deleted to make room. */
+  /** `left`: names of stored parts without a recording, because other parts were deleted to make room. */
   constructor(parts: StoredRecordingParts, earlier?: RecordingInParts, left: readonly string[] = []) {
     const { id } = parts.run
     const sizes = new Map(earlier?.sizes)
@@ -80,7 +80,7 @@ export class StoredRecording extends BoundedRecorder {
     await this.#writing
   }
 
-  /** Called for a step that an earlier execution has executed. If it was not recorded, it is missing. */
+  /** Called for a step that an earlier execution has executed. If it was not recorded, the step is missing in the recording. */
   passed(step: string, value: unknown): void {
     const { given, steps = {} } = this.live ?? {}
     if (given === undefined || this.isStopped || !isTurn(step) || step in steps) return
@@ -177,7 +177,7 @@ export class StoredRecording extends BoundedRecorder {
   async #jsonOf(name: string, value: object | undefined, clean: () => InParts<object | undefined>): Promise<string> {
     if (value === undefined) return ''
     const isNeeded = name === 'given' || name === 'result'
-    // Nothing is stored after a missing part.
+    // Once a part is missing, no more parts are stored.
     if (this.isStopped && !isNeeded && !this.#sizes.get(name)) return ''
     const room = longestRecording - this.#characters + (this.#sizes.get(name) ?? 0) + (isNeeded ? keptForEnd : 0)
     if (sizeUpTo(room, value) <= room) {

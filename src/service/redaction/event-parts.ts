@@ -114,7 +114,7 @@ export class StreamedText {
     this.#next = this.#held.length < mostAtOnce ? 0 : this.#held.length * 1.25
     const given = text.slice(0, end)
     this.#shown = given.slice(-keptOfShown)
-    // A match that starts in the shown text was ruled out by all of the text before.
+    // A match that starts in the shown text was already ruled out, with all the text before it.
     const parts = look.found.filter(({ from }) => from >= start && from < end)
     return hideParts(given, parts, start)
   }

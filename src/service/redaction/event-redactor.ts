@@ -88,7 +88,7 @@ export class EventRedactor {
     switch (event.type) {
       case Event.TOOL_INPUT_START:
         held.inputs.set(event.index, { tool: event.tool, id: event.id, json: '', meta: event.meta })
-        // A model may invent a name.
+        // The name may have been invented by the model.
         return [{ ...event, tool: this.redactText(event.tool) }]
       case Event.TOOL_INPUT_DELTA: {
         const input = held.inputs.get(event.index) ?? { tool: '', id: event.id, json: '', meta: event.meta }
@@ -114,14 +114,14 @@ export class EventRedactor {
     return this.#hideArguments(tool, args)
   }
 
-  /** Redacts a text: everything that looks like a key, and every secret seen so far. */
+  /** Redacts a text: everything that looks like a key, and every known secret. */
   redactText(text: string): string {
     return redactText(text, this.#secrets)
   }
 
   /** Redacts a result, and drops the values that tools returned. Yields to the event loop, because a result may be megabytes. */
   async redactResult(result: RunResult): Promise<Record<string, unknown> & { pending: object[] }> {
-    // Secrets are learned only from the calls of this run, not from calls that a client reports in the history.
+    // Secrets are learned only from the calls of this run, because calls in the history are reported by the client.
     for (const { tool, args, rawArguments } of result.toolCalls) this.learn(tool, args ?? rawArguments)
     this.#hidden = new Map()
     try {
@@ -244,7 +244,7 @@ export class EventRedactor {
     return { ...clean, toolCalls } as ChatMessage
   }
 
-  /** `tool`: the tool of the result; undefined: not a result. */
+  /** `tool`: the tool that returned the result. Undefined if the content is not a result. */
   async #cleanContent(content: Content, tool: string | undefined): Promise<Content> {
     if (typeof content === 'string') return this.#hideText(content, tool)
     const parts: ContentPart[] = []
@@ -258,7 +258,7 @@ export class EventRedactor {
     return parts
   }
 
-  /** `tool`: the tool of the result; undefined: not a result. */
+  /** `tool`: the tool that returned the result. Undefined if the text is not part of a result. */
   #hideText(text: string, tool: string | undefined): Promise<string> {
     const keys = tool === undefined ? noKeys : this.#keysOf(tool)
     return this.#once(`result of ${tool}`, text, () => inTurns(redactTextInParts(text, this.#secrets, keys)))
@@ -283,7 +283,7 @@ export class EventRedactor {
     return this.#once(`arguments of ${tool}`, json, async () => this.#hideParsed(tool, json, argumentsIn(json)))
   }
 
-  /** `args`: the parsed text; undefined: it is not JSON. */
+  /** `args`: the parsed text. Undefined if it is not JSON. */
   async #hideParsed(tool: string, json: string, args: Json | undefined): Promise<string> {
     if (isJsonObject(args)) {
       await giveWay()

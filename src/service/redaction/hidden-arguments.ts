@@ -12,11 +12,11 @@ export type GivenDecision = Decision & {
   acknowledgeHidden?: boolean
 }
 
-/** Per item, for its arguments and for what it is about. */
+/** The limit per item, for its arguments and for what it is about. */
 const maxPaths = 100
 /** The limit of one path, in characters. A model chooses the keys. If a path is longer, its parent is named. */
 const maxLength = 500
-/** In an error message. */
+/** The limit in an error message. */
 const maxNamed = 5
 
 /** Returns the hidden parts of a pending item, as JSON Pointers into the shown item: at most 100 for its arguments, and for what it is about. */
@@ -32,7 +32,7 @@ function* firstOf(paths: Iterable<string>): Iterable<string> {
   }
 }
 
-/** Keys may be redacted, but have the same order. */
+/** Keys may be redacted, but they have the same order in both values. */
 function* differences(value: unknown, shown: unknown, path: string): Iterable<string> {
   if (Object.is(value, shown)) return
   const isLike = isHolder(value) && isHolder(shown) && Array.isArray(value) === Array.isArray(shown)
@@ -111,7 +111,7 @@ function withoutHidden(
 function checkApproval({ isAcknowledged, ...decision }: JsonObject, item: JsonObject, { hidden, param }: Seen): JsonObject {
   const { args, ...approval } = decision
   if (args === undefined || isDeepStrictEqual(args, item.args)) {
-    // The call's own arguments, not the redacted ones.
+    // Uses the call's real arguments, not the redacted ones.
     if (isAcknowledged === true) return approval
     throw unseen(hidden, param, ['call', 'approves', 'give other `args`, reject the call'])
   }

@@ -76,7 +76,7 @@ export class KeptResponses {
       this.#endPool = () => pool.end()
       await sessions.migrate()
     }
-    // A locked store is pruned later; an unreadable one fails now.
+    // A locked store is pruned later, but an unreadable one fails now.
     await this.#store.read('', {})
     await this.#pruneOrLog()
   }
@@ -185,7 +185,7 @@ export class KeptResponses {
     return total > limit ? most : undefined
   }
 
-  /** Also deletes responses of other processes. */
+  /** Also deletes expired responses of other processes. */
   #pruneOrLog(): Promise<void> {
     return this.#prune().catch((error: unknown) => {
       this.#logger.error({ error: messageOf(error) }, 'responses that are too old could not be deleted')
@@ -239,7 +239,7 @@ export async function continued({ messages }: KeptResponse, others: readonly Cha
   return read
 }
 
-/** Callers have separate ids. */
+/** The ids of different callers are kept apart. */
 function keyOf(id: string, caller: string): string {
   return hashOf([caller, id])
 }
@@ -247,7 +247,7 @@ function keyOf(id: string, caller: string): string {
 async function openFile(folder: string, logger: Logger): Promise<SessionStore> {
   const { SqliteSessionStore } = await import('../../sessions/sqlite/sqlite-session-store.ts')
   const file = resolve(folder, 'responses.sqlite')
-  // Expired ones are deleted here.
+  // This store also deletes expired sessions.
   return new SqliteSessionStore(
     { file, synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined },
     Number.POSITIVE_INFINITY,

@@ -215,7 +215,7 @@ export class ResponseReply implements ClientReply {
     return { ...this.#settings, status: 'in_progress', output: [...this.#output], usage: null, error: null, incomplete_details: null }
   }
 
-  /** `fields`: a function if they are large and kept in memory anyway. */
+  /** `fields`: a function for fields that are large and kept in memory anyway. */
   #write(type: string, fields: object | (() => object)): void {
     const { frames } = this
     if (frames === undefined) return

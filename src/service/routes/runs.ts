@@ -311,7 +311,7 @@ async function streamEvents(
 }
 
 function readerOf(run: ServiceRun, after: number): LogReader {
-  // A slow reader still receives that outcome, even if the run has resumed by then.
+  // A slow reader still receives that outcome, even if the run has resumed by now.
   let ended: string[] | undefined
   void run.ended.then(() => {
     ended = run.toParts()
@@ -343,7 +343,7 @@ async function steer(run: ServiceRun, call: Call, parts: ServiceParts): Promise<
 
 async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {
   const { decisions: given } = call.body as { decisions: GivenDecision[] }
-  // Checked first: a caller without room for the response should retry.
+  // Checked first, because a caller without room for the response should retry.
   parts.limiter.checkCharacters(call.caller.name)
   const outcome = parts.runs.pauseOf(run)
   const { waitsFor, summary } = outcome

@@ -81,7 +81,7 @@ export class RunFollower {
     let stream: RunStream | undefined
     run.shownEvents = new ShownEvents((event) => showEvent(run, event, sink), sink.isSeen)
     try {
-      // Until a run first waits for its model, it works synchronously.
+      // A run works synchronously until it first waits for its model.
       await nextTurn()
       const started = performance.now()
       stream = await begin()
@@ -95,13 +95,13 @@ export class RunFollower {
       })
     } catch (error) {
       endLease()
-      // The same error also rejects the iteration.
+      // The iteration rejects with the same error.
       stream?.result.catch(() => {})
       throw problemOfRequest(error) ?? error
     }
   }
 
-  /** Never rejects: a run that has started ends with a result, or breaks off. */
+  /** Never rejects: a run that has started ends with a result or breaks off. */
   async #pump(
     run: ServiceRun,
     stream: RunStream,

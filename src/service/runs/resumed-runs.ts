@@ -47,10 +47,10 @@ export class ResumedRuns {
     const execution = this.#parts.executionOf(run.head)
     const stored = this.#parts.stored()
     const { shown, followed } = stored
-    // It may have been resumed meanwhile, and wait for something else.
+    // The run may have been resumed meanwhile, and may wait for something else.
     if (this.pauseOf(run) !== outcome) throw notWaiting(run, 'decided already')
     const { control, signal } = run
-    // Before anything is stored: if this is refused, the run is unchanged, whatever happens to this process.
+    // Admitted before anything is stored: if the caller is refused, the run is unchanged, whatever happens to this process.
     const giveBack = limiter.admitRun(run.head.caller.name)
     running.add(run)
     run.takeUp()
@@ -90,7 +90,7 @@ export class ResumedRuns {
     const { control, signal } = run
     running.add(run)
     run.takeUp()
-    // It was admitted when it was started.
+    // The run was admitted when it started.
     const giveBack = limiter.countRun(run.head.caller.name)
     try {
       await recorded.readEvents(run)

@@ -28,7 +28,7 @@ export class RunRecordings {
   readonly #secrets: readonly string[]
   readonly #bounds: () => RecordingBounds
   readonly #logger: Logger
-  /** Ordered by the start of the latest execution. */
+  /** The order is that of the starts of their latest executions. */
   readonly #recorders = new Map<string, BoundedRecorder>()
   #characters = 0
 

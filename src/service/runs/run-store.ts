@@ -193,7 +193,7 @@ export class RunStore {
   async get(id: string, caller: Caller): Promise<ServiceRun> {
     if (this.#unseen.has(id)) await this.#unseen.store()
     const found = this.#running.get(id) ?? (await this.#stored.find(id))
-    // It may have started here meanwhile.
+    // The run may have started here meanwhile.
     const run = this.#running.get(id) ?? found
     if (run === undefined || !sees(caller, run.head))
       throw new HttpProblem(404, 'run_not_found', 'Unknown run; finished runs are kept for a limited time only', { param: 'id' })
@@ -208,7 +208,7 @@ export class RunStore {
       .filter(({ head }) => head.thread === thread && head.caller.name === caller.name && sees(caller, head))
       .sort((a, b) => a.number - b.number)
       .at(-1)
-    // The clocks of several machines differ, so the store defines the order. A run that isn't stored yet is the newest.
+    // The store defines the order, because the clocks of several machines differ. A run that isn't stored yet is the newest.
     if (here !== undefined && !(await this.#stored.isShown(here))) return here
     const latest = await this.#stored.latestOf(thread, caller)
     return latest === undefined ? here : (this.#running.get(latest.id) ?? latest)

@@ -93,7 +93,7 @@ export class ServiceRun {
     return this.#head.id
   }
 
-  /** Created when it is first needed: of most chats, nobody reads anything but the reply. */
+  /** Created when it is first needed, because for most chats nobody reads anything but the reply. */
   get redactor(): EventRedactor {
     this.#redactor ??= this.#newRedactor()
     return this.#redactor
@@ -131,7 +131,7 @@ export class ServiceRun {
     return this.#outcome
   }
 
-  /** The outcome, even if it is not announced yet. */
+  /** The outcome, even if it has not been announced. */
   get coming(): Outcome | undefined {
     return this.#outcome ?? this.#coming
   }
@@ -166,7 +166,7 @@ export class ServiceRun {
     this.#attempt = attempt
   }
 
-  /** Ends the tracking in this process: the run continues elsewhere, or later. */
+  /** Ends the tracking in this process, because the run continues elsewhere or later. */
   leave(): void {
     this.#ending.resolve()
     this.#releaseRecording()
@@ -188,7 +188,7 @@ export class ServiceRun {
     this.log.wake()
   }
 
-  /** What is needed to show the run later. Smaller than the run. */
+  /** The data that is needed to show the run later. Smaller than the run. */
   toStored(): StoredRun {
     const { createdAt, said } = this
     const secrets = this.#redactor === undefined ? [] : this.ownSecrets
@@ -203,7 +203,7 @@ export class ServiceRun {
     }
   }
 
-  /** Drops the tools of the client, which may be large, once no call of them can come any more. None of them has secrets. */
+  /** Drops the tools of the client, which may be large, once no more calls of them can arrive. None of them has secrets. */
   forgetClientTools(): void {
     if (this.#head.clientTools.length === 0) return
     const ofClient = new Set(this.#head.clientTools)

@@ -58,7 +58,7 @@ export class ShownEvents {
   }
 
   async #reveal(): Promise<void> {
-    // More may arrive meanwhile.
+    // More events may arrive meanwhile.
     for (let events = this.drain(); events.length > 0; events = this.drain()) for (const event of events) await this.#show(event)
     this.#kept = undefined
     this.#characters = 0

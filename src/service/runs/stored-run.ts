@@ -35,7 +35,7 @@ export interface Outcome {
   result: string
   /** The state from which a paused run resumes, as JSON. Never sent to clients. */
   state?: string
-  /** The calls a paused run waits for. */
+  /** The calls that a paused run waits for. */
   waitsFor: readonly { toolCallId: string; fingerprint: string }[]
 }
 
@@ -61,12 +61,12 @@ export interface StoredRun {
   createdAt: string
   /** The beginning of the user's message. */
   said: string
-  /** The ids of the oldest stored event and of the latest. The next process continues from there. */
+  /** The ids of the oldest and of the latest stored event. The next process continues from there. */
   firstEventId: number
   lastEventId: number
   /** The known values to redact. */
   secrets: readonly string[]
-  /** There were too many secrets, so none of its text is shown. */
+  /** Whether there were too many secrets, so that none of the run's text is shown. */
   hidesAll: boolean
   /** Who decided what, each as redacted JSON. */
   decisions?: readonly string[]

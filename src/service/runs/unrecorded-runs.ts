@@ -44,7 +44,7 @@ export class UnrecordedRuns implements Execution {
   async resume(run: ServiceRun, { runner }: Agent, options: ResumeOptions): Promise<RunStream> {
     const { shown } = this.#parts
     const [state, said] = await Promise.all([shown.state(run.id), shown.said(run.id, 0)])
-    // Already decided, or given up.
+    // The run was already decided or given up.
     if (state === '') throw unknownRun(run.id)
     run.control.send(said.map((message): ChatMessage => JSON.parse(message)))
     return runner.resumeStream(JSON.parse(state), options)

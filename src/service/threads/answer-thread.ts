@@ -74,7 +74,7 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
       request.format(id)
       return start(id, request, call, parts, digest)
     })
-    // Only now, so that a refused request ends nothing. The page doesn't wait for the earlier run to end.
+    // Ends the earlier run only now, so that a refused request ends nothing. The page doesn't wait for the earlier run to end.
     if (before !== undefined && before.id !== run.id) void giveUp(before, parts)
     return await respond(run, request.format(run.id), { from: 'beginning', release }, parts)
   } catch (error) {
@@ -151,7 +151,7 @@ function respond(
 
 /** Returns how the run ended, for its page; undefined while it continues. */
 function endingOf(run: ServiceRun): () => RunEnding | undefined {
-  // A slow page still receives that ending, even if the run has resumed by then.
+  // A slow page still receives that ending, even if the run has resumed by now.
   let ended: RunEnding | undefined
   void run.ended.then(() => {
     ended = shownEnding(run) ?? leftEnding(run)

@@ -10,7 +10,7 @@ export function storedSignal<Value>(name: string, check: (value: unknown) => Val
     try {
       localStorage.setItem(key, JSON.stringify(value))
     } catch {
-      // There is no space: the value lasts as long as the page.
+      // There is no space, so the value is kept only while the page is open.
     }
   })
   return kept

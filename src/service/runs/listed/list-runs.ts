@@ -56,7 +56,7 @@ interface ListSources {
 interface Listed {
   createdAt: number
   json(): string
-  /** Where the list continues after it: in the store, and among runs that are not stored yet. */
+  /** Where the list continues after this run: in the store, and among runs that are not stored yet. */
   inJournal?: string
   inMemory?: number
 }
@@ -88,7 +88,7 @@ export async function listSessions(asked: ListQuery, from: ListSources): Promise
   return wanted === undefined ? [] : from.stored.sessions({ ...wanted, offset: asked.offset })
 }
 
-/** Undefined for a caller who sees none of these runs: those of another owner. */
+/** Undefined if the caller sees none of these runs, because they belong to another owner. */
 function storedQuery(asked: ListQuery, { caller: { name, roles, tenant }, modelNamed }: ListSources): ListedQuery | undefined {
   const { limit, order, status, stopReasons, errorCode, tool, words, minCostUsd, minWorkedMs, endedAfter, endedBefore, process } = asked
   const { owner, model } = asked
@@ -184,8 +184,8 @@ function fitting(runs: readonly Listed[], { isShort }: ListQuery): { run: Listed
 }
 
 /**
- * Merges two lists. Each keeps its order, which the cursor relies on: a chat is stored when it ends, after newer runs, and a clock
- * may be set back.
+ * Merges two lists. Each keeps its order, on which the cursor relies: a chat is stored when it ends, after newer runs, and a clock may be
+ * set back.
  */
 function merged(stored: readonly Listed[], unstored: readonly Listed[]): Listed[] {
   const all: Listed[] = []
@@ -208,7 +208,7 @@ function shortened(json: string): string {
   return JSON.stringify(summary)
 }
 
-/** Like the conditions in SQL. These runs are running. */
+/** The same conditions as in SQL. These runs are running. */
 function isAskedFor(run: ServiceRun, wanted: ListedQuery, asked: ListQuery): boolean {
   const { head, status, outcome } = run
   const { summary } = outcome ?? {}
@@ -229,7 +229,7 @@ function isAskedFor(run: ServiceRun, wanted: ListedQuery, asked: ListQuery): boo
   if (asked.process === 'gone' || (asked.process === 'alive' && status !== 'running')) return false
   if (!hasTags(head, wanted.tags ?? [])) return false
   if ((summary?.usage?.costUsd ?? -1) < (wanted.minCostUsd ?? -1)) return false
-  // What has ended here is about to be stored.
+  // A run that has ended here is about to be stored.
   if (wanted.minWorkedMs !== undefined || wanted.endedAfter !== undefined || wanted.endedBefore !== undefined) return false
   const createdAt = Date.parse(run.createdAt)
   if (createdAt < (wanted.createdAfter ?? createdAt) || createdAt >= (wanted.createdBefore ?? Number.POSITIVE_INFINITY)) return false

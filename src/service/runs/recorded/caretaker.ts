@@ -20,9 +20,9 @@ interface CaretakerParts {
   runs: RecordedRuns
   bounds(): RunBounds
   isHere(runId: string): boolean
-  /** Resumes a run; resolves when it has started. A rejection is logged, and the run is tried again later. */
+  /** Resumes a run; resolves when it has started. If it rejects, that is logged, and the run is tried again later. */
   carryOn(run: ServiceRun): Promise<void>
-  /** Called after old runs were deleted. A rejection is logged. */
+  /** Called after old runs were deleted. If it rejects, that is logged. */
   tidied(): Promise<void>
   logger: Logger
 }
@@ -93,7 +93,7 @@ export class Caretaker {
     try {
       const run = runs.followed.get(runId) ?? (await runs.recorded(runId))
       if (isHere(runId)) return
-      // Given up: it ends in the journal too.
+      // A run that was given up also ends in the journal.
       if (run.status === 'ended') await runs.engine.start(runId)
       else await carryOn(run)
       this.#retries.delete(runId)
@@ -121,7 +121,7 @@ export class Caretaker {
     try {
       if (!isHere(runId)) await runs.settleFromJournal(runId)
     } catch (error) {
-      // The other runs are settled nevertheless.
+      // The other runs are settled anyway.
       if (!this.#isClosed) logger.error({ runId, error }, 'the outcome of a run can’t be stored yet')
     }
   }

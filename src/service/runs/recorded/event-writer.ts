@@ -14,7 +14,7 @@ const mostCharacters = 500_000
 
 interface WaitingEvent {
   event: RunEvent
-  /** As JSON. */
+  /** The event as JSON. */
   data: string
 }
 
@@ -45,7 +45,7 @@ export class EventWriter implements EventSink {
   add(event: RunEvent): void {
     this.#waiting.push({ event, data: JSON.stringify(event) })
     this.#writing ??= this.#writeAll().catch((error: unknown) => {
-      // Tried again with the next event, or at the end.
+      // The write is tried again with the next event, or at the end.
       this.#writing = undefined
       this.#logger.warn({ runId: this.#run.id, error: messageOf(error) }, 'events of a run could not be written yet')
     })

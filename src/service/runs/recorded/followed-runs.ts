@@ -49,7 +49,7 @@ export class FollowedRuns {
       const known = new Map((await this.#parts.shown.progress(runs.map(({ id }) => id))).map((one) => [one.runId, one]))
       await Promise.allSettled(runs.map((run) => this.#bringUpToDate(run, known.get(run.id))))
     } catch {
-      // Tried again soon.
+      // The read is tried again soon.
     }
     this.#timer = this.#runs.size === 0 ? undefined : setTimeout(() => void this.#look(), lookEveryMs).unref()
   }
@@ -59,7 +59,7 @@ export class FollowedRuns {
     const isLeft = () => isHere(run) || !this.#runs.has(run)
     while (progress !== undefined && progress.lastEventId > run.log.lastId) {
       const news = await shown.events(run.id, run.log.lastId)
-      // If none are left, the newest were deleted.
+      // If no events are left, the newest ones were deleted.
       if (news.length === 0) break
       if (isLeft()) return
       for (const event of news) run.log.read(event)
@@ -67,7 +67,7 @@ export class FollowedRuns {
     if (progress?.status === 'running') return
     const now = progress === undefined ? undefined : await read(run.id)
     const outcome = now?.outcome
-    // It may have been resumed meanwhile.
+    // The run may have been resumed meanwhile.
     if (isLeft() || (progress !== undefined && outcome === undefined)) return
     this.#runs.delete(run)
     if (now !== undefined) run.decisions = now.decisions

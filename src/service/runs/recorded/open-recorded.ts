@@ -73,7 +73,7 @@ export async function openRunStore(place: RunPlace, logger: Logger = defaultLogg
     await opened?.close().catch(() => {})
     const why = messageOf(error)
     if (place.kind === 'sqlite') throw new InvalidOptionError(folderOption, `a folder that can be written to (${why})`, place.folder)
-    // Doesn't quote the value, which may contain a password.
+    // The message doesn't quote the value, because it may contain a password.
     throw new InvalidOptionError('service.journal', `a database that can be used (${why})`, place.kind)
   }
 }
@@ -91,7 +91,7 @@ async function openStore(place: RunPlace, logger: Logger): Promise<(Store | Engi
 
 async function fileIn(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  // An existing folder may have been open to others.
+  // If the folder existed before, others may have had access to it.
   await chmod(folder, 0o700)
   return join(folder, 'runs.sqlite')
 }

@@ -3,7 +3,7 @@ import { HttpProblem } from '../../http/problem.ts'
 
 /** Another process executes a run that was to be resumed here. */
 export class RunsElsewhere extends Error {
-  /** Whether the decisions on it have been stored. */
+  /** Whether the decisions on the run have been stored. */
   readonly isDecided: boolean
 
   constructor(runId: string, isDecided: boolean) {
@@ -22,7 +22,7 @@ export function isTakenOver(error: unknown): boolean {
   return ToolloopError.isInstance(error) && error.code === 'run_taken_over'
 }
 
-/** Whether the stored data can't be read or written, or another process has taken over the run. Nothing more can be recorded here. */
+/** Whether the stored data can't be read or written, or another process has taken the run over. Nothing more can be recorded here. */
 export function isJournalFault(error: unknown): boolean {
   return ToolloopError.isInstance(error) && ['journal_failed', 'run_taken_over', 'session_failed'].includes(error.code)
 }

@@ -246,7 +246,7 @@ export class RecordedRuns implements Execution {
     if (run.status !== 'waiting') return
     await this.shown.giveUp({ runId: run.id }, { code: 'aborted', message: reason })
     await this.#clear(run)
-    // It may have been decided meanwhile.
+    // The run may have been decided meanwhile.
     if (!(await this.#settleAsShown(run))) await this.cancel(run, reason)
   }
 
@@ -254,7 +254,7 @@ export class RecordedRuns implements Execution {
     const leave = this.followed.follow(run)
     try {
       const endsHere = await this.#endElsewhere(run, reason)
-      // A living owner stores how it ended, with its last events.
+      // A living owner stores how the run ended, together with its last events.
       if (!endsHere) await pTimeout(run.ended, { milliseconds: settledWithinMs, fallback: () => {} })
     } finally {
       leave()

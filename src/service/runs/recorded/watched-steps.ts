@@ -61,7 +61,7 @@ class WatchedSteps implements AroundSteps {
       await this.#bringMessages()
       const heard = await look()
       if (control.listens || (heard as Partial<Steering>).stops) return heard
-      // Otherwise a message has arrived meanwhile.
+      // A message has arrived meanwhile.
       if (await this.#shown.hush(this.#steps.runId, this.#taken + control.waiting.length)) return heard
     }
   }
