@@ -20,7 +20,7 @@ interface CommandSpec {
   run(flags: Flags, io: CliIO, args: readonly string[], program: Command): Promise<number>
 }
 
-/** Minimum number of columns; in a narrower terminal, the terminal itself breaks lines. */
+/** Minimum number of columns. In a narrower terminal, lines are not wrapped here. */
 const roomForHelp = 19
 
 const logging = ['verbose', 'quiet'] as const
@@ -342,4 +342,4 @@ Environment
   TOOLLOOP_HISTORY  the file of earlier prompts, instead of ~/.toolloop/history; empty: neither prompts nor chats are kept
   TOOLLOOP_JOURNAL  the journal of toolloop run and toolloop runs without --journal
   TOOLLOOP_TOKEN    the token of toolloop serve; without it a random one is printed
-  NO_COLOR, FORCE_COLOR  turn colours off or on`
+  NO_COLOR, FORCE_COLOR  turn colors off or on`

@@ -22,7 +22,7 @@ export interface ScriptLimits {
   calls?: number
 }
 
-/** Which tools scripts can call, and the limits of scripts. */
+/** Which tools a script can call, and the limits of a script. */
 export interface CodeModeOptions {
   /** Names of tools that the model calls itself, not in scripts. Default: only those that end the run or hand it over. */
   keep?: Iterable<string>
@@ -87,7 +87,7 @@ class CodeModeTools implements ToolSet {
   readonly #keep: ReadonlySet<string>
   readonly #limits: Required<ScriptLimits>
   readonly #mostDeclared: number
-  /** The definitions of the set that the members below were made from. */
+  /** The definitions from which the members below were made. */
   #from: readonly ToolDefinition[] | undefined
   #specs: readonly ToolDefinition[] = []
   #script: AnyTool | undefined
@@ -141,7 +141,10 @@ class CodeModeTools implements ToolSet {
     return this.#tools.settled?.()
   }
 
-  /** Whether the model calls the tool itself: it is in `keep`, or it ends the run or hands it over, which works only outside scripts. */
+  /**
+   * Whether the model calls the tool directly: the tool is in `keep`, or it ends the run or hands it over, which works only outside
+   * scripts.
+   */
   #isKept(name: string): boolean {
     const tool = this.#tools.get(name)
     return this.#keep.has(name) || tool?.final === true || (tool !== undefined && 'handsTo' in tool)
@@ -159,12 +162,12 @@ class CodeModeTools implements ToolSet {
       description: howTo,
       parameters: {
         type: 'object',
-        // Not in the tool's description: some APIs refuse a description of more than 1,024 characters.
+        // This text is not in the tool's description, because some APIs refuse a description of more than 1,024 characters.
         properties: { code: { type: 'string', description: `The body of an async function.\n\n${declared ?? toSearch(tools.length)}` } },
         required: ['code'],
         additionalProperties: false,
       },
-      // The calls inside it are recorded, each with its own effect.
+      // The calls inside the script are recorded, each with its own effect.
       effect: 'idempotent',
       parallel: false,
       timeoutMs: Number.POSITIVE_INFINITY,

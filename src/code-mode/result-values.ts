@@ -1,8 +1,9 @@
 import { type Content, textOf } from '../core/messages.ts'
 
 /**
- * A script gets the value if the text of a result is JSON, else the text. So a text that happens to be the JSON of a number, of `true` or
- * of another text is recorded as JSON itself. A text that holds an object or a list is parsed, because many tools return those as text.
+ * If the text of a result is JSON, a script gets its value, otherwise the text. So a text that happens to be the JSON of a number, of
+ * `true` or of another text is recorded as JSON itself. A text that holds an object or a list is parsed, because many tools return those as
+ * text.
  */
 export function exactText(content: Content, value: unknown): Content {
   const isPlain = value === undefined || value === null || typeof value === 'number' || typeof value === 'boolean'

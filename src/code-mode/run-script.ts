@@ -16,7 +16,7 @@ import { scriptLoop, scriptModel } from './script-loop.ts'
 
 /** A script and its limits. */
 export interface GivenScript {
-  /** The tool that runs it. */
+  /** The tool that runs the script. */
   name: string
   code: string
   tools: ToolSet
@@ -60,7 +60,7 @@ export async function executeScript(script: GivenScript, ctx: ToolContext): Prom
     if (paused === undefined) return conclude(await runner.run(bodyOf(written), { ...options, runId: ctx.idempotencyKey }))
     return conclude(await runner.resume(paused.state ?? paused.runId, { ...options, decisions: decisionsIn(ctx.answer) }))
   } catch (error) {
-    // Invalid decisions have changed nothing, so they are asked for again.
+    // Invalid decisions have had no effect, so they are asked for again.
     if (paused === undefined || !(error instanceof InvalidOptionError)) throw endedOutside(error, ctx)
     return questionOf({ ...paused, problem: error.message })
   }
@@ -101,10 +101,10 @@ function resultOf(name: string, result: RunResult, outer: RunContext, toolCallId
   throw new Error(error?.message ?? `The script was ended (${stopReason}).`)
 }
 
-/** How the message of a run that a guardrail stopped begins. */
+/** The start of the message of a run that a guardrail stopped. */
 const stoppedBy = stoppedByGuardrail('').error?.message ?? ''
 
-/** The JSON of returned values: stringifying a large one again would block the event loop. */
+/** The JSON of returned values. Cached, because stringifying a large value again would block the event loop. */
 const returnedTexts = new WeakMap<ScriptResult, string>()
 
 /** Reads the end of a script from its last turn. */

@@ -1,11 +1,11 @@
-/** A function as the whole script. One with a name is part of a body that calls it. */
+/** A function as the whole script. A named function is part of a body that calls it. */
 const functionStart = /^(?:async\s*)?(?:function\s*\(|\([^()]*\)\s*(?::[^={]{1,200})?=>|[\w$]+\s*=>)/
 const calledStart = /^\(\s*(?:async\b|function\b|\([^()]*\)\s*=>)/
 const calledEnd = /\)\s{0,20}\(\s{0,20}\)$/
 
 /**
- * The body of the function that a model was asked for, if it has written the function itself, or code in a fence. No line moves: decisions
- * quote lines by their numbers.
+ * Extracts the body of the function that a model was asked for, if the model has written the function itself or put the code in a fence.
+ * All lines keep their numbers, because decisions quote lines by number.
  */
 export function bodyOf(written: string): string {
   const code = withoutFence(written)

@@ -24,14 +24,14 @@ const shownOutput = 2_000
 /** Most calls that are listed if a script can't continue. */
 const mostToldCalls = 20
 
-/** Takes the place of a model. */
+/** Replaces a model as the source of turns. */
 const scriptItself = {
   provider: 'script',
   model: 'javascript',
   capabilities: { nativeTools: true, reportsCost: true },
 }
 
-/** The model of a run whose turns are made by a script. A tool that asks a model asks that of the run outside. */
+/** The model of a run whose turns are made by a script. A tool that asks a model asks that of the outer run. */
 export function scriptModel(outside: ChatModel): ChatModel {
   const generate = () => Promise.reject(new Error('A script is not asked as a model.'))
   return { ...scriptItself, generate, forTurn: () => outside.forTurn?.() ?? outside }
@@ -58,7 +58,7 @@ class ScriptTurns {
   readonly #code: string
   readonly #vm: ScriptVm
   readonly #signal: AbortSignal
-  /** How many rounds the VM has been given results for. */
+  /** For how many rounds the VM has got the results. */
   #answered = 0
   /** The line numbers of the calls of the last round. */
   #lines: readonly number[] = []
@@ -111,7 +111,7 @@ class ScriptTurns {
     })
   }
 
-  /** A recorder is told what the script does as a model's responses. */
+  /** A recorder sees the script's actions as responses of a model. */
   async #ask(place: Place): Promise<ModelResponse> {
     const { run } = this.#execution
     const { recorder } = run
@@ -144,7 +144,7 @@ class ScriptTurns {
     this.#answered = 0
     let next = await this.#vm.start(this.#signal)
     for (const round of rounds) {
-      // One that fails now, such as by its time limit, is told why.
+      // A script that fails now, for example because of its time limit, is told why.
       if ('ok' in next && !next.ok) return next
       const difference = differenceOf(round, next)
       if (difference !== undefined) {
@@ -212,11 +212,11 @@ function carriedOut({ run, state }: Execution): string {
   return calls.length === 0 ? '' : ` These calls were carried out: ${shown}${more}.`
 }
 
-/** The calls that were run with other arguments than the script gave them, in words. */
+/** The calls that ran with other arguments than those of the script, in words. */
 function changedCalls({ run, state }: Execution): string[] {
   return state.toolCalls.filter(isChanged).map(({ tool, args }) => {
     const { secrets } = run.agent.registry.get(tool) ?? {}
-    // Events and the log show what `run_script` returns as it is.
+    // Events and the log show the value of `run_script` unchanged.
     const shown = secrets === undefined ? args : redact(args, new Set(secrets))
     return `\`${tool}\` was run with other arguments: ${JSON.stringify(shown)}`
   })

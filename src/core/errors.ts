@@ -42,7 +42,7 @@ const codes = {
   },
   guardrail: { fault: 'caller', meaning: 'A guardrail stopped the run, or withheld an answer.' },
   hook_failed: { fault: 'programmer', meaning: "A hook failed whose `onFailure` is `'refuse'`, and the run was stopped." },
-  too_deep: { fault: 'programmer', meaning: 'A run was nested too deeply in other runs.' },
+  too_deep: { fault: 'programmer', meaning: 'Runs were nested more deeply than `limits.depth` of the outermost run allows.' },
   already_resumed: { fault: 'caller', meaning: 'Another caller is resuming, or has resumed, the same paused state.' },
   unknown_run: { fault: 'caller', meaning: 'The journal has no run with that id.' },
   run_id_taken: {

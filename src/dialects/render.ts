@@ -96,7 +96,7 @@ export function writeJson(value: unknown, dialect: Dialect): string {
   return text
 }
 
-/** Markers that can only occur inside JSON strings. */
+/** Markers that can occur only inside JSON strings. */
 const jsonMarker = /^[^[{"\d]|^\[[A-Z_/]/
 
 /** Makes the dialect's markers in a tool's text harmless: the text can't end its element, and a model that copies it makes no call. */

@@ -19,7 +19,7 @@ export type CharacterKind =
   | 'closer'
   /** A quote that opens in some languages and closes in others. */
   | 'quote'
-  /** Directly after an end, it shows that the sentence continues. */
+  /** Shows, directly after an end, that the sentence continues. */
   | 'comma'
   | 'emoji'
   /** Belongs to the character before it: accents, variation selectors, joiners. */
@@ -70,7 +70,7 @@ const partners: Readonly<Record<string, string>> = { '«': '»', '»': '«', '�
 export class OpenQuotes {
   #awaited = ''
 
-  /** Whether `quote` would close an open one. */
+  /** Whether `quote` would close an open quote. */
   closes(quote: string): boolean {
     return this.#awaited.includes(quote)
   }

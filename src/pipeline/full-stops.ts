@@ -14,7 +14,7 @@ export type StopMeaning =
   /** It ends the sentence, unless a lower-case letter follows. */
   | 'end'
 
-/** A longer word is neither in a list nor an initial. */
+/** A longer word is neither a list number nor an initial. */
 const maxWordLength = 24
 
 /** The words of a sentence so far, as needed to judge a full stop. Constant in size. */

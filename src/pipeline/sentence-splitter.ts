@@ -35,7 +35,7 @@ interface PossibleEnd {
 
 type Judgement = 'ends' | 'goes-on' | 'read-word'
 
-/** A longer word is in no list. */
+/** No list contains a longer word. */
 const maxFollowerLength = 24
 
 /**
@@ -252,7 +252,7 @@ function judge(
     case 'ellipsis':
       return isSpaced && (kind === 'upper' || kind === 'letter') ? 'ends' : 'goes-on'
     case 'stop':
-      // `3.14`, `file.txt`, `e.g`; but 「OK.然后」.
+      // `3.14`, `file.txt` and `e.g` continue, but not 「OK.然后」.
       if (!isSpaced && (isCased || kind === 'digit' || isAscii(character))) return 'goes-on'
       if (kind === 'lower' || meaning === 'inside') return 'goes-on'
       if (meaning === 'either') return kind === 'upper' ? 'read-word' : 'goes-on'

@@ -28,12 +28,12 @@ export class Speaker {
     this.#publish(this.#splitter.push(text), iteration)
   }
 
-  /** The text broke off and starts again. Its unfinished sentence is not published. */
+  /** Called when the text broke off and starts again. Its unfinished sentence is not published. */
   beginAgain(): void {
     this.#splitter.end()
   }
 
-  /** The text is complete. Publishes the rest of it. */
+  /** Called when the text is complete. Publishes the rest of it. */
   finish(iteration: number): void {
     this.#publish(this.#splitter.end(), iteration)
   }

@@ -48,14 +48,14 @@ export interface RecordedInput {
   instructions?: string
   /** The conversation, ending with the run's input. */
   messages: readonly ChatMessage[]
-  /** The number of messages from before the run. */
+  /** The number of messages that are older than the run. */
   earlier: number
   tools: RecordedTool[]
   /** The settings of the run and the runner that are data. */
   settings: JsonObject
   /** The schema of the answer. */
   output?: JsonSchema
-  /** The run had an `approve`, whose decisions are in the steps. */
+  /** Set if the run had an `approve`, whose decisions are in the steps. */
   approve?: true
   /** The options that were not recorded, because they are code or shared with other runs: `hooks`, `guardrails`, `budget`, … */
   code?: string[]
@@ -85,13 +85,13 @@ export interface RecordedTool {
   /** Whether calls need an approval. `by call`: a callback decided that for each call. */
   approval?: true | 'by call'
   secrets?: readonly string[]
-  /** The caller runs this tool. */
+  /** Set if the caller runs this tool. */
   client?: true
-  /** This tool hands the conversation to another agent. */
+  /** Set if this tool hands the conversation to another agent. */
   handoff?: true
-  /** A call of this tool is a run of its own. */
+  /** Set if a call of this tool is a run of its own. */
   agent?: true
-  /** This tool has a `preview`. */
+  /** Set if this tool has a `preview`. */
   preview?: true
 }
 
@@ -100,12 +100,12 @@ export interface RecordedRequest {
   request: RecordedModelRequest
   /** The response as it was received. */
   response?: ModelResponse
-  /** A hook around the request answered it, and the model was not called. */
+  /** Set if a hook around the request answered it without calling the model. */
   answeredBy?: 'hook'
   /** The chunks of the response. Absent if it was not streamed. */
   stream?: RecordedPieces[]
   error?: RecordedError
-  /** The run ended during the request. */
+  /** Set if the run ended during the request. */
   interrupted?: 'aborted' | 'deadline'
 }
 

@@ -23,14 +23,15 @@ export interface RecordedRunOptions {
 /**
  * Records a run and the runs inside it to a file, for `replayModel`, `replayTools` and `toolloop replay`.
  *
- * Contract: `start` is called once. It passes its options to the run it starts, and returns the result or the stream. `recordRun` resolves and rejects
- * as `start` does.
+ * Contract: `start` is called once. It passes its options to the run it starts, and returns the result or the stream. `recordRun` settles
+ * like `start`.
  *
- * The file is written atomically when the run has ended, whatever the outcome, and only its owner can read it. A resumed run continues the file that
- * has its beginning. Any other run replaces the file.
+ * The file is written atomically when the run has ended, whatever the outcome, and only its owner can read it. A resumed run continues the
+ * file that has its beginning. Any other run replaces the file.
  *
- * Rejects with `invalid_option` before it calls `start` if the file can't be continued, and afterwards if `start` has started no run, several, or one
- * that has not ended. Rejects with the system's error if the file can't be written; if `start` has rejected too, with an `AggregateError` of both.
+ * Rejects with `invalid_option` before it calls `start` if the file can't be continued, and afterwards if `start` has started no run,
+ * several, or one that has not ended. Rejects with the system's error if the file can't be written; if `start` has rejected too, with an
+ * `AggregateError` of both.
  *
  * ```ts
  * const result = await recordRun((record) => runner.run('What is 2 + 3?', record), 'runs/sum.json')

@@ -63,7 +63,7 @@ export class RecordedCalls {
     const isCutShort = this.#cutShort.has(call)
     if (!isCutShort || call.runs !== undefined) await this.#around?.(call, ctx)
     if (call.outcome === undefined) {
-      // Concurrent calls that had ended by then end first.
+      // Waits until concurrent calls that had ended by then have ended here, too.
       if (!isCutShort) await new Promise((resolve) => setImmediate(resolve))
       this.#options.interrupt?.(call.interrupted ?? 'aborted')
       if (this.#options.interrupt !== undefined) await new Promise(() => {})

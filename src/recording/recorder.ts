@@ -70,7 +70,7 @@ export class RecordingRecorder implements RunRecorder {
     this.#begun = begun
   }
 
-  /** The number of runs beside the first, which were not recorded. */
+  /** The number of further runs, which were not recorded. */
   get strangers(): number {
     return this.#strangers
   }
@@ -187,7 +187,7 @@ export class RecordingRecorder implements RunRecorder {
     if (open === undefined) return () => {}
     const { steps } = open.recorded
     if (isTurn(key)) open.turn = key
-    // Already recorded: the step was executed by a process that died before the journal recorded it.
+    // The step is already recorded: a process executed it that died before the journal recorded it.
     if (steps[key] !== undefined) {
       delete steps[key]
       this.noted(run, key, undefined)
@@ -268,7 +268,7 @@ function addRequest({ recorded: { steps }, turn }: OpenRun, request: RecordedReq
 
 function madeIn(run: RecordedScope, key: string, value: unknown): RecordedStep | undefined {
   if (isSteering(key)) return steered(value as Steering)
-  // A call that was only noted has not been made.
+  // A call that was only noted has not run.
   return isJsonObject(value) && 'record' in value && value.noted !== true
     ? finished(run, (value as never as FinishedCall).record)
     : undefined

@@ -19,9 +19,10 @@ export interface ReplayPartOptions {
 const optionNames: OptionNames<ReplayPartOptions> = { inside: true, secrets: true }
 
 /**
- * Creates a model that answers as the model of a recorded run did, including chunks, failures and usage. Equal requests get the recorded responses one
- * after the other; the order among different requests doesn't matter. A request that is not in the recording rejects with `replay_differs` and says where
- * it first differs: a run ends with that as its `model_error`. Throws `invalid_option` if the file is not a recording.
+ * Creates a model that answers as the model of a recorded run did, including chunks, failures and usage. If several requests are equal,
+ * they get the recorded responses one after the other. The order of different requests doesn't matter. A request that is not in the
+ * recording rejects with `replay_differs` and says where it first differs: a run ends with that as its `model_error`. Throws
+ * `invalid_option` if the file is not a recording.
  *
  * ```ts
  * const runner = new AgentRunner({ model: replayModel('bug-17.json'), tools: replayTools('bug-17.json'), instructions })

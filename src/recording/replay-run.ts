@@ -121,7 +121,7 @@ interface Parts extends Pick<ReplayOptions, 'tools' | 'instructions'> {
 
 type Begin = Pick<RunOptions, 'recorder' | 'parent' | 'signal'>
 
-/** A recorded run being replayed: until it needs a decision, and then on with the recorded decisions. */
+/** A recorded run being replayed. At each decision that it needs, it continues with the recorded one. */
 class PlayedRun {
   readonly #recorded: RecordedRun
   readonly #runId: string
@@ -184,7 +184,7 @@ class PlayedRun {
     )
     for (const { place } of decided) this.#undecided.delete(place)
     const decisions = decided.map((item) => decisionOn(this.#recorded, item))
-    // A step that was executed during the recording is replayed here.
+    // Replays a step that was executed during the recording.
     const options = { ...begin, ...this.#options, decisions, claim: () => true }
     this.#result = await this.#runner.resume(state ?? this.#runId, options)
     return this.#result

@@ -202,7 +202,7 @@ export class RecordingSecrets {
   }
 
   *#text(text: string): InParts<string> {
-    // If more secrets are found meanwhile, another map is in use by then.
+    // If more secrets are found meanwhile, another map is used by then.
     const shown = this.#shown
     const known = shown.get(text)
     if (known !== undefined) return known
@@ -235,7 +235,7 @@ export class RecordingSecrets {
       const isHidden = byName && item !== null && (this.#keys.has(key) || isSecretKey(key))
       setField(clean, key, isHidden ? REDACTED : yield* this.#visit(item, byName))
     }
-    // A message occurs in every later request.
+    // Cached, because a message occurs in every later request.
     if (byName && Object.isFrozen(value)) seen.set(value, clean)
     return clean
   }

@@ -96,7 +96,7 @@ export class MemorySessionStore implements SessionStore {
     if (refused !== undefined) return refused
     const entry = found ?? this.#make(id)
     const token = crypto.randomUUID()
-    // Keeps what a run waited for until the run has changed it: if its process dies, the run waits again.
+    // Keeps what a run waited for until the run has made a change, because the run waits again if its process dies.
     const { draft, resumedAt } = (statusOf(hold) === 'idle' ? undefined : found?.hold) ?? {}
     const resumed = resumedAt ?? (request.waitsFor === undefined ? undefined : processClock.now())
     entry.hold = { runId, durable, epoch, token, owner: this.#owner, draft, resumedAt: resumed }
@@ -123,7 +123,7 @@ export class MemorySessionStore implements SessionStore {
     if (entry?.hold === undefined) return
     const { hold, messages } = entry
     const resumedAt = untouched ? undefined : hold.resumedAt
-    // A session that waited before waits again.
+    // If the session waited before, it waits again.
     if (keeps || hold.draft !== undefined) entry.hold = { ...hold, token: undefined, owner: undefined, resumedAt }
     else if (messages.length > 0) entry.hold = undefined
     else this.#memory.entries.delete(entry.id)
@@ -210,7 +210,7 @@ export class MemorySessionStore implements SessionStore {
   #make(id: string): Entry {
     const now = processClock.now()
     for (const entry of this.#memory.entries.values()) {
-      // All sessions after this one have changed later.
+      // All sessions after this one were changed later.
       if (entry.updatedAt > now - this.#expireAfterMs) break
       if (this.#isExpired(entry)) this.#memory.entries.delete(entry.id)
     }

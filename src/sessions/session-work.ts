@@ -42,7 +42,7 @@ export interface SessionsDialect {
   listOf(texts: readonly string[]): Statement
 }
 
-/** Number of sessions that one statement deletes: an SQLite file cannot be written otherwise meanwhile. */
+/** Number of sessions that one statement deletes. Meanwhile nothing else can write to an SQLite file. */
 export const prunedAtOnce = 200
 /** The largest integer of PostgreSQL. */
 const mostMessages = 2 ** 31 - 1
@@ -63,7 +63,7 @@ export class SessionWork {
     this.#runs = dialect.table('session_runs')
   }
 
-  /** Keep `token` the same for each attempt, because one may have succeeded without our knowledge. */
+  /** `token` is the same for each attempt, because an earlier one may have succeeded unnoticed. */
   *claim(id: string, request: ClaimRequest, token: string): Work<Claimed | NotClaimed> {
     const { runId, durable, epoch, session, waitsFor } = request
     const row = session === undefined ? yield* this.#foundOrMade(id) : yield* this.#find(id, this.#in.locked)
@@ -73,7 +73,7 @@ export class SessionWork {
     const hold = this.#holdOf(row)
     const refused = row.token === token ? undefined : refusalOf(hold, request)
     if (refused !== undefined) return refused
-    // Keeps what a run waited for until the run has changed it: if its process dies, the run waits again.
+    // Keeps what a run waited for until the run has made a change, because the run waits again if its process dies.
     const resumed = waitsFor === undefined ? sql`resumed_at` : sql`coalesce(resumed_at, ${this.#in.now()})`
     const kept = statusOf(hold) === 'idle' ? sql`waits_for = NULL, draft = NULL, resumed_at = NULL` : sql`resumed_at = ${resumed}`
     const claimed = sql`run = ${runId}, durable = ${Number(durable)}, epoch = ${epoch}, token = ${token}, ${this.#in.owned()}, ${kept}`
@@ -89,7 +89,7 @@ export class SessionWork {
 
   *pause(claim: Claim, { waitsFor, value }: Draft): Work<Kept> {
     const { row, kept, found } = yield* this.#claimed(claim)
-    // An earlier attempt may have succeeded without our knowledge.
+    // An earlier attempt may have succeeded unnoticed.
     if (row === undefined) return kept === 'lost' && found?.run === claim.runId && found.draft === value ? 'kept' : kept
     const paused = sql`${this.#in.noOwner}, waits_for = ${waitsFor}, draft = ${value}, resumed_at = NULL`
     yield sql`UPDATE ${this.#sessions} SET ${paused} WHERE n = ${row.n}`
@@ -100,7 +100,7 @@ export class SessionWork {
     const { row } = yield* this.#claimed(claim)
     if (row === undefined) return
     const left = sql`${this.#in.noOwner}${untouched ? sql`, resumed_at = NULL` : sql``}`
-    // A session that waited before waits again.
+    // If the session waited before, it waits again.
     if (keeps || row.draft !== null) yield sql`UPDATE ${this.#sessions} SET ${left} WHERE n = ${row.n}`
     else if (Number(row.length) > 0) yield sql`UPDATE ${this.#sessions} SET ${this.#noHold} WHERE n = ${row.n}`
     else yield* this.#remove(row)
@@ -154,7 +154,7 @@ export class SessionWork {
       ...(status === undefined ? [] : [isIn[status]]),
       ...(Number.isFinite(this.#expireAfterMs) ? [isYoung] : []),
     ]
-    // Selects one more than needed, to know whether there is a next page.
+    // Selects one row more than needed, to know whether there is a next page.
     const where = sql`${joined(conditions, ' AND ')} ORDER BY updated_at DESC, n DESC LIMIT ${limit + 1}`
     const rows = yield* rowsOf(sql`${this.#select} WHERE ${where}`)
     return pageFrom(rows, limit, (row) => summaryFrom(row, this.#holdOf(row)))

@@ -52,7 +52,7 @@ export function openDatabase(
     writeAhead(database, performance.now() + busyTimeoutMs)
     if (schema.erases) database.exec('PRAGMA secure_delete = ON')
     database.exec(`PRAGMA synchronous = ${synchronous}`)
-    // Only macOS has these. Without them, its disks may keep written data in their own cache.
+    // Only macOS has these settings. Without them, its disks may keep written data in their own cache.
     const isFull = synchronous === 'full' ? 1 : 0
     database.exec(`PRAGMA fullfsync = ${isFull}; PRAGMA checkpoint_fullfsync = ${isFull}`)
     if (version < schema.migrations.length) migrate(database, schema, file)

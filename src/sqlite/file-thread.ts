@@ -142,7 +142,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
     }, erasedWithinMs)
   }
 
-  /** A file that can't be written is closed; the next call opens it again. */
+  /** If the owner can't be written, the file is closed, and the next call opens it again. */
   const enter = (kept: OpenStore<Tables>, opened: OpenedFile<Tables>): void => {
     try {
       opened.enter()
@@ -159,7 +159,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
   const attempt = (store: number, kept: OpenStore<Tables>, asked: readonly Asked[], kind: 'reads' | 'writes'): readonly Asked[] => {
     const { file } = kept.options.database
     try {
-      // Each call tries again to open the file: the cause may have been fixed.
+      // Each call tries to open the file again, because the cause may have been fixed.
       kept.opened ??= openFile(contents, kept.options.database, {
         own: kept.options.own as Options,
         warn: (warning) => send({ store, answers: [], warning }),

@@ -41,7 +41,7 @@ function idOf(file: string): unknown {
     database = new DatabaseSync(file, { readOnly: true })
     return database.prepare('SELECT id FROM home').get()?.id
   } catch {
-    // A journal of another version, or an unrelated file that took its place: it has none of these runs.
+    // The file is a journal of another version, or an unrelated file in its place, so it has none of these runs.
     return undefined
   } finally {
     database?.close()

@@ -80,7 +80,7 @@ export function openFile<Tables, Options>(
     connections.set(key, used)
     used.users++
     const close = () => {
-      // Leaving can't be retried later, so it waits for other connections as long as it may.
+      // Leaving can't be retried later, so it waits for other connections as long as allowed.
       tried(() => database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`))
       try {
         if (owners.delete(owner.id)) leave(database, owner, contents)

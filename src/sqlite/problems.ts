@@ -7,7 +7,7 @@ export interface FileKind {
   readonly code: ErrorCode
 }
 
-/** SQLite's result codes that the owner of the file can do something about. https://sqlite.org/rescode.html */
+/** SQLite result codes that the owner of the file can act on. https://sqlite.org/rescode.html */
 const busy = 5
 const words: Readonly<Record<number, string>> = {
   3: 'this process may not open it: expected permission to read and write the file and its folder',

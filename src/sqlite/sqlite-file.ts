@@ -103,7 +103,7 @@ export class SqliteFile<Tables extends Methods> {
 
   #answered({ answers, warning, closed, problem }: FromThread): void {
     if (warning !== undefined) this.#logger.warn({ file: this.#options.database.file }, warning)
-    // Many answers may arrive at once, and what their callers do next may take long.
+    // Each answer gets its own turn, because many may arrive at once, and what their callers do next may take long.
     for (const answer of answers) void nextTurn().then(() => this.#handOut(answer))
     if (problem !== undefined) this.#left.reject(new ToolloopError(this.#kind.code, problem))
     else if (closed === true) this.#left.resolve()
@@ -134,7 +134,7 @@ export class SqliteFile<Tables extends Methods> {
   }
 }
 
-/** What the user of a file can choose. */
+/** Options that the user of a file can choose. */
 export interface FileOptions {
   file: string
   synchronous?: 'full' | 'normal'
@@ -211,7 +211,7 @@ export class FileThread {
 
   #start(): Worker {
     const started = new Worker(this.#program, { eval: typeof this.#program === 'string', execArgv: [] })
-    // The thread keeps the process alive only once something is asked of it.
+    // The thread keeps the process alive only while an answer is expected.
     started.unref()
     let why = 'its thread was ended'
     started.on('message', (message: FromThread) => {

@@ -53,7 +53,7 @@ export function metadataAttributes(fields: readonly string[], metadata: JsonObje
   return attributes
 }
 
-/** The conventions' names for OpenAI's two APIs. */
+/** The names of OpenAI's two APIs in the conventions. */
 const openAIApis: ReadonlyMap<string | undefined, string> = new Map([
   ['chat-completions', 'chat_completions'],
   ['responses', 'responses'],
@@ -144,7 +144,7 @@ export function finishOf({ toolCalls, finishReason }: ModelResponse): string {
   return toolCalls.length > 0 && finishReason !== 'length' ? 'tool_call' : finishReasonName(finishReason)
 }
 
-/** The conventions' name for a finish reason. */
+/** A finish reason as the conventions name it. */
 export function finishReasonName(finishReason: string): string {
   return finishReason === 'tool_calls' ? 'tool_call' : finishReason
 }

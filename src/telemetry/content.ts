@@ -22,11 +22,11 @@ type Part = JsonObject
  */
 export class SpanContent {
   readonly #secrets: SecretTexts
-  /** The names of secret arguments. */
+  /** The names of arguments that are secret. */
   readonly #sensitive = new Set<string>()
-  /** Frozen messages as JSON without known secrets. Each is part of every later request. */
+  /** Frozen messages as JSON without known secrets. Cached, because each message is part of every later request. */
   #written = new WeakMap<ChatMessage, string>()
-  /** The number of known secrets when they were written. */
+  /** The number of secrets that were known when they were written. */
   #known = 0
 
   /** `secrets`: the known secrets. Newly found ones are added. */

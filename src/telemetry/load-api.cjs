@@ -1,2 +1,2 @@
-// CommonJS, because its `require` tells a missing package in words of our own, and is followed by bundlers.
+// CommonJS, because its `require` allows our own message for a missing package, and bundlers follow it.
 exports.loadApi = () => require('@opentelemetry/api')

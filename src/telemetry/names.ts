@@ -83,7 +83,7 @@ const providerNames: ReadonlyMap<string, string> = new Map([
   ['xai', 'x_ai'],
 ])
 
-/** The conventions' name for a provider. Unknown providers keep their names. */
+/** A provider as the conventions name it. Unknown providers keep their names. */
 export function providerName(provider: string): string {
   return providerNames.get(provider) ?? provider
 }

@@ -76,7 +76,7 @@ export class RunTrace implements RunTelemetry {
   readonly #caller: Context
   readonly #calls = new Map<string, OpenCall>()
   readonly #agent: AgentIdentity
-  /** Includes the metadata of outer runs, for fields that the run does not have itself. */
+  /** The run's metadata, with that of outer runs for missing fields. */
   readonly #metadata: JsonObject
   readonly #attributes: Attributes
   #execution: Open | undefined
@@ -280,7 +280,7 @@ export class RunTrace implements RunTelemetry {
     return { span: new ToldSpan(span, this.#secrets), context: trace.setSpan(parent, span) }
   }
 
-  /** If a span of the caller is active inside a call, new spans belong to that one. */
+  /** If a span of the caller is active inside a call, new spans are its children. */
   #below({ context: call }: Open): Context {
     const current = context.active()
     const inside = spanContextOf(current)

@@ -34,7 +34,7 @@ export function defineCases<Case extends { name: string }>(
   })
 }
 
-/** Runs `run`, which may open any number of worlds, and closes them afterwards. */
+/** Runs `run`, which may open any number of worlds, and closes all of them afterwards. */
 export async function withWorlds<World extends { close(): Promise<void> }>(
   open: () => Promise<World>,
   run: (place: () => Promise<World>) => Promise<void>,

@@ -192,7 +192,7 @@ class LoopbackProvider implements MockProvider {
     this.#count(socket, 1)
     res.once('close', () => {
       this.#count(socket, -1)
-      // A string, because the reason is never read and creating the default one is expensive.
+      // A string, because the reason is never read, and creating the default error is expensive.
       gone.abort('the response is closed')
     })
     return gone.signal
@@ -261,7 +261,7 @@ function parseObject(text: string): JsonObject {
     const value: unknown = JSON.parse(text)
     return isJsonObject(value) ? value : {}
   } catch {
-    // It is refused later, and the error quotes the text.
+    // The request is refused later, with an error that quotes the text.
     return {}
   }
 }

@@ -33,7 +33,7 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
   }
 }
 
-// Captured here, because fake timers of a test would never run it.
+// Captured here, because a test's fake timers would never run it.
 const atNextTurn = setImmediate
 
 /** Resolves when everything that has arrived at this process's sockets so far has been read. */

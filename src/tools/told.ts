@@ -8,7 +8,7 @@ import type { AnyTool } from './tool.ts'
 /** Maximum number of names listed for an unknown name. Thousands would be longer than the rest of the conversation. */
 const mostNames = 100
 
-/** The result of a call to an unknown tool. If there are very many names, those that share a word with it come first. */
+/** The result of a call to an unknown tool. If there are very many names, those that share a word with the unknown name come first. */
 export function notFoundText(name: string, names: readonly string[]): string {
   if (names.length === 0) return `Tool not found: ${clip(name)}. No tools are available.`
   const words =

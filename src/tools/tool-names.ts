@@ -5,7 +5,7 @@ import { toolName } from './tool.ts'
 const maxCharacters = 64
 
 /**
- * Makes legal, unique tool names of foreign names, in the same order. A legal name is kept. In others, illegal characters become `_`; if
+ * Turns foreign names into legal, unique tool names, in the same order. A legal name is kept. In others, illegal characters become `_`; if
  * the name is then too long or taken, it ends with a digest of the whole name, so it is the same every time.
  */
 export function legalToolNames(wanted: readonly string[]): string[] {

@@ -261,7 +261,7 @@ class Attempt {
     const now = performance.now()
     this.#since ??= now
     const wholeMs = Math.round(now - this.#since + milliseconds)
-    // A timer set for longer would fire at once.
+    // A timer with a longer delay fires at once.
     if (milliseconds < 2 ** 31) this.#timer = setTimeout(() => this.#timeOut(wholeMs), milliseconds)
   }
 

@@ -2,7 +2,7 @@ import { show, ToolloopError } from '../core/errors.ts'
 import { isDeeperThan } from '../core/json.ts'
 import { isJsonObject, type JsonObject } from '../core/messages.ts'
 
-// A client may send anything. Each of these functions throws an error that names the invalid place.
+// A client may send any value. Each of these functions throws an error that names the invalid place.
 
 /** `path`: the place in the input, such as `messages[0].parts[1].text`. */
 export function malformed(path: string, expected: string, got: unknown): ToolloopError {

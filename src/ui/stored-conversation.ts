@@ -55,7 +55,7 @@ export function readConversation(given: readonly MessageInput[], options: ShownC
   const { waiting, from = 0, system = 'omit' } = options
   if (!Number.isSafeInteger(from) || from < 0) throw new InvalidOptionError('from', 'an integer ≥ 0', from)
   const messages = withWaiting(toChatMessages(given), waiting, from)
-  // Repairs add and move results, but keep the order of the user's messages.
+  // Repairs add and move results, but keep the user's messages in order.
   const positions = messages.flatMap(({ role }, index) => (role === 'user' ? [from + index] : []))
   const open = openCalls(messages, waiting)
   const agents = new Map(

@@ -3,7 +3,7 @@ import { scriptedModel } from '../../src/testing/index.ts'
 
 const search = defineTool({
   name: 'search',
-  description: 'Searches the catalogue.',
+  description: 'Searches the catalog.',
   parameters: { type: 'object', properties: { query: { type: 'string', minLength: 2 } }, required: ['query'] },
   effect: 'read',
   timeoutMs: 2_000,

@@ -47,7 +47,7 @@ const noticedBy: Record<Defect, string> = {
   'sends-after-abort': 'a request with an aborted signal sends nothing',
   'reports-abort-as-failure': 'an abort in the middle of a stream ends the request and its connection',
   'leaks-listeners': "no request leaves a listener on the caller's signal",
-  'forgets-usage': 'usage is normalised, streamed or not',
+  'forgets-usage': 'usage is normalized, streamed or not',
   'shares-state': 'concurrent requests do not mix',
 }
 

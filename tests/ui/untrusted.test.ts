@@ -61,7 +61,7 @@ describe('UI messages of a client', () => {
       'Expected messages[0].parts[0].toolCallId to be the id of a call',
     ],
     ['a call with a very long id', [part({ toolCallId: 'x'.repeat(10_000), state: 'input-available' })], 'messages[0].parts[0].toolCallId'],
-    ['a name that no provider takes', [part({ type: 'tool-ä b', state: 'input-available' })], 'messages[0].parts[0].type, behind `tool-`,'],
+    ['a name that no provider takes', [part({ type: 'tool-ä b', state: 'input-available' })], 'messages[0].parts[0].type, after `tool-`,'],
     ['a dynamic tool without name', [part({ type: 'dynamic-tool', state: 'input-available' })], 'messages[0].parts[0].toolName'],
     ['an unknown state', [part({ state: 'approved' })], 'Expected messages[0].parts[0].state to be one of input-streaming'],
     ['an error without text', [part({ state: 'output-error' })], 'messages[0].parts[0].errorText'],

@@ -59,7 +59,7 @@ export async function runAgent(
             return messages === undefined ? { jumpTo: 'end' } : { messages }
           },
         },
-        // LangChain ends when the model makes no calls; the host may not be done.
+        // LangChain ends when the model makes no calls, but the host may not be done.
         afterAgent: {
           canJumpTo: ['model'],
           hook: async () => {
@@ -70,10 +70,10 @@ export async function runAgent(
         wrapToolCall: (request, next) => next({ ...request, tool: toolFor(host, request.toolCall) }),
       }),
     ],
-    // The run's own state is stored elsewhere. Inside another LangChain agent, it would also be stored with that agent's state.
+    // The state of the run is stored elsewhere. Inside another LangChain agent, it would also be stored with that agent's state.
     checkpointer: false,
   })
-  // Otherwise both settings would come from an outer agent, or be defaults that end a long run too early. The host has its own limits.
+  // Without these settings, they would come from an outer agent, or be defaults that end a long run too early. The host has its own limits.
   await agent.invoke({ messages }, { recursionLimit: nodesAnIteration * (mostIterations + 2), maxConcurrency: Number.MAX_SAFE_INTEGER })
 }
 

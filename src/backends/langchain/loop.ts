@@ -49,7 +49,7 @@ class LangChainRun implements AgentHost {
     const { run, state } = this.#execution
     let failure: unknown
     const messages = state.history.slice().map(toLangChain)
-    // One request more than the iterations: for an answer when the limit is reached.
+    // One request more than the iterations, for an answer when the limit is reached.
     const agent = runAgent(this, messages, run.limits.maxIterations + 1, create).catch((error: unknown) => {
       failure = error
     })
@@ -57,7 +57,7 @@ class LangChainRun implements AgentHost {
     if (run.interruption !== undefined) await pTimeout(agent, { milliseconds: graceMs, fallback: () => undefined })
     if (this.#ending !== undefined) return this.#ending
     const ending = run.interruption === undefined ? this.#failed(failure) : { stopReason: run.interruption }
-    // Whatever still runs has nobody left to answer to.
+    // Nobody is left to receive the results of what is running.
     run.interrupt('aborted')
     const open = this.#open
     const round = await open?.round?.result

@@ -13,7 +13,7 @@ export class TurnModel extends BaseChatModel {
   readonly #takeTurn: TakeTurn
 
   constructor(takeTurn: TakeTurn) {
-    // Independent of the environment: messages must come back unchanged.
+    // Independent of the environment, because messages must come back unchanged.
     super({ outputVersion: 'v0' })
     this.#takeTurn = takeTurn
   }
@@ -22,7 +22,7 @@ export class TurnModel extends BaseChatModel {
     return 'toolloop'
   }
 
-  /** The turn sends the run's tools; LangChain has a copy of them. */
+  /** The turn sends the tools of the run, so LangChain's copy of them is ignored. */
   override bindTools(): this {
     return this
   }

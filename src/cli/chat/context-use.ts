@@ -8,7 +8,7 @@ export interface Context {
   instructions: string | undefined
   tools: readonly ToolDefinition[]
   messages: readonly ChatMessage[]
-  /** The tokens that the model can read; undefined if that is not known. */
+  /** The size of the model's context window in tokens. Undefined if unknown. */
   window: number | undefined
 }
 

@@ -21,7 +21,7 @@ export class Conversation {
   #isKept: boolean
   /** The position of the first message that a person can edit: after a summary. */
   #firstPrompt = 0
-  /** The position of the message that the next prompt replaces, with all that follow. */
+  /** The position of the message that the next prompt replaces, with all messages after it. */
   #replaced: number | undefined
 
   private constructor(folder: string, id: string, sessions: Sessions | undefined, isKept: boolean) {
@@ -32,13 +32,13 @@ export class Conversation {
   }
 
   /**
-   * Opens the conversation of `--session`, or the one that is chosen for `--resume`: without a person at the terminal, the latest. Otherwise
-   * begins a new one, which is stored if somebody types it. Rejects with `invalid_option` if there is nothing to resume.
+   * Opens the conversation of `--session`, or the one chosen for `--resume`. Without a person at the terminal, that is the latest.
+   * Otherwise starts a new conversation, which is stored if a person types it. Rejects with `invalid_option` if there is nothing to resume.
    */
   static async open(flags: Flags, io: CliIO, lines: Lines, signal: AbortSignal): Promise<Conversation> {
     const { cwd, env } = io
     const sessions = flags.resume ? await openForResume(flags, io) : flags.session === undefined ? undefined : await openSessions(cwd)
-    // An empty variable means that nothing typed is written down.
+    // An empty variable means that nothing typed is stored.
     const conversation = new Conversation(cwd, flags.session ?? newId(), sessions, lines.interactive && env.TOOLLOOP_HISTORY !== '')
     try {
       const id = flags.resume && sessions !== undefined ? await latestOrPicked(sessions, lines, signal) : flags.session
@@ -60,7 +60,7 @@ export class Conversation {
     return this.#sessions
   }
 
-  /** Opens the store before the first run. Resolves with the reason why nothing can be stored, if so. The chat then continues without. */
+  /** Opens the store before the first run. If nothing can be stored, resolves with the reason. The chat then continues without a store. */
   async begin(): Promise<string | undefined> {
     if (!this.#isKept || this.#sessions !== undefined) return undefined
     let sessions: Sessions | undefined
@@ -101,7 +101,7 @@ export class Conversation {
     const message = this.messages[at]
     if (message === undefined || at < this.#firstPrompt) return undefined
     this.#replaced = at
-    // What was attached to it follows the text.
+    // Attachments follow the typed text, so they are removed.
     return textOf(message.content ?? '').replace(/\n\n<(?:file path|command line)="[\s\S]*$/, '')
   }
 

@@ -10,10 +10,10 @@ const probeMs = 1_000
 
 /** A model that can be used here. */
 interface KnownModel {
-  /** What `--model` takes. */
+  /** The value for `--model`. */
   name: string
   model: string | ModelSettings
-  /** Where it comes from, for people. */
+  /** Where the model was found, in words for people. */
   from: string
 }
 

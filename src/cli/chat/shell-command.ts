@@ -41,7 +41,7 @@ export async function runShellCommand(command: string, folder: string, terminal:
   try {
     const [code, killedBy] = await once(child, 'exit')
     ending = killedBy === null ? `exit ${code}` : `ended by ${killedBy}`
-    // Something that it has left running may still have its output open.
+    // A process that the command has left running may keep its output open.
     await Promise.race([once(child, 'close'), setTimeout(lastOutputMs)])
   } finally {
     process.off('exit', endNow)
@@ -67,6 +67,6 @@ function kill(child: ChildProcess, signal: NodeJS.Signals): void {
     if (process.platform === 'win32' || child.pid === undefined) child.kill(signal)
     else process.kill(-child.pid, signal)
   } catch {
-    // It has ended.
+    // The command has ended already.
   }
 }

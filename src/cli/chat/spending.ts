@@ -2,7 +2,7 @@ import type { RunResult } from '../../agent/types/options.ts'
 import { addUsage, noUsage, type Usage } from '../../core/messages.ts'
 import { formatCost, formatDuration, plural } from '../terminal/render.ts'
 
-/** What the answers of a chat have taken since it was opened, in total and by model. */
+/** What the answers of a chat have used since the chat was opened, in total and by model. */
 export class Spending {
   #answers = 0
   #milliseconds = 0

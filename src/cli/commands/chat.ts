@@ -32,7 +32,7 @@ import { type ChatState, runSlashCommand, slashCommands } from './slash-commands
 
 /**
  * `toolloop chat`: a conversation, with one prompt per line, until the end of the input. Resolves with the exit code. If no person is at
- * the terminal to read the reason, that is the code of the last run without an answer. Rejects for invalid options and files.
+ * the terminal to read the reason, the code is that of the last run without an answer. Rejects for invalid options and files.
  */
 export async function chat(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
@@ -78,7 +78,7 @@ const summaryRequest =
   'with names, paths and numbers as they are, and what is left to do. Write only the summary.'
 const summaryTitle = 'Summary of our conversation so far:'
 
-/** What a chat keeps. */
+/** What a chat remembers. */
 interface Kept {
   conversation: Conversation
   calls: ShownCalls
@@ -157,7 +157,7 @@ class Chat implements ChatState {
   async compact(): Promise<void> {
     const { messages } = this.conversation
     if (messages.length === 0) return this.say('nothing said yet')
-    // It would answer that it can't.
+    // The demo model could only answer that it can't.
     if (openChoice(this.#choice).provider === 'demo') return this.say('the demo model can’t summarize a conversation')
     await this.#whileRunning(async (signal) => {
       const runner = await this.#createRunner(this.#choice)
@@ -293,7 +293,7 @@ class Chat implements ChatState {
         this.say(this.#terminal.paint('dim', describeSpending(result, performance.now() - begun)))
       const ending = describeEnding(result)
       if (ending === undefined) return
-      // Input typed ahead was written without knowing this ending.
+      // The typed-ahead input was written without knowing how the run would end.
       this.#lines.takeBack()
       this.say(this.#terminal.paint('yellow', ending))
       if (result.stopReason === 'paused') this.say(this.#terminal.paint('dim', nobodyDecided))

@@ -42,7 +42,7 @@ interface Candidate {
   about: string
 }
 
-/** Empty if a file name or free text is expected. */
+/** Empty if the next word is a file name or free text. */
 function candidates(program: Command, line: readonly string[]): Candidate[] {
   const [typed, last = ''] = [line.slice(0, -1), line.at(-1)]
   const { command, awaits } = readLine(program, typed)

@@ -166,7 +166,7 @@ function installedVersion(name: string): string | undefined {
       const found: unknown = JSON.parse(readFileSync(join(folder, name, 'package.json'), 'utf8'))
       if (isJsonObject(found) && typeof found.version === 'string') return found.version
     } catch {
-      // Not in this folder; Node.js also looks in the next one.
+      // The package is not in this folder. Node.js also looks in the next one.
     }
   }
   return undefined

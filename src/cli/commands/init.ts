@@ -17,7 +17,7 @@ export async function init(given: string, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const folder = resolve(io.cwd, given)
   const templates = join(packageFolder, 'config/new-project')
-  // npm would not include a file named .gitignore in the package.
+  // npm would leave out a file named .gitignore, so the template has another name.
   const files = (await readdir(templates)).map((name) => ({
     from: join(templates, name),
     name: name === 'gitignore' ? '.gitignore' : name,
@@ -28,7 +28,7 @@ export async function init(given: string, io: CliIO): Promise<number> {
     throw new ToolloopError('invalid_option', `Expected a folder without ${there.join(', ')}, got ${folder}. Nothing was written.`)
   await mkdir(folder, { recursive: true })
   for (const { from, name } of files) await copyFile(from, join(folder, name), constants.COPYFILE_EXCL)
-  // It may later contain secrets.
+  // The file may contain secrets later.
   await chmod(join(folder, 'toolloop.yaml'), 0o600)
   const dependency = await dependencyOf(folder)
   await writeFile(join(folder, 'package.json'), `${JSON.stringify(packageOf(folder, dependency), null, 2)}\n`, { flag: 'wx' })

@@ -44,7 +44,7 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
     if (io.stderr.isTTY && !flags.quiet && !flags.events)
       terminal.note(terminal.paint('dim', describeSpending(result, performance.now() - begun)))
     const code = interrupts.exitCode
-    // Nobody reads stdout any more, so no explanation is needed, or it has been printed.
+    // Nobody reads stdout any more, so there is nothing to explain, or the explanation was printed already.
     if (code === EXIT_OK || code === EXIT_FAILED) return code
     explainEnding(result, agent, terminal, journal && decideCommand(result.runId, flags, io.env))
     return result.stopReason === 'aborted' ? (code ?? exitCodeOf(result)) : exitCodeOf(result)

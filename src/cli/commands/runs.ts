@@ -190,7 +190,7 @@ export async function withRuns(
   const journal = await openExistingJournal(flags, io, { adopt: kind === 'reads' })
   const sessions = await openKeptSessions(io)
   try {
-    // Its model is never asked; a runner is needed to access the runs of a journal.
+    // The runner needs a model, but never asks it.
     return await work(new AgentRunner({ model: createModel('demo'), journal: journal.journal, ...(sessions && { sessions }) }))
   } finally {
     await journal.close()

@@ -40,7 +40,7 @@ export async function serve(flags: Flags, io: CliIO): Promise<number> {
     })
     const levelOf = ({ logging }: Config) => (flags.verbose ? 'debug' : flags.quiet ? 'error' : (logging?.level ?? 'info'))
     const logger = createLogger({ level: levelOf(config), destination: { write: (line) => terminal.note(line.trimEnd()) } })
-    // An option takes precedence over the file, as everywhere. The model in the file then can't be changed while the service runs.
+    // As everywhere, an option takes precedence over the file. The model in the file then can't be changed while the service runs.
     const isFixed = choice.source === 'option' || choice.source === 'environment' || flags.baseUrl !== undefined
     const { createService, listen } = await import('../../service/index.ts')
     const service = createService({
@@ -48,7 +48,7 @@ export async function serve(flags: Flags, io: CliIO): Promise<number> {
       model: openChoice(choice),
       modelIsFixed: isFixed,
       tools: await loadTools(flags.tools ?? [], cwd),
-      // Those that can't see anything of the machine.
+      // Tools that reveal nothing about this machine.
       builtinTools: ['calculate', 'current_time'],
       token: env.TOOLLOOP_TOKEN || undefined,
       logger,

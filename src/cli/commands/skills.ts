@@ -37,7 +37,7 @@ export async function listSkills(flags: Flags, io: CliIO): Promise<number> {
   if (shown.length === 0)
     terminal.note('no Skills in .agents/skills or .toolloop/skills of this folder or your home folder; --skills names others')
   for (const { name, description, folder, scope, trusted } of shown) {
-    // Text of others must not control the terminal.
+    // Text written by others must not control the terminal.
     const where = withoutControls(`${scope}${trusted ? '' : ', not trusted'}: ${folder}`)
     terminal.say(`${terminal.paint(trusted ? 'bold' : 'dim', withoutControls(name), 'stdout')} ${terminal.paint('dim', where, 'stdout')}`)
     terminal.say(`  ${withoutControls(description)}`)

@@ -128,5 +128,5 @@ function mediaTypeOf(bytes: Buffer): string | undefined {
 }
 
 function refusal(path: string, why: string): ToolloopError {
-  return new ToolloopError('invalid_option', `@${path} can't be attached: ${why}. A space behind the @ sends it as text`)
+  return new ToolloopError('invalid_option', `@${path} can't be attached: ${why}. A space after the @ sends it as text`)
 }

@@ -44,7 +44,7 @@ async function loadModule(path: string, cwd: string): Promise<Set<AnyTool>> {
   // A Set, because a tool that is exported by name and in the default array is one tool.
   const tools = new Set<AnyTool>()
   for (const [name, value] of Object.entries(exports)) {
-    // The whole of a CommonJS module, in addition to its parts.
+    // This export is the whole CommonJS module, in addition to its parts.
     if (name === 'module.exports') continue
     for (const tool of name === 'default' ? toolsOfDefault(value, path) : toolsOfNamed(value)) {
       try {

@@ -35,7 +35,7 @@ export async function prepareAgent(flags: Flags, terminal: Terminal, signal: Abo
   // Nothing is started until a tool is called.
   const choice = await chooseModel({ model: flags.model, baseURL: flags.baseUrl, env, cwd, signal })
   const { deadlineMs, tokens, costUsd, toolCalls, repeatedCalls, repeatWindow, ...settings } = choice.limits ?? {}
-  // Options on the command line take precedence over the file, as everywhere.
+  // As everywhere, options on the command line take precedence over the file.
   const options: BackendOptions = {
     ...settings,
     model: openChoice(choice),

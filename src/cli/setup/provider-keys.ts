@@ -34,7 +34,7 @@ export function findKeys(env: Readonly<Record<string, string | undefined>>): Fou
   const found = new Map<string, FoundKey>()
   for (const provider of new Set([...preferred, ...known])) {
     const variable = [findPreset(provider).apiKeyEnv ?? []].flat().find((name) => (env[name] ?? '').trim() !== '')
-    // Several providers may share a variable; it counts for the first.
+    // A variable that several providers share counts for the first one.
     if (variable === undefined || found.has(variable)) continue
     found.set(variable, { provider, variable, defaultModel: defaultModels.get(provider) })
   }

@@ -28,7 +28,7 @@ export function resolveSelfForTools(): void {
         const found = nextResolve(specifier, context)
         return found.url.startsWith(packageUrl.href) ? { url: own, shortCircuit: true } : found
       } catch {
-        // Not installed there, which is the purpose of this hook.
+        // The package is not installed there, which is the case that this hook is for.
         return { url: own, shortCircuit: true }
       }
     },

@@ -26,7 +26,7 @@ export async function openSessions(folder: string): Promise<Sessions> {
   const file = fileIn(folder)
   if (!existsSync(file)) {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-    // One that is there stays as it is.
+    // An existing file stays unchanged.
     await writeFile(join(dirname(file), '.gitignore'), '*\n', { flag: 'wx' }).catch(() => {})
   }
   const { sqliteSessions } = await import('../../sessions/sqlite/index.ts')

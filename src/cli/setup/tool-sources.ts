@@ -11,7 +11,7 @@ import { loadTools } from './load-tools.ts'
 
 export interface ToolSources {
   dispatcher: ToolDispatcher
-  /** Only with `--skills`. */
+  /** Set only with `--skills`. */
   skills?: Skills
 }
 

@@ -56,7 +56,7 @@ export class Interrupts {
 
   #interrupt(exitCode: number): void {
     if (this.#controller.signal.aborted) {
-      // There is no time for an orderly end. Starts a new line, so that the shell's prompt does not follow a status line.
+      // There is no time for an orderly end of the process. Starts a new line, so that the shell's prompt does not follow a status line.
       if (this.#io.stderr.isTTY) this.#io.stderr.write('\n')
       process.exit(exitCode)
     }

@@ -9,9 +9,9 @@ import type { AnyTool } from '../../tools/tool.ts'
 import { previewOf } from './result-preview.ts'
 import { shorten, type Terminal, withoutControls } from './terminal.ts'
 
-/** Maximum number of lines of a script that are shown. */
+/** How many lines of a script are shown. */
 const maxScriptLines = 60
-/** Maximum characters of a call's arguments, and of a failure, on its line. */
+/** How many characters of a call's arguments, and of a failure, fit on its line. */
 const maxArgumentsLength = 120
 const maxFailureLength = 200
 
@@ -93,7 +93,7 @@ export class RunRenderer {
         break
       case Event.MODEL_END:
         this.#terminal.waitFor(undefined)
-        // A truncated text may be continued.
+        // A truncated text may be continued, so its line stays open.
         if (event.finishReason !== 'length') this.#terminal.endAnswerLine()
         break
       case Event.TOOL_CALL_START:
@@ -136,7 +136,7 @@ export class RunRenderer {
     return this.#showAnswer ? lastText(this.#view) : ''
   }
 
-  /** The answer broke off. What is on the screen stays there. */
+  /** Called when the answer broke off. What is on the screen stays there. */
   #beginAgain(): void {
     this.#terminal.endAnswerLine()
     this.#terminal.note(this.#terminal.paint('dim', 'The answer broke off and starts again:'))
@@ -241,7 +241,7 @@ function scriptOf({ tool, args: { code } }: RunningCall): string | undefined {
   return tool === scriptTool && typeof code === 'string' ? code : undefined
 }
 
-/** Calls of runs inside a call stand beneath it. */
+/** Calls of nested runs are shown indented. */
 function inset({ depth = 0 }: EventMeta): string {
   return '  '.repeat(Math.min(depth, 4))
 }
@@ -254,7 +254,7 @@ function describeProgress(update: Json): string {
   return typeof message === 'string' ? `${count} ${message}` : count
 }
 
-/** What a run took: time, tokens, and dollars if they are known. */
+/** How long a run took, its tokens, and its cost in US dollars if known. */
 export function describeSpending({ usage }: RunResult, milliseconds: number): string {
   const { inputTokens, outputTokens, costUsd } = usage
   const cost = costUsd === undefined ? '' : ` · ${formatCost(costUsd)}`
@@ -264,7 +264,7 @@ export function describeSpending({ usage }: RunResult, milliseconds: number): st
 /** Why a run ended without an answer, in one line; undefined if it answered. */
 export function describeEnding(result: RunResult): string | undefined {
   const ending = endingOf(result)
-  // Parts of it may come from a provider.
+  // Parts of the text may come from a provider.
   return ending === undefined ? undefined : withoutControls(redactText(ending))
 }
 

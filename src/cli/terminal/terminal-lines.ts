@@ -28,7 +28,7 @@ interface Question {
   draft?: string | undefined
 }
 
-/** How long nobody must have typed before a key can answer a question. Nobody reads and answers one faster than this. */
+/** How long nobody may have typed before a key can answer a question, in milliseconds. Nobody reads and answers one faster than this. */
 const pauseMs = 400
 
 /**
@@ -310,7 +310,7 @@ export class TerminalLines implements Lines {
 
   /** Answers the question if a key of its choices was pressed. */
   #pressAnswer(asked: KeyedInput, { question, answers, onEnter }: Choice, text: string | undefined, key: PressedKey): void {
-    // One of several keys in a piece was not pressed, but pasted.
+    // One of several keys in a piece was pasted, not pressed.
     if (key.sequence !== this.#piece) return
     const name = nameOf(key)
     const chosen = isEnter(key) ? onEnter : /^(meta-)?escape$/.test(name) ? 'n' : (text ?? '').toLowerCase()
@@ -418,7 +418,7 @@ export class TerminalLines implements Lines {
       .replace(/[^\P{Cc}\n\t]/gu, '')
       .replace(/\n$/, '')
     this.#paste = undefined
-    // A paste neither answers a question by itself nor chooses from a list.
+    // A paste neither answers a question nor chooses from a list.
     const into = this.#choice === undefined && this.#picker === undefined ? this.#typedInto : this.#prompt
     into.paste(pasted)
   }

@@ -44,8 +44,8 @@ const eraseLine = '\r\x1b[K'
  */
 export class Terminal {
   readonly #io: CliIO
-  readonly #colour: boolean
-  readonly #colourOut: boolean
+  readonly #color: boolean
+  readonly #colorOut: boolean
   /** Whether an unfinished line of the answer is on the same screen as stderr. */
   #midLine = false
   #status: { text: string; since: number } | undefined
@@ -64,8 +64,8 @@ export class Terminal {
   constructor(io: CliIO) {
     this.#io = io
     this.#canMove = io.env.TERM !== 'dumb'
-    this.#colour = wantsColour(io.stderr, io.env)
-    this.#colourOut = wantsColour(io.stdout, io.env)
+    this.#color = wantsColor(io.stderr, io.env)
+    this.#colorOut = wantsColor(io.stdout, io.env)
   }
 
   get io(): CliIO {
@@ -85,7 +85,7 @@ export class Terminal {
 
   /** Renders the Markdown of answers from now on, if stdout supports colors. */
   renderMarkdown(): void {
-    if (!this.#colourOut || this.#io.stdout.isTTY !== true) return
+    if (!this.#colorOut || this.#io.stdout.isTTY !== true) return
     const style = (styles: readonly Style[], text: string) => this.paint(styles, text, 'stdout')
     this.#markdown = new MarkdownWriter({ style, columns: () => this.#io.stdout.columns || 80 })
   }
@@ -179,8 +179,8 @@ export class Terminal {
   }
 
   /** Colors `text` if stderr (or `of`) supports colors. */
-  paint(colour: Style | readonly Style[], text: string, of: 'stdout' | 'stderr' = 'stderr'): string {
-    return (of === 'stderr' ? this.#colour : this.#colourOut) ? styleText([colour].flat(), text, { validateStream: false }) : text
+  paint(color: Style | readonly Style[], text: string, of: 'stdout' | 'stderr' = 'stderr'): string {
+    return (of === 'stderr' ? this.#color : this.#colorOut) ? styleText([color].flat(), text, { validateStream: false }) : text
   }
 
   /** Formats a line of a diff for stderr. */
@@ -255,7 +255,7 @@ export class Terminal {
 }
 
 /** FORCE_COLOR takes precedence over NO_COLOR, as in Node.js; see https://no-color.org and https://force-color.org. */
-function wantsColour(stream: { isTTY?: boolean }, env: CliIO['env']): boolean {
+function wantsColor(stream: { isTTY?: boolean }, env: CliIO['env']): boolean {
   const forced = env.FORCE_COLOR
   if (forced !== undefined) return forced !== '0' && forced !== 'false'
   if (env.NO_COLOR !== undefined && env.NO_COLOR !== '') return false

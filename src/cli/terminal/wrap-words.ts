@@ -45,7 +45,7 @@ export function wrapWords(
     isBegun = true
     hasWord ||= text.trim() !== ''
   }
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with it
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colors begin with it
   for (const [token, code] of line.matchAll(/\x1b\[(\d+)m|\s+|[^\s\x1b]+|\x1b/g)) {
     const width = code === undefined ? cellsOf(token) : 0
     if (code !== undefined) {
@@ -70,7 +70,7 @@ export function wrapWords(
 
 /** The indent of continuation rows: after the line's own indent and mark, or below its second column. */
 function hangOf(line: string): number {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with it
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colors begin with it
   const plain = line.replace(/\x1b\[\d+m/g, '')
   const [column] = twoColumns.exec(plain) ?? []
   return cellsOf(column ?? /^\s*(?:[•☐☑→✓✗] |\d{1,3}[.)] |(?:│ )+)?/.exec(plain)?.[0] ?? '')

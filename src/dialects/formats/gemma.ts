@@ -30,7 +30,7 @@ function* readCall(reading: CallReading, quote: string, close: string): Reading 
   if (!head.feed(cursor)) yield head
   const written = head.text.trim()
   const name = withoutNamespace(written, tools)
-  // Without its label, it is a call only of a declared tool.
+  // Without its label, this is a call only if the tool is declared.
   if (head.marker !== '{' || (call.matched === undefined && name === undefined)) {
     if (head.marker === close) cursor.unread(close)
     return 'text'

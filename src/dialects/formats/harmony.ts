@@ -28,7 +28,7 @@ function* readHeader(reading: CallReading): Reading {
   const blanks = new Blanks()
   if (!blanks.feed(cursor)) yield blanks
   if (blanks.next === 123) return readNamedArguments(reading, name, [])
-  // The message is empty: the call has no arguments.
+  // An empty message means that the call has no arguments.
   const empty = blanks.next === -1 ? !reading.cut : blanks.next === 60
   return empty ? closeNamedCall(reading, name, {}, ['<|call|>'], []) : 'text'
 }

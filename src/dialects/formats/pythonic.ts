@@ -39,7 +39,7 @@ Write it as it is, not in a code block. Then stop and wait: the results come in 
 function renderCall({ name, arguments: args }: PastCall): string {
   const entries = Object.entries(args)
   const named = entries.every(([key]) => /^[\p{L}_][\p{L}\p{N}_.-]*$/u.test(key))
-  // An argument whose name is not valid in Python can only be passed like this.
+  // If an argument's name is not valid in Python, it can only be passed like this.
   if (!named) return `${name}(**${writePython(args)})`
   return `${name}(${entries.map(([key, value]) => `${key}=${writePython(value)}`).join(', ')})`
 }

@@ -65,7 +65,7 @@ function* readToolAction(reading: CallReading): Reading {
   const head = yield* readHead(reading)
   if (head === undefined) return 'text'
   const written = head.name.trim()
-  // Quotes in a name mean that its real closing quote is elsewhere.
+  // Quotes in a name mean that the real closing quote is elsewhere.
   if (written === '' || /["<>\n]/.test(written)) return 'text'
   const name = tools.resolve(written) ?? written
   const repairs = [...head.repairs, ...nameRepairs(written, name)]
@@ -74,7 +74,7 @@ function* readToolAction(reading: CallReading): Reading {
     const tag = new Match(tags)
     if (!tag.feed(cursor)) yield tag
     if (tag.matched === open) {
-      // The first tag was abandoned for another.
+      // The model has abandoned the first tag for another one.
       cursor.unread(open)
       return 'text'
     }
@@ -144,7 +144,7 @@ interface Head {
 function* readHead(reading: CallReading): Generator<Wait, Head | undefined> {
   const blank = new Peek(blanks, false)
   if (!blank.feed(reading.cursor)) yield blank
-  // `<tool_actions>` and the like are other tags.
+  // `<tool_actions>` and similar tags are other tags.
   if (blank.matched === undefined) return undefined
   const attributes = yield* readAttributes(reading)
   return attributes && { name: attributes.values.name ?? '', empty: attributes.empty, repairs: attributes.repairs }

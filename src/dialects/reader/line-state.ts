@@ -24,7 +24,7 @@ export class LineState {
   afterCall = false
   /** Whether the position is between two backticks of the line. */
   inCode = false
-  /** Whether a line before announced an example. Lasts until a blank line; what looks like a call belongs to the example. */
+  /** Whether a line before announced an example. Lasts until a blank line; anything that looks like a call belongs to the example. */
   example = false
   #length = 0
   #char = 0

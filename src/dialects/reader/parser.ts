@@ -147,7 +147,7 @@ export class DialectParser {
   #think(on: boolean): void {
     this.#thinking = on
     this.#scanner.watch(on ? this.#watch.thinkLookout : this.#lookout)
-    // The answer begins here.
+    // The answer begins at this point.
     if (!on) this.#scanner.reset()
   }
 }

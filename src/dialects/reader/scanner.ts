@@ -167,7 +167,7 @@ export class TextScanner {
 
   #remember(text: string): void {
     this.#last = lastOf(text) || this.#last
-    // Cut only now and then, because a cut flattens the text.
+    // Cut only occasionally, because cutting flattens the text.
     if (text.length >= leadLength) this.#lead = text.slice(-leadLength)
     else {
       this.#lead += text

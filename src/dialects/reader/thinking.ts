@@ -17,7 +17,7 @@ const lookout = lookoutFor(tags)
 
 function lookoutFor(markers: readonly string[]): Lookout {
   const starts = new Uint8Array(wide + 1)
-  // Line breaks and backticks are needed to recognize code.
+  // Line breaks and backticks are also needed, to recognize code.
   for (const text of ['\n', '`', ...markers]) starts[Math.min(text.charCodeAt(0), wide)] = 1
   return { markers: new MarkerSet(markers), starts, bare: [], bareAtHead: new Set() }
 }
@@ -88,7 +88,7 @@ export class ThinkingReader {
     const isCode = line.fence !== 0 || line.inCode
     if (!this.#counts(tag, isEnd, isCode)) {
       this.#scanner.pass(tag)
-      // The answer mentions such tags.
+      // The answer only mentions such tags.
       if (this.#state === 'answer' && !isCode) this.#state = 'plain'
       return
     }

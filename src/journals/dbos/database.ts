@@ -33,14 +33,14 @@ export function openPool(pg: Pg, { url, connections }: Pick<DatabaseOptions, 'ur
     keepAlive: true,
     application_name: 'toolloop',
   })
-  // Added as soon as a connection exists: it may end before the pool passes it on.
+  // Added as soon as a connection exists, because the connection may end before the pool passes it on.
   const ignore = (): void => {}
   return pool.on('error', ignore).on('connect', (client) => client.on('error', ignore))
 }
 
 /** A PostgreSQL database. Calls wait while the server restarts, and are then repeated as a whole, so they must be safe to repeat. */
 export class Database {
-  /** For messages: without the password. */
+  /** Used in messages. Without the password. */
   readonly name: string
   readonly pool: Pool
   readonly #outageMs: number
@@ -80,7 +80,7 @@ export class Database {
     }
   }
 
-  /** Makes later calls fail, and those that wait for the server. */
+  /** Makes all later calls fail, and also calls that wait for the server. */
   close(): void {
     this.#closed = true
   }

@@ -12,7 +12,7 @@ class Execution {
   readonly work: () => Promise<Outcome>
   /** Calls a function in the DBOS context of this workflow. Set when the workflow has started. */
   inWorkflow?: InContext
-  /** Why nothing more may be recorded, if so. */
+  /** Why nothing more may be recorded. Undefined while recording is allowed. */
   #left: ToolloopError | undefined
   readonly #waiting = new Set<(problem: ToolloopError) => void>()
 
@@ -32,7 +32,7 @@ class Execution {
   /** Resolves with the result of `work`, or rejects as soon as this execution has left. */
   orLeft<T>(work: Promise<T>): Promise<T> {
     if (this.#left !== undefined) {
-      // The result no longer matters.
+      // Nobody needs the result any more.
       work.catch(() => {})
       return Promise.reject(this.#left)
     }
@@ -47,7 +47,7 @@ class Execution {
 const executions = new Map<string, Execution>()
 /** Executions that have ended, until DBOS has recorded that. */
 const ending = new Map<string, Promise<unknown>>()
-/** Calls a function outside every workflow, so that its DBOS calls are not recorded as steps of the caller's. */
+/** Calls a function outside every workflow, so that the DBOS calls in it are not recorded as steps of the caller. */
 const outside = AsyncLocalStorage.snapshot()
 /** DBOS has one instance a process, so launches and shutdowns run one at a time. */
 let turn: Promise<unknown> = Promise.resolve()
@@ -76,7 +76,7 @@ export class DbosProcess {
     this.#dbos = DBOS
     this.#problem = problem
     try {
-      // In effect unlimited: DBOS doesn't decide which process resumes a run.
+      // In effect unlimited, because DBOS doesn't decide which process resumes a run.
       workflow ??= DBOS.registerWorkflow(executeHere, { name: 'toolloop', maxRecoveryAttempts: 1_000_000 })
     } catch (error) {
       throw new InvalidOptionError('launch', `\`dbosJournal\` to be called before \`DBOS.launch\` (${messageOf(error)})`, undefined)
@@ -98,8 +98,8 @@ export class DbosProcess {
           name: 'toolloop',
           systemDatabaseUrl: url,
           systemDatabasePool: pool,
-          // DBOS resumes what an executor of the same name has left, dead or alive, and only workflows of its own version. A random id prevents
-          // both.
+          // DBOS resumes what an executor of the same name has left, dead or alive, and only workflows of its own version. A random id
+          // prevents it from resuming any.
           executorID: crypto.randomUUID(),
           applicationVersion: 'toolloop',
           useListenNotify: false,
@@ -108,7 +108,7 @@ export class DbosProcess {
         try {
           await outside(() => this.#dbos.launch())
         } catch (error) {
-          // Undoes a partial launch, so that DBOS can be launched again. The launch error is the one to report.
+          // Undoes a partial launch, so that DBOS can be launched again. The launch error is the one that is reported.
           await this.#dbos.shutdown().catch(() => {})
           await pool.end()
           throw error
@@ -143,7 +143,7 @@ export class DbosProcess {
     const inCaller = AsyncLocalStorage.snapshot()
     const execution: Execution = new Execution(async () => {
       try {
-        // Runs in the caller's context, outside the DBOS context: a tool's own DBOS calls are not steps of this workflow.
+        // Runs in the caller's context, outside the DBOS context, so that a tool's own DBOS calls are not steps of this workflow.
         const outcome = await execution.orLeft(inCaller(work))
         resolve(outcome)
         return outcome
@@ -153,7 +153,7 @@ export class DbosProcess {
       }
     })
     executions.set(id, execution)
-    // It may be interrupted before anything awaits it.
+    // The promise may reject before anything awaits it.
     promise.catch(() => {})
     try {
       const start = this.#dbos.startWorkflow(started, { workflowID: id, workflowIDReusePolicy: 'reject' })
@@ -179,7 +179,7 @@ export class DbosProcess {
     const step = async (): Promise<string> => {
       try {
         const value = await inCaller(work)
-        // Nothing records it any more.
+        // Nothing records the step any more.
         return execution.hasLeft ? await new Promise<never>(() => {}) : value
       } catch (error) {
         thrown = { error }

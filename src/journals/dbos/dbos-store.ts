@@ -29,7 +29,7 @@ export interface DbosStoreOptions {
 
 const noSteps: RecordedSteps = { steps: 0, characters: 0 }
 
-/** What exists once the database was reached. */
+/** Available once the database was reached. */
 interface Opened {
   runs: RecordedRuns
   shown: ShownRunsTable
@@ -157,7 +157,7 @@ export class DbosStore implements EngineStore {
     const id = this.#workflowId(runId, epoch)
     await this.#do((runs) => runs.suspend(runId, epoch, suspension, this.#executing.get(id) ?? noSteps))
     this.#executing.delete(id)
-    // It may have been decided or cancelled meanwhile.
+    // The run may have been decided or cancelled meanwhile.
     const taken = await this.take(runId)
     return taken.kind === 'taken' ? taken : undefined
   }
@@ -167,7 +167,7 @@ export class DbosStore implements EngineStore {
     this.#executing.set(id, noSteps)
     const steps = await this.#stepsBefore(runId, epoch)
     return this.#dbos.execute(id, async () => {
-      // A process that took the run over meanwhile could not cancel this workflow before it existed.
+      // A process that took the run over meanwhile was unable to cancel this workflow, because it did not exist then.
       await this.#ask((runs) => runs.checkOwned(runId, epoch))
       return work(steps)
     })
@@ -193,7 +193,7 @@ export class DbosStore implements EngineStore {
       await this.#dbos.delete(doomed.flatMap(({ runId, epoch }) => epochs(epoch).map((past) => this.#workflowId(runId, past))))
       await this.#ask((runs) => runs.delete(doomed))
       deleted += doomed.length
-      // Not until none are left: runs that end meanwhile could keep the loop running.
+      // Stops at a partial batch, because runs that end meanwhile could keep the loop running.
       if (doomed.length < prunedAtOnce) return deleted
     }
   }
@@ -201,12 +201,12 @@ export class DbosStore implements EngineStore {
   async close(tries: readonly RunTries[] = []): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    // Don't wait for an opening that still waits for the server.
+    // Doesn't wait for an opening that is waiting for the server.
     if (!this.#isOpen) this.#database.close()
     const opened = await this.#opening?.catch(() => undefined)
     this.#dbos.abandon((id) => this.#executing.has(id), this.#problem())
     if (opened !== undefined) {
-      // If the server is unreachable, it releases everything by itself.
+      // If the server is unreachable, it releases everything itself.
       await doInTurn(opened.runs.letGo(tries), this.#database.attempt).catch(() => {})
       await opened.owner.close()
       if (this.#options.launch) await this.#dbos.leave()
@@ -278,7 +278,7 @@ export class DbosStore implements EngineStore {
   async #stepsBefore(runId: string, epoch: number): Promise<NamedValue[]> {
     const steps = new Map<string, string>()
     for (const execution of await this.#pastExecutions(runId, epoch)) {
-      // A run that breaks off repeatedly has many executions without steps.
+      // A run that breaks off repeatedly has many executions without steps, which need not be read.
       const recorded = execution.steps === 0 ? [] : await this.#dbos.steps(this.#workflowId(runId, execution.epoch))
       if (recorded.length < execution.steps) throw this.#missing(runId, execution, recorded.length)
       for (const { name, value } of recorded) steps.set(name, value)
@@ -293,7 +293,7 @@ export class DbosStore implements EngineStore {
     const past = await this.#ask((runs) => runs.pastExecutions(runId))
     const known = new Set(past.map((execution) => execution.epoch))
     const broken = Array.from({ length: epoch - 1 }, (_, at) => at + 1).filter((one) => !known.has(one))
-    // Cancelled before their steps are counted, so that they record no more.
+    // They are cancelled before their steps are counted, so that they record no more.
     await this.#dbos.cancel(broken.map((one) => this.#workflowId(runId, one)))
     const ended: PastExecution[] = []
     for (const one of broken) {

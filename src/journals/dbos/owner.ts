@@ -12,7 +12,7 @@ import { checkSession } from './session.ts'
 const graceMs = 3_000
 /** The delay before the next attempt to get a lock, in milliseconds. */
 const retryMs = 200
-/** No owner has this number. */
+/** The second number of an exclusive lock. No owner has this number. */
 const exclusive = 0
 
 /** Detects connections whose other end has vanished, in seconds, and disables timeouts of idle sessions. */
@@ -30,7 +30,7 @@ const sessionSettings = {
  * the process dies. A paused process keeps its lock.
  */
 export class Owner {
-  /** Its number, which no earlier owner of these runs has had. */
+  /** The owner's number, which no earlier owner of these runs has had. */
   readonly n: number
   readonly #database: Database
   /** The first of the two numbers of a lock. The second is its owner's number. */
@@ -38,7 +38,7 @@ export class Owner {
   readonly #connect: () => Client
   #client: Client
   #closed = false
-  /** Owners seen without their lock, and since when, while we have held ours without a break. */
+  /** Owners seen without their lock, and since when. Counts only while this owner holds its own lock without a break. */
   readonly #suspects = new Map<number, { since: number; last: number }>()
 
   private constructor(n: number, database: Database, schema: string, connect: () => Client) {
@@ -53,7 +53,7 @@ export class Owner {
   static async open(database: Database, pg: Pg, { url, schema }: { url: string; schema: string }): Promise<Owner> {
     const [row] = await database.query('SELECT nextval($1) AS n', [`${schema}.owners`])
     const n = Number(row?.n)
-    // Shown in pg_stat_activity.
+    // The name is shown in pg_stat_activity.
     const connect = () => new pg.Client({ connectionString: url, keepAlive: true, application_name: `toolloop owner ${n}` })
     const owner = new Owner(n, database, schema, connect)
     await owner.#lock()
@@ -69,20 +69,21 @@ export class Owner {
           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     )
     const alive = new Set(held.map(({ n }) => Number(n)))
-    // Without our own lock nothing is known: the server may have restarted, and all owners are about to get theirs back.
+    // Without its own lock, this owner knows nothing about others: the server may have restarted, and all owners may be about to get their
+    // locks back.
     if (!alive.has(this.n)) this.#suspects.clear()
     for (const n of alive) this.#suspects.delete(n)
     return new Set(alive.has(this.n) ? others.filter((n) => !alive.has(n) && this.#suspect(n) >= graceMs) : [])
   }
 
-  /** Like `deadOf`, but waits until it is certain of each. */
+  /** Like `deadOf`, but waits until the answer is certain for every owner. */
   async surelyDead(owners: readonly number[]): Promise<Set<number>> {
     for (;;) {
       const dead = await doInTurn(this.deadOf(owners), this.#database.query)
       const undecided = owners.flatMap((n) => (dead.has(n) ? [] : (this.#suspects.get(n)?.since ?? [])))
       if (undecided.length === 0 || this.#closed) return dead
       const left = Math.max(10, Math.min(...undecided) + graceMs - performance.now())
-      // The journal's connections keep the process alive while it is open.
+      // The journal's connections keep the process alive while the journal is open.
       await new Promise((resolve) => setTimeout(resolve, left).unref())
     }
   }
@@ -91,7 +92,7 @@ export class Owner {
   #suspect(n: number): number {
     const now = performance.now()
     const known = this.#suspects.get(n)
-    // If the last look is long ago, it may have had its lock meanwhile.
+    // If the last look is too long ago, the owner may have had its lock meanwhile.
     const { since } = known === undefined || now - known.last > 2 * graceMs ? { since: now } : known
     this.#suspects.set(n, { since, last: now })
     return now - since

@@ -19,7 +19,7 @@ import { dialectOf } from './dialect.ts'
 import type { Owner } from './owner.ts'
 import { now, plain } from './values.ts'
 
-/** What an execution has recorded. */
+/** The steps that an execution has recorded. */
 export interface RecordedSteps {
   steps: number
   /** The size of their values. */
@@ -75,7 +75,7 @@ export class RecordedRuns extends RunWork {
 
   *finish(runId: string, epoch: number, output: string, { stopReason, model }: Outcome): Work<void> {
     const ended = sql`status = 'ended', stop_reason = ${stopReason}, output = ${output}, model = ${model}, owner = NULL, problem = NULL`
-    // The run has already ended if an earlier attempt has succeeded.
+    // If an earlier attempt has succeeded, the run has ended already.
     const isMine = sql`epoch = ${epoch} AND (owner = ${this.in.owner} OR (status = 'ended' AND stop_reason = ${stopReason}))`
     const where = sql`${this.in.hasId(runId)} AND ${isMine} RETURNING n`
     const update = sql`UPDATE ${this.#runs} SET ${ended}, updated_at = ${this.in.now()} WHERE ${where}`

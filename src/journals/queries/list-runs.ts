@@ -19,7 +19,7 @@ export function listOf(dialect: Dialect, agent: string, query: RunQuery, dead: R
   const { table, isOneOf } = dialect
   const text = (given: string | undefined) => given && dialect.text(given)
   const tags = tagsOf(metadata)
-  // A tag may have very many runs: read them in the order of its index.
+  // A tag may have very many runs, so they are read in the order of its index.
   const [from, place] =
     tags.length === 0 ? [table('runs'), 'n'] : [`${table('run_tags')} ${dialect.join} ${table('runs')} ON n = run`, 'run']
   const time = 'CAST(? AS DOUBLE PRECISION)'

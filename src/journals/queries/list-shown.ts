@@ -44,7 +44,7 @@ const searchable = "title_words || '\n' || words"
 export function selectShown(dialect: Dialect, query: ShownQuery): ShownSelection {
   const { tags = [], words = [], cursor } = query
   const { table, join, text, contains } = dialect
-  // A tag may have very many runs: read them in the order of its index.
+  // A tag may have very many runs, so they are read in the order of its index.
   const [runs, place] =
     tags.length === 0
       ? [table('shown_runs'), 'n']

@@ -38,7 +38,7 @@ export interface RunsDialect extends Dialect {
 
 /** The number of runs one call deletes. In SQLite, no step can be recorded during the call. */
 export const prunedAtOnce = 200
-/** A longer wait never expires: its end would be beyond the latest valid time. */
+/** A longer wait never expires, because its end would be beyond the latest valid time. */
 const longestWaitMs = endOfTime / 2
 
 /**
@@ -276,7 +276,7 @@ export async function inParts(deleteSome: () => Promise<number>): Promise<number
   for (let deleted = 0; ; ) {
     const more = await deleteSome()
     deleted += more
-    // Not until none are left: runs that end meanwhile could keep the loop running.
+    // Stops at a partial batch, because runs that end meanwhile could keep the loop running.
     if (more < prunedAtOnce) return deleted
   }
 }

@@ -1,7 +1,7 @@
 /** News and outcomes of shown runs, as stores write them. */
 import type { ShownEvent, ShownNews, ShownOutcome } from '../../agent/journal/shown-runs.ts'
 
-/** An outcome, and its age: the clock of this process may differ from that of the store. */
+/** An outcome, with its age instead of its time, because the clock of this process may differ from that of the store. */
 export interface SettledOutcome extends ShownOutcome {
   settledForMs: number
 }

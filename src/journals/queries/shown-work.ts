@@ -122,7 +122,7 @@ export abstract class ShownWork {
     room?: WaitingRoom,
   ): Work<'settled' | 'changed' | 'no_room'> {
     const { runId } = run
-    // Before the run is locked, as in `settle`: two transactions that wait for each other would both fail.
+    // Called before the run is locked, as in `settle`, because two transactions that wait for each other would both fail.
     yield* this.#lockRoom(room)
     const events = packed === '' ? [] : [{ id: last, type: packedType, data: packed }]
     if ((yield* this.begin(run, { attempt })) === undefined) return 'changed'
@@ -137,7 +137,7 @@ export abstract class ShownWork {
     const run = yield* this.#find(runId)
     if (run === undefined || (expected.attempt !== undefined && run.attempt !== expected.attempt)) return 'changed'
     const { status, stopReason, finishedAt, settledForMs, title, words = '', model, summary, result, state = '' } = outcome
-    // By an earlier attempt at this call, whose answer was lost.
+    // An earlier attempt at this call has written it, and its answer was lost.
     if (run.status === status && Number(run.finished_at) === finishedAt) return 'settled'
     if (run.status !== expected.status) return 'changed'
     const { n } = run
@@ -147,7 +147,7 @@ export abstract class ShownWork {
     if (room !== undefined && !(yield* this.#hasRoom(run, size, stateSize, room))) return 'no_room'
     const { waitedMs = 0, turns, calls, tokens, costUsd, errorCode, tools = [] } = outcome
     const { text } = this.in
-    // By the clock of the store, because other processes use the time to compute how long the run has waited.
+    // Uses the clock of the store, because other processes use the time to compute how long the run has waited.
     const settledAt = sql`${this.in.now()} - CAST(${settledForMs} AS BIGINT)`
     const came = sql`status = ${status}, stop_reason = ${stopReason}, finished_at = ${finishedAt}, settled_at = ${settledAt}`
     const shown = sql`size = ${size}, title = ${text(title)}, summary = ${summary}, model = ${model && text(model)}`
@@ -290,7 +290,7 @@ export abstract class ShownWork {
   *list(query: ShownQuery): Work<ShownPage> {
     const { from, order } = this.#select(query)
     const most = Math.min(query.limit, mostRuns)
-    // One more than shown, to know whether there is a next page.
+    // Selects one run more than shown, to know whether there is a next page.
     const part = sql`SELECT ${new Statement(listColumns)} ${from} ${order} LIMIT ${most + 1} OFFSET ${query.offset ?? 0}`
     const placed = sql`SELECT *, row_number() OVER () AS place, count(*) OVER () AS found FROM (${part}) AS part`
     const rows = yield* rowsOf(sql`${within(mostCharacters, placed, { column: 'summary', order: 'place' })} LIMIT ${most}`)
@@ -348,7 +348,7 @@ export abstract class ShownWork {
 
   *#noteWords({ n }: Row, title: string, words?: string): Work<void> {
     const { text } = this.in
-    // Folded here: how a database folds case depends on its version or its locale.
+    // Converted here, because case conversion in a database depends on its version or its locale.
     const folded = text(title.toLowerCase())
     const noted = words === undefined ? sql`` : sql`, words = excluded.words`
     const row = sql`(run, title_words, words) VALUES (${n}, ${folded}, ${text(words ?? '')})`

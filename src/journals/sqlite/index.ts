@@ -24,7 +24,7 @@ export interface SqliteJournalOptions {
   synchronous?: 'full' | 'normal'
   /** How long to wait while another process has locked the file, in milliseconds. After that, a call fails. Default 5,000. */
   busyTimeoutMs?: number
-  /** The largest size of the file in bytes, at least 1,048,576. What doesn't fit fails with `journal_failed`. Default: none. */
+  /** The largest size of the file in bytes, at least 1,048,576. A write that doesn't fit fails with `journal_failed`. Default: none. */
   maxBytes?: number
   /**
    * Uses a copy of a journal whose original is in use. Both then execute the runs, including those of living processes. Default false: the

@@ -40,7 +40,7 @@ export class RecordedRuns extends RunWork {
       place: database.location() ?? '',
       now: () => sql`${clock.now()}`,
       hasId: (runId) => {
-        // SQLite would store a different text, and two ids could become one.
+        // Otherwise SQLite would store a different text, and two ids could become one.
         if (!runId.isWellFormed()) throw new InvalidOptionError('runId', 'well-formed Unicode', runId)
         return sql`id = ${runId}`
       },

@@ -24,7 +24,7 @@ export class ShownRunsTable extends ShownWork {
   }
 
   *tryWriting(): Work<void> {
-    // Replaces the previous row: its pages are written in any case.
+    // Replaces the previous row, which makes SQLite write its pages in any case.
     yield sql`INSERT OR REPLACE INTO tried_writes (n, value) VALUES (1, zeroblob(${triedBytes}))`
   }
 

@@ -144,10 +144,10 @@ function step(by: 1 | -1): boolean {
     const focused = cardOf(document.activeElement)
     // The page has moved the focus to this card, so it counts as the next one.
     if (focused !== null && focused !== chosen) return focusCard(focused)
-    return focusCard(neighbour(cards, focused === null ? -1 : cards.indexOf(focused), by))
+    return focusCard(neighbor(cards, focused === null ? -1 : cards.indexOf(focused), by))
   }
   const links = [...document.querySelectorAll<HTMLAnchorElement>('.run-link')]
-  const next = neighbour(
+  const next = neighbor(
     links,
     links.findIndex((link) => link.getAttribute('aria-current') === 'true'),
     by,
@@ -158,6 +158,6 @@ function step(by: 1 | -1): boolean {
 }
 
 /** The item before or after `at`; the first one if `at` is -1. */
-function neighbour<Item>(items: Item[], at: number, by: 1 | -1): Item | undefined {
+function neighbor<Item>(items: Item[], at: number, by: 1 | -1): Item | undefined {
   return items[at < 0 ? 0 : Math.min(Math.max(at + by, 0), items.length - 1)]
 }

@@ -28,7 +28,7 @@ export function ThemeButton() {
     }
     setDark(!dark)
   }
-  const words = dark ? 'Light colours' : 'Dark colours'
+  const words = dark ? 'Light colors' : 'Dark colors'
   return (
     <button id="theme-button" type="button" class="quiet icon-button" aria-label={words} title={words} onClick={toggle}>
       <Icon name={dark ? 'sun' : 'moon'} />

@@ -31,7 +31,7 @@ interface YamlEditorProps {
   onInput(text: string): void
 }
 
-/** Edits a YAML text, with line numbers, colours, and suggestions from a schema. */
+/** Edits a YAML text, with line numbers, colors, and suggestions from a schema. */
 export function YamlEditor({ handle, id, label, text, isInvalid, bad, locked, schema, onInput }: YamlEditorProps) {
   const place = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView | undefined>(undefined)
@@ -48,7 +48,7 @@ export function YamlEditor({ handle, id, label, text, isInvalid, bad, locked, sc
       parent: root,
       doc: latest.current.text,
       extensions: [
-        ...[lineNumbers(), highlightSpecialChars(), history(), yaml(), indentUnit.of('  '), syntaxHighlighting(colours), theme],
+        ...[lineNumbers(), highlightSpecialChars(), history(), yaml(), indentUnit.of('  '), syntaxHighlighting(colors), theme],
         ...[marked, attributes.of([]), autocompletion({ override: [suggest], icons: false })],
         keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap]),
         EditorView.updateListener.of((update) => {
@@ -111,7 +111,7 @@ function suggestAt({ state, pos, explicit }: CompletionContext, schema: ConfigSc
   }
 }
 
-const colours = HighlightStyle.define([
+const colors = HighlightStyle.define([
   { tag: tags.definition(tags.propertyName), color: 'var(--accent)' },
   { tag: [tags.string, tags.special(tags.string)], color: 'var(--good)' },
   { tag: tags.comment, color: 'var(--muted)' },

@@ -87,7 +87,7 @@ export interface OpenRecording {
   secrets: RecordingSecrets
 }
 
-/** Opens a recording, or its file, to be replayed. `known`: secret texts, which it redacts. Throws as `readRecording` does. */
+/** Opens a recording, or its file, to be replayed. `known`: secret texts, which it redacts. Throws like `readRecording`. */
 export function openRecording(recorded: RunRecording | string | URL, known?: Iterable<string>): OpenRecording {
   const isFile = typeof recorded === 'string' || recorded instanceof URL
   if (!isFile) checkRecording(recorded, 'recording')
@@ -98,7 +98,7 @@ export function openRecording(recorded: RunRecording | string | URL, known?: Ite
   return { recording: texts.length === 0 ? recording : atOnce(secrets.cleanRun(recording)), secrets }
 }
 
-/** The depth limit of plain data. No real run is deeper. */
+/** The depth limit of plain data. No real run is nested deeper. */
 const mostLevels = 1_000
 
 function checkRecording(json: unknown, where: string): void {

@@ -14,7 +14,7 @@ export function findInlineSecrets(value: Json): Problem[] {
     if (typeof item === 'string') {
       if (reference.test(item) || item === '') return
       if (isSecretKey(key) || redactTokens(item) !== item) {
-        const message = 'must not be in the file: put it into the environment and name the variable, in `apiKeyEnv` or in braces behind a $'
+        const message = 'must not be in the file: put it into the environment and name the variable, in `apiKeyEnv` or in braces after a $'
         problems.push({ path, message })
       }
     } else if (Array.isArray(item)) item.forEach((entry, at) => void visit(entry, key, pointerTo(path, at)))

@@ -2,7 +2,7 @@ import type { JsonSchema } from '../../tools/tool.ts'
 import { anyObject, count, object, text, toolFields } from '../http/schemas.ts'
 
 export const signInSchema: JsonSchema = object({
-  code: { type: 'string', minLength: 1, maxLength: 200, description: 'What the link has behind `#/sign-in/`.' },
+  code: { type: 'string', minLength: 1, maxLength: 200, description: 'The part of the link after `#/sign-in/`.' },
 })
 export const sessionSchema: JsonSchema = object({
   token: {

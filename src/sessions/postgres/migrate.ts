@@ -51,7 +51,7 @@ const migrationIdleMs = 60_000
 export async function migrate(pool: PostgresPool, schema: string, name: string): Promise<void> {
   await inTransaction(pool, migrationIdleMs, async (query) => {
     await query('SELECT pg_advisory_xact_lock(hashtext($1))', [`toolloop sessions ${name}`])
-    // Not `IF NOT EXISTS`, which requires the right to create schemas even if the schema exists.
+    // Doesn't use `IF NOT EXISTS`, which requires the right to create schemas even if the schema exists.
     const [there] = await query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [name])
     if (there === undefined) await query(`CREATE SCHEMA ${schema}`)
     const [table] = await query('SELECT to_regclass($1) AS known', [`${schema}.session_schema`])

@@ -79,15 +79,15 @@ function connectionOf(pool: PostgresPool): Promise<PostgresClient> {
   })
 }
 
-/** Ignores the error, because the next statement reports it. */
+/** Used to ignore an error that the next statement reports. */
 function ignore(): void {}
 
 /** Delays are 0.1, 0.2, 0.4, … s, up to 2 s. */
 const firstPauseMs = 100
 const longestPauseMs = 2_000
-/** About three seconds. */
+/** Retries for about three seconds. */
 export const fewTries = 6
-/** About half a minute, which a run's result is worth. */
+/** Retries for about half a minute, which is justified for a run's result. */
 export const manyTries = 20
 
 /**
@@ -115,7 +115,7 @@ const passingCodes = /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|H
 function isPassing(error: unknown): boolean {
   const code = codeOf(error)
   if (typeof code === 'string') return passingStates.test(code) || passingCodes.test(code)
-  // Errors of `pg` about a connection that ends, or that could not be obtained in time, have no code.
+  // Errors of `pg` have no code if a connection ended or could not be obtained in time.
   return /connection terminated|connection ended|not queryable|timeout exceeded when trying to connect/i.test(messageOf(error))
 }
 

@@ -55,7 +55,7 @@ export class PostgresSessionStore implements SessionStore {
   pause: SessionStore['pause'] = (claim, draft) => this.#letGo(claim, () => this.#work.pause(claim, draft))
   unclaim: SessionStore['unclaim'] = (claim, options) => this.#letGo(claim, () => this.#work.unclaim(claim, options))
   release: SessionStore['release'] = (...given) => this.#do(() => this.#work.release(...given))
-  // By its number, a run reads its own session, which is worth more retries.
+  // A run reads its own session by number, and that is worth more retries.
   read: SessionStore['read'] = (session, range) =>
     this.#look(() => this.#work.read(session, range), typeof session === 'number' ? manyTries : fewTries)
   // Not retried, because nothing would show that it had succeeded.
@@ -86,7 +86,7 @@ export class PostgresSessionStore implements SessionStore {
     try {
       return await this.#do(work)
     } finally {
-      // Also after a failure: nobody should have to wait for it any longer.
+      // Also done after a failure, because nobody should have to wait for the session any longer.
       this.#held.delete(token)
       if (this.#held.size === 0) this.#stopRenewing()
     }
@@ -104,7 +104,7 @@ export class PostgresSessionStore implements SessionStore {
 
   async #renew(): Promise<void> {
     const renewed = `UPDATE ${this.#schema}.sessions SET lease = ${now} + $3 WHERE owner = $1 AND token = ANY ($2)`
-    // The next renewal makes up for one that fails. If all fail, the sessions are lost, and their runs find out when they store their
+    // If a renewal fails, the next one makes up for it. If all fail, the sessions are lost, and their runs find out when they store their
     // messages.
     await this.#pool.query(renewed, [this.#owner, [...this.#held], this.#leaseMs]).catch(() => undefined)
   }

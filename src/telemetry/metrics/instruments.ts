@@ -75,7 +75,7 @@ function tokenRecorder(
       'createHistogram',
       meter.createHistogram(names.histogram, { unit: '{token}', advice: { explicitBucketBoundaries: tokens } }),
     )
-    // The old metric only counts input and output.
+    // The old metric counts only input and output.
     return (kind, count, attributes) => {
       if (kind === 'input' || kind === 'output') recordIn(usage, count, { ...attributes, 'gen_ai.token.type': kind })
     }

@@ -20,7 +20,7 @@ interface Bounds<Items> {
   timeoutMs: number
   /** The most requests that may wait, including the one in progress. Default: unlimited. */
   mostWaiting?: number
-  /** When aborted, nothing is waited for any more. */
+  /** Aborting it ends every wait. */
   stop: AbortSignal
   /** Called with the items that were sent. `failure` says why they did not arrive. */
   ended(items: Items, failure?: string): void

@@ -48,7 +48,7 @@ const closeMs = 5_000
 export async function otlpTelemetry(options: OtlpOptions = {}): Promise<OtlpTelemetry> {
   checkOptionNames(options, optionNames, '`otlpTelemetry`')
   const { content, semconv, metadata } = options
-  // Starts nothing if they are invalid.
+  // Throws for invalid options, before anything is started.
   telemetry({ content, semconv, metadata })
   const settings = readOtlpSettings(options)
   if (settings === undefined) return { telemetry: undefined, close: async () => {} }
@@ -159,7 +159,7 @@ function install(sdk: Sdk, tracers: () => TracerProvider, log: (problem: string)
 
 /** Logs the first problem as a warning, and later ones at debug level. */
 function problemLog(logger: Logger, secrets: readonly string[], message: string): (problem: string) => void {
-  // A collector may quote a key without the scheme before it.
+  // A collector may quote a key without the scheme that precedes it.
   const hidden = secrets.flatMap((value) => [value, value.replace(/^\w+\s+/, '')])
   let isLogged = false
   return (problem) => {

@@ -66,7 +66,7 @@ function addressOf(signal: Signal, endpoint: string | undefined): URL {
   }
   const protocol = `OTEL_EXPORTER_OTLP_${signal}_PROTOCOL`
   choose(process.env[protocol] ? protocol : 'OTEL_EXPORTER_OTLP_PROTOCOL', ['http/protobuf'])
-  // The variable of a signal contains the full address.
+  // The variable of a single signal contains the full address.
   if (endpoint !== undefined || !own) url.pathname = url.pathname.replace(/\/*$/, `/v1/${signal.toLowerCase()}`)
   return url
 }

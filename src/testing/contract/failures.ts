@@ -5,7 +5,7 @@ import { failureOf, greeting, type ModelCase, type ModelKit } from './kit.ts'
 
 const now = { 'retry-after': '0' }
 const both = [true, false] as const
-/** Long enough for a busy machine to deliver what was sent before the silence, in milliseconds. */
+/** The longest silence, in milliseconds. Even a busy machine delivers what was sent before it within this time. */
 const idleMs = 300
 
 /** Failures of the provider: which are retried, and which errors the others become. */

@@ -81,7 +81,7 @@ export async function withKit(
     const server = await kit.start(options)
     const model = await kit.connect(server, settings)
     const seen = new SeenPieces()
-    // In an object, so that it is not awaited here.
+    // Returned in an object, so that the promise is not awaited here.
     return { server, seen, generating: model.generate({ messages: greeting, ...request }, seen.sink) }
   }
   try {

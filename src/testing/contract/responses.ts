@@ -161,7 +161,7 @@ export const responseCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'usage is normalised, streamed or not',
+    name: 'usage is normalized, streamed or not',
     async run({ ask, expect }) {
       for (const stream of [true, false]) {
         const { response } = await ask({ script: [richTurn] }, { tools, stream })

@@ -52,7 +52,7 @@ export const decisionCases: readonly JournalCase[] = [
       expect(await decide({ ...first, ...approved }, { ...first, approved: false })).toBe('decision_refused')
       expect(await decide({ ...first, approved: 'yes' })).toBe('invalid_option')
       expect(await decide({ toolCallId: first.toolCallId, ...approved })).toBe('invalid_option')
-      // One refused decision keeps the others from being stored.
+      // If one decision is refused, none of the others is stored.
       expect(await decide({ ...first, ...approved }, { ...second, ...approved, fingerprint: 'forged' })).toBe('decision_refused')
       expect((await runner.runs.get('run'))?.pending.length).toBe(2)
       expect(world.started).toEqual([])

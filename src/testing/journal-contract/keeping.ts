@@ -41,12 +41,12 @@ export const keepingCases: readonly JournalCase[] = [
       await runner.run('go', { runId: '2', ...metadata('zeta', '7') })
       await runner.run('go', { runId: '4' })
       await world.open(waits).runner.run('go', { runId: '5', ...metadata('acme', 8) })
-      // As seen by another process.
+      // Seen from another process.
       const other = world.open(answer).runner
       const list = async (query: RunQuery) => (await other.runs.list(query)).runs.map(({ runId }) => runId)
       expect(await list({ metadata: { org: 'acme' } })).toEqual(['5', '3', '1'])
       expect(await list({ metadata: { org: 'acme', tier: 7 } })).toEqual(['3', '1'])
-      // Compared as texts: `7` and `'7'` are the same.
+      // Values are compared as texts, so `7` and `'7'` are the same.
       expect(await list({ metadata: { tier: '7' } })).toEqual(['2', '3', '1'])
       expect(await list({ metadata: { org: 'acme' }, status: 'waiting' })).toEqual(['5'])
       expect(await list({ metadata: { org: 'ac' } })).toEqual([])
@@ -115,7 +115,7 @@ export const keepingCases: readonly JournalCase[] = [
       const [, found = '', part = ''] = ended.toolCalls.map(({ content }) => String(content))
       expect([found.includes('line 2346 \u0000 🙂 NEEDLE'), part.includes('line 3000 \u0000 🙂 hay')]).toEqual([true, true])
       expect(whole.death.recorded.every((size) => size < 4_000)).toBe(true)
-      // Each step has three moments; these include all kinds.
+      // Each step has three moments. These cover all kinds of steps.
       for (let dieAt = 2; dieAt <= whole.death.moments; dieAt += 4) {
         const runId = `run-${dieAt}`
         const dying = world.open(script, { ...options, dieAt })

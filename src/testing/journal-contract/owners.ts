@@ -256,7 +256,7 @@ export const ownerCases: readonly JournalCase[] = [
         expect(await refusalOf(runner.run(input, { runId: 'run', ...options }))).toBe('run_id_taken')
       expect((await runner.run('go', { runId: 'run', metadata })).output).toBe('done')
       expect(world.requests).toBe(1)
-      // Started in two processes at the same time, one of them is first.
+      // If two processes start it at the same time, one of them is first.
       const two = [world.open(script).runner.run('a', { runId: 'two' }), world.open(script).runner.run('b', { runId: 'two' })]
       const ends = await Promise.allSettled(two)
       const refused = ends.filter((end) => end.status === 'rejected').map(({ reason }) => (reason as { code?: string }).code)

@@ -48,7 +48,7 @@ function checkWorld({ expect }: JournalKit, world: World, runId: string, result:
   // Only an unsafe call that was in flight may not have started.
   const carriedOut = ['1.tool.1', '2.tool.0', '2.tool.1']
   expect(carriedOut.filter((key) => !keys.includes(key)).length <= uncertain.length).toBe(true)
-  // In order; only an idempotent call may be repeated.
+  // The calls are in order, and only an idempotent one may be repeated.
   expect([...new Set(keys)]).toEqual(carriedOut.filter((key) => keys.includes(key)))
   expect(keys.filter((key) => key !== '2.tool.0').every((key) => keys.indexOf(key) === keys.lastIndexOf(key))).toBe(true)
   expect(uncertain.length <= 1 && uncertain.every(({ tool }) => tool === 'pay')).toBe(true)

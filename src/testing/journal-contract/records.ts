@@ -60,7 +60,7 @@ async function runScript(world: World, runId: string, { first = Number.POSITIVE_
   await Promise.race([deciding.runner.resume(runId, { decisions: approve(asked) }), deciding.death.happened])
   await deciding.journal.close()
   const found = await continued(openScript(world), runId)
-  // It died before anything was decided.
+  // The process died before anything was decided.
   const result = found.stopReason === 'paused' ? await openScript(world).runner.resume(runId, { decisions: approve(found) }) : found
   return { asked, result, moments: { first: starting.death.moments, second: deciding.death.moments } }
 }
@@ -93,7 +93,7 @@ export const recordCases: readonly JournalCase[] = [
       expect([ended.stopReason, ended.usage.inputTokens]).toEqual(['answered', 8 * usageOfTurn.inputTokens])
       const calls = callsOf(world, 'whole')
       expect(calls.length).toBe(7)
-      // Covers every kind of moment.
+      // These moments cover every kind.
       for (let dieAt = 1; dieAt <= whole.death.moments; dieAt += 5) {
         const runId = `killed-${dieAt}`
         const dying = openNested(world, { dieAt })
@@ -103,7 +103,7 @@ export const recordCases: readonly JournalCase[] = [
         const made = callsOf(world, runId)
         const doubled = made.filter((call, at) => made.indexOf(call) !== at)
         expect(made.filter((call) => !calls.includes(call))).toEqual([])
-        // The call in flight runs again if that is allowed. Otherwise it may have been killed before it started.
+        // If it is allowed, the call in flight runs again. Otherwise it may have been killed before it started.
         expect(doubled.length <= 1 && doubled.every((call) => call.startsWith('put '))).toBe(true)
         const missing = calls.filter((call) => !made.includes(call))
         expect(missing.length <= 1 && missing.every((call) => call.startsWith('pay '))).toBe(true)

@@ -28,7 +28,7 @@ export function* layOut(items: Iterable<BodyItem>, layout: StreamLayout, framing
   let batch = style.has('bom') ? '\uFEFF' : ''
   for (const item of items) {
     const pausing = item.type === 'wait' || item.type === 'content-end'
-    // Only a batch that something follows is sent: the last one may lose its final line ends.
+    // A batch is sent only if something follows, because the last one may lose its final line ends.
     if (batch !== '' && (pausing || batch.length >= batchLength)) {
       yield bytesOf(batch)
       batch = ''

@@ -52,7 +52,7 @@ export const ownerCases: readonly SessionCase[] = [
       const first = world.open({ runs })
       const { pending } = await first.runner.run('call refund', { session: 'other', runId: 'run' })
       await first.runner.resume('run', { decisions: approvals(pending) })
-      // As if its commit had never arrived.
+      // Simulates that the commit never arrived.
       const { store } = first.sessions
       claimed(await store.claim('chat', { runId: 'run', durable: true, epoch: 2 }))
       await first.kill()
@@ -64,7 +64,7 @@ export const ownerCases: readonly SessionCase[] = [
         'tool: did refund',
         'assistant: done',
       ])
-      // Known as stored: if the run itself resumes, it has nothing to add.
+      // The run is known to be stored, so if it resumes, it has nothing to add.
       expect(await second.sessions.store.claim('chat', { runId: 'run', durable: true, epoch: 2 })).toEqual({ kind: 'stored', runId: 'run' })
     },
   },

@@ -72,7 +72,7 @@ export const replacingCases: readonly SessionCase[] = [
       expect(textsIn(await world.open().sessions.read('chat'))).toEqual(talked)
       const busy = world.open().runner.run('hi', { session: { id: 'chat', replaces: 'u1', onBusy: 'refuse' } })
       expect(await refusalOf(busy)).toBe('session_busy')
-      // A run in progress is waited for, and then replaced if it is in that part.
+      // The run waits for a run in progress, and then replaces it if it is in the replaced part.
       const after = world.open().runner.run(said('u1', 'short'), inPlaceOf('u1'))
       world.gate.resolve()
       await Promise.all([run, after])
@@ -176,7 +176,7 @@ export const replacingCases: readonly SessionCase[] = [
         await second.runner.recover()
         const story = ['user: call look', 'assistant: ', 'tool: did look', 'assistant: done']
         const read = textsIn(await second.sessions.read('chat'))
-        // If it was killed before it was recorded, it never existed.
+        // If the run was killed before it was recorded, it never existed.
         const isKnown = (await second.runner.runs.get('run')) !== undefined
         expect([dieAt, read]).toEqual([dieAt, isKnown ? [...talked.slice(0, 2), ...story] : talked])
         if (end === 'ended') return
@@ -192,7 +192,7 @@ export const replacingCases: readonly SessionCase[] = [
       await talk(first)
       await first.sessions.fork('chat', { to: 'other' })
       await first.runner.run(said('u2', 'call look'), { session: { id: 'other', replaces: 'u2' }, runId: 'run' })
-      // As if its commit had never arrived.
+      // Simulates that the commit never arrived.
       await first.sessions.store.claim('chat', { runId: 'run', durable: true, epoch: 2 })
       await first.kill()
       const second = world.open({ runs })

@@ -86,7 +86,9 @@ export interface McpServerOptions {
 
 /** A server that is a program on this machine, reached over standard input and output. */
 export interface McpCommand extends McpServerOptions {
+  /** The program to start: a name on the `PATH`, or a path. */
   command: string
+  /** Its arguments. */
   args?: readonly string[]
   /** Environment variables to add to the few it inherits: HOME, LOGNAME, PATH, SHELL, TERM and USER. It inherits no others. */
   env?: Readonly<Record<string, string>>
@@ -96,6 +98,7 @@ export interface McpCommand extends McpServerOptions {
 
 /** A server at a web address, reached over streamable HTTP. */
 export interface McpUrl extends McpServerOptions {
+  /** The address of the server, with `http:` or `https:`. */
   url: string | URL
   /**
    * Headers to send with every request. A function is called for each request, so that a token can be renewed.
@@ -105,7 +108,7 @@ export interface McpUrl extends McpServerOptions {
   headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>)
   /** Signs in with OAuth if the server requires it: `{}` discovers everything and stores tokens. Default: no sign-in. */
   auth?: McpAuth
-  /** Default: the global `fetch`. Not used to sign in. */
+  /** Sends the requests, except those of a sign-in. Default: the global `fetch`. */
   fetch?: (url: string | URL, init?: RequestInit) => Promise<Response>
 }
 

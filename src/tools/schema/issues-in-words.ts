@@ -18,7 +18,7 @@ const maxErrors = 500
 export function issuesInWords(issues: readonly StandardSchemaV1.Issue[], errors: readonly ErrorObject[], value: unknown): string[] {
   const known = errors.slice(0, maxErrors).filter(({ keyword }) => exact.has(keyword) || bounds.has(keyword))
   const told = issues.slice(0, maxInWords).flatMap((issue) => {
-    // Not `map`: a path may be of a class whose `map` returns something else.
+    // Not `map`, because a path may belong to a class whose `map` returns something else.
     const keys = Array.from(issue.path ?? [], (segment) => (typeof segment === 'object' ? segment.key : segment))
     const same = errorsAt(keys, known)
     if (same.length === 0) return [ownWords(issue.message, keys, value)]

@@ -89,7 +89,7 @@ function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
     if ('$async' in validate) throw new Error('`$async` schemas are not supported')
     return validate
   } finally {
-    // Otherwise ajv would keep every schema forever, and refuse a second one with the same `$id`.
+    // Otherwise ajv would keep every schema forever, and refuse a second schema with the same `$id`.
     ajv.removeSchema(own)
   }
 }
@@ -165,7 +165,7 @@ function compileOwn(schema: JsonSchema, toolName: string): Validator {
   try {
     JSON.stringify(schema)
   } catch (error) {
-    throw unusable(toolName, error) // It can't be sent to a model.
+    throw unusable(toolName, error) // Such a schema can't be sent to a model.
   }
   if (unreadable.length > 0) defaultLogger.warn({ tool: toolName, unreadable }, 'patterns of a tool could not be read and are not checked')
   if (!mayTakeLong(schema)) return check
@@ -211,7 +211,7 @@ export function compileNew(schema: JsonSchema, toolName: string, origin: Origin,
         try {
           return validate(value) ? [] : inWords(validate.errors ?? [])
         } finally {
-          validate.errors = null // They keep the value in memory.
+          validate.errors = null // Otherwise they would keep the value in memory.
         }
       }
     } catch (error) {

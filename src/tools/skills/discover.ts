@@ -121,8 +121,8 @@ export async function listFiles(folder: string): Promise<string[]> {
 }
 
 /**
- * The target of a link. Undefined if it is outside of the folder, or a folder that another link has already led to, because links may form
- * a cycle.
+ * The target of a link. Undefined if the target is outside of the folder, or is a folder that another link has already led to, because
+ * links may form a cycle.
  */
 async function linkedKind(root: string, path: string, seen: Set<string>): Promise<Stats | undefined> {
   try {

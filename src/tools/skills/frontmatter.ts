@@ -83,7 +83,7 @@ async function readYaml(text: string, report: Report): Promise<Record<string, un
   return { ...fields, description: (await readLoosely(text, read)).description }
 }
 
-/** Names that the catalogue and a call can contain. */
+/** Names that the catalog and a call can contain. */
 const usableName = /^[\p{L}\p{N} ._-]{1,128}$/u
 
 function nameOf(given: unknown, folderName: string, report: Report): string | undefined {

@@ -134,7 +134,7 @@ function sourceOf(
   path: string,
 ): { url: string; mediaType?: string } | { data: string; mediaType: string } {
   if (type === 'data') return { data: textAt(value, `${path}.value`), mediaType: textAt(mimeType, `${path}.mimeType`) }
-  // The handle of a provider would be opened with the keys of whoever runs the agent.
+  // Refused, because a provider's handle would be opened with the keys of whoever runs the agent.
   if (type !== 'url') throw malformed(`${path}.type`, "'data' or 'url'", type)
   const mediaType = optionalText(mimeType, `${path}.mimeType`)
   return { url: urlAt(value, `${path}.value`), ...withoutUndefined({ mediaType }) }

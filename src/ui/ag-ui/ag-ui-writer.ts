@@ -42,9 +42,9 @@ export class AgUiWriter implements ResponseWriter {
   #turn: string | undefined
   #step: string | undefined
   #hasAsked = false
-  /** The current step started before the oldest stored event. */
+  /** Whether the current step started before the oldest stored event. */
   #isBehind = false
-  /** There were events before the stored ones. */
+  /** Whether there were events before the stored ones. */
   #hasMissed = false
   #frames = ''
 
@@ -136,7 +136,7 @@ export class AgUiWriter implements ResponseWriter {
         break
       case Event.MODEL_END:
         this.#count(event)
-        // A truncated text may be continued.
+        // A truncated text may be continued, so it stays open.
         if (event.finishReason !== 'length') this.#close()
         break
       case Event.DECISION_MADE:
@@ -166,7 +166,7 @@ export class AgUiWriter implements ResponseWriter {
   }
 
   #result(toolCallId: string, content: string): void {
-    // A result that the page has sent would appear twice. A long one may have been truncated.
+    // A result that the page itself has sent would appear twice. A long result may have been truncated.
     const own = this.#options.results.get(toolCallId)
     if (!this.#hasAsked && own?.slice(0, comparedCharacters) === content.slice(0, comparedCharacters)) return
     this.#send({ type: 'TOOL_CALL_RESULT', messageId: this.#newId('result'), toolCallId, content, role: 'tool' })
@@ -230,7 +230,7 @@ export class AgUiWriter implements ResponseWriter {
 
   #startMessage({ type, id: messageId }: { type: 'TEXT' | 'REASONING'; id: string }): void {
     if (type === 'TEXT') {
-      // Calls after a text belong to its message.
+      // Calls after a text belong to the message of that text.
       this.#turn ??= messageId
       this.#send({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' })
       return

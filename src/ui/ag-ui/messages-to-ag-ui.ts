@@ -44,7 +44,7 @@ export function messagesToAgUi(messages: readonly MessageInput[], options: Shown
       if (message.role === 'system') return [{ id, role: 'system', content: textOf(message.content) }]
       return [{ id, role: 'user', content: contentOf(message.content) }]
     }
-    // Other items that wait are only sent as interrupts.
+    // Other waiting items are only sent as interrupts.
     const own = one.calls.filter(({ pending }) => pending === undefined || isOwnCall(pending))
     const calls = own.map(({ call }) => ({ ...call, function: { ...call.function, name: legalName(call.function.name) } }))
     return [

@@ -33,7 +33,7 @@ export function inputFromUI(body: unknown, options: MessagesFromUIOptions = {}):
   const [last] = input
   const chat = { id: idAt(id, 'id'), messages: list }
   if (last?.role !== 'user') return { ...chat, input: [], replaces: undefined }
-  // The id of a message that is sent for the first time does not refer to anything.
+  // If the message is sent for the first time, its id does not refer to anything.
   const isAgain = trigger === 'regenerate-message' || optionalText(messageId, 'messageId') !== undefined
   return { ...chat, input, replaces: isAgain ? last.id : undefined }
 }

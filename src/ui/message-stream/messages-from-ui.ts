@@ -56,7 +56,7 @@ function textOf({ type, text }: JsonObject, path: string): string {
 function filePart({ url, mediaType, filename }: JsonObject, path: string): ContentPart {
   const kind = textAt(mediaType, `${path}.mediaType`)
   const address = urlAt(url, `${path}.url`)
-  // These types only mean that the type is unknown.
+  // These types only say that the type is unknown.
   const isUnknown = (kind === 'image' || kind === 'application/octet-stream') && !/^data:/i.test(address)
   const part = { url: address, ...(isUnknown ? {} : { mediaType: kind }) }
   if (/^image(\/|$)/i.test(kind)) return { type: 'image', ...part }
@@ -91,7 +91,7 @@ function ofAssistant({ parts, path }: UIMessageParts): ChatMessage[] {
 }
 
 function callOf({ toolCallId: id, tool: name, input }: UIToolPart, path: string): ToolCall {
-  // A call that could not be read has the text that the model wrote.
+  // If a call could not be read, it has the text that the model wrote.
   const args = typeof input === 'string' ? input : jsonOf(input ?? {}, `${path}: the input of call ${id}`)
   return { id, type: 'function', function: { name, arguments: args } }
 }

@@ -40,9 +40,9 @@ export class UIMessageWriter implements ResponseWriter {
   #part: { type: 'text' | 'reasoning'; id: string } | undefined
   #parts = 0
   #isInStep = false
-  /** A model was asked. Earlier events belong to calls that a previous response has sent. */
+  /** Whether a model was asked. Earlier events belong to calls that a previous response has sent. */
   #hasAsked = false
-  /** The current step started before the oldest stored event. */
+  /** Whether the current step started before the oldest stored event. */
   #isBehind = false
   #frames = ''
 
@@ -132,7 +132,7 @@ export class UIMessageWriter implements ResponseWriter {
         if (this.#view.calls.has(event.id)) this.#send({ type: 'tool-input-delta', toolCallId: event.id, inputTextDelta: event.json })
         break
       case Event.MODEL_END:
-        // A truncated text may be continued.
+        // A truncated text may be continued, so it stays open.
         if (event.finishReason !== 'length') this.#closePart()
         break
       case Event.TOOL_CALL_START:
@@ -195,7 +195,7 @@ export class UIMessageWriter implements ResponseWriter {
       this.#available.add(toolCallId)
       this.#send({ type: 'tool-input-available', toolCallId, toolName: tool, input: args, providerMetadata: metadataOf(item) })
     } else if (kind !== 'question') this.#call(toolCallId, tool, args)
-    // Its tool has run up to the question; now the page must provide the output.
+    // The tool has run up to the question. The page now has to provide the output.
     else this.#send({ type: 'tool-input-available', toolCallId, toolName: tool, input: args })
     if (isYesOrNo(item)) this.#send({ type: 'tool-approval-request', approvalId: fingerprint, toolCallId })
     if (kind === 'question') this.#send({ type: 'data-question', id: toolCallId, data: { toolCallId, tool, about, schema } })
@@ -206,7 +206,7 @@ export class UIMessageWriter implements ResponseWriter {
     const toolCallId = idOnPage(event)
     const { known } = this.#options
     const isShown = this.#available.has(toolCallId) || (!this.#hasAsked && (known === undefined || known.has(toolCallId)))
-    // A call of the run itself has its own end.
+    // The run's own calls have an end of their own.
     if (isOwnCall(event) || !isYesOrNo(event) || !isShown) return
     const agent = event.path?.at(-1)?.agent
     if (!event.approved) this.#send({ type: 'tool-output-denied', toolCallId })

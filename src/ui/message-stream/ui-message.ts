@@ -10,7 +10,7 @@ export interface UIToolPart {
   state: ToolPartState
   /** The client's input of the call. Undefined if there is none. */
   input: unknown
-  /** Only of a part in the state `output-available`. */
+  /** Set only in the state `output-available`. */
   output: unknown
   /** The parts of the output, if some are not text. */
   content?: { part: JsonObject; path: string }[]
@@ -21,7 +21,7 @@ export interface UIToolPart {
   isOwn: boolean
   /** Whether it is in an earlier step of its message. A client looks for a call with an input only in the last step. */
   isEarlier?: boolean
-  /** Only of a call that needed approval. */
+  /** Set only for a call that needed approval. */
   approval?: { id: string; approved: boolean | undefined; reason: string | undefined }
 }
 
@@ -75,7 +75,7 @@ export function readToolPart(part: JsonObject, path: string): UIToolPart {
   if (known === undefined) throw malformed(`${path}.state`, `one of ${states.join(', ')}`, state)
   return {
     toolCallId: idAt(toolCallId, `${path}.toolCallId`),
-    tool: toolNameAt(name, type === 'dynamic-tool' ? `${path}.toolName` : `${path}.type, behind \`tool-\`,`),
+    tool: toolNameAt(name, type === 'dynamic-tool' ? `${path}.toolName` : `${path}.type, after \`tool-\`,`),
     state: known,
     input: input ?? rawInput,
     output: known === 'output-available' ? output : undefined,

@@ -25,7 +25,7 @@ export interface EventLogBounds {
   characters: number
 }
 
-/** The type of a stored event that was taken back, of which only the number is left. */
+/** The type of a stored event that was taken back. Only its number is kept. */
 const voidEvent = 'VOID'
 
 /** Maximum size of one text that is read at once, in characters and in events. */

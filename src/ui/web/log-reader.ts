@@ -35,7 +35,7 @@ export class LogReader implements SseSource {
   #place: number
   /** The rest of a frame. It may be large, so it shares the log's text instead of copying it. */
   #frame = new TextPieces([])
-  /** Whether something was read: events that are missing from then on were missed. */
+  /** Whether something was read. Events that are missing after that were missed. */
   #begun = false
   #ended = false
 

@@ -14,7 +14,9 @@ export interface ResponseFormat {
    * false: a run whose response breaks off ends with `model_error` instead of requesting that response again.
    */
   takesBack?: boolean
-  /** The client has the events from before the run was resumed, so recorded events are not sent to it. Default false. */
+  /**
+   * Whether the client already has the events from before the run was resumed, so that recorded events are not sent to it. Default false.
+   */
   continues?: boolean
   /** Called once per response. */
   open(): ResponseWriter
@@ -76,7 +78,7 @@ export function inFormat(
   }
 }
 
-/** Pieces that were sent must be taken back, whatever is selected. The reason is left out. */
+/** Pieces that were sent must be taken back, whatever `select` returns. The reason for the retry is left out. */
 function takingBack(event: RunEvent): RunEvent | undefined {
   return event.type === 'MODEL_RETRY' && event.discards ? { ...event, error: '' } : undefined
 }

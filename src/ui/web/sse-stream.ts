@@ -108,7 +108,7 @@ export class SseStream {
 
   async #takeMore(): Promise<void> {
     this.#lastTaken = performance.now()
-    // Many streams may be read at once.
+    // Yields, because many streams may be read at once.
     await giveWay()
     this.#flush()
   }
@@ -141,7 +141,7 @@ export class SseStream {
     return this.#output?.room() ?? 0
   }
 
-  /** Batches events: they come in bursts, many from one piece of a model's response. */
+  /** Batches events, because they come in bursts: many from one piece of a model's response. */
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true

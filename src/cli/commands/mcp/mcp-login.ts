@@ -35,13 +35,13 @@ export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<n
     terminal.print(store.isSaved() ? `Signed in to ${name}, which has ${count}.` : `${name} needs no sign-in; it has ${count}.`)
     return interrupts.exitCode ?? EXIT_OK
   } finally {
-    // Not `await using`, which Node.js 22 doesn't know.
+    // Not `await using`, because Node.js 22 doesn't know it.
     for (const resource of opened.reverse()) await resource[Symbol.asyncDispose]()
     interrupts.release()
   }
 }
 
-/** The store without what is saved so far, so that a failed sign-in does not change it. */
+/** The store without the data saved so far, so that a failed sign-in does not change it. */
 function anew(store: McpTokenStore): McpTokenStore & { isSaved(): boolean } {
   let isSaved = false
   return {

@@ -13,7 +13,7 @@ export async function mcpLogout(name: string, flags: Flags, io: CliIO): Promise<
   const { url, auth = {} } = await serverNamed(name, flags, io)
   const kept = new KeptCredentials(auth.store ?? mcpTokenFiles(tokenFolder(io)), new URL(url), auth)
   let had = false
-  // Waits for a renewal by another process, which would save the tokens again.
+  // Waits for other processes that renew the tokens, because they would save them again.
   await kept.exclusively(AbortSignal.timeout(lockTimeoutMs), async () => {
     had = await kept.forget()
   })

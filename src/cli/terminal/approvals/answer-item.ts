@@ -29,7 +29,7 @@ export async function decideItems(items: readonly PendingItem[], deciding: Decid
   for (const item of items) {
     const { toolCallId, fingerprint, path = [] } = item
     const agents = path.map(({ agent }) => visible(agent)).join(' › ')
-    // What it said before a plan was just shown as its answer.
+    // The text before a plan was just shown as the answer.
     if (item.said !== undefined && item.plan === undefined) deciding.terminal.note(deciding.terminal.paint('dim', readable(item.said)))
     if (agents !== '') deciding.terminal.note(deciding.terminal.paint('yellow', `the agent ${agents} asks:`))
     decisions.push({ toolCallId, fingerprint, ...(await verdictOn(item, deciding)) })

@@ -38,7 +38,7 @@ class Approvals {
     const { tool, signal } = request
     const settled = this.#settled.get(tool)
     if (settled !== undefined) return settled
-    // Lets the model's text appear first: it is still being written while the call is prepared.
+    // Lets the model's text appear first, because it may still be written while the call is prepared.
     await setImmediate()
     this.#terminal.waitFor(undefined)
     this.#terminal.startLine()

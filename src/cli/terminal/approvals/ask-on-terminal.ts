@@ -3,11 +3,11 @@ import type { CliIO } from '../terminal.ts'
 import { TerminalLines } from '../terminal-lines.ts'
 import type { Asker } from './asker.ts'
 
-/** Asks the person at the terminal, if nothing else reads it. */
+/** Asks the person at the terminal, unless something else reads from it. */
 export function askOnTerminal(io: CliIO, tools: readonly AnyTool[]): Asker {
   const onTerminal = async <T>(work: (lines: TerminalLines) => Promise<T>): Promise<T> => {
     const lines = new TerminalLines(io)
-    // While it reads, the terminal does not send Ctrl-C as a signal.
+    // While input is read, the terminal doesn't send Ctrl-C as a signal.
     lines.onInterrupt = () => process.kill(process.pid, 'SIGINT')
     try {
       return await work(lines)

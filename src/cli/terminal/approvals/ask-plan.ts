@@ -12,7 +12,7 @@ const answers = { y: '[y]es', n: '[N]o', o: '[o]ne by one' } as const
 
 /**
  * Shows the plan of a preview as a numbered list, and asks whether to carry out all of it. Undefined if each call has to be asked about:
- * the person wants that, or the calls can't be seen whole on one screen.
+ * the person wants that, or not all calls can be seen on one screen.
  */
 export async function askAboutPlan(
   items: readonly PendingItem[],

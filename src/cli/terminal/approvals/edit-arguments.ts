@@ -51,7 +51,7 @@ async function editIn(editor: string, text: string): Promise<string> {
   try {
     const file = join(folder, 'arguments.json')
     await writeFile(file, `${text}\n`, { mode: 0o600 })
-    // Like git: the variable may contain options of the program.
+    // As in git, the variable may contain options of the program.
     const child =
       process.platform === 'win32'
         ? spawn(`${editor} "${file}"`, { stdio: 'inherit', shell: true })

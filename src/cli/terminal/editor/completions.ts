@@ -21,7 +21,7 @@ export function completeIn(folder: string, commands: readonly string[]): Complet
     const slash = path.lastIndexOf('/') + 1
     const quote = text.endsWith(`"${path}`) ? 1 : 0
     const named = entriesOf(resolve(folder, path.slice(0, slash))).filter(
-      // Hidden files only if their dot was typed.
+      // Hidden files are listed only if their dot was typed.
       ({ name }) => name.startsWith(path.slice(slash)) && (path[slash] === '.' || !name.startsWith('.')),
     )
     const words = named.map((entry) => pathWord(`${path.slice(0, slash)}${entry.name}`, entry.isDirectory()))

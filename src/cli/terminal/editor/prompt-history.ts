@@ -32,7 +32,7 @@ export class PromptHistory {
     this.prompts.push(prompt)
     if (this.#file === undefined || /^\s/.test(prompt) || prompt.length > longestPrompt || redactText(prompt) !== prompt) return
     try {
-      // A single write, so that the lines of two chats don't mix.
+      // Writes the line at once, so that the lines of two chats don't mix.
       await appendFile(this.#file, `${JSON.stringify(prompt)}\n`, { mode: 0o600 })
     } catch (error) {
       this.#file = undefined
@@ -51,7 +51,7 @@ export async function openPromptHistory({ env }: Pick<CliIO, 'env'>, onProblem: 
   if (file === undefined) return new PromptHistory()
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-    // Created for its owner alone, and checked to be writable, before it contains anything.
+    // The file is created for its owner alone, and checked to be writable, before it contains anything.
     const handle = await open(file, 'a', 0o600)
     const stats = await handle.stat()
     // `/dev/null` must stay accessible to everyone.

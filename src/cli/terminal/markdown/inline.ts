@@ -77,7 +77,7 @@ function readCode(rest: string, mayGrow: boolean, { styles }: Reader): Reading {
   const marks = /^`+/.exec(rest)?.[0] ?? ''
   if (marks.length === rest.length) return mayGrow ? 'wait' : asText(rest, styles)
   const end = new RegExp(`(?<!\`)${marks}(?!\`)`).exec(rest.slice(marks.length))
-  // Another backtick would change the end.
+  // Another backtick after these would change the end.
   if (end === null || marks.length + end.index + marks.length === rest.length) {
     if (mayGrow) return 'wait'
     if (end === null) return asText(marks, styles)

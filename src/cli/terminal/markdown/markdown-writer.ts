@@ -2,7 +2,10 @@ import type { Style } from '../style.ts'
 import { readInline, type Span } from './inline.ts'
 import { layOutTable, looksLikeTable } from './table.ts'
 
-/** The start of a line that may still become any kind of line. Matches a text in one way only, so that it never takes exponential time. */
+/**
+ * The start of a line that may still become any kind of line. The pattern matches a text in only one way, so that it never takes
+ * exponential time.
+ */
 const undecided = /^(?:[#>*+\-`~_=\s\d]|(?<=\d)[.)])*(?:\[[ xX]?\]?\s*)?$|^\s*\||^ {0,3}(?:```|~~~)/
 const fence = /^ {0,3}(`{3,}|~{3,}(?!~))([^`]*)$/
 const longestRule = 60

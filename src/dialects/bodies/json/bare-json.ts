@@ -140,7 +140,7 @@ function* readHead(reading: CallReading): Generator<Wait, HeadRead | undefined> 
   const name = key.text.trim()
   const byTool = reading.tools.has(name)
   if (!(byTool || firstKeys.has(name)) || !(quoted ? key.marker === '"' || key.marker === "'" : key.marker === ':')) {
-    // A bracket here may start another call.
+    // Another call may start with a bracket here.
     if (key.marker === '{' || key.marker === '[' || key.marker === '<' || key.marker === '\n') cursor.unread(key.marker)
     return undefined
   }
@@ -155,7 +155,7 @@ function* readHead(reading: CallReading): Generator<Wait, HeadRead | undefined> 
   if (!opening.feed(cursor)) yield opening
   if (opening.matched === undefined) return undefined
   text += opening.blanks + opening.matched
-  // `{"function": {"name": …}}` names its tool later.
+  // In `{"function": {"name": …}}`, the name of the tool follows later.
   if (opening.matched === '{') return { text, named: false }
   const value = new Until(opening.matched === '"' ? doubleEnds : singleEnds, 128)
   if (!value.feed(cursor)) yield value

@@ -73,7 +73,7 @@ export function* readJsonValues(reading: CallReading, options: JsonBodyOptions, 
     let next = false
     if (frame.state === 'complete' && read.calls?.ok) {
       if (!read.strict) found.push(looseJson)
-      // No closing marker will follow, so the call is complete now.
+      // No closing marker will follow, so the call is complete.
       if (options.close.length === 0) report()
       const after = { closed: false, extra: '' }
       yield* readAfter(reading, options, after)
@@ -85,7 +85,7 @@ export function* readJsonValues(reading: CallReading, options: JsonBodyOptions, 
         return 'done'
       }
     } else {
-      // Quotes or brackets don't match: only the closing marker can tell the end.
+      // Quotes or brackets don't match, so only the closing marker can mark the end.
       const open = options.open ?? []
       const rest = new Until(markerSet([...options.close, ...open]))
       if (frame.state !== 'open' && options.close.length > 0 && !rest.feed(cursor)) yield rest

@@ -9,7 +9,7 @@ export const deepest = 128
 /** Parses a complete text as JSON: strictly if possible, otherwise loosely, as models write it. Never throws. */
 export function readJsonText(text: string): ReadValue {
   let problem: string | undefined
-  // For a short text, a `JSON.parse` that throws takes longer than loose reading.
+  // For a short text, a `JSON.parse` that throws takes longer than reading it loosely.
   if (mayBeStrict(text)) {
     try {
       return { ok: true, value: JSON.parse(text), strict: true }
@@ -215,7 +215,7 @@ export class LooseReader {
     const { text } = this
     let end = from
     while (end < text.length && isPlainWordCode(text.charCodeAt(end))) end++
-    // Most names are ASCII, for which a loop is faster than the regular expression.
+    // Most names are ASCII, and for these a loop is faster than the regular expression.
     if (end < text.length && text.charCodeAt(end) >= 128) {
       bareWord.lastIndex = from
       end = from + (bareWord.exec(text)?.[0] ?? '').length
@@ -299,7 +299,7 @@ export class LooseReader {
     if (this.stands('+')) this.at++
     const word = this.readName()
     if (Object.hasOwn(words, word)) return words[word]
-    // `1e+5`: the sign is not part of a name.
+    // In `1e+5`, the sign is not part of a name.
     let written = word
     if (this.stands('+') && /^-?[\d.]+[eE]$/.test(word)) {
       this.at++

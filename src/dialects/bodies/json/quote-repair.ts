@@ -2,7 +2,7 @@ import { setField } from '../../../core/messages.ts'
 import type { DeclaredTools } from '../../declared-tools.ts'
 import { LooseReader, readEscape } from './json-text.ts'
 
-// All are bounded, so that looking ahead from every quote takes linear time.
+// All patterns are limited in length, so that looking ahead from every quote takes linear time.
 /** The start of a call, up to its arguments. */
 const head =
   /^\s{0,64}\{\s{0,64}["']name["']\s{0,64}:\s{0,64}["']([^"'\n]{1,128})["']\s{0,64},\s{0,64}["'](?:arguments|parameters|args|input)["']\s{0,64}:\s{0,64}\{/

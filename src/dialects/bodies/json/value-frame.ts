@@ -67,7 +67,7 @@ export class ValueFrame implements Wait {
         }
       }
       if (this.#last === wordRead && this.#quote === 0 && this.#comment === 0) {
-        // The rest of a word changes nothing.
+        // The rest of a word makes no difference.
         while (i < stop && isPlainWordCode(chunk.charCodeAt(i))) i++
         if (i === stop) break
       }
@@ -124,7 +124,7 @@ export class ValueFrame implements Wait {
         this.#last = code
         return false
       case 47:
-        // In Python it is a division.
+        // In Python, this is a division.
         if (this.#python) this.#last = wordRead
         else this.#comment = 1
         return false

@@ -41,7 +41,7 @@ function* standsAtCall({ cursor, tools, alone }: CallReading): Generator<Wait, b
   const name = new Until(nameEnds, 128)
   if (!name.feed(cursor)) yield name
   const { marker = '', text } = name
-  // `["f", {…}]`
+  // The form `["f", {…}]`.
   const quoted = begun !== '[' && begun.endsWith(marker)
   const stands = marker !== '' && (marker === '(' || quoted) && tools.resolve(text.trim()) !== undefined
   cursor.unread(stands ? begun + text + marker : marker)
@@ -65,7 +65,7 @@ export function* readPythonLine(reading: CallReading): Reading {
   const name = new Match(callStarts(tools), false)
   if (!name.feed(cursor)) yield name
   if (name.matched === undefined) {
-    // Passes one character out as text, so that the line is past its start.
+    // Passes one character on as text, so that the cursor is past the start of the line.
     const first = new Until(lineEnd, 0)
     if (quote.matched === undefined && name.partial === '' && !first.feed(cursor)) yield first
     return 'text'

@@ -32,7 +32,7 @@ function readCalls(reader: LooseReader, tools: DeclaredTools): TextToolCall[] | 
     const more = reader.take(',') || (!listed && reader.take(';'))
     reader.skipBlanks()
     if (!more && (listed ? !reader.stands(']') : reader.at < reader.text.length))
-      return reader.fail(listed ? '"," or "]" behind a call' : 'the end')
+      return reader.fail(listed ? '"," or "]" after a call' : 'the end')
   }
 }
 

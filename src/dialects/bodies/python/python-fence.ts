@@ -54,7 +54,7 @@ function* readNext(reading: CallReading, bare: boolean): Generator<Wait, TextToo
   if (blanks.next !== 91) {
     const text = yield* readCallFrame(reading)
     const calls = text === undefined ? undefined : namedCalls(text, tools)
-    // `main()` may be any code.
+    // `main()` may be any code, so it doesn't count as a call.
     return bare || calls?.every(({ arguments: args }) => Object.keys(args).length > 0) ? calls : undefined
   }
   const frame = new ValueFrame({ python: true, limit: longestCall })

@@ -38,7 +38,7 @@ export function* readNameTag(reading: CallReading): Reading {
     const value = yield* readValue(reading, tag.text)
     if (value === 'no call') return 'text'
     if (value === undefined) {
-      reading.reject(reading.cut ? cutReason : `Expected </${tag.text}> and </${name}> behind the value of ${tag.text}`)
+      reading.reject(reading.cut ? cutReason : `Expected </${tag.text}> and </${name}> after the value of ${tag.text}`)
       return 'done'
     }
     setField(args, tag.text, readTypedValue(decodeEntities(value.text), property))

@@ -74,7 +74,7 @@ function* readCall(reading: CallReading, written: string): Generator<Wait, boole
     if (read === undefined || open.length > deepest) return giveUp(reading)
     const tag = read.name
     const end = `</${element.key}>`
-    // The sentinel of its end tag is missing.
+    // The sentinel of the end tag is missing.
     if (element !== call && tag !== `/${element.key}` && text.trimEnd().endsWith(end)) {
       text = text.trimEnd().slice(0, -end.length)
       close(open, text)

@@ -262,7 +262,7 @@ function* readRawValue(
     const { marker } = until
     const nextCall = marker !== undefined && tags.call.includes(marker)
     if (marker === undefined || (nextCall && early !== undefined)) {
-      // If the response was cut off inside the value, the value may have continued.
+      // If the response was cut off inside the value, the value may have continued, so the call must not run.
       if (early === undefined || (marker === undefined && reading.cut)) return { text: text + until.text, repairs: [], end: 'text' }
       cursor.unread(text.slice(early.text.length + early.tag.length) + until.text + (marker ?? ''))
       return { text: early.text, repairs: byContent ? [] : ['closing tag of a parameter missing'], end: 'call' }

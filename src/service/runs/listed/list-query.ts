@@ -88,7 +88,7 @@ function readMetadata(given: URLSearchParams): Record<string, string> {
   const fields = [...given].filter(([name]) => name.startsWith(metadataPrefix))
   const twice = fields.find(([name]) => given.getAll(name).length > 1)
   if (twice !== undefined) throw invalid(twice[0], 'one value, got several')
-  if (given.has(metadataPrefix)) throw invalid(metadataPrefix, 'the name of a field behind `metadata.`')
+  if (given.has(metadataPrefix)) throw invalid(metadataPrefix, 'the name of a field after `metadata.`')
   if (fields.length > mostFields) throw invalid('metadata', `at most ${mostFields} fields`)
   return Object.fromEntries(fields.map(([name, value]) => [name.slice(metadataPrefix.length), value]))
 }

@@ -94,7 +94,7 @@ export interface MockWire {
   encodeModels(models: readonly string[], path: string): JsonObject
 }
 
-/** Counts the pieces of each call of a turn, which may interleave. */
+/** Counts the pieces of each call of a turn. Pieces of several calls may interleave. */
 export class CallPieces {
   readonly #left = new Map<number, number>()
 
@@ -122,10 +122,10 @@ export function argumentsObject(json: string): Json {
   if (json.trim() === '') return {}
   try {
     const value: unknown = JSON.parse(json)
-    // Serialized to make sure that it can be: a value that is nested too deeply can only be parsed.
+    // Serialized to make sure that it can be, because a value that is nested too deeply can only be parsed.
     return isJsonObject(value) && JSON.stringify(value) !== '' ? value : json
   } catch {
-    // Broken on purpose by the script.
+    // The script has broken it on purpose.
     return json
   }
 }

@@ -37,6 +37,7 @@ export interface McpOptions {
   onChange?: () => void
   /** Cancels the start of the servers. */
   signal?: AbortSignal
+  /** Receives problems of the servers. Default: the package's own logger. */
   logger?: Logger
 }
 

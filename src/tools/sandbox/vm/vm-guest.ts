@@ -12,7 +12,7 @@ export const guestSource = `((print, callOut, finish, entry, input, mostCharacte
   const { slice } = ''
   const { exec } = RegExp.prototype
   const { Error, Promise, Proxy, RangeError, TypeError } = globalThis
-  // An error thrown in its callbacks would leave the VM unchecked, however long.
+  // An error thrown in one of its callbacks would leave the VM unchecked for any length of time.
   delete globalThis.FinalizationRegistry
   const textOf = (value) => {
     if (typeof value === 'string') return value

@@ -25,8 +25,8 @@ const mostAnswerCharacters = 4 * mostCharactersIn
 /** Maximum characters of the message of a failed tool. */
 const mostProblemCharacters = 65_536
 /**
- * The heap only holds what passes through V8: the script's own values are in the engine's memory, but a long text in transit may be a large
- * part of them.
+ * The heap contains only what passes through V8. The script's own values are in the engine's memory, but a long text in transit may be a
+ * large part of the heap.
  */
 const threadHeapMb = 1_024
 

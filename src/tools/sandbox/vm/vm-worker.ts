@@ -266,7 +266,7 @@ class GuestRun {
     this.#end({ ok: false, problem: problem.slice(0, mostProblemCharacters) }, spoiled)
   }
 
-  /** Handles what should not have left the VM: out of time, memory or stack, or a fault of the engine. */
+  /** Handles errors that should not have left the VM: out of time, memory or stack, or a fault of the engine. */
   #break(error: unknown): void {
     const spoiled = error instanceof RangeError || (error instanceof Error && error.name === 'RuntimeError')
     this.#fail(error instanceof RangeError ? 'The script nests too deeply.' : `The script failed: ${messageOf(error)}`, spoiled)

@@ -89,7 +89,7 @@ type Compiling = { check: Validator; unreadable: string[] } | { problem: string 
 async function compileInTurns(schema: JsonSchema, toolName: string): Promise<Compiling> {
   const ms = compiledSize(schema, smallSize) <= smallSize ? maxCompileMs : maxTurnMs
   for (let tried = 0; tried < maxTries; tried++) {
-    // Loads the compilers first: a module that is interrupted while it loads would stay broken for everybody.
+    // Loads the compilers first, because a module that is interrupted while it loads would stay broken for everybody.
     openForeignAjv()
     await nextTurn()
     const compiling = stoppedAfter(ms, () => compile(schema, toolName), forgetForeign)
