@@ -1,7 +1,7 @@
 import { type Awaitable, syncAnswer } from '../core/callbacks/callbacks.ts'
 import type { EventBus, EventListener } from '../core/callbacks/event-bus.ts'
+import { knownOptions } from '../core/check-options.ts'
 import type { EventName } from '../core/events.ts'
-import { knownOptions } from '../core/option-names.ts'
 import { AgentRunner } from './agent-runner.ts'
 import type { Hooks, ModelTurn, ModelTurnChange, ToolEnding, ToolTurn, ToolTurnChange } from './callbacks/hooks.ts'
 import type { AgentHistory } from './conversation/agent-history.ts'

@@ -4,8 +4,8 @@ import { runnerOptions } from '../agent/options/runner-options.ts'
 import { type GivenToRunner, restorable } from '../agent/runner/run-arguments.ts'
 import type { RunnerOptions } from '../agent/types/options.ts'
 import type { AgentTools, Needed, ToolsFor } from '../agent/types/typed.ts'
+import { checkOptionNames, type OptionNames } from '../core/check-options.ts'
 import { InvalidOptionError } from '../core/errors.ts'
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { type Backend, backends, type LoopOpeners, openLoop } from './open-loop.ts'
 
 export { type Backend, backends }

@@ -1,6 +1,6 @@
 import { toToolSet } from '../agent/options.ts'
+import { checkOptions, integer, milliseconds, names, type OptionChecks, optionsOf } from '../core/check-options.ts'
 import { InvalidOptionError } from '../core/errors.ts'
-import { checkOptions, integer, milliseconds, names, type OptionChecks, optionsOf } from '../core/options/check-options.ts'
 import { searchParameters, ToolIndex } from '../tools/deferred-tools.ts'
 import { type ToolSet, ToolView } from '../tools/registry.ts'
 import { type AnyTool, convertToOpenAITool, defineTool, type ToolDefinition } from '../tools/tool.ts'

@@ -1,7 +1,7 @@
 import { callUnawaited, syncAnswer } from './callbacks/callbacks.ts'
+import { checkOptionNames, type OptionNames } from './check-options.ts'
 import { InvalidOptionError } from './errors.ts'
 import { loadPino } from './load-pino.cjs'
-import { checkOptionNames, type OptionNames } from './option-names.ts'
 import { redact, redactText } from './redaction/redact.ts'
 import type { SecretTexts } from './redaction/secret-texts.ts'
 

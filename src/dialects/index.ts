@@ -1,8 +1,8 @@
 /** Calls written as text: describes tools to models without native calls, and reads the calls that they write. */
 
 import { handleRejectionOf } from '../core/callbacks/callbacks.ts'
+import { checkOptionNames, type OptionNames } from '../core/check-options.ts'
 import { InvalidOptionError, messageOf } from '../core/errors.ts'
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { type AnyTool, definitionsOf, type ToolDefinition } from '../tools/tool.ts'
 import type { Dialect, EndReason, TextToolEvent, TextToolParser, TextToolSink } from './dialect.ts'
 import { dialects } from './dialects.ts'

@@ -1,7 +1,7 @@
+import { checkOptionNames, type OptionNames } from '../core/check-options.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { type MessageInput, toChatMessages } from '../core/message-input.ts'
 import { type FinishReason, type JsonObject, type ProviderData, type ToolCall, type Usage, withoutUndefined } from '../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { type AnyTool, checkedDefinitions, type ToolDefinition } from '../tools/tool.ts'
 import {
   abortedError,

@@ -1,7 +1,7 @@
+import type { OptionNames } from '../core/check-options.ts'
 import { ModelError, messageOf, readableError, type ToolloopError } from '../core/errors.ts'
 import type { EventPayloads, FinishReason } from '../core/events.ts'
 import type { ChatMessage, JsonObject, ProviderData, ToolCall, Usage } from '../core/messages.ts'
-import type { OptionNames } from '../core/option-names.ts'
 import type { JsonSchema, SearchableTools, ToolDefinition } from '../tools/tool.ts'
 
 /** Whether a model may, must or must not call tools, or which tool it must call. */

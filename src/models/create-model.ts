@@ -1,6 +1,6 @@
+import { checkOptionNames, type OptionNames } from '../core/check-options.ts'
 import { InvalidOptionError, ToolloopError } from '../core/errors.ts'
 import type { JsonObject } from '../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { anthropicQuirks } from './anthropic/quirks.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from './chat-model.ts'

@@ -1,7 +1,7 @@
+import { checkOptionNames, type Optional, type OptionNames } from '../core/check-options.ts'
 import { InvalidOptionError, ModelError, ToolloopError } from '../core/errors.ts'
 import { isJsonObject, type JsonObject, withoutUndefined } from '../core/messages.ts'
 import { didYouMean } from '../core/nearest-name.ts'
-import { checkOptionNames, type Optional, type OptionNames } from '../core/option-names.ts'
 import { stoppedAfter } from '../core/time/stopped-after.ts'
 import { bundledPresets } from './bundled-presets.ts'
 import { listedFacts } from './price-list.ts'

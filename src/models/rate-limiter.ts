@@ -1,6 +1,6 @@
+import { checkOptionNames, type OptionNames } from '../core/check-options.ts'
 import { InvalidOptionError, ModelError } from '../core/errors.ts'
 import { isJsonObject } from '../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { abortedError } from './chat-model.ts'
 
 /** Limits on the requests to a provider by everything in this process. Absent fields have no limit. */

@@ -1,5 +1,5 @@
+import type { OptionNames } from '../core/check-options.ts'
 import type { JsonObject } from '../core/messages.ts'
-import type { OptionNames } from '../core/option-names.ts'
 import type { ModelPrice } from './chat-model.ts'
 import type { ThinkTags } from './quirk-checks.ts'
 import type { RateLimits } from './rate-limiter.ts'

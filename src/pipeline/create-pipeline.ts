@@ -1,5 +1,5 @@
 import { toModel } from '../agent/options.ts'
-import { checkOptionNames } from '../core/option-names.ts'
+import { checkOptionNames } from '../core/check-options.ts'
 import { AnthropicPipeline, isServedBy, LLMPipeline, type PipelineOptions, pipelineOptionNames } from './pipeline.ts'
 
 /** A pipeline for any provider. It behaves like an `AnthropicPipeline` once its model is switched to one of the Messages API. */

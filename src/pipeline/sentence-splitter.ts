@@ -1,5 +1,5 @@
+import { checkOptionNames, type OptionNames } from '../core/check-options.ts'
 import { InvalidOptionError } from '../core/errors.ts'
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { TextBuffer } from '../core/text/text-buffer.ts'
 import { type CharacterKind, kindOf, OpenQuotes } from './characters.ts'
 import { type StopMeaning, WordContext } from './full-stops.ts'

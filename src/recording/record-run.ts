@@ -1,7 +1,7 @@
 import type { RunRecorder } from '../agent/observe/recorder.ts'
 import { RunStream } from '../agent/runner/run-stream.ts'
+import { checkOptionNames, type OptionNames } from '../core/check-options.ts'
 import { InvalidOptionError, messageOf } from '../core/errors.ts'
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { recordingAt } from './file/recording-file.ts'
 import { writeRecorded } from './file/recording-text.ts'
 import { RecordingRecorder } from './recorder.ts'

@@ -1,5 +1,5 @@
+import { checkOptionNames, type OptionNames } from '../core/check-options.ts'
 import { InvalidOptionError } from '../core/errors.ts'
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import type { ChatModel } from '../models/chat-model.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { openRecording } from './file/recording-file.ts'

@@ -1,8 +1,8 @@
 import type { Server } from 'node:http'
 import { isIP } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
+import { checkOptionNames, type OptionNames } from '../core/check-options.ts'
 import { InvalidOptionError, messageOf, ToolloopError } from '../core/errors.ts'
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { nodeFetchOf, type Service } from './service.ts'
 
 /** The address to listen on. */

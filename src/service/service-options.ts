@@ -1,7 +1,7 @@
 import type { Telemetry } from '../agent/observe/telemetry.ts'
 import type { EventBus } from '../core/callbacks/event-bus.ts'
+import { checkOptionNames, type Optional, type OptionNames } from '../core/check-options.ts'
 import type { Logger } from '../core/logger.ts'
-import { checkOptionNames, type Optional, type OptionNames } from '../core/option-names.ts'
 import type { AnyModel } from '../models/create-model.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'

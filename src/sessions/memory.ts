@@ -24,8 +24,8 @@ import {
   type UnclaimOptions,
 } from '../agent/sessions/session-store.ts'
 import { Sessions } from '../agent/sessions/sessions.ts'
+import { checkOptionNames } from '../core/check-options.ts'
 import { withoutUndefined } from '../core/messages.ts'
-import { checkOptionNames } from '../core/option-names.ts'
 import { processClock } from '../core/time/process-clock.ts'
 
 /**

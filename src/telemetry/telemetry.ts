@@ -1,7 +1,7 @@
 import type { Telemetry } from '../agent/observe/telemetry.ts'
+import { checkOptionNames, type OptionNames } from '../core/check-options.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { version } from '../core/version.ts'
 import { metrics, type Tracer, trace } from './api.ts'
 import { failSafe } from './fail-safe.ts'

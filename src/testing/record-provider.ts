@@ -1,12 +1,12 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { checkOptionNames, type OptionNames } from '../core/check-options.ts'
 import { replaceFile } from '../core/files/replace-file.ts'
 import { jsonIn } from '../core/json.ts'
 import { isJsonObject } from '../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { redactText, secretsIn } from '../core/redaction/redact.ts'
 import { SecretTexts } from '../core/redaction/secret-texts.ts'
-import { EventStream } from '../models/streaming/event-stream.ts'
+import { EventStream } from '../models/streaming/response-body.ts'
 
 /** The options of `recordProvider`. */
 export interface RecordProviderOptions {

@@ -1,4 +1,4 @@
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
+import { checkOptionNames, type OptionNames } from '../core/check-options.ts'
 import {
   abortedError,
   type ChatModel,

@@ -1,6 +1,6 @@
+import { checkOptions, integer, names, type OptionChecks, oneOf } from '../core/check-options.ts'
 import { clip, InvalidOptionError } from '../core/errors.ts'
 import { type Content, isJsonObject } from '../core/messages.ts'
-import { checkOptions, integer, names, type OptionChecks, oneOf } from '../core/options/check-options.ts'
 import { innerArguments, parseArguments } from './arguments.ts'
 import { callWithin } from './call/environment.ts'
 import type { ToolSet } from './registry.ts'

@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { checkOptionNames, checkOtherNames, isPlainObject, type OptionNames } from '../core/check-options.ts'
 import { InvalidOptionError, show, ToolloopError } from '../core/errors.ts'
 import { type Content, type JsonObject, withoutUndefined } from '../core/messages.ts'
-import { checkOptionNames, checkOtherNames, isPlainObject, type OptionNames } from '../core/option-names.ts'
 import type { ArgsOf, InputOf, ParametersSchema } from './schema/infer.ts'
 import { isStandardSchema, type JsonSchema, parametersOf } from './schema/schema.ts'
 import { jsonSchemaOf } from './schema/standard-schema.ts'

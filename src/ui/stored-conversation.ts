@@ -1,6 +1,7 @@
 import { History } from '../agent/conversation/history.ts'
 import { messageIdOf, replyIdOf } from '../agent/conversation/message-id.ts'
 import type { PendingItem } from '../agent/types/result.ts'
+import { checkOptionNames, type OptionNames } from '../core/check-options.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { type MessageInput, toChatMessages } from '../core/message-input.ts'
 import {
@@ -11,7 +12,6 @@ import {
   type ToolCall,
   type ToolResultMessage,
 } from '../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { idOnPage, isOwnCall } from './pending-on-page.ts'
 
 /** A run that waits for decisions: `waiting` of `sessions.get(id)`, or `{ pending }` of a result. */

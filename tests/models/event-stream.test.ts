@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { EventStream } from '../../src/models/streaming/event-stream.ts'
+import { EventStream } from '../../src/models/streaming/response-body.ts'
 
 type Decoded = [data: string, event: string | undefined]
 

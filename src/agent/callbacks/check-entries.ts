@@ -1,5 +1,5 @@
+import { checkCallbackNames, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
-import { checkCallbackNames, type OptionNames } from '../../core/option-names.ts'
 import type { AroundEntry, PlanEntry } from '../types/middleware.ts'
 
 const entryNames: OptionNames<PlanEntry & AroundEntry> = { name: true, onFailure: true, request: true, call: true }

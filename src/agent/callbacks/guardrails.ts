@@ -1,8 +1,8 @@
 import type { Awaitable } from '../../core/callbacks/callbacks.ts'
+import { checkCallbackNames, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { MessageInput } from '../../core/message-input.ts'
 import type { ChatMessage, Content, JsonObject } from '../../core/messages.ts'
-import { checkCallbackNames, type OptionNames } from '../../core/option-names.ts'
 import type { HookPlace, ToolEnding, ToolTurn } from './hooks.ts'
 
 /** The result of a check: nothing if it passed, or what to do. */

@@ -1,9 +1,9 @@
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { hashOf } from '../../core/digest.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { MadeDecision } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { nobodyDecided } from '../told.ts'
 import type { PendingItem } from '../types/result.ts'
 

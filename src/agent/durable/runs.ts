@@ -1,7 +1,7 @@
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError, type ToolloopError } from '../../core/errors.ts'
 import type { StopReason } from '../../core/events.ts'
 import { isJsonObject, type Json, withoutUndefined } from '../../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { isRunStatus } from '../../core/runs/run-states.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { isWhole, itemFinder, verdictIn } from '../calls/waiting/verdict.ts'

@@ -1,6 +1,6 @@
+import { checkOptionNames, type Optional, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import type { Usage } from '../../core/messages.ts'
-import { checkOptionNames, type Optional, type OptionNames } from '../../core/option-names.ts'
 import { ExpectedOutput } from '../../models/usage.ts'
 
 /** Amounts that a `Budget` counts. */

@@ -1,7 +1,7 @@
+import { boolean, callback, expecting, milliseconds, oneOf, text, unchecked } from '../../core/check-options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { ScriptLine } from '../../core/events.ts'
 import { type ChatMessage, isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import { boolean, callback, expecting, milliseconds, oneOf, text, unchecked } from '../../core/options/check-options.ts'
 import type { ToolEffect } from '../../tools/tool.ts'
 import { checkEntries } from '../callbacks/check-entries.ts'
 import { checkGuardrails, type Guardrail } from '../callbacks/guardrails.ts'

@@ -1,6 +1,6 @@
+import { amount, checkOptions, expecting, integer, integerOrNone, oneOf, optionsOf } from '../../core/check-options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/messages.ts'
-import { amount, checkOptions, expecting, integer, integerOrNone, oneOf, optionsOf } from '../../core/options/check-options.ts'
 import { Budget } from '../limits/budget.ts'
 import { checksOf, type SettingRow, type SettingRows } from './setting-row.ts'
 

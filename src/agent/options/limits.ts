@@ -1,5 +1,5 @@
+import { checkValues } from '../../core/check-options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
-import { checkValues } from '../../core/options/check-options.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import { knowsCost } from '../../models/usage.ts'
 import type { Budget } from '../limits/budget.ts'

@@ -1,6 +1,6 @@
+import { amount, boolean, callback, checkOptions, expecting, integer, oneOf, unchecked } from '../../core/check-options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { ChatMessage, JsonObject } from '../../core/messages.ts'
-import { amount, boolean, callback, checkOptions, expecting, integer, oneOf, unchecked } from '../../core/options/check-options.ts'
 import type { Dialect } from '../../dialects/dialect.ts'
 import type { ToolChoice } from '../../models/chat-model.ts'
 import type { HookPlace } from '../callbacks/hooks.ts'

@@ -1,5 +1,5 @@
+import { boolean, callback, expecting, type OptionChecks, unchecked } from '../../core/check-options.ts'
 import type { MessageInput } from '../../core/message-input.ts'
-import { boolean, callback, expecting, type OptionChecks, unchecked } from '../../core/options/check-options.ts'
 import type { AnyModel } from '../../models/create-model.ts'
 import type { ToolContext } from '../../tools/tool.ts'
 import type { HookPlace } from '../callbacks/hooks.ts'

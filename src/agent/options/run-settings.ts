@@ -1,4 +1,4 @@
-import { unchecked } from '../../core/options/check-options.ts'
+import { unchecked } from '../../core/check-options.ts'
 import { type Sampling, samplingNames } from '../../models/chat-model.ts'
 import { type ControlSettings, controlSettings } from './control-settings.ts'
 import { type LimitSettings, limitSettings } from './limit-settings.ts'

@@ -1,7 +1,7 @@
 import type { EventBus } from '../../core/callbacks/event-bus.ts'
+import { callback, type OptionChecks, unchecked } from '../../core/check-options.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { JsonObject } from '../../core/messages.ts'
-import { callback, type OptionChecks, unchecked } from '../../core/options/check-options.ts'
 import type { FallbackOn } from '../../models/combined/fallback.ts'
 import type { AnyModel } from '../../models/create-model.ts'
 import type { AgentHistory } from '../conversation/agent-history.ts'

@@ -1,4 +1,4 @@
-import type { Check } from '../../core/options/check-options.ts'
+import type { Check } from '../../core/check-options.ts'
 
 /** What toolloop needs to know about a setting, besides its type and its docstring. */
 export interface SettingRow {

@@ -1,6 +1,6 @@
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { EventTap } from '../types/event-tap.ts'
 

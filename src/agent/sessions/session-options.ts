@@ -1,5 +1,5 @@
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 
 /** The session of a run, and what to do if another run is using it. */
 export interface SessionOptions {

@@ -1,7 +1,7 @@
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError, messageOf, show, ToolloopError } from '../../core/errors.ts'
 import { type MessageInput, toChatMessage, toChatMessages } from '../../core/message-input.ts'
 import { type ChatMessage, isJsonObject, storedText, toolMessage } from '../../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type Compaction, isCompaction } from '../conversation/compaction.ts'
 import { History } from '../conversation/history.ts'
 import { messageIdOf } from '../conversation/message-id.ts'

@@ -1,7 +1,7 @@
 import { syncAnswer } from '../../core/callbacks/callbacks.ts'
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError, isSetupFault, ToolloopError } from '../../core/errors.ts'
 import { hasToolCalls, isJsonObject, type Json, withoutUndefined } from '../../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { ArgsOf, InputOf, IsAnySchema, ParametersSchema } from '../../tools/schema/infer.ts'
 import type { WrittenSchema } from '../../tools/schema/written-schema.ts'
 import {

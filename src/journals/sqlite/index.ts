@@ -2,9 +2,9 @@
 import type { Journal } from '../../agent/journal/journal.ts'
 import { checkedTakeOver } from '../../agent/journal/recovery.ts'
 import { checkMaxTakeOvers, storeJournal } from '../../agent/journal/store-journal.ts'
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../core/logger.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { fileOptions } from '../../sqlite/sqlite-file.ts'
 import { SqliteStore } from './sqlite-store.ts'
 

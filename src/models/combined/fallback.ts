@@ -1,7 +1,7 @@
 import { syncAnswer } from '../../core/callbacks/callbacks.ts'
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError, isSetupFault, ModelError, messageOf, type ToolloopError } from '../../core/errors.ts'
 import { type FinishReason, type Usage, withoutUndefined } from '../../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import {
   type ChatModel,
   isModelError,

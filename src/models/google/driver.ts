@@ -1,9 +1,11 @@
+import type { GenerateContentConfig, GenerateContentParameters, GoogleGenAI, GoogleGenAIOptions } from '@google/genai'
+import { ModelError, rethrow, ToolloopError } from '../../core/errors.ts'
 import { capabilitiesOf } from '../capabilities.ts'
 import type { ChatModel } from '../chat-model.ts'
-import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
+import { findAPIKey, findBaseURL, findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import { googleClient } from './client.ts'
-import { googleQuirks } from './quirks.ts'
+import { type Access, quietly, SdkClient } from '../transport/sdk-client.ts'
+import { type GoogleQuirks, googleQuirks } from './quirks.ts'
 import { GoogleApi } from './request.ts'
 
 /** `ModelSettings`, and the preset of a provider that is not in `config/providers.yaml`. */
@@ -28,4 +30,122 @@ export function googleModel(settings: GoogleModelSettings): ChatModel {
   const quirks = googleQuirks(...presetQuirks(preset, model), settings.quirks)
   const client = googleClient(settings, preset, quirks)
   return client.model(new GoogleApi(provider, model, quirks, settings.providerOptions), capabilitiesOf(settings, quirks))
+}
+
+/** Replaces a missing key, because the SDK requires one. */
+const noKey = 'none'
+
+/** The agent loop handles calls and length limits, not the SDK. */
+const noLoops: GenerateContentConfig = { automaticFunctionCalling: { disable: true }, automaticContinuation: false }
+
+/**
+ * API key or project, and base URL. `apiKey` is `''` if the settings' headers have the credentials, or if the machine's own credentials are
+ * used. `baseURL` is `''` for the SDK's own address.
+ */
+interface GoogleAccess extends Access {
+  project: string
+  location: string
+}
+
+/**
+ * The `@google/genai` package for one model, imported with the first request. The SDK determines address, API version and credentials, for
+ * the Gemini API and for Vertex AI. `HttpOptions.fetch` is its documented hook.
+ */
+function googleClient(settings: ModelSettings, preset: ProviderPreset, quirks: GoogleQuirks): SdkClient<GoogleAccess, GoogleGenAI> {
+  return new SdkClient(settings, preset, {
+    findAccess: () => (quirks.service === 'vertex' ? findVertexAccess(settings, preset) : findGeminiAccess(settings, preset)),
+    async open(access) {
+      const { GoogleGenAI } = await importSdk(settings.provider)
+      // The SDK would print which of several credentials it uses, although it is told which one to use.
+      return quietly(() => new GoogleGenAI(optionsOf(access, settings, quirks)))
+    },
+    async ask(sdk, { params, stream }, exchange) {
+      const { model, contents, config } = params as GenerateContentParameters
+      const fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> =>
+        exchange.fetch(url, { ...init, headers: await withKey(new Headers(init?.headers), settings) })
+      const request = { model, contents, config: { ...config, ...noLoops, httpOptions: { ...config?.httpOptions, fetch } } }
+      await (stream ? sdk.models.generateContentStream(request) : sdk.models.generateContent(request))
+    },
+  })
+}
+
+/** Adds the key that a function returns, which the SDK does not support, and removes the placeholder for a missing key. */
+async function withKey(headers: Headers, { apiKey }: ModelSettings): Promise<Headers> {
+  if (typeof apiKey === 'function') headers.set('x-goog-api-key', await apiKey())
+  else if (headers.get('x-goog-api-key') === noKey) headers.delete('x-goog-api-key')
+  return headers
+}
+
+function findGeminiAccess(settings: ModelSettings, given: ProviderPreset): GoogleAccess {
+  const preset = hasCredentials(settings) ? { ...given, apiKeyOptional: true } : given
+  const key = findAPIKey(settings, preset)
+  const apiKey = preset.apiKeyOptional && key === noKey ? '' : key
+  return { apiKey, baseURL: findBaseURL(settings, preset), project: '', location: '' }
+}
+
+/**
+ * Finds credentials for Vertex AI: a key in the settings (express mode), then a project in the environment with the machine's own
+ * credentials, then a key in the environment. https://docs.cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview
+ */
+function findVertexAccess(settings: ModelSettings, given: ProviderPreset): GoogleAccess {
+  const { provider, model } = settings
+  const preset = { ...given, apiKeyOptional: true }
+  const baseURL = settings.baseURL || fromEnvironment(preset.baseURLEnv) ? findBaseURL(settings, preset) : (preset.baseURL ?? '')
+  const hasKey = typeof settings.apiKey === 'function' || settings.apiKey?.trim()
+  const project = hasKey ? '' : (fromEnvironment('GOOGLE_CLOUD_PROJECT') ?? '')
+  if (project !== '') return { apiKey: '', baseURL, project, location: fromEnvironment('GOOGLE_CLOUD_LOCATION') ?? 'global' }
+  const key = findAPIKey(settings, preset)
+  if (key !== noKey) return { apiKey: key, baseURL, project: '', location: '' }
+  if (hasCredentials(settings) && baseURL !== '') return { apiKey: '', baseURL, project: '', location: '' }
+  const expected = '`apiKey` or the environment variable GOOGLE_CLOUD_PROJECT or GOOGLE_API_KEY'
+  throw new ModelError('missing_api_key', `Expected ${expected} for \`${provider}/${model}\`, got none`, {
+    provider,
+    model,
+    retryable: false,
+  })
+}
+
+function optionsOf(
+  { apiKey, baseURL, project, location }: GoogleAccess,
+  { headers }: ModelSettings,
+  quirks: GoogleQuirks,
+): GoogleGenAIOptions {
+  // The SDK appends the API version. Some addresses already contain it.
+  const [, address = baseURL, written] = /^(.*?)\/?(?:\/(v\d\w*)\/?)?$/.exec(baseURL) ?? []
+  const vertexai = quirks.service === 'vertex'
+  const apiVersion = written ?? (quirks.apiVersion === 'beta' ? (vertexai ? 'v1beta1' : 'v1beta') : quirks.apiVersion)
+  return {
+    vertexai,
+    ...(project === '' ? { apiKey: typeof apiKey === 'string' && apiKey !== '' ? apiKey : noKey } : { project, location }),
+    httpOptions: {
+      ...(address === '' ? {} : { baseUrl: address }),
+      ...(apiVersion === null ? {} : { apiVersion }),
+      headers,
+    },
+  }
+}
+
+/** Imported only once, so that a missing package is not looked up again in each run. */
+let imported: Promise<typeof import('@google/genai')> | undefined
+
+async function importSdk(provider: string): Promise<typeof import('@google/genai')> {
+  try {
+    imported ??= import('@google/genai').catch(rethrow)
+    return await imported
+  } catch (cause) {
+    throw new ToolloopError(
+      'missing_dependency',
+      `The provider \`${provider}\` needs the package \`@google/genai\`: npm install @google/genai`,
+      { cause },
+    )
+  }
+}
+
+/** Whether the headers contain credentials, as for a proxy. */
+function hasCredentials({ headers }: ModelSettings): boolean {
+  return Object.keys(headers ?? {}).some((name) => ['x-goog-api-key', 'authorization'].includes(name.toLowerCase()))
+}
+
+function fromEnvironment(name: string | undefined): string | undefined {
+  return (name === undefined ? undefined : process.env[name]?.trim()) || undefined
 }

@@ -1,6 +1,6 @@
 import { capabilitiesOf } from '../capabilities.ts'
 import type { ChatModel } from '../chat-model.ts'
-import { openAIClient } from '../openai/client.ts'
+import { openAIClient } from '../openai/driver.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
 import { responsesQuirks } from './quirks.ts'

@@ -1,5 +1,5 @@
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { HttpProblem } from '../http/problem.ts'
 
 /**

@@ -1,5 +1,5 @@
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { McpServing, SessionBounds } from '../../tools/mcp/server/serving.ts'
 import type { McpRouteConfig } from '../config/config.ts'
 import { checkAuthorization, type McpTokenIssuer } from './authorization.ts'

@@ -1,8 +1,8 @@
 /** `toolloop/sessions/postgres`: conversations that several machines share. */
 import { type ExpiryOptions, expiryOf } from '../../agent/sessions/session-options.ts'
 import { Sessions } from '../../agent/sessions/sessions.ts'
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { PostgresPool } from './pool.ts'
 import { PostgresSessionStore } from './postgres-session-store.ts'
 

@@ -1,8 +1,8 @@
 /** `toolloop/sessions/sqlite`: conversations in a file, which survive the process. */
 import { type ExpiryOptions, expiryOf } from '../../agent/sessions/session-options.ts'
 import { Sessions } from '../../agent/sessions/sessions.ts'
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { defaultLogger, type Logger, redacting } from '../../core/logger.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { fileOptions } from '../../sqlite/sqlite-file.ts'
 import { SqliteSessionStore } from './sqlite-session-store.ts'
 

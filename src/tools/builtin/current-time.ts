@@ -1,6 +1,6 @@
 import { syncAnswer } from '../../core/callbacks/callbacks.ts'
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { show, ToolloopError } from '../../core/errors.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type AnyTool, defineTool } from '../tool.ts'
 
 /** Options of `current_time`. */

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns'
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { show, ToolloopError } from '../../core/errors.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
 import type { HttpAnswer } from './web/http-get.ts'
 import { AddressRule } from './web/public-address.ts'

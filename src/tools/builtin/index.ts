@@ -1,4 +1,4 @@
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import type { AnyTool } from '../tool.ts'
 import { calculateTool } from './calculate.ts'
 import { currentTimeTool } from './current-time.ts'

@@ -1,5 +1,5 @@
 import { lstat } from 'node:fs/promises'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
 import { countLines } from './files/text-file.ts'
 import { Walk, type WalkEntry } from './files/walk.ts'

@@ -1,5 +1,5 @@
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { show, ToolloopError } from '../../core/errors.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
 import { BinaryFileError, readLines } from './files/text-file.ts'
 import { fileProblem, inWorkspace, Workspace } from './files/workspace.ts'

@@ -1,4 +1,4 @@
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
 import { createLineFinder } from './files/line-finder.ts'
 import { type FileMatch, type FileSearch, searchFile } from './files/search-file.ts'

@@ -1,5 +1,5 @@
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 
 /** The default redirect address, on this machine. */
 export const defaultRedirectUrl = 'http://127.0.0.1/callback'

@@ -1,5 +1,3 @@
-import { InvalidOptionError } from '../../core/errors.ts'
-import { isJsonObject } from '../../core/messages.ts'
 import {
   boolean,
   type Check,
@@ -10,7 +8,9 @@ import {
   type OptionChecks,
   oneOf,
   unchecked,
-} from '../../core/options/check-options.ts'
+} from '../../core/check-options.ts'
+import { InvalidOptionError } from '../../core/errors.ts'
+import { isJsonObject } from '../../core/messages.ts'
 import type { ToolEffect } from '../tool.ts'
 import { checkAuth, type McpAuth } from './auth-options.ts'
 

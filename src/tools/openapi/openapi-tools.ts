@@ -1,7 +1,7 @@
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { messageOf } from '../../core/errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { AddressRule } from '../builtin/web/public-address.ts'
 import { resultText } from '../result-text.ts'
 import { openForeign } from '../schema/foreign/foreign-schema.ts'

@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
+import { checkOptionNames, type Optional, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError, show, ToolloopError } from '../../core/errors.ts'
-import { checkOptionNames, type Optional, type OptionNames } from '../../core/option-names.ts'
 import { Workspace } from '../builtin/files/workspace.ts'
 import { findIsolation } from './process/isolation.ts'
 import { ProcessSandbox, type ProcessSandboxOptions } from './process/process-sandbox.ts'

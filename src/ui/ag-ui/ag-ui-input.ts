@@ -1,3 +1,4 @@
+import { checkOptionNames } from '../../core/check-options.ts'
 import { toChatMessages } from '../../core/message-input.ts'
 import {
   type ChatMessage,
@@ -10,7 +11,6 @@ import {
   toolMessage,
   withoutUndefined,
 } from '../../core/messages.ts'
-import { checkOptionNames } from '../../core/option-names.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { idAt, listAt, malformed, messageIdAt, objectAt, optionalText, textAt, toolNameAt, urlAt } from '../malformed.ts'
 

@@ -1,5 +1,5 @@
+import type { Optional } from '../../core/check-options.ts'
 import { hasToolCalls, isToolResult, textOf } from '../../core/messages.ts'
-import type { Optional } from '../../core/option-names.ts'
 import type { SendableRun } from '../message-stream/ui-message-response.ts'
 import type { ResponseOptions } from '../web/respond.ts'
 import type { ResponseFormat } from '../web/response-format.ts'

@@ -1,7 +1,7 @@
 import { refusedText } from '../../agent/told.ts'
+import { checkOptionNames } from '../../core/check-options.ts'
 import { toChatMessages } from '../../core/message-input.ts'
 import { type ChatMessage, type ContentPart, type JsonObject, type ToolCall, toolMessage, withoutUndefined } from '../../core/messages.ts'
-import { checkOptionNames } from '../../core/option-names.ts'
 import { jsonOf, malformed, optionalText, textAt, urlAt } from '../malformed.ts'
 import { waitingText } from '../told.ts'
 import { isToolPart, readToolPart, readUIMessages, type UIMessageParts, type UIToolPart } from './ui-message.ts'

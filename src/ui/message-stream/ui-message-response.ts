@@ -1,7 +1,7 @@
 import { replyIdOf } from '../../agent/conversation/message-id.ts'
 import { syncAnswer } from '../../core/callbacks/callbacks.ts'
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { isJsonObject } from '../../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { ResponseOptions } from '../web/respond.ts'
 import type { ResponseFormat } from '../web/response-format.ts'
 import type { RunEnding } from '../web/run-ending.ts'

@@ -1,7 +1,7 @@
 import { syncAnswer, syncText } from '../../core/callbacks/callbacks.ts'
+import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { RunEvent } from '../../core/events.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { EventLog } from './event-log.ts'
 import { LogReader } from './log-reader.ts'
 import { eventFormat, inFormat, type ResponseFormat } from './response-format.ts'

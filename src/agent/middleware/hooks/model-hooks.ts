@@ -1,6 +1,6 @@
+import { checkOptionNames, type OptionNames } from '../../../core/check-options.ts'
 import { InvalidOptionError } from '../../../core/errors.ts'
 import { withoutUndefined } from '../../../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../../../core/option-names.ts'
 import { openModel } from '../../../models/create-model.ts'
 import { type ToolSet, ToolView } from '../../../tools/registry.ts'
 import { RequestStopped } from '../../callbacks/failures.ts'
