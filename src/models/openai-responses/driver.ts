@@ -1,6 +1,6 @@
 import { capabilitiesOf } from '../capabilities.ts'
 import type { ChatModel } from '../chat-model.ts'
-import { openAIClient } from '../openai/driver.ts'
+import { openAIClient } from '../openai/client.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
 import { responsesQuirks } from './quirks.ts'
@@ -30,8 +30,6 @@ export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
 export function openaiResponsesModel(settings: ResponsesModelSettings): ChatModel {
   const { provider, model, preset = findPreset(provider) } = settings
   const quirks = responsesQuirks(...presetQuirks(preset, model), settings.quirks)
-  const client = openAIClient(settings, preset, (sdk, params, options) =>
-    sdk.responses.create(params as Parameters<typeof sdk.responses.create>[0], options),
-  )
+  const client = openAIClient(settings, preset, 'responses')
   return client.model(new ResponsesApi(provider, model, quirks, settings.providerOptions), capabilitiesOf(settings, quirks))
 }
