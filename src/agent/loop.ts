@@ -8,7 +8,6 @@ import { checkedInput } from './middleware/guardrails/ask-guardrails.ts'
 import { jsonOf, type OutputFormat } from './output/output.ts'
 import {
   addBeside,
-  addIntents,
   addRound,
   addTurn,
   countRound,
@@ -70,36 +69,24 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
     repeats: repeats.end,
     onLimit: run.settings.onLimit ?? 'stop',
     continuationsLeft: run.settings.onTruncated === 'continue' ? mostContinuations - state.continuations : 0,
-    steering: undefined,
+    hasIntents: state.intents.length > 0,
   }
+  if (round?.handoff && lastTurn === undefined) facts.refusedHandoff = await handOff(execution, iteration, round.handoff)
   let next = decideNext(facts)
-  const refused = round?.handoff && lastTurn === undefined ? await handOff(execution, iteration, round.handoff) : undefined
-  if (refused !== undefined && next.kind !== 'end') next = end(stoppedByGuardrail(refused))
-  if (next.kind === 'steer') {
-    const steering = await takeSteering(execution, iteration, next)
-    addBeside(state, steering)
-    state.unread = steering.unread
-    next = decideNext(Object.assign(facts, { steering }))
+  while (next.kind === 'steer' || next.kind === 'settle') {
+    if (next.kind === 'settle') facts.settled = await settleIntents(execution, iteration)
+    else {
+      facts.steering = await takeSteering(execution, iteration, next)
+      addBeside(state, facts.steering)
+      state.unread = facts.steering.unread
+    }
+    next = decideNext(facts)
   }
-  const asks = next.kind === 'end' && state.intents.length > 0 && facts.steering?.stops !== true && asksAfter.has(next.ending.stopReason)
-  if (asks) next = await closePreview(execution, iteration)
   if (next.kind !== 'end') say(state, next.objection, next.messages)
   state.continuations = next.kind === 'continue' && next.continuesText ? state.continuations + 1 : 0
   const ending = next.kind === 'end' ? next.ending : next.kind === 'answer' ? next.limit : undefined
   if (lastTurn === undefined) run.logLimit(ending?.stopReason, iteration, state.toolCalls.length)
   return next
-}
-
-/** The ways a preview can end after which the user decides on the noted calls. */
-const asksAfter: ReadonlySet<StopReason> = new Set(['answered', 'truncated', 'stopped', 'max_iterations', 'repeated_calls', 'budget'])
-
-/** Settles the calls noted during a preview. Once all are decided, the model continues with their results. Until then, the run pauses. */
-async function closePreview(execution: Execution, iteration: number): Promise<GoOn | End> {
-  const { output } = execution.run.agent
-  const round = await settleIntents(execution, iteration)
-  addIntents(execution.state, round, iteration, output?.tool.name)
-  const ending = endingOfRound(round, output)
-  return ending === undefined ? { kind: 'continue', objection: undefined, messages: [] } : end(ending)
 }
 
 /** How often the model is asked to continue one answer. */
@@ -153,8 +140,14 @@ export interface Facts {
   onLimit: 'stop' | 'answer'
   /** How many more times the model may be asked to continue a text that was cut off. */
   continuationsLeft: number
+  /** A preview has noted calls that nobody has been asked about. */
+  hasIntents: boolean
+  /** Why a guardrail has refused the handoff of this round. */
+  refusedHandoff?: string | undefined
   /** Messages from outside. Undefined until they have been asked for. */
   steering?: Steering
+  /** The results of the calls that a preview has noted. Undefined until they have been asked about. */
+  settled?: ToolRound
 }
 
 /** `continue`: asks the model again or, with `continuesText`, for the rest of its text. `answer`: asks once more, without tools. */
@@ -165,12 +158,21 @@ export type End = { kind: 'end'; ending: Ending }
 /** The decision depends on messages from outside. A run at a limit reads none; a run with an answer ends if there are none. */
 export type Steer = { kind: 'steer'; takesMessages: boolean; hasAnswer: boolean }
 
-/** Decides how a run continues or ends. The first reason that applies counts. Handoffs and previews are decided in `closeIteration`. */
-export function decideNext(facts: Facts & { steering: Steering }): GoOn | End
-export function decideNext(facts: Facts): GoOn | End | Steer
-export function decideNext(facts: Facts): GoOn | End | Steer {
-  const { turn, round, lastTurn, output, stopped, rejected, outputRetries, exhausted, repeats, onLimit, continuationsLeft, steering } =
-    facts
+/** The ways a preview can end after which the user decides on the noted calls. */
+const asksAfter: ReadonlySet<StopReason> = new Set(['answered', 'truncated', 'stopped', 'max_iterations', 'repeated_calls', 'budget'])
+
+/** Decides how a run continues or ends. `steer` and `settle`: asks for the fact that is still undefined. */
+export function decideNext(facts: Facts): GoOn | End | Steer | { kind: 'settle' } {
+  const next = decideTurn(facts)
+  if (next.kind !== 'end' || !facts.hasIntents || facts.steering?.stops === true || !asksAfter.has(next.ending.stopReason)) return next
+  if (facts.settled === undefined) return { kind: 'settle' }
+  const ending = endingOfRound(facts.settled, facts.output)
+  return ending === undefined ? { kind: 'continue', objection: undefined, messages: [] } : end(ending)
+}
+
+/** Decides after a turn and its round. The first reason that applies counts. */
+function decideTurn(facts: Facts): GoOn | End | Steer {
+  const { turn, round, lastTurn, output, stopped, rejected, outputRetries, exhausted, repeats, refusedHandoff, steering } = facts
   if (turn.kind !== 'reply') return end(lastTurn === undefined ? endingOfTurn(turn) : endingOfLastTurn(lastTurn, turn))
 
   const byCalls = round && endingOfRound(round, output)
@@ -183,11 +185,12 @@ export function decideNext(facts: Facts): GoOn | End | Steer {
   const answer = ending ?? (round === undefined ? endingOfText(turn) : undefined)
   if (answer === undefined && rejected !== undefined && rejected.count > outputRetries)
     return end(tooOftenRejected(rejected, outputRetries))
+  if (refusedHandoff !== undefined) return end(stoppedByGuardrail(refusedHandoff))
 
   const limit = exhausted ?? (repeats ? 'repeated_calls' : undefined)
   const { objection, isCut, message } = turn
   // A text that gained nothing when it was continued is not continued again.
-  const continuesText = isCut && message.content !== '' && continuationsLeft > 0 && limit === undefined
+  const continuesText = isCut && message.content !== '' && facts.continuationsLeft > 0 && limit === undefined
   if (steering === undefined)
     return { kind: 'steer', takesMessages: limit === undefined, hasAnswer: answer !== undefined && !continuesText }
   if (steering.refused !== undefined) return end(stoppedByGuardrail(steering.refused))
@@ -196,7 +199,7 @@ export function decideNext(facts: Facts): GoOn | End | Steer {
   if (steering.stops) return end({ stopReason: 'stopped' })
   if (limit === undefined)
     return { kind: 'continue', objection, messages, ...(continuesText && messages.length === 0 ? { continuesText } : {}) }
-  if (onLimit === 'answer' && limit !== 'budget') return { kind: 'answer', limit: { stopReason: limit }, objection, messages: [] }
+  if (facts.onLimit === 'answer' && limit !== 'budget') return { kind: 'answer', limit: { stopReason: limit }, objection, messages: [] }
   return end({ stopReason: limit })
 }
 

@@ -1,17 +1,15 @@
-import { planCalls } from '../agent/calls/tool-call.ts'
-import { needsApproval } from '../agent/calls/waiting/verdict.ts'
 import { runLoop } from '../agent/loop.ts'
 import type { LoopState } from '../agent/run/run-state.ts'
 import { scriptStep, turnStep } from '../agent/step-keys.ts'
 import { otherArgumentsNote, withNote } from '../agent/told.ts'
-import { buildTurn } from '../agent/turn/model-turn.ts'
+import { buildTurn, planResponse } from '../agent/turn/model-turn.ts'
 import type { Execution, Loop, Place } from '../agent/types/execution.ts'
 import type { Plan, Turn } from '../agent/types/recorded.ts'
 import type { RunStep, ToolCallRecord } from '../agent/types/result.ts'
 import { digestOf } from '../core/digest.ts'
 import { ModelError, messageOf } from '../core/errors.ts'
 import type { ScriptLine } from '../core/events.ts'
-import { type AssistantMessage, type Content, type JsonObject, noUsage, type ToolCall } from '../core/messages.ts'
+import { type AssistantMessage, type Content, type JsonObject, noUsage } from '../core/messages.ts'
 import { redact } from '../core/redaction/redact.ts'
 import type { ChatModel, ModelResponse } from '../models/chat-model.ts'
 import { type InlineLimits, type ScriptRound, ScriptVm } from '../tools/sandbox/vm/script-vms.ts'
@@ -83,7 +81,7 @@ class ScriptTurns {
       try {
         const response = await this.#ask(place)
         const { text: content, toolCalls, providerData } = response
-        const plan = toolCalls.length === 0 ? { calls: [], planned: [] } : await this.#plan(toolCalls)
+        const plan = await this.#plan(response)
         const message: AssistantMessage =
           toolCalls.length === 0 ? { role: 'assistant', content } : { role: 'assistant', content, toolCalls: plan.calls }
         if (providerData !== undefined) message.providerData = providerData
@@ -164,21 +162,9 @@ class ScriptTurns {
     )
   }
 
-  async #plan(calls: readonly ToolCall[]): Promise<Plan> {
-    const { run, state } = this.#execution
-    const { toolTimeoutMs: timeoutMs, maxArgumentValues: maxValues } = run.limits
-    const plan = await planCalls({
-      calls,
-      finishReason: 'tool_calls',
-      registry: run.agent.registry,
-      choice: undefined,
-      uniqueIds: () => state.history.uniqueIds(),
-      terms: { timeoutMs, maxValues, signal: run.signal, asNative: true },
-      isPreview: run.settings.effects === 'preview',
-      needsApproval: (call) => needsApproval(run, state.remembered, call),
-      prepared: run.prepared,
-    })
-    if (plan.planned.length !== calls.length)
+  async #plan(response: ModelResponse): Promise<Plan> {
+    const plan = await planResponse(this.#execution, response, this.#execution.run.agent.registry)
+    if (plan.planned.length !== response.toolCalls.length)
       throw new Error('The script made a call that stands for several others: make them one by one.')
     return { ...plan, planned: plan.planned.map((call, at) => ({ ...call, ...this.#quoted(this.#lines[at] ?? 0) })) }
   }

@@ -1,4 +1,5 @@
 import { syncAnswer } from '../core/callbacks/callbacks.ts'
+import { withoutUndefined } from '../core/messages.ts'
 import { redactText } from '../core/redaction/redact.ts'
 import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import type { Attributes, AttributeValue, Counter, Histogram, Span, SpanStatus } from './api.ts'
@@ -42,13 +43,6 @@ export class ToldSpan {
   #clean(text: string): string {
     return redactText(text, this.#secrets)
   }
-}
-
-/** Removes undefined attributes, because not every tracer or meter does. */
-export function withoutUndefined(attributes: Attributes): Attributes {
-  const shown: Attributes = {}
-  for (const key of Object.keys(attributes)) if (attributes[key] !== undefined) shown[key] = attributes[key]
-  return shown
 }
 
 /** Records a value without undefined attributes. */

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { savedValueOf } from '../../src/agent/calls/saved-value.ts'
+import { savedValueOf } from '../../src/agent/journal/kept-values.ts'
 import { AgentRunner, defineTool, type Json, type ToolContext } from '../../src/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'

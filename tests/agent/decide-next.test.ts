@@ -59,6 +59,7 @@ const base: Facts = {
   repeats: false,
   onLimit: 'stop',
   continuationsLeft: 0,
+  hasIntents: false,
 }
 const everything: Partial<Facts> = {
   round: { ...round, interrupted: 'deadline', stop: 'rail: no', pending, final: record('finish') },
@@ -66,6 +67,7 @@ const everything: Partial<Facts> = {
   rejected,
   exhausted: 'budget',
   repeats: true,
+  refusedHandoff: 'rail: not to them',
   steering: { ...said, stops: true, refused: 'rail: no' },
 }
 
@@ -81,7 +83,7 @@ const after = (...first: ('interrupted' | 'stop' | 'pending' | 'final')[]): Part
 const ofRound = after('interrupted', 'stop', 'pending', 'final')
 
 /** `ends`: the stop reason, or what else comes next. */
-const table: [what: string, facts: Partial<Facts>, ends: StopReason | 'continue' | 'answer' | 'steer'][] = [
+const table: [what: string, facts: Partial<Facts>, ends: StopReason | 'continue' | 'answer' | 'steer' | 'settle'][] = [
   // A turn that is no reply ends the run, whatever else there is.
   ['a deadline while the model was asked', { ...everything, turn: interruptedTurn('deadline') }, 'deadline'],
   ['an abort while the model was asked', { ...everything, turn: interruptedTurn('aborted') }, 'aborted'],
@@ -99,6 +101,8 @@ const table: [what: string, facts: Partial<Facts>, ends: StopReason | 'continue'
   ['answers withheld too often', { ...ofRound, stopped: false, rejected: { ...rejected, isWithheld: true } }, 'refused'],
   ['answers that may still be given anew', { turn: objected, rejected: { ...rejected, count: 2 }, steering: quiet }, 'continue'],
   ['an answer counts, however many were rejected before', { rejected, steering: quiet }, 'answered'],
+  ['a handoff that a guardrail refuses, before steering and limits', { round, refusedHandoff: 'rail: no', exhausted: 'budget' }, 'refused'],
+  ['a handoff that a guardrail refuses, in a preview', { round, refusedHandoff: 'rail: no', hasIntents: true }, 'refused'],
   // Steering is asked for only now; a guardrail of it first.
   ['steering is asked for before anything else is decided', {}, 'steer'],
   ['a guardrail against what was said from outside, before an answer', { steering: { ...said, refused: 'rail: no' } }, 'refused'],
@@ -123,6 +127,14 @@ const table: [what: string, facts: Partial<Facts>, ends: StopReason | 'continue'
     { turn: objected, exhausted: 'max_iterations', onLimit: 'answer', steering: quiet },
     'answer',
   ],
+  // A preview that would end.
+  ['noted calls are asked about after steering', { hasIntents: true }, 'steer'],
+  ['noted calls are asked about before an answer counts', { hasIntents: true, steering: quiet }, 'settle'],
+  ['noted calls are asked about at a limit', { round, hasIntents: true, exhausted: 'budget', steering: quiet }, 'settle'],
+  ['noted calls are left after a stop from outside', { hasIntents: true, steering: stops }, 'answered'],
+  ['noted calls are left after a deadline', { hasIntents: true, turn: interruptedTurn('deadline') }, 'deadline'],
+  ['noted calls that are decided: the model continues', { hasIntents: true, steering: quiet, settled: round }, 'continue'],
+  ['noted calls that still wait', { hasIntents: true, steering: quiet, settled: { ...round, pending } }, 'paused'],
   // Nothing of all that.
   ['results the model has not seen', { round, steering: quiet }, 'continue'],
   ['an answer that is not accepted', { turn: objected, steering: quiet }, 'continue'],

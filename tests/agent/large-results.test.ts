@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { keptId } from '../../src/agent/large-results/kept-results.ts'
+import { keptId } from '../../src/agent/journal/kept-values.ts'
 import { readPart, searchText } from '../../src/agent/large-results/read-text.ts'
 import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
 import type { RunnerOptions, RunResult } from '../../src/agent/types/options.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { keptId } from '../../src/agent/large-results/kept-results.ts'
+import { keptId } from '../../src/agent/journal/kept-values.ts'
 import { ModelError } from '../../src/core/errors.ts'
 import { Event, type EventName } from '../../src/core/events.ts'
 import { AgentRunner, ask, asTool, Budget, defineTool, handoff, type PendingItem, RunControl, type RunResult } from '../../src/index.ts'

@@ -1,3 +1,4 @@
+import { addIntents } from '../run/run-state.ts'
 import { iterationStep } from '../step-keys.ts'
 import type { Execution } from '../types/execution.ts'
 import type { Intent, ToolRound } from '../types/recorded.ts'
@@ -9,10 +10,17 @@ import { DecisionDesk } from './waiting/verdict.ts'
 type WaitingIntent = WaitingCall & Intent
 
 /**
- * Asks for decisions on the calls noted during a preview. Once all are decided, carries out the approved ones in order, one at a time. The
- * results count as those of one round. An undecided call is pending.
+ * Asks for decisions on the calls noted during a preview. Once all are decided, carries out the approved ones. Adds the results to the
+ * state, as those of one round. An undecided call is pending.
  */
 export async function settleIntents(execution: Execution, iteration: number): Promise<ToolRound> {
+  const round = await carryOutIntents(execution, iteration)
+  addIntents(execution.state, round, iteration, execution.run.agent.output?.tool.name)
+  return round
+}
+
+/** Carries out the approved calls in order, one at a time, once all calls are decided. */
+async function carryOutIntents(execution: Execution, iteration: number): Promise<ToolRound> {
   const { durable, run, state } = execution
   const whole: ToolRound = { records: [], pending: [], intents: [] }
   const isOver = async (name: 'intents' | 'pause'): Promise<boolean> => {
@@ -34,7 +42,7 @@ export async function settleIntents(execution: Execution, iteration: number): Pr
   }
   for (const one of waiting) {
     const { agent } = run
-    const leave = run.actAsNoter(one.call.id)
+    const leave = run.switchToAgentOf(one.call.id)
     try {
       add(whole, await carryOutIntent(run.agent === agent ? execution : { ...execution, layers: execution.compose() }, one, desk))
     } finally {
@@ -61,7 +69,7 @@ function planOf(execution: Execution, intents: readonly Intent[]): WaitingIntent
     const { iteration, index, question, waited } = intent
     // The call was noted together with the text after it, and that text was shown then.
     const { textAfter: _, ...call } = intent.call
-    const leave = execution.run.actAsNoter(call.id)
+    const leave = execution.run.switchToAgentOf(call.id)
     const one = waitingCall(execution, iteration, { call, index, question, times: waited + 1 })
     leave()
     return { ...intent, ...one }

@@ -1,6 +1,6 @@
 import type { Content, ContentPart } from '../../core/messages.ts'
 import { capContent, headOf } from '../../tools/result-text.ts'
-import { keptId } from '../large-results/kept-results.ts'
+import { keptId } from '../journal/kept-values.ts'
 import { readResultName } from '../large-results/read-result.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { keptAsideText } from '../told.ts'

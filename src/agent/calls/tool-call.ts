@@ -20,6 +20,7 @@ import { cancelledText, notFoundText } from '../../tools/told.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 import { endOf, executeCall, type RawEnd, type ToolCallEnd, type ToolCallEnvironment } from '../../tools/tool-runner.ts'
 import type { StepContext } from '../journal/journal.ts'
+import { savedValueOf } from '../journal/kept-values.ts'
 import { runsAgent } from '../nested/nested-items.ts'
 import { type GivenKey, keyLeftBy } from '../run/call-keys.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
@@ -32,7 +33,6 @@ import type { FinishedCall, Handoff, Plan, PlannedCall, Refusal } from '../types
 import type { ToolCallRecord } from '../types/result.ts'
 import type { AroundTool, CallOutcome, CallPlace, CallTerms, CallWork, RunCall, RunningCall } from '../types/running-call.ts'
 import { withoutLongText } from './keep-aside.ts'
-import { savedValueOf } from './saved-value.ts'
 import { shownEnd, shownInput, shownRejection, shownUpdate } from './shown-call.ts'
 
 export interface PlanInput {

@@ -88,19 +88,6 @@ export function checkModelCost(run: Limited, own: RunLimits | undefined, model: 
   checkCostIsKnown('limits.costUsd', own?.costUsd, model)
 }
 
-/** Calls `end` when the time is over, in `milliseconds`. Returns the function that stops the timer. */
-export function startDeadline(milliseconds: number, end: () => void): () => void {
-  if (!Number.isFinite(milliseconds)) return () => {}
-  // A timer with a longer delay fires at once, so long times are split into parts.
-  const longest = 2 ** 31 - 1
-  let timer: NodeJS.Timeout
-  const waitFor = (left: number) => {
-    timer = setTimeout(() => (left > longest ? waitFor(left - longest) : end()), Math.min(left, longest))
-  }
-  waitFor(milliseconds)
-  return () => clearTimeout(timer)
-}
-
 /** Says how to make a model's cost known. */
 function howToPrice({ provider, model }: Pick<ChatModel, 'provider' | 'model'>): string {
   return `give \`${provider}/${model}\`, and any model that may take its place, a \`price\` in US dollars for a million tokens: \

@@ -129,7 +129,8 @@ class ModelTurn {
   async #reply(response: ReadResponse): Promise<Turn> {
     const { run, layers, state } = this.#execution
     const { finishReason, providerData } = response
-    const plan = response.toolCalls.length === 0 ? { calls: [], planned: [] } : await this.#plan(response)
+    const { request, tools } = this.#asked
+    const plan = await planResponse(this.#execution, response, tools, request.toolChoice)
     const step = this.#step(response, plan)
     const { usage, durationMs } = step
     this.#end(usage === undefined ? { finishReason: step.finishReason } : { finishReason: step.finishReason, usage }, durationMs)
@@ -141,7 +142,6 @@ class ModelTurn {
       return this.#refused(new ModelError(finishReason, message, { provider, model, retryable: false }), text, { step })
     }
     const { isHeld, streamed } = this.#sink
-    const { request } = this.#asked
     const earlier = earlierText(state)
     const saysNothing = earlier !== '' && response.text.trim() === ''
     const mayBeCut = plan.calls.length === 0 && (finishReason === 'length' || saysNothing)
@@ -180,22 +180,6 @@ class ModelTurn {
     const { provider, model } = this.#asked.model
     if (run.events.hears(Event.MODEL_END)) run.events.emit(Event.MODEL_END, { provider, model, ...end }, { ...this.#meta, durationMs })
     run.logStep(() => ({ iteration: this.#meta.iteration, provider, model, ...end, durationMs }), 'model request ended')
-  }
-
-  #plan({ toolCalls: calls, finishReason }: ReadResponse): Promise<Plan> {
-    const { run, state } = this.#execution
-    const { toolTimeoutMs: timeoutMs, maxArgumentValues: maxValues } = run.limits
-    return planCalls({
-      calls,
-      finishReason,
-      registry: this.#asked.tools,
-      choice: this.#asked.request.toolChoice,
-      uniqueIds: () => state.history.uniqueIds(),
-      terms: { timeoutMs, maxValues, signal: run.signal, asNative: true },
-      isPreview: run.settings.effects === 'preview',
-      needsApproval: (call) => needsApproval(run, state.remembered, call),
-      prepared: run.prepared,
-    })
   }
 
   #step(response: ReadResponse, { calls }: Plan): RunStep {
@@ -251,6 +235,28 @@ class ModelTurn {
     if (known.length === 0) return {}
     return { usage: withCost(known.reduce(addUsage), this.#asked.model.capabilities) }
   }
+}
+
+/** PREPARE for the calls of a response. `choice`: the tool choice of its request. */
+export function planResponse(
+  { run, state }: Execution,
+  { toolCalls: calls, finishReason }: Pick<ReadResponse, 'toolCalls' | 'finishReason'>,
+  registry: ToolSet,
+  choice?: ToolChoice,
+): Promise<Plan> {
+  if (calls.length === 0) return Promise.resolve({ calls, planned: [] })
+  const { toolTimeoutMs: timeoutMs, maxArgumentValues: maxValues } = run.limits
+  return planCalls({
+    calls,
+    finishReason,
+    registry,
+    choice,
+    uniqueIds: () => state.history.uniqueIds(),
+    terms: { timeoutMs, maxValues, signal: run.signal, asNative: true },
+    isPreview: run.settings.effects === 'preview',
+    needsApproval: (call) => needsApproval(run, state.remembered, call),
+    prepared: run.prepared,
+  })
 }
 
 /** Replaces lone surrogates before the response is recorded and its calls run. */

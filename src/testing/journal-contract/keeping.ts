@@ -1,5 +1,5 @@
 import type { RunQuery } from '../../agent/journal/journal.ts'
-import { keptId } from '../../agent/large-results/kept-results.ts'
+import { keptId } from '../../agent/journal/kept-values.ts'
 import { defineTool } from '../../tools/tool.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { comparable, type JournalCase, refusalOf } from './kit.ts'

@@ -153,36 +153,13 @@ export class VmThread {
       signal.throwIfAborted()
       throw new ToolloopError('tool_failed', `The script was not run: ${messageOf(error)}`)
     })
-    const ended = Promise.withResolvers<Extract<FromVm, { kind: 'end' }>>()
     const calls = new AbortController()
-    const giveUp = (reason: unknown) => {
-      this.#usable = false
-      ended.reject(reason)
-    }
-    const abort = () => giveUp(signal.reason)
-    let timer: NodeJS.Timeout | undefined
-    this.#fail = (cause) => giveUp(crashed(cause))
     const answers = new Answers(call, calls.signal)
-    const receive = (message: FromVm) => {
-      if (message.kind === 'end') ended.resolve(message)
-      // A late answer must not be passed to the next script.
-      if (message.kind === 'call') void answers.to(message).then((answer) => this.#receive === receive && this.#send(answer))
-    }
-    this.#receive = receive
-    signal.addEventListener('abort', abort, { once: true })
-    this.#worker.ref()
+    const mostCalls = call === undefined ? 0 : mostHostCalls
+    const source = { folder, script, input }
     try {
-      if (!this.#usable) throw new ToolloopError('tool_failed', 'The sandbox has been closed.')
-      // The time a thread takes to start does not count as the script's time.
-      await Promise.race([this.#ready.promise, ended.promise])
-      timer = setTimeout(() => giveUp(overTime(timeoutMs)), Math.min(timeoutMs + graceMs, 2 ** 31 - 1))
-      const mostCalls = call === undefined ? 0 : mostHostCalls
-      this.#send({ kind: 'run', source: { folder, script, input }, timeoutMs, memoryBytes, outputBytes, mostCalls })
-      const { result, output, overTime: isOver, spoiled } = await ended.promise
-      clearTimeout(timer)
-      // Calls that the script made before it ended have been started by then.
-      await nextTurn()
-      if (spoiled) this.#usable = false
+      const message: ToVm = { kind: 'run', source, timeoutMs, memoryBytes, outputBytes, mostCalls }
+      const { result, output, overTime: isOver } = await this.#ask(message, timeoutMs, signal, isEnd, answers)
       if (isOver) throw overTime(timeoutMs)
       if (!result.ok) {
         const { problem } = result
@@ -191,13 +168,7 @@ export class VmThread {
       const value = await readPieces(result.value, signal)
       return { ...(value === undefined ? {} : { value, json: textOfPieces(result.value) }), stdout: output, stderr: '' }
     } finally {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', abort)
       calls.abort()
-      this.#receive = undefined
-      this.#fail = undefined
-      this.#worker.unref()
-      if (!this.#usable) await this.end()
     }
   }
 
@@ -205,8 +176,19 @@ export class VmThread {
    * Runs a script in rounds until it waits for its calls or has ended. Rejects with the signal's reason, or with `tool_failed` or
    * `tool_timeout`, worded for a model; the thread must then not be used again.
    */
-  async runRound(message: ToVm, timeoutMs: number, signal: AbortSignal): Promise<RoundEnd> {
-    const ended = Promise.withResolvers<RoundEnd>()
+  runRound(message: ToVm, timeoutMs: number, signal: AbortSignal): Promise<RoundEnd> {
+    return this.#ask(message, timeoutMs, signal, isEndOfRound)
+  }
+
+  /** Sends a message that makes a script run, and waits until it is done. `answers`: the answers to its calls. */
+  async #ask<End extends RoundEnd>(
+    message: ToVm,
+    timeoutMs: number,
+    signal: AbortSignal,
+    isDone: (message: FromVm) => message is End,
+    answers?: Answers,
+  ): Promise<End> {
+    const ended = Promise.withResolvers<End>()
     const giveUp = (reason: unknown) => {
       this.#usable = false
       ended.reject(reason)
@@ -214,18 +196,25 @@ export class VmThread {
     const abort = () => giveUp(signal.reason)
     let timer: NodeJS.Timeout | undefined
     this.#fail = (cause) => giveUp(crashed(cause))
-    this.#receive = (message) => {
-      if (message.kind === 'round' || message.kind === 'end') ended.resolve(message)
+    const receive = (received: FromVm) => {
+      if (isDone(received)) ended.resolve(received)
+      // A late answer must not be passed to the next script.
+      else if (received.kind === 'call') void answers?.to(received).then((answer) => this.#receive === receive && this.#send(answer))
     }
+    this.#receive = receive
     signal.addEventListener('abort', abort, { once: true })
     this.#worker.ref()
     try {
       signal.throwIfAborted()
       if (!this.#usable) throw new ToolloopError('tool_failed', 'The sandbox has been closed.')
+      // The time a thread takes to start does not count as the script's time.
       await Promise.race([this.#ready.promise, ended.promise])
       timer = setTimeout(() => giveUp(overTime(timeoutMs)), Math.min(timeoutMs + graceMs, 2 ** 31 - 1))
       this.#send(message)
       const end = await ended.promise
+      clearTimeout(timer)
+      // Calls that the script made before it ended have been started by then.
+      if (answers !== undefined) await nextTurn()
       if (end.kind === 'end' && end.spoiled) this.#usable = false
       return end
     } finally {
@@ -254,8 +243,18 @@ export class VmThread {
   }
 }
 
+type ScriptEnded = Extract<FromVm, { kind: 'end' }>
+
 /** The state of a script that runs in rounds. */
 export type RoundEnd = Extract<FromVm, { kind: 'round' | 'end' }>
+
+function isEnd(message: FromVm): message is ScriptEnded {
+  return message.kind === 'end'
+}
+
+function isEndOfRound(message: FromVm): message is RoundEnd {
+  return message.kind === 'round' || message.kind === 'end'
+}
 
 function crashed(cause: Error): ToolloopError {
   return ToolloopError.isInstance(cause) ? cause : new ToolloopError('tool_failed', 'The script did not finish: its VM crashed.', { cause })
