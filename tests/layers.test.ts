@@ -77,7 +77,7 @@ const allowed: Record<string, string[]> = {
 const floors: Record<string, string[]> = {
   agent: [
     'types',
-    'step-keys.ts told.ts',
+    'step-keys.ts run-texts.ts',
     'conversation limits output text-calls journal decisions callbacks',
     'nested large-results sessions observe',
     'options',

@@ -8,6 +8,7 @@ import { checkedInput } from './middleware/guardrails/ask-guardrails.ts'
 import { jsonOf, type OutputFormat } from './output/output.ts'
 import {
   addBeside,
+  addMessages,
   addRound,
   addTurn,
   countRound,
@@ -15,7 +16,6 @@ import {
   type RejectedAnswers,
   refuseAll,
   rejectedAnswers,
-  say,
 } from './run/run-state.ts'
 import { iterationStep } from './step-keys.ts'
 import { handOff } from './sub-agents/handoff.ts'
@@ -82,7 +82,7 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
     }
     next = decideNext(facts)
   }
-  if (next.kind !== 'end') say(state, next.objection, next.messages)
+  if (next.kind !== 'end') addMessages(state, next.objection, next.messages)
   state.continuations = next.kind === 'continue' && next.continuesText ? state.continuations + 1 : 0
   const ending = next.kind === 'end' ? next.ending : next.kind === 'answer' ? next.limit : undefined
   if (lastTurn === undefined) run.logLimit(ending?.stopReason, iteration, state.toolCalls.length)

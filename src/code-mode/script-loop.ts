@@ -1,7 +1,7 @@
 import { runLoop } from '../agent/loop.ts'
 import type { LoopState } from '../agent/run/run-state.ts'
+import { otherArgumentsNote, withNote } from '../agent/run-texts.ts'
 import { scriptStep, turnStep } from '../agent/step-keys.ts'
-import { otherArgumentsNote, withNote } from '../agent/told.ts'
 import { buildTurn, planResponse } from '../agent/turn/model-turn.ts'
 import type { Execution, Loop, Place } from '../agent/types/execution.ts'
 import type { Plan, Turn } from '../agent/types/recorded.ts'

@@ -2,7 +2,7 @@ import type { MeasuredHttpRequest } from '../agent/observe/telemetry.ts'
 import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import { context, SpanKind, SpanStatusCode, type Tracer, trace } from './api.ts'
 import { type FailSafe, within } from './fail-safe.ts'
-import { ToldSpan } from './told-span.ts'
+import { RedactedSpan } from './redacted-span.ts'
 import { readTraceHeaders } from './trace-context.ts'
 
 /**
@@ -22,18 +22,18 @@ export async function aroundHttpRequest(
     const parent = caller === undefined ? active : trace.setSpanContext(active, caller)
     const attributes = { 'http.request.method': method, 'http.route': route, 'url.path': path }
     const span = syncAnswer('startSpan', tracer().startSpan(`${method} ${route}`, { kind: SpanKind.SERVER, attributes }, parent))
-    return { span: new ToldSpan(span), context: trace.setSpan(parent, span) }
+    return { span: new RedactedSpan(span), context: trace.setSpan(parent, span) }
   })
   try {
     const response = await within(attempt, open?.context, next)
-    attempt(() => open && tellStatus(open.span, response.status))
+    attempt(() => open && recordStatus(open.span, response.status))
     return response
   } finally {
     attempt(() => open?.span.end())
   }
 }
 
-function tellStatus(span: ToldSpan, status: number): void {
+function recordStatus(span: RedactedSpan, status: number): void {
   span.setAttribute('http.response.status_code', status)
   if (status < 500) return
   span.setAttribute('error.type', String(status))

@@ -33,8 +33,8 @@ import { type FailSafe, within } from './fail-safe.ts'
 import { ChunkTimes, secondsToFirst } from './metrics/chunk-times.ts'
 import type { Instruments } from './metrics/instruments.ts'
 import { type Names, providerName } from './names.ts'
-import { decisionAttributes, errorType, markFailed, tellEvent, tellException, tellFailure, toldEvents } from './span-events.ts'
-import { ToldSpan } from './told-span.ts'
+import { RedactedSpan } from './redacted-span.ts'
+import { decisionAttributes, errorType, markFailed, recordEvent, recordException, recordFailure, toldEvents } from './span-events.ts'
 import { outgoingHeaders, readTraceHeaders, spanContextOf, traceHeaders } from './trace-context.ts'
 
 /** What the traces of all runs share. */
@@ -51,7 +51,7 @@ export interface TraceSetup {
 
 /** A measurement in progress. */
 interface Open {
-  span: ToldSpan
+  span: RedactedSpan
   /** Contains the span. */
   context: Context
 }
@@ -117,7 +117,7 @@ export class RunTrace implements RunTelemetry {
       this.#try(() => this.#measureExecution(startedAt, result.error?.code))
       return result
     } catch (error) {
-      this.#try(() => open && tellFailure(open.span, error, errorType(error)))
+      this.#try(() => open && recordFailure(open.span, error, errorType(error)))
       this.#try(() => this.#measureExecution(startedAt, errorType(error)))
       throw error
     } finally {
@@ -169,7 +169,7 @@ export class RunTrace implements RunTelemetry {
         const { code } = toModelError(error, request.provider, request.model)
         this.#try(() => measure(usage, undefined, code))
         if (open === undefined) return
-        tellFailure(open.span, error, code)
+        recordFailure(open.span, error, code)
         if (usage !== undefined) open.span.setAttributes(usageAttributes(this.#setup.names, usage))
       })
       throw error
@@ -193,7 +193,7 @@ export class RunTrace implements RunTelemetry {
       return outcome
     } catch (error) {
       failure = errorType(error)
-      this.#try(() => open && tellFailure(open.span, error, errorType(error)))
+      this.#try(() => open && recordFailure(open.span, error, errorType(error)))
       throw error
     } finally {
       this.#calls.delete(toolCallId)
@@ -277,7 +277,7 @@ export class RunTrace implements RunTelemetry {
       'startSpan',
       this.#setup.tracer().startSpan(name, { kind, attributes: withoutUndefined({ ...attributes, ...this.#attributes }), links }, parent),
     )
-    return { span: new ToldSpan(span, this.#secrets), context: trace.setSpan(parent, span) }
+    return { span: new RedactedSpan(span, this.#secrets), context: trace.setSpan(parent, span) }
   }
 
   /** If a span of the caller is active inside a call, new spans are its children. */
@@ -308,14 +308,14 @@ export class RunTrace implements RunTelemetry {
     this.#setup.instruments().run((performance.now() - startedAt) / 1_000, this.#did, attributes)
   }
 
-  #endCall(span: ToldSpan, { tool }: MeasuredCall, { end, raw }: MeasuredOutcome): void {
+  #endCall(span: RedactedSpan, { tool }: MeasuredCall, { end, raw }: MeasuredOutcome): void {
     if (!span.isRecording) return
     span.setAttribute('toolloop.tool.outcome', end.outcome)
     if ('attempts' in end && end.attempts > 1) span.setAttribute('toolloop.retries', end.attempts - 1)
     if ('content' in end && this.#content !== undefined)
       span.setAttributes(this.#content.result(textOf(end.content), new Set(tool.secrets)))
     if (!('code' in end)) return
-    if (raw?.thrown !== undefined && end.outcome === 'failed') tellException(span, raw.thrown)
+    if (raw?.thrown !== undefined && end.outcome === 'failed') recordException(span, raw.thrown)
     markFailed(span, end.code)
   }
 
@@ -324,7 +324,7 @@ export class RunTrace implements RunTelemetry {
     // A call that was in progress has its own span.
     if (event.type === 'TOOL_CALL_REJECTED' && this.#calls.has(event.meta.toolCallId ?? '')) return
     const { span } = (event.type === 'MODEL_RETRY' ? this.#request : undefined) ?? this.#execution
-    tellEvent(span, event)
+    recordEvent(span, event)
   }
 
   #traceOf(open: Open | undefined): CallTrace {

@@ -1,7 +1,7 @@
 import { messageOf, readableError, stackOf, ToolloopError } from '../core/errors.ts'
 import type { EventName, MadeDecision, RunEvent } from '../core/events.ts'
 import { type Attributes, SpanStatusCode } from './api.ts'
-import type { ToldSpan } from './told-span.ts'
+import type { RedactedSpan } from './redacted-span.ts'
 
 /** The events of a run that become events of its span. */
 export const toldEvents: ReadonlySet<EventName> = new Set<EventName>([
@@ -13,7 +13,7 @@ export const toldEvents: ReadonlySet<EventName> = new Set<EventName>([
   'HANDOFF',
 ])
 
-export function tellEvent(span: ToldSpan, event: RunEvent): void {
+export function recordEvent(span: RedactedSpan, event: RunEvent): void {
   const toolCallId = event.meta.toolCallId ?? ''
   switch (event.type) {
     case 'MODEL_RETRY':
@@ -61,12 +61,12 @@ export function decisionAttributes({ by }: MadeDecision): Attributes {
 }
 
 /** Records what was thrown, and marks the span as failed. */
-export function tellFailure(span: ToldSpan, error: unknown, code: string): void {
-  tellException(span, error)
+export function recordFailure(span: RedactedSpan, error: unknown, code: string): void {
+  recordException(span, error)
   markFailed(span, code, messageOf(error))
 }
 
-export function tellException(span: ToldSpan, error: unknown): void {
+export function recordException(span: RedactedSpan, error: unknown): void {
   const stack = stackOf(error)
   span.addEvent('exception', {
     'exception.type': errorType(error),
@@ -75,7 +75,7 @@ export function tellException(span: ToldSpan, error: unknown): void {
   })
 }
 
-export function markFailed(span: ToldSpan, code: string, message?: string): void {
+export function markFailed(span: RedactedSpan, code: string, message?: string): void {
   span.setAttribute('error.type', code)
   span.setStatus({ code: SpanStatusCode.ERROR, message })
 }

@@ -7,10 +7,10 @@ import { hasMoreValues, isDeeperThan, jsonIn, parseUpTo } from '../core/json.ts'
 import { copyJson, isJsonObject, type Json, type JsonObject } from '../core/messages.ts'
 import { nextTurn } from '../core/time/give-way.ts'
 import { stoppedAfter } from '../core/time/stopped-after.ts'
+import { cancelledText, checkTimedOutText, invalidArgumentsText, unreadableArgumentsText } from './call-texts.ts'
 import { coerceArguments, coercions, decodeArguments } from './schema/coerce.ts'
 import { issuesInWords } from './schema/issues-in-words.ts'
 import { compileSchema, mayTakeLong, parametersOf, standardSchemaOf, tooSlow } from './schema/schema.ts'
-import { cancelledText, checkTimedOutText, invalidArgumentsText, unreadableArgumentsText } from './told.ts'
 import type { AnyTool } from './tool.ts'
 
 /** How deeply arguments may nest, so that code can recurse into them. */

@@ -90,14 +90,14 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(await shown.get('a')).toMatchObject({ kind: 'chat', status: 'waiting', lastEventId: 3, secrets: ['4711'] })
       expect((await shown.list({ limit: 1 })).runs).toMatchObject([{ runId: 'a', kind: 'chat', status: 'waiting' }])
       // What is said while it waits is there until the next execution has been written.
-      expect(await shown.say('a', ['"hurry"'])).toBe(true)
+      expect(await shown.sendMessages('a', ['"hurry"'])).toBe(true)
       expect(await shown.begin(run('a'), { attempt: 'a' })).toEqual({ lastEventId: 3 })
-      expect([await shown.said('a', 0), await shown.events('a', 1)]).toMatchObject([
+      expect([await shown.messages('a', 0), await shown.events('a', 1)]).toMatchObject([
         ['"hurry"'],
         [{ id: 2 }, { id: 3, type: 'TEXT_DELTA', data: '{"text":"3"}' }],
       ])
       expect(await shown.put(run('a'), 'a', news([4]), outcome('ended'))).toBe('settled')
-      expect([await shown.state('a'), await shown.said('a', 0)]).toEqual(['', []])
+      expect([await shown.state('a'), await shown.messages('a', 0)]).toEqual(['', []])
       expect((await shown.events('a', 2)).map(({ id }) => id)).toEqual([3, 4])
       expect(await shown.put(run('a'), 'a', news([5]), outcome('ended'))).toBe('changed')
       expect(await shown.get('a')).toMatchObject({ head: '', request: 'digest' })
@@ -187,17 +187,19 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
     it('what is said to a run is there in its order, until nothing more can be said', async () => {
       const { shown } = await open()
       await shown.begin(run('a'), { attempt: 'first' })
-      expect(await shown.say('none', ['1'])).toBe(false)
-      expect([await shown.say('a', ['1', '2']), await shown.say('a', ['3'])]).toEqual([true, true])
-      expect([await shown.said('a', 0), await shown.said('a', 2)]).toEqual([['1', '2', '3'], ['3']])
-      expect(await shown.hush('a', 2)).toBe(false)
-      expect(await shown.say('a', ['4'])).toBe(true)
-      expect(await shown.hush('a', 4)).toBe(true)
-      expect(await shown.say('a', ['5'])).toBe(false)
-      expect(await shown.hush('a', Number.MAX_SAFE_INTEGER)).toBe(true)
+      expect(await shown.sendMessages('none', ['1'])).toBe(false)
+      expect([await shown.sendMessages('a', ['1', '2']), await shown.sendMessages('a', ['3'])]).toEqual([true, true])
+      expect([await shown.messages('a', 0), await shown.messages('a', 2)]).toEqual([['1', '2', '3'], ['3']])
+      expect(await shown.closeMessages('a', 2)).toBe(false)
+      expect(await shown.sendMessages('a', ['4'])).toBe(true)
+      expect(await shown.closeMessages('a', 4)).toBe(true)
+      expect(await shown.sendMessages('a', ['5'])).toBe(false)
+      expect(await shown.closeMessages('a', Number.MAX_SAFE_INTEGER)).toBe(true)
       await shown.settle('a', running('first'), outcome('ended'))
-      expect(await shown.said('a', 0)).toEqual([])
-      const said = Promise.all(['b', 'c'].map(async (id) => [await shown.begin(run(id), { attempt: 'x' }), await shown.say(id, ['1'])]))
+      expect(await shown.messages('a', 0)).toEqual([])
+      const said = Promise.all(
+        ['b', 'c'].map(async (id) => [await shown.begin(run(id), { attempt: 'x' }), await shown.sendMessages(id, ['1'])]),
+      )
       expect((await said).map(([, accepted]) => accepted)).toEqual([true, true])
     })
 
@@ -206,8 +208,12 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       for (let round = 0; round < 20; round++) {
         const id = `run${round}`
         await shown.begin(run(id), { attempt: 'first' })
-        const [one, two, hushed] = await Promise.all([shown.say(id, ['1']), shown.say(id, ['2']), shown.hush(id, 0)])
-        const { length } = await shown.said(id, 0)
+        const [one, two, hushed] = await Promise.all([
+          shown.sendMessages(id, ['1']),
+          shown.sendMessages(id, ['2']),
+          shown.closeMessages(id, 0),
+        ])
+        const { length } = await shown.messages(id, 0)
         expect(length).toBe(Number(one) + Number(two))
         if (hushed) expect(length).toBe(0)
       }

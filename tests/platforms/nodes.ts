@@ -30,7 +30,7 @@ const files = [
   'tests/models/google-contract.test',
   'tests/models/sdk-requests.test',
   'tests/models/stalled-stream.test',
-  'tests/models/told-wait.test',
+  'tests/models/retry-after.test',
   'tests/models/transport.test',
   'tests/service/api.test',
   'tests/service/attacks.test',

@@ -44,25 +44,25 @@ describe('a message to a run that has its answer', () => {
     const accepted: boolean[] = []
     const steering = await steps.step('1.steer', async () => {
       const taken = run.control.take({ goesOn: true, hasAnswer: true })
-      if (accepted.length === 0) accepted.push(await shown.say('r', [message]))
+      if (accepted.length === 0) accepted.push(await shown.sendMessages('r', [message]))
       return taken
     })
     expect([accepted, steering]).toMatchObject([[true], { messages: [{ content: 'one more thing' }] }])
     expect(await steps.step('2.steer', async () => run.control.take({ goesOn: true, hasAnswer: true }))).toMatchObject({ messages: [] })
-    expect([run.control.listens, await shown.say('r', [message])]).toEqual([false, false])
+    expect([run.control.listens, await shown.sendMessages('r', [message])]).toEqual([false, false])
   })
 
   it('is in the result if it is accepted before the run ends in another way, in whichever process; later it is refused', async () => {
     const { run, shown, steps } = await answeredRun()
-    const accepted: boolean[] = [await shown.say('r', [message])]
+    const accepted: boolean[] = [await shown.sendMessages('r', [message])]
     const unread = await steps.step('unread', async () => {
       const left = run.control.end()
-      if (accepted.length === 1) accepted.push(await shown.say('r', [message]))
+      if (accepted.length === 1) accepted.push(await shown.sendMessages('r', [message]))
       return left
     })
     expect(accepted).toEqual([true, true])
     expect(unread).toMatchObject([{ content: 'one more thing' }, { content: 'one more thing' }])
-    expect(await shown.say('r', [message])).toBe(false)
+    expect(await shown.sendMessages('r', [message])).toBe(false)
   })
 
   it.each([

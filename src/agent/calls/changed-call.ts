@@ -4,7 +4,7 @@ import { prepareArguments } from '../../tools/arguments.ts'
 import type { ToolCallEnd } from '../../tools/tool-runner.ts'
 import type { ToolTurn } from '../callbacks/hooks.ts'
 import { placeOf, type RunContext } from '../run/run-context.ts'
-import { checkFailed, withheldResultText } from '../told.ts'
+import { checkFailed, withheldResultText } from '../run-texts.ts'
 import type { CallInPlan } from '../types/plan.ts'
 
 /** The call as hooks and guardrails see it. */

@@ -3,7 +3,7 @@ import { capContent, headOf } from '../../tools/result-text.ts'
 import { keptId } from '../journal/kept-values.ts'
 import { readResultName } from '../large-results/read-result.ts'
 import type { RunContext } from '../run/run-context.ts'
-import { keptAsideText } from '../told.ts'
+import { keptAsideText } from '../run-texts.ts'
 import type { AroundTool, CallOutcome } from '../types/running-call.ts'
 import { type Ended, withContent } from './changed-call.ts'
 

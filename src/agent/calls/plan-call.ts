@@ -1,6 +1,6 @@
-import { cancelledText } from '../../tools/told.ts'
+import { cancelledText } from '../../tools/call-texts.ts'
+import { changedTooOften, refusedText } from '../run-texts.ts'
 import { planStep } from '../step-keys.ts'
-import { changedTooOften, refusedText } from '../told.ts'
 import type { Execution } from '../types/execution.ts'
 import type { CallInPlan, PlanCall } from '../types/plan.ts'
 import type { CallChange, PlannedCall, Refusal } from '../types/recorded.ts'

@@ -3,7 +3,7 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import { type MessageInput, toChatMessages } from '../../core/message-input.ts'
 import { type ChatMessage, isJsonObject, isToolResult, type ToolResultMessage, textOf } from '../../core/messages.ts'
 import { estimateTokens } from '../../models/usage.ts'
-import { leftOutText, readLeftOut, shortenedText } from '../told.ts'
+import { leftOutText, readLeftOut, shortenedText } from '../run-texts.ts'
 
 /** Determines which messages are left out when a conversation is sent. Plain data. */
 export interface Compaction {

@@ -9,7 +9,7 @@ import {
   type ToolResultMessage,
   toolMessage,
 } from '../../core/messages.ts'
-import { noResultText } from '../told.ts'
+import { noResultText } from '../run-texts.ts'
 import { type Compaction, compacted, noCompaction } from './compaction.ts'
 
 /** What was repaired in a conversation that was passed in. All zero for a valid one. */

@@ -4,7 +4,7 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import type { MadeDecision } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
-import { nobodyDecided } from '../told.ts'
+import { nobodyDecided } from '../run-texts.ts'
 import type { PendingItem } from '../types/result.ts'
 
 /** A decision on a pending item. Make it from the item: `{ ...item, approved: true }`. Plain JSON. */

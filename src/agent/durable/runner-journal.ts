@@ -21,7 +21,7 @@ import type { GivenHere, LiveRun, RecordedStart, RunOpener } from '../runner/liv
 import { RunnerSessions } from '../runner/run-session.ts'
 import type { Watch } from '../runner/run-stream.ts'
 import { conclude, execute, prepareModel } from '../runner/start-run.ts'
-import type { RunsOfJournal } from '../sessions/session-turn.ts'
+import type { RunsOfJournal } from '../sessions/session-lease.ts'
 import { withHandoffs } from '../sub-agents/handoff.ts'
 import type { EventTap } from '../types/event-tap.ts'
 import type { Loop } from '../types/execution.ts'

@@ -62,11 +62,11 @@ export interface ShownRuns {
   /** The progress of the given runs. Unknown ids are left out. */
   progress(runIds: readonly string[]): Promise<ShownProgress[]>
   /** Stores messages to a run, as JSON, until the run has read them. Resolves with false if the run takes no more messages. */
-  say(runId: string, messages: readonly string[]): Promise<boolean>
+  sendMessages(runId: string, messages: readonly string[]): Promise<boolean>
   /** The messages to the run, except the first `without`. */
-  said(runId: string, without: number): Promise<string[]>
+  messages(runId: string, without: number): Promise<string[]>
   /** Stops accepting messages to the run. Resolves with false, and changes nothing, if more than `said` messages were stored. */
-  hush(runId: string, said: number): Promise<boolean>
+  closeMessages(runId: string, said: number): Promise<boolean>
   /** Lists runs, newest first, or in the order of the query. */
   list(query: ShownQuery): Promise<ShownPage>
   /** Adds up all runs that match a query, ignoring its page. */

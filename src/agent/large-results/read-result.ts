@@ -2,7 +2,7 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import { type ToolSet, ToolView } from '../../tools/registry.ts'
 import { type AnyTool, defineTool, type RunScope, type ToolContext } from '../../tools/tool.ts'
 import type { KeptResults } from '../journal/kept-values.ts'
-import { goneResultText } from '../told.ts'
+import { goneResultText } from '../run-texts.ts'
 import { readPart, searchText } from './read-text.ts'
 
 /** The name of the tool that reads kept results. */

@@ -1,5 +1,5 @@
 import { headOf } from '../../tools/result-text.ts'
-import { foundText, partText } from '../told.ts'
+import { foundText, partText } from '../run-texts.ts'
 
 /** The part of a text to read. Characters are UTF-16 units, from 0; lines count from 1. */
 export interface TextRange {

@@ -1,6 +1,6 @@
 import type { StopReason } from '../../core/events.ts'
 import { addUsage, noUsage, type Usage } from '../../core/messages.ts'
-import { callLimitText } from '../told.ts'
+import { callLimitText } from '../run-texts.ts'
 import type { PlannedCall } from '../types/recorded.ts'
 import type { ResolvedLimits } from '../types/resolved-limits.ts'
 import type { Spent } from '../types/result.ts'

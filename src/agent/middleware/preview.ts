@@ -6,7 +6,7 @@ import { withoutLongText } from '../calls/keep-aside.ts'
 import { CallEnvironment, inLane, tellEnd, tellStart } from '../calls/tool-call.ts'
 import { recordCalls } from '../observe/recorder.ts'
 import type { RunContext } from '../run/run-context.ts'
-import { notedText } from '../told.ts'
+import { notedText } from '../run-texts.ts'
 import type { CallOutcome, RunningCall } from '../types/running-call.ts'
 import { checkResults } from './guardrails/tool-guardrails.ts'
 

@@ -2,8 +2,8 @@ import { isDeepEqual } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { redact, redactText, secretTexts } from '../../core/redaction/redact.ts'
 import { isToolSet, type ToolSet } from '../../tools/registry.ts'
+import { waitsWithinText } from '../run-texts.ts'
 import { placeWithin } from '../step-keys.ts'
-import { waitsWithinText } from '../told.ts'
 import type { PendingItem } from '../types/result.ts'
 
 /**

@@ -90,7 +90,7 @@ export function failSafe(recorder: RunRecorder, runId: string, logger: Logger): 
 }
 
 /** Wraps the steps of a run, and reports steps and waits to the recorder. */
-export function toldSteps(steps: Durable, run: RecordedScope, recorder: RunRecorder): Durable {
+export function reportedSteps(steps: Durable, run: RecordedScope, recorder: RunRecorder): Durable {
   return aroundSteps(steps, {
     step: (key, fn, about) =>
       steps.step(

@@ -10,7 +10,7 @@ import { compileSchema, isStandardSchema, standardSchemaOf } from '../../tools/s
 import { jsonSchemaOf } from '../../tools/schema/standard-schema.ts'
 import { acceptSchema, problemOfWritten } from '../../tools/schema/written-schema.ts'
 import { type AnyTool, defineTool, type JsonSchema } from '../../tools/tool.ts'
-import { answerGivenText } from '../told.ts'
+import { answerGivenText } from '../run-texts.ts'
 
 /** The schema of an answer: a Standard Schema (zod, valibot, arktype, …) or a plain JSON Schema. */
 export type OutputSchema = StandardSchemaV1 | JsonSchema

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { parseArguments } from '../../tools/arguments.ts'
-import { severalAnswersProblem, unfitAnswerProblem } from '../told.ts'
+import { severalAnswersProblem, unfitAnswerProblem } from '../run-texts.ts'
 import { jsonInText } from './json-in-text.ts'
 import { type FittingTerms, fitInTime, jsonOf, type OutputFormat } from './output.ts'
 

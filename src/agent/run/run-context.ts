@@ -20,7 +20,7 @@ import { failSafe, type RunRecorder } from '../observe/recorder.ts'
 import { measuredParent, type RunTelemetry } from '../observe/telemetry.ts'
 import { checkModelCost } from '../options/limits.ts'
 import type { OutputFormat } from '../output/output.ts'
-import type { SessionPlace, SessionTurn } from '../sessions/session-turn.ts'
+import type { SessionLease, SessionPlace } from '../sessions/session-lease.ts'
 import { chooseCallForm } from '../text-calls/mode.ts'
 import type { EventTap } from '../types/event-tap.ts'
 import type { AgentRules, RunOptions } from '../types/options.ts'
@@ -188,9 +188,9 @@ export class RunContext extends Lifetime implements RunScope {
   /** Whether the run continues after a recorded turn. */
   resumed = false
   /** The run's claim on its session, while it has one. */
-  turn: SessionTurn | undefined
+  lease: SessionLease | undefined
   /** The run's position in its session. */
-  place: SessionPlace | undefined
+  sessionPlace: SessionPlace | undefined
   /** The whole conversation, once an execution in a session has ended here. */
   conversation: readonly ChatMessage[] | undefined
   readonly #parent: RunParent | undefined

@@ -14,7 +14,7 @@ import {
 } from '../../core/messages.ts'
 import { History } from '../conversation/history.ts'
 import type { RunUsage } from '../limits/run-usage.ts'
-import { answeredTooEarlyText, neverStartedText, noMoreCallsText, repeatNote, withNote } from '../told.ts'
+import { answeredTooEarlyText, neverStartedText, noMoreCallsText, repeatNote, withNote } from '../run-texts.ts'
 import type { Beside, Handoff, Intent, Objection, PlannedCall, ToolRound, Turn } from '../types/recorded.ts'
 import type { RunStep, ToolCallRecord } from '../types/result.ts'
 import { CallKeys } from './call-keys.ts'
@@ -163,7 +163,7 @@ export function resultMessage({ id, tool, content, outcome, callKey }: ToolCallR
 }
 
 /** Adds what the model is told besides results: why its answer was rejected, and the user's messages. */
-export function say(state: LoopState, objection: Objection | undefined, messages: readonly ChatMessage[] = []): void {
+export function addMessages(state: LoopState, objection: Objection | undefined, messages: readonly ChatMessage[] = []): void {
   if (objection !== undefined) state.history.append({ role: 'user', content: objection.text })
   if (messages.length > 0) state.history.extend(messages)
 }

@@ -6,8 +6,8 @@ import { History } from '../conversation/history.ts'
 import type { Durable } from '../journal/journal.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { RunError } from '../run/run-error.ts'
+import { type LeaseRequest, leaseSession, type RunsOfJournal, SessionLease, type SessionPlace } from '../sessions/session-lease.ts'
 import { checkId, type SessionOptions } from '../sessions/session-options.ts'
-import { type RunsOfJournal, type SessionPlace, SessionTurn, type TurnRequest, takeTurn } from '../sessions/session-turn.ts'
 import { draftText, notClaimed, positionOf, reachOf, readCompaction, readMessages, type Sessions, textsOf } from '../sessions/sessions.ts'
 import { sessionStep } from '../step-keys.ts'
 import type { PendingItem, RunResult } from '../types/result.ts'
@@ -44,13 +44,13 @@ export class RunnerSessions {
     const sessions = this.#given()
     checkId(run.runId, 'runId')
     for (let outer = run.outer; outer !== undefined; outer = outer.outer) {
-      if (outer.turn?.isOf(sessions.store, id))
+      if (outer.lease?.isOf(sessions.store, id))
         throw new InvalidOptionError('session', 'another than that of the run in whose call this one is made', id)
     }
     const { runId } = run
-    const turn = await takeTurn(sessions, { id, claim: { runId, durable: false }, onBusy, replaces, journal: this.#journal }, run)
-    if (turn instanceof SessionTurn) run.turn = turn
-    else if (turn !== undefined && (await this.#journal.takeUp(runId)) === undefined) throw notClaimed(id, turn)
+    const lease = await leaseSession(sessions, { id, claim: { runId, durable: false }, onBusy, replaces, journal: this.#journal }, run)
+    if (lease instanceof SessionLease) run.lease = lease
+    else if (lease !== undefined && (await this.#journal.takeUp(runId)) === undefined) throw notClaimed(id, lease)
   }
 
   /** Does the same for a run that is resumed from its state. Rejects with `already_resumed` and `session_lost`. */
@@ -63,13 +63,13 @@ export class RunnerSessions {
     const place = steps[sessionStep] as SessionPlace | null | undefined
     if (place === undefined || place === null) return
     const claim = { runId, durable: false, session: place.session, waitsFor: waitsFor(pending), again: again || isInCall }
-    const turn = await takeTurn(this.#given(), { id, claim, onBusy: 'wait', journal: this.#journal }, run)
-    if (turn instanceof SessionTurn) run.turn = turn
-    else if (turn?.kind === 'gone' || turn?.kind === 'released') throw notClaimed(id, turn)
-    else if (turn?.kind === 'waiting' && turn.resumedAt !== undefined) throw brokenOff(runId, id, turn.resumedAt)
+    const lease = await leaseSession(this.#given(), { id, claim, onBusy: 'wait', journal: this.#journal }, run)
+    if (lease instanceof SessionLease) run.lease = lease
+    else if (lease?.kind === 'gone' || lease?.kind === 'released') throw notClaimed(id, lease)
+    else if (lease?.kind === 'waiting' && lease.resumedAt !== undefined) throw brokenOff(runId, id, lease.resumedAt)
     // The call is only repeated to find the run's result.
-    else if (turn?.kind === 'stored' && isInCall) return
-    else if (turn !== undefined) {
+    else if (lease?.kind === 'stored' && isInCall) return
+    else if (lease !== undefined) {
       throw new ToolloopError('already_resumed', `Run \`${runId}\` of session \`${id}\` was resumed from this state, or from a later one`)
     }
   }
@@ -77,14 +77,14 @@ export class RunnerSessions {
   /** Releases the run's session, however the run ended. */
   async leave(run: RunContext): Promise<void> {
     this.#left.add(run)
-    const { turn } = run
-    run.turn = undefined
+    const { lease } = run
+    run.lease = undefined
     try {
-      await turn?.leave()
+      await lease?.leave()
     } catch (error) {
       // If the run has ended, everything is stored already. Otherwise the run reports an error of its own.
-      run.logger.error({ runId: run.runId, session: turn?.id, error: messageOf(error) }, 'the session could not be released yet')
-      if (turn !== undefined) void leaveLater(turn)
+      run.logger.error({ runId: run.runId, session: lease?.id, error: messageOf(error) }, 'the session could not be released yet')
+      if (lease !== undefined) void leaveLater(lease)
     }
   }
 
@@ -98,30 +98,31 @@ export class RunnerSessions {
     const { runId } = run
     const isDurable = durable.survivesCrashes && run.depth === 0
     const take = async (again: { session?: number } = {}): Promise<void> => {
-      const before = run.turn
+      const before = run.lease
       if (before !== undefined && !isDurable) return
       const epoch = durable.epoch === undefined ? {} : { epoch: durable.epoch }
       const claim = { runId, durable: isDurable, ...epoch, ...again }
-      const asked: TurnRequest = { id, claim, onBusy: 'wait', replaces, journal: this.#journal }
-      const turn = await takeTurn(sessions, asked, run, before)
-      run.turn = turn instanceof SessionTurn ? turn : undefined
+      const asked: LeaseRequest = { id, claim, onBusy: 'wait', replaces, journal: this.#journal }
+      const lease = await leaseSession(sessions, asked, run, before)
+      run.lease = lease instanceof SessionLease ? lease : undefined
       // The journal has released the run meanwhile, so only this code can release the session.
       if (this.#left.has(run)) return this.leave(run)
-      if (turn !== undefined && !(turn instanceof SessionTurn) && turn.kind === 'taken_over') throw notClaimed(id, turn)
+      if (lease !== undefined && !(lease instanceof SessionLease) && lease.kind === 'taken_over') throw notClaimed(id, lease)
       // If the run's messages are stored already, this execution only finds its result.
-      if (turn !== undefined && !(turn instanceof SessionTurn) && turn.kind !== 'stored') run.interrupt('aborted', notClaimed(id, turn))
+      if (lease !== undefined && !(lease instanceof SessionLease) && lease.kind !== 'stored')
+        run.interrupt('aborted', notClaimed(id, lease))
     }
     let isTaken = false
     const place = await durable.step<SessionPlace | null>(sessionStep, async () => {
       isTaken = true
       await take()
-      return run.turn === undefined ? null : placeOf(sessions, run.turn, { replaces, isDurable })
+      return run.lease === undefined ? null : placeOf(sessions, run.lease, { replaces, isDurable })
     })
     if (place === null) {
       run.interrupt('aborted', new ToolloopError('session_lost', `The run ended while it waited for session \`${id}\``))
       return undefined
     }
-    run.place = place
+    run.sessionPlace = place
     if (!isTaken) await take({ session: place.session })
     const { session, at, compaction } = place
     const messages = readMessages(id, await sessions.store.read(session, { from: 0, to: at }), 0)
@@ -134,10 +135,10 @@ export class RunnerSessions {
 
   /** A result as it is recorded. It leaves out the session's earlier messages, so that the journal does not grow with the session. */
   recorded({ messages }: RunResult, result: Json, run: RunContext): Json {
-    if (run.place === undefined || !isJsonObject(result)) return result
+    if (run.sessionPlace === undefined || !isJsonObject(result)) return result
     run.conversation = messages
     const { messages: _m, ...rest } = result
-    const { compaction: _c, ...earlier } = run.place
+    const { compaction: _c, ...earlier } = run.sessionPlace
     return { ...rest, earlier: { ...earlier } }
   }
 
@@ -164,11 +165,11 @@ const firstRetryMs = 200
 const lastRetryMs = 60_000
 
 /** Retries, because other runs wait for the session as long as this process lives. */
-async function leaveLater(turn: SessionTurn): Promise<void> {
+async function leaveLater(lease: SessionLease): Promise<void> {
   for (let pauseMs = firstRetryMs; ; pauseMs = Math.min(pauseMs * 2, lastRetryMs)) {
     await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())
     try {
-      return await turn.leave()
+      return await lease.leave()
     } catch {
       // The first failure was logged.
     }
@@ -184,7 +185,7 @@ function brokenOff(runId: string, id: string, at: number): ToolloopError {
 
 async function placeOf(
   { store }: Sessions,
-  { id, claimed }: SessionTurn,
+  { id, claimed }: SessionLease,
   { replaces, isDurable }: { replaces: string | undefined; isDurable: boolean },
 ): Promise<SessionPlace> {
   const { session, length } = claimed
@@ -208,17 +209,17 @@ function waitsFor(pending: readonly PendingItem[]): string {
 }
 
 async function store(run: RunContext, result: RunResult, history: History, isDurable: boolean): Promise<void> {
-  const { turn, runId, logger } = run
-  if (turn === undefined) return
+  const { lease, runId, logger } = run
+  if (lease === undefined) return
   const { newMessages, pending } = result
-  const at = run.place?.replaces ? { at: run.place.at } : {}
+  const at = run.sessionPlace?.replaces ? { at: run.sessionPlace.at } : {}
   try {
     // If the model has said nothing, the session is unchanged and the run can be tried again.
-    if (!newMessages.some(({ role }) => role === 'assistant')) return await turn.giveBack()
+    if (!newMessages.some(({ role }) => role === 'assistant')) return await lease.giveBack()
     const kept =
       result.stopReason === 'paused'
-        ? await turn.pause({ waitsFor: waitsFor(pending), value: draftText({ since: Date.now(), pending, messages: newMessages, ...at }) })
-        : await turn.commit({ messages: textsOf(newMessages), ...compactionOf(history), ...at })
+        ? await lease.pause({ waitsFor: waitsFor(pending), value: draftText({ since: Date.now(), pending, messages: newMessages, ...at }) })
+        : await lease.commit({ messages: textsOf(newMessages), ...compactionOf(history), ...at })
     if (kept !== 'lost') return
   } catch (error) {
     // The result of a run that continues in another process isn't available here.
@@ -227,8 +228,8 @@ async function store(run: RunContext, result: RunResult, history: History, isDur
   }
   const words = 'the session was deleted, or taken from the run: its messages were not stored'
   // Retrying can't fix this, and the journal would retry forever.
-  if (isDurable) logger.warn({ runId, session: turn.id }, words)
-  else throw new RunError(result, new ToolloopError('session_lost', `Session \`${turn.id}\` was deleted, or taken from run \`${runId}\``))
+  if (isDurable) logger.warn({ runId, session: lease.id }, words)
+  else throw new RunError(result, new ToolloopError('session_lost', `Session \`${lease.id}\` was deleted, or taken from run \`${runId}\``))
 }
 
 /** Positions don't count the instructions, because every run has its own. */

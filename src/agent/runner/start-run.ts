@@ -9,7 +9,7 @@ import type { Durable, RecordedSteps } from '../journal/journal.ts'
 import { OwnSteps, type RecordPlace } from '../journal/own-steps.ts'
 import { stoppedByGuardrail } from '../loop.ts'
 import { composeLayers } from '../middleware.ts'
-import { toldSteps } from '../observe/recorder.ts'
+import { reportedSteps } from '../observe/recorder.ts'
 import type { MeasuredExecution } from '../observe/telemetry.ts'
 import { activeTools, toToolSet } from '../options.ts'
 import { openOutput, outputOf } from '../output/output.ts'
@@ -165,7 +165,7 @@ export function execute(durable: Durable, parts: ExecutionParts): Promise<RunRes
 
 async function executeSteps(steps: Durable, { loop, run, input, sessions, state: given }: ExecutionParts): Promise<RunResult> {
   const { recorder } = run
-  const durable = recorder === undefined ? steps : toldSteps(steps, run, recorder)
+  const durable = recorder === undefined ? steps : reportedSteps(steps, run, recorder)
   run.keptResults.begin(durable)
   run.durable = durable
   const { session: id, replaces } = input
@@ -191,7 +191,7 @@ async function executeSteps(steps: Durable, { loop, run, input, sessions, state:
   await giveWay()
   const { refused } = input
   const compose = () => composeLayers(run, durable, input.session)
-  run.turn?.begin()
+  run.lease?.begin()
   const { control } = run.settings
   if (control !== undefined) control.listens = true
   const ending = refused === undefined ? await loop({ durable, run, state, layers: compose(), compose }) : stoppedByGuardrail(refused)

@@ -6,7 +6,7 @@ import { type Compaction, isCompaction } from '../conversation/compaction.ts'
 import { History } from '../conversation/history.ts'
 import { messageIdOf } from '../conversation/message-id.ts'
 import { takenOver } from '../journal/store.ts'
-import { uncertainText } from '../told.ts'
+import { uncertainText } from '../run-texts.ts'
 import type { PendingItem } from '../types/result.ts'
 import { checkId } from './session-options.ts'
 import {

@@ -17,7 +17,7 @@ import {
 import type { Decision } from '../decisions/decisions.ts'
 import { checkRunOptions, toToolSet } from '../options.ts'
 import { RunContext } from '../run/run-context.ts'
-import { cutAnswerText } from '../told.ts'
+import { cutAnswerText } from '../run-texts.ts'
 import type { AgentRules, PendingItem, ResumeOptions, RunInput, RunOptions, RunResult, RunState } from '../types/options.ts'
 
 /** An agent that can run inside a tool call: an `AgentRunner` or a `CustomAgent`. */

@@ -4,7 +4,7 @@ import type { Dialect } from '../../dialects/dialect.ts'
 import { DialectParser } from '../../dialects/reader/parser.ts'
 import { ToolNames } from '../../tools/call/written-name.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
-import { isQuotedText } from '../told.ts'
+import { isQuotedText } from '../run-texts.ts'
 import type { ReadCall } from './read-call.ts'
 
 /** How many characters are searched for the calls of one response. If there are more, all of its calls count as quoted. */

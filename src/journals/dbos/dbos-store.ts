@@ -135,12 +135,12 @@ export class DbosStore implements EngineStore {
     keepRecording: (...args) => this.#show((shown) => shown.keepRecording(...args)),
     recording: (...args) => this.#askShown((shown) => shown.recording(...args)),
     progress: (...args) => this.#askShown((shown) => shown.progress(...args)),
-    say: (...args) => {
+    sendMessages: (...args) => {
       const by = crypto.randomUUID()
-      return this.#show((shown) => shown.say(...args, by))
+      return this.#show((shown) => shown.sendMessages(...args, by))
     },
-    said: (...args) => this.#askShown((shown) => shown.said(...args)),
-    hush: (...args) => this.#show((shown) => shown.hush(...args)),
+    messages: (...args) => this.#askShown((shown) => shown.messages(...args)),
+    closeMessages: (...args) => this.#show((shown) => shown.closeMessages(...args)),
     list: (...args) => this.#askShown((shown) => shown.list(...args)),
     sum: (...args) => this.#askShown((shown) => shown.sum(...args)),
     sessions: (...args) => this.#askShown((shown) => shown.sessions(...args)),

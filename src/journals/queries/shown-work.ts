@@ -260,7 +260,7 @@ export abstract class ShownWork {
   }
 
   /** `by`: identifies the call. Each attempt passes the same value, because an earlier one may have succeeded. */
-  *say(runId: string, messages: readonly string[], by: string): Work<boolean> {
+  *sendMessages(runId: string, messages: readonly string[], by: string): Work<boolean> {
     const run = yield* this.#find(runId)
     if (run === undefined) return false
     const mine = sql`SELECT 1 AS said FROM ${this.table('messages')} WHERE run = ${run.n} AND said_by = ${by} LIMIT 1`
@@ -275,12 +275,12 @@ export abstract class ShownWork {
     return true
   }
 
-  *said(runId: string, without: number): Work<string[]> {
+  *messages(runId: string, without: number): Work<string[]> {
     const all = sql`SELECT value FROM ${this.table('messages')} WHERE ${this.#isOf(runId)} AND n > ${without} ORDER BY n`
     return (yield* rowsOf(all)).map(({ value }) => String(value))
   }
 
-  *hush(runId: string, said: number): Work<boolean> {
+  *closeMessages(runId: string, said: number): Work<boolean> {
     const run = yield* this.#find(runId)
     if (run === undefined || (yield* this.#lastOf('messages', run)) > said) return false
     yield sql`UPDATE ${this.#runs} SET listens = 0 WHERE n = ${run.n}`

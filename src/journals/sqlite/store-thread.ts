@@ -26,7 +26,7 @@ serveFiles({
     'events',
     'recording',
     'progress',
-    'said',
+    'messages',
     'unsettled',
     'waiting',
   ],

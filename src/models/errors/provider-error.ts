@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../.
 import { redactText } from '../../core/redaction/redact.ts'
 import { withoutPage } from '../../core/text/html-page.ts'
 import { type Kind, kindOf } from './error-kinds.ts'
-import { type HeaderReader, headersIn, readLimitReset, readRetryAfter, readToldWait } from './told-wait.ts'
+import { type HeaderReader, headersIn, readLimitReset, readRetryAfter, readWaitIn } from './retry-after.ts'
 
 /** The provider and model that were asked, and the secrets to keep out of messages. */
 export interface ErrorContext {
@@ -43,9 +43,9 @@ export function providerError(failure: ProviderFailure, context: ErrorContext): 
   // Some servers put the status in the body of a "200 OK": https://openrouter.ai/docs/api-reference/errors
   const status = isHttpError ? failure.status : codes.map(Number).find(isErrorStatus)
   const headers = headersIn(parts.map((part) => part.headers).find(isJsonObject), failure.headers)
-  const toldWaitMs = readRetryAfter(headers) ?? readToldWait(headers, parts, message)
-  const kind = kindOf({ status, message, codes, retryAfterMs: toldWaitMs })
-  const retryAfterMs = toldWaitMs ?? (kind.code === 'rate_limited' ? readLimitReset(headers) : undefined)
+  const askedWaitMs = readRetryAfter(headers) ?? readWaitIn(headers, parts, message)
+  const kind = kindOf({ status, message, codes, retryAfterMs: askedWaitMs })
+  const retryAfterMs = askedWaitMs ?? (kind.code === 'rate_limited' ? readLimitReset(headers) : undefined)
   const [providerCode] = codes
   const requestId = headers.get('x-request-id') ?? headers.get('request-id') ?? undefined
   const got = [

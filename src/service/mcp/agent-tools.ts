@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { cutAnswerText } from '../../agent/told.ts'
+import { cutAnswerText } from '../../agent/run-texts.ts'
 import type { RunResult } from '../../agent/types/options.ts'
 import { Event } from '../../core/events.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../../tools/tool.ts'

@@ -43,7 +43,7 @@ export class UnrecordedRuns implements Execution {
 
   async resume(run: ServiceRun, { runner }: Agent, options: ResumeOptions): Promise<RunStream> {
     const { shown } = this.#parts
-    const [state, said] = await Promise.all([shown.state(run.id), shown.said(run.id, 0)])
+    const [state, said] = await Promise.all([shown.state(run.id), shown.messages(run.id, 0)])
     // The run was already decided or given up.
     if (state === '') throw unknownRun(run.id)
     run.control.send(said.map((message): ChatMessage => JSON.parse(message)))
@@ -73,7 +73,7 @@ export class UnrecordedRuns implements Execution {
   }
 
   async say(run: ServiceRun, messages: readonly ChatMessage[]): Promise<boolean> {
-    if (run.status === 'waiting') return this.#parts.shown.say(run.id, asJson(messages))
+    if (run.status === 'waiting') return this.#parts.shown.sendMessages(run.id, asJson(messages))
     run.control.send([...messages])
     return true
   }
@@ -115,7 +115,7 @@ export class UnrecordedRuns implements Execution {
     if (!isPaused) return true
     for (let kept = 0; kept < control.waiting.length; ) {
       const said = control.waiting.slice(kept)
-      await shown.say(run.id, asJson(said))
+      await shown.sendMessages(run.id, asJson(said))
       kept += said.length
     }
     run.settle(outcome)

@@ -2,7 +2,7 @@ import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import type { Usage } from '../../core/messages.ts'
 import type { Attributes, Counter, Histogram, Meter } from '../api.ts'
 import { type MetricNames, tokensOf, type UsageKind } from '../names.ts'
-import { addTo, recordIn } from '../told-span.ts'
+import { addTo, recordIn } from '../redacted-span.ts'
 
 const doubling = (first: number, last: number): number[] => {
   const buckets: number[] = []

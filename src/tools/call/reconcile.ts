@@ -1,7 +1,7 @@
 import { type ErrorCode, show } from '../../core/errors.ts'
 import { textOf } from '../../core/messages.ts'
 import type { PreparedCall } from '../arguments.ts'
-import { loggedFailure, mayHaveTakenEffectText, notTakenEffectText, tookEffectText } from '../told.ts'
+import { loggedFailure, mayHaveTakenEffectText, notTakenEffectText, tookEffectText } from '../call-texts.ts'
 import type { Reconciled, ToolContext } from '../tool.ts'
 import type { WritableContext } from '../tool-context.ts'
 import type { ExecutedEnd, ToolCallEnd, ToolCallEnvironment } from './environment.ts'

@@ -1,9 +1,9 @@
-import { refusedText } from '../../agent/told.ts'
+import { refusedText } from '../../agent/run-texts.ts'
 import { checkOptionNames } from '../../core/check-options.ts'
 import { toChatMessages } from '../../core/message-input.ts'
 import { type ChatMessage, type ContentPart, type JsonObject, type ToolCall, toolMessage, withoutUndefined } from '../../core/messages.ts'
 import { jsonOf, malformed, optionalText, textAt, urlAt } from '../malformed.ts'
-import { waitingText } from '../told.ts'
+import { waitingText } from '../page-texts.ts'
 import { isToolPart, readToolPart, readUIMessages, type UIMessageParts, type UIToolPart } from './ui-message.ts'
 
 /** Options of `messagesFromUI`. */

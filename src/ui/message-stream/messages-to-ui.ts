@@ -1,4 +1,4 @@
-import { refusalIn, waitsWithinText } from '../../agent/told.ts'
+import { refusalIn, waitsWithinText } from '../../agent/run-texts.ts'
 import type { PendingItem } from '../../agent/types/result.ts'
 import type { MessageInput } from '../../core/message-input.ts'
 import { type Content, type ContentPart, type Json, type JsonObject, legalName, textOf, withoutUndefined } from '../../core/messages.ts'

@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../../core/messages.ts'
-import { cancelledText } from '../../../tools/told.ts'
+import { cancelledText } from '../../../tools/call-texts.ts'
 import { itemsWithin } from '../../nested/nested-items.ts'
 import { tagsOf } from '../../run/run-context.ts'
 import { cancelledStep, decisionPlace, doneStep, iterationStep } from '../../step-keys.ts'

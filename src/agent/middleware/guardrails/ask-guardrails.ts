@@ -8,7 +8,7 @@ import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject
 import type { Guardrail, GuardrailPlace, GuardrailVerdict } from '../../callbacks/guardrails.ts'
 import type { ToolEnding, ToolTurn } from '../../callbacks/hooks.ts'
 import { placeOf, type RunContext } from '../../run/run-context.ts'
-import { checkFailed, endedBeforeCheck, shownAlready, withheldText } from '../../told.ts'
+import { checkFailed, endedBeforeCheck, shownAlready, withheldText } from '../../run-texts.ts'
 import type { Beside } from '../../types/recorded.ts'
 
 /** The result of all checks: the subject after replacements, or why it did not pass. */

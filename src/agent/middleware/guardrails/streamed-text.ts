@@ -1,6 +1,6 @@
 import type { Guardrail } from '../../callbacks/guardrails.ts'
 import type { RunContext } from '../../run/run-context.ts'
-import { shownAlready } from '../../told.ts'
+import { shownAlready } from '../../run-texts.ts'
 import { type Checked, checkPiece } from './ask-guardrails.ts'
 
 /** A longer sentence is checked in parts of this many characters. */

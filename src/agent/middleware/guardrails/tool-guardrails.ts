@@ -1,6 +1,6 @@
 import { describeCall, withArguments, withContent } from '../../calls/changed-call.ts'
 import type { RunContext } from '../../run/run-context.ts'
-import { refusedByText, withheldResultText } from '../../told.ts'
+import { refusedByText, withheldResultText } from '../../run-texts.ts'
 import type { PlanCall } from '../../types/plan.ts'
 import type { AroundTool } from '../../types/running-call.ts'
 import { checkCall, checkResult } from './ask-guardrails.ts'

@@ -1,7 +1,7 @@
 import { prepareArguments } from '../../../tools/arguments.ts'
 import { argumentsFor, jsonOf } from '../../output/output.ts'
 import type { RunContext } from '../../run/run-context.ts'
-import { withheldAnswerText } from '../../told.ts'
+import { withheldAnswerText } from '../../run-texts.ts'
 import type { Plan, PlannedCall } from '../../types/recorded.ts'
 import { checkOutput } from '../guardrails/ask-guardrails.ts'
 

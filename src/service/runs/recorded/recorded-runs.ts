@@ -150,7 +150,7 @@ export class RecordedRuns implements Execution {
   }
 
   say(run: ServiceRun, messages: readonly ChatMessage[]): Promise<boolean> {
-    return this.shown.say(
+    return this.shown.sendMessages(
       run.id,
       messages.map((message) => JSON.stringify(message)),
     )

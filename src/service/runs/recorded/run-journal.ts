@@ -108,18 +108,18 @@ function abortedOutput(runId: string): Json {
  * Observes the steps of an execution. It learns secrets from recorded steps, and delivers messages to the run before the run reads its
  * messages, whichever process received them.
  */
-export function watchedSteps(steps: Durable, run: ServiceRun, shown: Pick<ShownRuns, 'said' | 'hush'>): Durable {
+export function watchedSteps(steps: Durable, run: ServiceRun, shown: Pick<ShownRuns, 'messages' | 'closeMessages'>): Durable {
   return aroundSteps(steps, new WatchedSteps(steps, run, shown))
 }
 
 class WatchedSteps implements AroundSteps {
   readonly #steps: Durable
   readonly #run: ServiceRun
-  readonly #shown: Pick<ShownRuns, 'said' | 'hush'>
+  readonly #shown: Pick<ShownRuns, 'messages' | 'closeMessages'>
   /** The number of messages that have been delivered to the run. */
   #taken = 0
 
-  constructor(steps: Durable, run: ServiceRun, shown: Pick<ShownRuns, 'said' | 'hush'>) {
+  constructor(steps: Durable, run: ServiceRun, shown: Pick<ShownRuns, 'messages' | 'closeMessages'>) {
     this.#steps = steps
     this.#run = run
     this.#shown = shown
@@ -160,13 +160,13 @@ class WatchedSteps implements AroundSteps {
       const heard = await look()
       if (control.listens || (heard as Partial<Steering>).stops) return heard
       // A message has arrived meanwhile.
-      if (await this.#shown.hush(this.#steps.runId, this.#taken + control.waiting.length)) return heard
+      if (await this.#shown.closeMessages(this.#steps.runId, this.#taken + control.waiting.length)) return heard
     }
   }
 
   async #bringMessages(): Promise<void> {
     const { control } = this.#run
-    for (const text of await this.#shown.said(this.#steps.runId, this.#taken + control.waiting.length)) {
+    for (const text of await this.#shown.messages(this.#steps.runId, this.#taken + control.waiting.length)) {
       control.send([JSON.parse(text) as ChatMessage])
     }
   }

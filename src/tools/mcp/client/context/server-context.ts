@@ -2,7 +2,7 @@ import { ToolloopError } from '../../../../core/errors.ts'
 import { type ChatMessage, type ContentPart, isJsonObject, type JsonObject, textOf } from '../../../../core/messages.ts'
 import { contentOf, readContents, readParts } from '../calls/call-result.ts'
 import { asideOf } from '../set-aside.ts'
-import { KeptForAWhile } from './kept-for-a-while.ts'
+import { TtlCache } from './ttl-cache.ts'
 
 /** A resource of a server. */
 export interface McpResource {
@@ -51,7 +51,7 @@ export class ServerContext {
   readonly #name: string
   readonly #ask: Ask
   readonly #tellsOfChanges: (what: 'resources' | 'prompts') => boolean
-  readonly #kept = new KeptForAWhile()
+  readonly #kept = new TtlCache()
 
   constructor(name: string, ask: Ask, tellsOfChanges: (what: 'resources' | 'prompts') => boolean) {
     this.#name = name

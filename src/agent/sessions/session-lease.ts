@@ -15,7 +15,7 @@ export interface Waiter {
 }
 
 /** How a run claims a session. */
-export interface TurnRequest {
+export interface LeaseRequest {
   id: string
   claim: ClaimRequest
   onBusy: 'wait' | 'refuse'
@@ -56,7 +56,7 @@ const mostTakeUps = 5
 const mostClaims = 5
 
 /** A run's claim on its session. */
-export class SessionTurn {
+export class SessionLease {
   readonly id: string
   readonly claimed: Claimed
   readonly #store: SessionStore
@@ -68,7 +68,7 @@ export class SessionTurn {
   readonly done: () => void
   #isOver = false
 
-  constructor(store: SessionStore, { id, claim: request }: TurnRequest, claimed: Claimed, done: () => void) {
+  constructor(store: SessionStore, { id, claim: request }: LeaseRequest, claimed: Claimed, done: () => void) {
     this.#request = request
     this.#isUntouched = request.again !== true
     this.id = id
@@ -137,12 +137,12 @@ export class SessionTurn {
  * order. Resolves with the refusal if the refusal concerns the run itself, and with undefined if the run is interrupted first. Rejects with
  * `session_busy` and `session_waiting`. `held`: a claim that the run already has, and keeps for as long as it is in its journal.
  */
-export async function takeTurn(
+export async function leaseSession(
   sessions: Sessions,
-  request: TurnRequest,
+  request: LeaseRequest,
   waiter: Waiter,
-  held?: SessionTurn,
-): Promise<SessionTurn | NotClaimed | undefined> {
+  held?: SessionLease,
+): Promise<SessionLease | NotClaimed | undefined> {
   const { store } = sessions
   const { id, onBusy } = request
   const { before, done } = held === undefined ? standInLine(store, request, waiter) : { done: held.done }
@@ -155,7 +155,7 @@ export async function takeTurn(
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
       const claimed = await claim(store, request, waiter)
       if (claimed === undefined) break
-      if (claimed.kind === 'claimed') return new SessionTurn(store, request, claimed, done)
+      if (claimed.kind === 'claimed') return new SessionLease(store, request, claimed, done)
       if (!isInTheWay(claimed, request)) {
         done()
         return claimed
@@ -187,7 +187,7 @@ export async function takeTurn(
 }
 
 /** Undefined if the run is interrupted first. A recorded run is never undefined here, because it has to end in its session. */
-async function claim(store: SessionStore, { id, claim: asked }: TurnRequest, waiter: Waiter): Promise<Claimed | NotClaimed | undefined> {
+async function claim(store: SessionStore, { id, claim: asked }: LeaseRequest, waiter: Waiter): Promise<Claimed | NotClaimed | undefined> {
   if (asked.durable) return store.claim(id, asked)
   if (waiter.interruption !== undefined) return undefined
   const claiming = store.claim(id, asked)
@@ -209,13 +209,13 @@ async function giveBack(
 type InTheWay = Extract<NotClaimed, { kind: 'busy' | 'waiting' }>
 
 /** Whether the session is in use by another run, or by the same run for another caller that has only just started. */
-function isInTheWay(refused: NotClaimed, { claim: { runId } }: TurnRequest): refused is InTheWay {
+function isInTheWay(refused: NotClaimed, { claim: { runId } }: LeaseRequest): refused is InTheWay {
   if (refused.kind !== 'busy' && refused.kind !== 'waiting') return false
   return refused.runId !== runId || (refused.kind === 'busy' && !refused.durable)
 }
 
 /** Whether the run that waits in the session is in the replaced part, which is always at the end. */
-async function isReplaced({ store }: Sessions, { id, replaces }: TurnRequest): Promise<boolean> {
+async function isReplaced({ store }: Sessions, { id, replaces }: LeaseRequest): Promise<boolean> {
   if (replaces === undefined) return false
   const kept = await store.get(id)
   return kept?.status === 'waiting' && (await positionOf(store, kept, replaces)) !== undefined
@@ -256,7 +256,7 @@ const nestedWaiting = new Map<Waiter, InLine>()
 
 function standInLine(
   store: SessionStore,
-  { id, claim: { runId, durable } }: TurnRequest,
+  { id, claim: { runId, durable } }: LeaseRequest,
   run: Waiter,
 ): { before: InLine | undefined; done(): void } {
   // A recorded run that is resumed may already have the session, so those in line wait for it.
@@ -277,7 +277,7 @@ function standInLine(
 }
 
 /** Waits in line. Rejects with `session_busy` if the run would deadlock with a run that it is nested in. */
-async function waitInLine({ id, claim: { runId } }: TurnRequest, run: Waiter, before: InLine): Promise<void> {
+async function waitInLine({ id, claim: { runId } }: LeaseRequest, run: Waiter, before: InLine): Promise<void> {
   // A run that is not nested can't deadlock: it holds nothing before it has this session.
   if (run.outer === undefined) return void (await run.untilInterrupted(before.done))
   if (waitsFor(before, new Set(lineageOf(run)))) {

@@ -3,7 +3,7 @@ import type { JsonObject } from '../core/messages.ts'
 import { redactText, secretTexts } from '../core/redaction/redact.ts'
 import type { AnyTool } from './tool.ts'
 
-// Texts for the model about single calls, which need no run. Texts about runs are in `agent/told.ts`.
+// Texts for the model about single calls, which need no run. Texts about runs are in `agent/run-texts.ts`.
 
 /** Maximum number of names listed for an unknown name. Thousands would be longer than the rest of the conversation. */
 const mostNames = 100

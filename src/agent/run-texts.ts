@@ -1,6 +1,6 @@
 import type { Content } from '../core/messages.ts'
 
-// Texts for the model about the calls and answers of a run. `tools/told.ts` has the texts that need no run.
+// Texts for the model about the calls and answers of a run. `tools/call-texts.ts` has the texts that need no run.
 
 /** The content with a sentence appended. */
 export function withNote(content: Content, note: string): Content {

@@ -3,7 +3,7 @@ const mostEntries = 200
 const mostCharacters = 8_000_000
 
 /** A cache with expiry times and a maximum size. The oldest entries are dropped first. */
-export class KeptForAWhile {
+export class TtlCache {
   readonly #entries = new Map<string, { value: unknown; until: number; size: number }>()
   #size = 0
 

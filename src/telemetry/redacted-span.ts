@@ -5,7 +5,7 @@ import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import type { Attributes, AttributeValue, Counter, Histogram, Span, SpanStatus } from './api.ts'
 
 /** Wraps a span. Removes `secrets` from events and errors. Throws if a method returns a promise, which its types don't rule out. */
-export class ToldSpan {
+export class RedactedSpan {
   readonly #span: Span
   readonly #secrets: SecretTexts
 

@@ -66,7 +66,7 @@ export function readLimitReset(headers: HeaderReader): number | undefined {
 }
 
 /** Reads how long an error's body says to wait, in milliseconds: from a field of one of `parts`, or from the message. */
-export function readToldWait(headers: HeaderReader, parts: readonly JsonObject[], message: string): number | undefined {
+export function readWaitIn(headers: HeaderReader, parts: readonly JsonObject[], message: string): number | undefined {
   const now = clockOf(headers)
   for (const part of parts) {
     const ms = Number(part.retry_after_ms ?? Number.NaN)
