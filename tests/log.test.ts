@@ -558,7 +558,7 @@ it('the default logger only writes to standard error, because standard output be
     .map((line): string => JSON.parse(line).msg)
   expect(new Set(logged)).toEqual(
     new Set([
-      'the conversation handed in was not valid and has been healed',
+      'the conversation passed in was not valid and was repaired',
       'event listener failed',
       'tool call failed',
       'two tools are named `broken`: the one you registered is used, the built-in one is not',

@@ -96,6 +96,20 @@ const phrases: [phrase: RegExp, instead: string][] = [
   [/(?<!\b(?:give|or|are) )\ball the same\b/, 'still'],
   [/\b(?:run|call|conversation|it) stays where it is\b/, 'is unchanged'],
   [/\bof one['’]s own\b/, 'your own, custom'],
+  [/\bmade again\b/, 'repeated, runs again'],
+  [/\bhanded in\b/, 'passed in'],
+  [/\bhealed\b/, 'repaired'],
+  [/\bcan['’]t be had\b/, 'is not available'],
+  [/\blook(?:s|ed)? after\b/, 'maintains'],
+  [/\bpassed over\b/, 'ignored, skipped'],
+  [/\bput(?:s|ting)? (?:\w+ )?right\b/, 'repairs, corrects'],
+  [/\btold apart\b/, 'distinguished'],
+  [/\btold of\b/, 'told about, gets'],
+  [/\btaken for\b/, 'mistaken for, counts as'],
+  [/\bthat one['’]s\b/, 'name the thing again'],
+  [/\bstands? (?:in the (?:place|way)|before a)\b/, 'replaces, precedes'],
+  [/\bwhat (?:\w+ )?came of\b/, 'the outcome of'],
+  [/\bcolour|\bbehaviour|\bneighbour|\b(?:recogn|normal|serial|initial|organ)is(?:e|es|ed|ing)\b/, 'American spelling'],
 ]
 
 /** The prose of a TypeScript file: each comment, and each name of a test, as one line. */

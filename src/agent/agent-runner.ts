@@ -206,7 +206,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Stops accepting work: `run`, `resume` and `recover` reject with `runner_closed`, and no run is resumed. Waits for what is running, for
+   * Stops accepting work: `run`, `resume` and `recover` reject with `runner_closed`, and no run is resumed. Waits for running work, for
    * at most `drainMs` milliseconds (default 20,000). Then releases recorded runs, as if the process had been killed: any other process can
    * continue them, and callers that wait for one here get `runner_closed`. Aborts all other runs. Resolves when nothing is running. Leaves
    * the journal and the sessions open: close them afterwards. Throws `invalid_option`.
@@ -305,7 +305,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       }
       const state = openState({ input: start, run })
       const { healed, healing } = state.history
-      if (healed) this.#logger.warn({ runId: run.runId, ...healing }, 'the conversation handed in was not valid and has been healed')
+      if (healed) this.#logger.warn({ runId: run.runId, ...healing }, 'the conversation passed in was not valid and was repaired')
       if (isRecorded) return await this.#journal.start(run, start, here)
       // The messages of a session come before these.
       const begun = session === undefined ? state : undefined

@@ -193,7 +193,8 @@ export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyE
 }
 
 /**
- * Describes a provider's key in the environment. `keyEnv` is the variable that holds it, or the first that may; null if there is no such variable. `hasKey` is null if there is no key and none is needed.
+ * Describes a provider's key in the environment. `keyEnv` is the variable that holds it, or the first that may; null if there is no such
+ * variable. `hasKey` is null if there is no key and none is needed.
  */
 export function describeKey({ apiKeyEnv, apiKeyOptional }: ProviderPreset): { keyEnv: string | null; hasKey: boolean | null } {
   const variables = [apiKeyEnv ?? []].flat()

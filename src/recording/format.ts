@@ -24,9 +24,9 @@ export interface RunRecording extends RecordedRun {
 export interface RecordedRun {
   given: RecordedInput
   /**
-   * The steps in order, by their keys in the run's journal. `1.model` is the turn of the first iteration, `1.tool.0` its first call. A decision has the key
-   * of the place where the run waited (`1.tool.0.decision`), or of the step that called `approve` (`1.approve.0`). `1.steer` holds the messages sent to
-   * the run after that turn.
+   * The steps in order, by their keys in the run's journal. `1.model` is the turn of the first iteration, `1.tool.0` its first call. A
+   * decision has the key of the place where the run waited (`1.tool.0.decision`), or of the step that called `approve` (`1.approve.0`).
+   * `1.steer` holds the messages sent to the run after that turn.
    */
   steps: { [key: string]: RecordedStep }
   /** The result of the run, which may be paused. Absent if there is none: the process died, or the run could not start. */

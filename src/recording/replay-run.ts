@@ -56,7 +56,10 @@ const optionNames: OptionNames<ReplayOptions> = { model: true, tools: true, inst
 
 /** The result of a replay. */
 export interface Replay {
-  /** The first difference from the recording; undefined if there is none. The replay ends there, unless only the words of a live model differ. */
+  /**
+   * The first difference from the recording; undefined if there is none. The replay ends there, unless only the words of a live model
+   * differ.
+   */
   difference: Difference | undefined
   /** The recording of the replay. */
   recording: RunRecording
@@ -212,7 +215,7 @@ function decidedFirst(recorded: RecordedRun, pending: readonly PendingItem[]): P
   })
 }
 
-/** Whether a call was made again with the decision on this item. */
+/** Whether a call was repeated with the decision on this item. */
 function isDecidedBy({ answer }: RecordedCall, { toolCallId, fingerprint }: PendingItem): boolean {
   const decisions = isJsonObject(answer) && Array.isArray(answer.decisions) ? answer.decisions.filter(isJsonObject) : []
   return decisions.some((one) => one.toolCallId === toolCallId && one.fingerprint === fingerprint)
@@ -333,7 +336,9 @@ function withCode(step: RecordedStep, original: RecordedStep | undefined): Recor
   return { ...step, ...withoutUndefined({ value: original.value, runs }) }
 }
 
-/** Ignores estimated usage, which depends on texts whose secret parts are redacted, and the reason of an abort, which only its caller knows. */
+/**
+ * Ignores estimated usage, which depends on texts whose secret parts are redacted, and the reason of an abort, which only its caller knows.
+ */
 function resultOf({ result }: RecordedRun, recorded: RecordedRun): Pick<RecordedRun, 'result'> {
   if (result === undefined || recorded.result === undefined) return {}
   const { usage, error } = recorded.result

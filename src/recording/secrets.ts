@@ -21,7 +21,10 @@ import { NotedPieces } from './noted-pieces.ts'
 const mostShown = 32
 const valuesInOnePart = 1_000
 
-/** Returns the texts of an option `secrets`. Throws `invalid_option` if it is not a list: of a single text, each character would be a secret. */
+/**
+ * Returns the texts of an option `secrets`. Throws `invalid_option` if it is not a list: of a single text, each character would be a
+ * secret.
+ */
 export function secretsOf(given: Iterable<string> = []): string[] {
   if (typeof given !== 'object' || given === null || !(Symbol.iterator in given)) throw new InvalidOptionError('secrets', 'texts', given)
   const texts = [...given]

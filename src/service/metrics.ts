@@ -13,7 +13,9 @@ interface Metric {
   read?(): number | Promise<number>
 }
 
-/** The text format of Prometheus, or OpenMetrics, which differs in the names of counter families, the format of bounds, and its end marker. */
+/**
+ * The text format of Prometheus, or OpenMetrics, which differs in the names of counter families, the format of bounds, and its end marker.
+ */
 export type MetricsFormat = 'text' | 'openmetrics'
 
 export const contentTypes: Readonly<Record<MetricsFormat, string>> = {

@@ -5,7 +5,9 @@ import { nodeFetchOf, type Service } from './service.ts'
 /** A request of a Node.js server. Express puts the parsed body into `body`. */
 export type NodeRequest = IncomingMessage & { body?: unknown }
 
-/** Answers a request of a Node.js server. Never rejects. `body`: the body a framework has already read. Default: the request's own `body`. */
+/**
+ * Answers a request of a Node.js server. Never rejects. `body`: the body a framework has already read. Default: the request's own `body`.
+ */
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, body?: unknown) => Promise<void>
 
 /**

@@ -1,7 +1,10 @@
 import type { WaitingRoom } from '../agent/journal/shown-runs.ts'
 import { HttpProblem } from './http/problem.ts'
 
-/** Limits on stored runs. Running runs are always kept, and waiting ones until they are decided. Of the others, the oldest are deleted first. */
+/**
+ * Limits on stored runs. Running runs are always kept, and waiting ones until they are decided. Of the others, the oldest are deleted
+ * first.
+ */
 export interface RunBounds {
   /** The largest number of finished runs. */
   count: number

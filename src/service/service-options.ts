@@ -33,18 +33,19 @@ export interface ServiceOptions {
   /** A token with all roles, in addition to those of the configuration: at least 16 characters without a pattern. */
   token?: string
   /**
-   * Identifies the sender of a request, instead of tokens: for a program that already knows its users.
-   * Contract: awaited for every request that needs a caller. Undefined or null means unknown: the response is 401. If it throws or rejects, the
-   * response is 401 too, and the error is logged. It must not read the body.
+   * Identifies the sender of a request, instead of tokens: for a program that already knows its users. Contract: awaited for every request
+   * that needs a caller. Undefined or null means unknown: the response is 401. If it throws or rejects, the response is 401 too, and the
+   * error is logged. It must not read the body.
    */
   authenticate?(request: Request): Caller | undefined | null | Promise<Caller | undefined | null>
   /**
-   * Returns the `context` of tools, approvals and instructions: the user, the tenant, a database handle. Called when a run starts, and again when it
-   * resumes after a decision; the value is not stored. `identity` is the run's owner: name, roles and tenant. `request` may be from another caller, who
-   * decides, and is undefined if a run of an earlier process resumes by itself.
+   * Returns the `context` of tools, approvals and instructions: the user, the tenant, a database handle. Called when a run starts, and
+   * again when it resumes after a decision; the value is not stored. `identity` is the run's owner: name, roles and tenant. `request` may
+   * be from another caller, who decides, and is undefined if a run of an earlier process resumes by itself.
    *
-   * Contract: awaited; must not read the body. If it throws or rejects, the error is logged and the response is 500, and nothing was started. A run of an
-   * earlier process then waits, and the function is called again later. The same happens if it returns nothing for a run that was started with a context.
+   * Contract: awaited; must not read the body. If it throws or rejects, the error is logged and the response is 500, and nothing was
+   * started. A run of an earlier process then waits, and the function is called again later. The same happens if it returns nothing for a
+   * run that was started with a context.
    */
   context?(request: Request | undefined, identity: Caller): unknown
   /** Offers the tools and agents to MCP clients, at `/mcp`; true means `{}`. Default: the configuration's `service.mcp`. */
@@ -59,15 +60,18 @@ export interface ServiceOptions {
   origins?: readonly string[]
   bus?: EventBus
   logger?: Logger
-  /** Traces and metrics of requests and runs: the return value of `telemetry()` from `toolloop/telemetry`. Default: that of the configuration. */
+  /**
+   * Traces and metrics of requests and runs: the return value of `telemetry()` from `toolloop/telemetry`. Default: that of the
+   * configuration.
+   */
   telemetry?: Telemetry
   /** The variables to look up. Default: the process's environment. */
   env?: Readonly<Record<string, string | undefined>>
   /** The base of relative paths. Default: the working directory. */
   cwd?: string
   /**
-   * Called when the configuration has changed, or a change was rejected. `config` is the one in effect, with environment variables filled in.
-   * Contract: not awaited; an error it throws is logged.
+   * Called when the configuration has changed, or a change was rejected. `config` is the one in effect, with environment variables filled
+   * in. Contract: not awaited; an error it throws is logged.
    */
   onReload?(state: ConfigState, config: Config): void
   /** In milliseconds; for tests. */

@@ -37,7 +37,10 @@ import { ByTenant } from './tenants/by-tenant.ts'
 
 /** A running service: mount it in any server that uses `fetch`, or pass it to `listen`. */
 export interface Service {
-  /** Answers a request; never rejects. `from`: the server's view of the connection, as Hono passes it, from which the client's address is logged. */
+  /**
+   * Answers a request; never rejects. `from`: the server's view of the connection, as Hono passes it, from which the client's address is
+   * logged.
+   */
   readonly fetch: (request: Request, from?: unknown) => Promise<Response>
   /** Rejects if the configuration is invalid. The service then answers every request with 503. */
   readonly ready: Promise<void>
@@ -62,8 +65,9 @@ export interface Service {
 }
 
 /**
- * Creates a service for an agent: an API compatible with OpenAI's, an API for runs, and one for administration. `/openapi.json` documents them. The
- * configuration may change while the service runs. Throws `invalid_option` or `invalid_tool`; an invalid configuration file rejects `ready`.
+ * Creates a service for an agent: an API compatible with OpenAI's, an API for runs, and one for administration. `/openapi.json` documents
+ * them. The configuration may change while the service runs. Throws `invalid_option` or `invalid_tool`; an invalid configuration file
+ * rejects `ready`.
  *
  * ```ts
  * const service = createService({ model: 'openai/gpt-5.2', tools: [weather], token: process.env.MY_TOKEN })
@@ -71,8 +75,8 @@ export interface Service {
  * app.mount('/agent', service.fetch)
  * ```
  *
- * Request paths start with `/v1`, `/admin` and so on. If the server around it doesn't strip the prefix, as `mount` does, set `basePath`. For Node.js
- * servers, use `nodeHandler(service)`. Name the host in `hosts`. Call `drain` when the program ends.
+ * Request paths start with `/v1`, `/admin` and so on. If the server around it doesn't strip the prefix, as `mount` does, set `basePath`.
+ * For Node.js servers, use `nodeHandler(service)`. Name the host in `hosts`. Call `drain` when the program ends.
  */
 export function createService(options: ServiceOptions = {}): Service {
   checkServiceOptions(options)
@@ -281,7 +285,7 @@ class AgentService implements Service {
   async #start(cwd: string, file: string | undefined): Promise<void> {
     if (file !== undefined) {
       await removeLeftBehind(file).catch((error: unknown) => {
-        this.logger.error({ file, error }, 'what a crash left beside the configuration file could not be removed')
+        this.logger.error({ file, error }, 'files that a crash left beside the configuration file could not be removed')
       })
     }
     try {

@@ -18,7 +18,10 @@ export interface FileParts {
 
 /** A kind of file: its tables and their methods. */
 export interface Contents<Tables, Options> extends Schema {
-  /** Returns the methods. Each call runs in a transaction, which is rolled back if the method throws. A method may return `Work`, which is then done. */
+  /**
+   * Returns the methods. Each call runs in a transaction, which is rolled back if the method throws. A method may return `Work`, which is
+   * then done.
+   */
   open(parts: FileParts, options: Options): Tables
   /** Gives up everything that an owner holds when it leaves. */
   release(database: DatabaseSync, ownerId: string): void

@@ -116,7 +116,7 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
     mayHaveRun ||= end.outcome === 'timeout'
     if (attempt >= mostAttempts) return mayHaveRun ? settled(call, environment, end) : end
     if (end.outcome === 'timeout') {
-      // A call that is not `unsafe` may be repeated whatever it has done.
+      // A call that is not `unsafe` may be repeated, whatever its effects were.
       const found = effect === 'unsafe' ? await askReconcile(call, environment, attempt) : undefined
       if (effect === 'unsafe' && found?.ran !== false) return told(call, environment, end, found)
       environment.saved = await environment.readSaved?.()

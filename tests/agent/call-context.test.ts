@@ -13,7 +13,7 @@ const jobOf = (execute: (ctx: ToolContext) => unknown, more: object = {}) =>
   defineTool({ name: 'job', description: 'A job.', execute: (_args, ctx: ToolContext) => execute(ctx), ...more })
 
 describe('what a call saves', () => {
-  it('is there, in its last version, for `reconcile` and for the function if the call is made again after a crash', async () => {
+  it('is there, in its last version, for `reconcile` and for the function if the call is repeated after a crash', async () => {
     const kept = new MemoryRuns()
     const journal = memoryJournal(kept)
     const saved = Promise.withResolvers<void>()

@@ -73,7 +73,7 @@ describe('a result of 5 MB', () => {
     expect(JSON.stringify(result).length).toBeLessThan(40_000)
   })
 
-  it('is cut without the option, and the model is not told of a tool that it can’t use', async () => {
+  it('is cut without the option, and the model does not see a tool that it can’t use', async () => {
     const { runner, model } = runnerOf([askLog], { largeResults: false })
     expect(told(await runner.run('go'))[0]).toMatch(/bytes cut here/)
     expect(model.requests[0]?.tools?.map(({ function: { name } }) => name)).toEqual(['read_log', 'approve'])

@@ -108,7 +108,7 @@ describe('the paused state of nested agents', () => {
   })
 })
 
-describe('a call that is made again continues the runs inside it', () => {
+describe('a repeated call continues the runs inside it', () => {
   it('P2.3 H52 does not repeat what its runs have finished, and keeps keys', async () => {
     const { tool, keys } = payTool()
     const look = defineTool({ name: 'look', description: 'looks', effect: 'read', execute: () => 'seen' })

@@ -78,7 +78,7 @@ describe('a model that is not set up rejects before anything is sent', () => {
     expect(events).toEqual([])
   })
 
-  it('a resumed run: its decisions are not carried out, and can be made again', async () => {
+  it('a resumed run: its decisions are not carried out, and can be sent again', async () => {
     let ran = 0
     const pay = defineTool({ name: 'pay', description: 'pays', approval: true, execute: () => `paid ${++ran}` })
     const paused = await new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }]), tools: [pay], logger }).run('go')

@@ -10,7 +10,7 @@ const refund = defineTool({
   description: 'Pays money back.',
   parameters: { type: 'object', properties: { order: { type: 'string' }, euros: { type: 'number' } }, required: ['order', 'euros'] },
   approval: true, // A person decides, in three days perhaps.
-  effect: 'idempotent', // The bank pays once for each key, so a call that was interrupted can be made again.
+  effect: 'idempotent', // The bank pays once for each key, so an interrupted call can be repeated.
   execute: async (payment, { idempotencyKey }) => {
     const headers = { 'idempotency-key': idempotencyKey }
     const response = await fetch(`${process.env.BANK_URL}/refunds`, { method: 'POST', headers, body: JSON.stringify(payment) })

@@ -29,7 +29,7 @@ const sendLetter = defineTool({
     outbox.set(idempotencyKey, letter.text)
     return 'sent'
   },
-  // Asked only after a crash, before the call is made again.
+  // Asked only after a crash, before the call is repeated.
   reconcile: (_letter, { idempotencyKey }) => (outbox.has(idempotencyKey) ? { ran: true, value: 'sent' } : { ran: false }),
 })
 

@@ -215,7 +215,7 @@ describe('what waits for a decision', () => {
     const still = await runner.resume(one.state, { decisions: approve(two) })
     expect(still).toMatchObject({ stopReason: 'paused', pending: one.pending })
     expect(ran).toEqual([])
-    expect(log.records.at(-1)?.message).toBe('a decision was passed over: no call waits for it')
+    expect(log.records.at(-1)?.message).toBe('a decision was skipped: no call waits for it')
     // A decision does not approve arguments that were changed in the state.
     const forged = stored(one.state)
     if (forged?.pending[0]) forged.pending[0].args = { n: 1000 }

@@ -105,7 +105,7 @@ describe('events of a call', () => {
     expect(JSON.stringify(end)).not.toMatch(/swordfish|hunter22/)
   })
 
-  it('leave out what is too long, and can be written as JSON whatever it is', async () => {
+  it('leave out values that are too long, and can always be written as JSON', async () => {
     const circle: { self?: object } = {}
     circle.self = circle
     const values = [circle, new Uint8Array(10_000_000), Array.from({ length: 100_000 }, (_, n) => n), 'x'.repeat(70_000), undefined]

@@ -91,7 +91,7 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
     await postgres?.stop()
   })
 
-  it('waits for a server that is killed during a call: the call is not made again', async () => {
+  it('waits for a server that is killed during a call: the call is not repeated', async () => {
     const { tool, starts, begun, open } = gate()
     const { runner } = openRunner(newAgent(), tool)
     const run = runner.run('go', { runId: 'run' })

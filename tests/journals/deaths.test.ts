@@ -75,7 +75,7 @@ it('a run that kills its process again and again is ended, and a run that dies w
   expect(startsOf('work')).toBeLessThanOrEqual(6)
 })
 
-/** Lets processes die of a run until one has ended it, and gives that one's runner and how many there were. */
+/** Lets processes die of a run until one has ended it, and returns its runner and the number of processes. */
 async function livesOf(
   open: (die: () => void, life: number, journal: Journal) => Partial<RunnerOptions>,
 ): Promise<{ lives: number; runner: AgentRunner }> {

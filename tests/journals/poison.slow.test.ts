@@ -24,7 +24,7 @@ async function processesUntilEnd(
   }
 }
 
-/** After `starts` processes have died of it: the last of them told of its end, where its end is what kills. */
+/** After `starts` processes have died of it: the last one emits its end, if the end is what kills it. */
 const endedAfter = (starts: number) => ({
   processes: starts + 1,
   world: [

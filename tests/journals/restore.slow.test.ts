@@ -51,7 +51,7 @@ describe.each<NodeJS.Signals>(['SIGKILL', 'SIGTERM'])('a refund that has been pa
       await endedAfterPaying(folder, signal)
       const before = worldOf(folder)
       expect(before).toEqual(['refund r/1.tool.0 Corner', 'paid', ...(signal === 'SIGTERM' ? ['runner_closed', 'closed'] : [])])
-      // A process whose shop can't be had touches nothing.
+      // A process whose shop is not available changes nothing.
       const told = await next(folder, command, 'no')
       expect(told.error).toContain('the shop is closed')
       expect(told).toMatchObject({

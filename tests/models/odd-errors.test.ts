@@ -185,7 +185,7 @@ describe.each(apis)('errors with status 200: $provider', (api) => {
     }
   })
 
-  it('F17 MiniMax’s status codes are told apart', async () => {
+  it('F17 MiniMax’s status codes are distinguished', async () => {
     const codes: [number, string, object][] = [
       [1002, 'rate limit exceeded (RPM)', { code: 'rate_limited', retryable: true }],
       [1008, 'insufficient balance', { code: 'rate_limited', retryable: false }],

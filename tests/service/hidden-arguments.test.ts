@@ -78,7 +78,7 @@ describe('an approval over the API', () => {
     expect(paid).toEqual([args])
   })
 
-  it('with changed arguments needs no acknowledgement, but a placeholder is not taken for a value', async () => {
+  it('with changed arguments needs no acknowledgement, but a placeholder does not count as a value', async () => {
     const { decide, paid } = await pausedRun()
     for (const own of [
       { euros: 1, pin: '[redacted]' },

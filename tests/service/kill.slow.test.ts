@@ -75,7 +75,7 @@ it('kills at any moment lose no run, carry none out twice, and leave none runnin
   const starts = world().filter((line) => line.startsWith('start '))
   const unsafe = starts.filter((line) => !line.startsWith('start put'))
   expect(unsafe.filter((line, at) => unsafe.indexOf(line) !== at)).toEqual([])
-  // Each event has its number, and follows the one before; neighbouring pieces of a text come as one, with the number of the last.
+  // Each event follows the previous one by number. Adjacent pieces of a text arrive as one event, with the number of the last.
   let events = 0
   for (const id of [...listed.keys()].slice(0, 300)) {
     const frames = await allFrames(await last.ask(`/v1/runs/${id}/events`))

@@ -18,7 +18,7 @@ export async function barriers(page: Page): Promise<string[]> {
   return found
 }
 
-/** Each colour scheme, at a desk and on a phone; last what the tests begin with. */
+/** Each color scheme, on a desktop and on a phone. The last one is where the tests begin. */
 const looks = (['dark', 'light'] as const).flatMap((colorScheme) => [390, 1024].map((width) => ({ colorScheme, width })))
 
 /** The barriers of what is on the page, in every look. */

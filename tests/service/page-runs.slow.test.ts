@@ -228,7 +228,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     await expect.poll(() => page.evaluate('location.hash')).toBe('#/runs?minCostUsd=1&sort=cost')
   })
 
-  it('where a page of the list can’t be had it says so, and asks again when somebody wants it', async () => {
+  it('a page of the list that can’t be loaded says so, and is requested again by a button', async () => {
     const { options } = await storedRuns(Array.from({ length: 120 }, (_, at) => ({ id: `run_${at}`, title: `Question ${at}` })))
     const { url, listening } = await startService({ ...options, model: scriptedModel([]) })
     const page = await open(url)
@@ -314,11 +314,11 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     expect(await count.textContent()).toBe('1')
   })
 
-  it('a filtered list keeps what fits, however many runs it is told of at once', async () => {
+  it('a filtered list keeps the matching runs, however many change at once', async () => {
     const { options } = await storedRuns()
     const { tool } = payTool()
     const { url, post } = await startService({ ...options, model: scriptedModel(() => asks(1)), tools: [tool] })
-    // Each of these waits, and is told of whenever everything is asked for.
+    // Each of these runs waits, and is in every full response.
     for (let at = 0; at < 60; at++) await post('/v1/runs', { input: 'needle' })
     await post('/v1/runs', { input: 'another' })
     const page = await open(url)
@@ -532,7 +532,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     held.resolve()
     await line.getByText(/^worked for/).waitFor()
     expect(await line.locator('.bar-row[data-state="turn"]').count()).toBe(1)
-    // Of one that is over, no event is taken for one of now.
+    // No event of an ended run counts as a current one.
     const { events } = await json(ask(`/v1/runs/${id}`))
     expect(events.last).toBeGreaterThan(3)
     await page.evaluate(

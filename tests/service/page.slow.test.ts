@@ -24,7 +24,7 @@ it('JSON to be edited says the same, and has nothing in it that a screen does no
   )
 })
 
-it('its colours have the contrast of WCAG AA, light and dark', () => {
+it('its colors have the contrast of WCAG AA, light and dark', () => {
   const style = readFileSync(new URL('../../src/page/style.css', import.meta.url), 'utf8')
   const colours = new Map(
     [...style.matchAll(/--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)/g)].map(([, name = '', ...pair]) => [name, pair]),
@@ -160,7 +160,7 @@ models:
     expect((await json(ask('/admin/api/config'))).text).toMatch(/^# mine\nmodel: second\n/)
   })
 
-  it('models and providers are tested, edited and saved; what is refused is said at its field; keys that are missing and fields that need a restart are told of', async () => {
+  it('models and providers are tested, edited and saved; errors are shown at their fields, and so are missing keys and fields that need a restart', async () => {
     await using provider = await startStrictProvider({ script: ['ready', 'ready'] })
     const { file, write } = await configFile(
       `model: away/m\nmodels: { main: { provider: custom, model: m, baseURL: '${provider.baseURL}' } }\nproviders: { away: { driver: openai, baseURL: "http://127.0.0.1:9/v1", apiKeyEnv: AWAY_KEY } }\n`,

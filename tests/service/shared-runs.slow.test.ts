@@ -118,7 +118,7 @@ function describeRuns(sharedFolder: () => Promise<SharedFolder>): void {
       ])
     })
 
-    it('an unsafe call in flight is not made again: the model gets an unknown outcome', async () => {
+    it('an unsafe call in flight is not repeated: the model gets an unknown outcome', async () => {
       const { start, world } = await sharedFolder()
       const first = await start()
       const { id } = await json(first.post('/v1/runs', { input: 'pay_slowly put', background: true }))

@@ -67,7 +67,7 @@ describe('Idempotency-Key', () => {
     const { post } = await startService({ model })
     const texts = await Promise.all([1, 2, 3].map(async () => (await post(path, body, key('a'))).text()))
     texts.push(await (await post(path, body, key('a'))).text())
-    // Who comes later may get neighbouring pieces of the text as one.
+    // A later reader may get adjacent pieces of the text as one.
     const said = texts.map((text) => [...text.matchAll(/"delta":"([^"]*)"/g)].map(([, piece]) => piece).join(''))
     expect([said, model.requests.length]).toEqual([texts.map(() => 'hello'), 1])
     await (await post(path, body, key('b'))).text()

@@ -128,7 +128,7 @@ describe('the file of SQLite sessions', () => {
         expect([output, newMessages.length]).toEqual(expected)
       }
       const healing = expect.objectContaining({ session: 'chat', answeredCalls: 1 })
-      expect(warnings).toEqual([[healing, 'the session was not valid and has been healed']])
+      expect(warnings).toEqual([[healing, 'the session was not valid and was repaired']])
       await sessions.close()
     }))
 

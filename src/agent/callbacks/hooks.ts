@@ -130,7 +130,7 @@ export interface Hooks<Context = unknown> {
    *
    * The response that the hook returns replaces the one from `next`. If `next` is not called, nothing is sent, and the returned response is
    * shown as if it had been streamed. The usage is that of the returned response. If it has none, the usage of the request counts. A
-   * `Budget` counts what was sent.
+   * `Budget` counts the requests that were sent.
    */
   aroundModel?(
     request: SentRequest<Context>,

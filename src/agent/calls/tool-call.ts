@@ -53,8 +53,8 @@ export interface PlanInput {
 }
 
 /**
- * PREPARE: finds each call's tool, parses and validates its arguments, and decides whether it runs, needs an approval, is the caller's, or is
- * refused. Never throws.
+ * PREPARE: finds each call's tool, parses and validates its arguments, and decides whether it runs, needs an approval, is the caller's, or
+ * is refused. Never throws.
  */
 export async function planCalls(input: PlanInput): Promise<Plan> {
   const uniqueId = input.uniqueIds()

@@ -184,7 +184,7 @@ export class Budget {
     })
   }
 
-  /** Gives waiting requests what is available. If the first one has to keep waiting, so do those behind it. */
+  /** Gives available amounts to waiting requests. If the first one has to keep waiting, so do those behind it. */
   #handOut(): void {
     for (const waiting of [this.#waitedFor, this.#waiting]) {
       for (const { amount, held, end } of waiting) {

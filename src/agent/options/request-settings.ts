@@ -58,8 +58,8 @@ export interface RequestSettings {
   /** How often the model may answer again after `output` or a guardrail has refused its answer. Default 2. */
   outputRetries?: number
   /**
-   * Keeps a long conversation within the model's context window: `maxTokens`, `estimate`, `summarise`. The result has the whole conversation.
-   * Default: off.
+   * Keeps a long conversation within the model's context window: `maxTokens`, `estimate`, `summarise`. The result has the whole
+   * conversation. Default: off.
    *
    * @see [long conversations](docs/long-conversations-and-steering.md)
    */

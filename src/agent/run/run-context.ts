@@ -298,7 +298,10 @@ export class RunContext extends Lifetime implements RunScope {
     try {
       this.#agent = { ...this.#agent, model: this.usable(model) }
     } catch (error) {
-      this.logger.error({ runId: this.runId, error: messageOf(error) }, 'the run can’t switch to the requested model and keeps its own')
+      this.logger.error(
+        { runId: this.runId, error: messageOf(error) },
+        'the run can’t switch to the requested model and keeps its current one',
+      )
     }
   }
 

@@ -174,7 +174,7 @@ async function executeSteps(steps: Durable, { loop, run, input, sessions, state:
   run.remembered = state.remembered
   if (session !== undefined) {
     const { healed, healing } = state.history
-    if (healed) run.logger.warn({ runId: run.runId, session: input.session, ...healing }, 'the session was not valid and has been healed')
+    if (healed) run.logger.warn({ runId: run.runId, session: input.session, ...healing }, 'the session was not valid and was repaired')
     if (session.compaction !== undefined) compactAsBefore(state.history, session.compaction)
   }
   const { provider, model } = run.agent.model

@@ -122,7 +122,7 @@ export async function handOff(execution: Execution, iteration: number, to: Hando
     const most = maxIterations === undefined ? run.limits.maxIterations : iteration + maxIterations
     run.handTo({ model, tools, rules, limits: resolveLimits({ limits: limits ?? {}, maxIterations: most }) })
   } catch (error) {
-    run.logger.error({ runId: run.runId, agent, error: messageOf(error) }, 'the agent’s tools can’t be had: the conversation stays')
+    run.logger.error({ runId: run.runId, agent, error: messageOf(error) }, 'the agent’s tools are not available: the conversation stays')
     return undefined
   }
   const { repeatedCalls, repeatWindow } = limits ?? {}

@@ -302,7 +302,7 @@ export async function buildTurn({ run, state, layers }: Execution, { iteration, 
 /** How long a request waits for tools that are changing, in milliseconds. */
 const longestSettleMs = 5_000
 
-/** Waits for announced changes of the tools. If that takes too long, continues with the tools as they are. */
+/** Waits for announced changes of the tools. If that takes too long, continues with the current tools. */
 async function settle(settling: Promise<void>, run: RunContext): Promise<void> {
   const fallback = () => run.logger.warn({ runId: run.runId }, 'the tools are still changing; the request is sent with the current ones')
   await pTimeout(run.untilInterrupted(settling), { milliseconds: longestSettleMs, fallback })

@@ -45,12 +45,12 @@ export interface PlanEntry<Context = unknown> {
   /**
    * Called before each model request.
    *
-   * Contract: awaited. May throw; see `onFailure`. Returning nothing sends the request as it is.
+   * Contract: awaited. May throw; see `onFailure`. Returning nothing sends the request unchanged.
    */
   request?(turn: ModelTurn<Context>): Awaitable<RequestPlan | undefined>
   /**
-   * Called for each call of a turn, after its arguments are validated and it is approved, and before any call of the turn runs. The calls of a
-   * turn are asked about at the same time.
+   * Called for each call of a turn, after its arguments are validated and it is approved, and before any call of the turn runs. The calls
+   * of a turn are asked about at the same time.
    *
    * Contract: awaited. May throw; see `onFailure`. Returning nothing lets the call run.
    */

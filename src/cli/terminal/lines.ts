@@ -11,13 +11,16 @@ export interface Lines {
   onInterrupt: (typed: boolean) => void
   /** Called for Ctrl-D while nothing reads. `next` then resolves with undefined once earlier input is used up. */
   onLeave: () => void
-  /** Called for Esc while no question is asked. `typed` says whether there is text after the prompt; `isTwice`, that it was pressed twice quickly. */
+  /**
+   * Called for Esc while no question is asked. `typed` says whether there is text after the prompt; `isTwice`, that it was pressed twice
+   * quickly.
+   */
   onEscape: (typed: boolean, isTwice: boolean) => void
   /** Resolves with the next text without its line end; with undefined at the end of the input, and if `signal` is aborted. */
   next(signal: AbortSignal): Promise<TypedText | undefined>
   /**
-   * Asks a question instead of reading the next line; `''` means no answer. `draft` is shown for editing; Ctrl-C leaves it without an answer.
-   * Rejects if `signal` is aborted.
+   * Asks a question instead of reading the next line; `''` means no answer. `draft` is shown for editing; Ctrl-C leaves it without an
+   * answer. Rejects if `signal` is aborted.
    */
   ask(question: string, signal: AbortSignal, draft?: string): Promise<string>
   /**

@@ -423,7 +423,9 @@ export class TerminalLines implements Lines {
     into.paste(pasted)
   }
 
-  /** Handles Ctrl-Z, and SIGTSTP from another process: restores the terminal, then stops this process with a signal that can't be caught. */
+  /**
+   * Handles Ctrl-Z, and SIGTSTP from another process: restores the terminal, then stops this process with a signal that can't be caught.
+   */
   readonly #suspend = (): void => {
     if (!this.#isLent) this.#makeWay()
     process.kill(process.pid, 'SIGSTOP')

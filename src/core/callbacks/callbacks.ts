@@ -10,7 +10,8 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /**
- * Calls a callback without awaiting it. Whatever it throws or rejects with goes to `onFailure` and no further. A type that says `void` also allows an async function, and an unhandled rejection would end the process. `onFailure` may itself be a user's callback.
+ * Calls a callback without awaiting it. Whatever it throws or rejects with goes to `onFailure` and no further. A type that says `void` also
+ * allows an async function, and an unhandled rejection would end the process. `onFailure` may itself be a user's callback.
  */
 export function callUnawaited(call: () => unknown, onFailure: (error: unknown) => unknown = ignore): void {
   try {

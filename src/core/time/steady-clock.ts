@@ -17,8 +17,8 @@ export interface NotedTime {
 }
 
 /**
- * Milliseconds since 1970 by a clock that nobody can set. Adding the origin matters if a test stops the clock: `performance.now()` then starts
- * at 0 again. Older fake timers replace the origin by a function.
+ * Milliseconds since 1970 by a clock that nobody can set. Adding the origin matters if a test stops the clock: `performance.now()` then
+ * starts at 0 again. Older fake timers replace the origin by a function.
  */
 function steadyNow(): number {
   const { timeOrigin } = performance

@@ -231,7 +231,9 @@ export class DbosProcess {
   }
 }
 
-/** The workflow. DBOS also calls it when it resumes a workflow itself. It then does nothing, because the journal decides who executes a run. */
+/**
+ * The workflow. DBOS also calls it when it resumes a workflow itself. It then does nothing, because the journal decides who executes a run.
+ */
 async function executeHere(id: string): Promise<string> {
   const execution = executions.get(id)
   if (execution === undefined || execution.inWorkflow !== undefined) return 'taken up as another workflow'

@@ -10,8 +10,8 @@ import { DbosStore } from './dbos-store.ts'
 /** Options of `dbosJournal`. */
 export interface DbosJournalOptions {
   /**
-   * The address of the database, such as `postgres://user:password@host:5432/name`: of the server itself or a pooler in session mode, because
-   * each lock needs its own session.
+   * The address of the database, such as `postgres://user:password@host:5432/name`: of the server itself or a pooler in session mode,
+   * because each lock needs its own session.
    */
   url: string
   /** A name for this agent, if several share the database: each sees and continues only its own runs. Without `/`. Default `'default'`. */
@@ -63,10 +63,10 @@ const optionNames: OptionNames<DbosJournalOptions> = {
 }
 
 /**
- * Records runs in PostgreSQL, for processes on several machines. Each run is executed by one process, as a workflow of DBOS; if that process dies,
- * another continues it within seconds. Needs the packages `@dbos-inc/dbos-sdk` and `pg`. Throws `missing_dependency` without them, and
- * `invalid_option`. The first run connects to the database, and rejects with `journal_failed` if that fails. The connections keep the process alive
- * until `close()`.
+ * Records runs in PostgreSQL, for processes on several machines. Each run is executed by one process, as a workflow of DBOS; if that
+ * process dies, another continues it within seconds. Needs the packages `@dbos-inc/dbos-sdk` and `pg`. Throws `missing_dependency` without
+ * them, and `invalid_option`. The first run connects to the database, and rejects with `journal_failed` if that fails. The connections keep
+ * the process alive until `close()`.
  *
  * ```ts
  * const journal = dbosJournal({ url: process.env.DATABASE_URL ?? '', agent: 'refunds' })

@@ -164,7 +164,10 @@ const migrations: readonly ((schema: string) => string)[] = [
     CREATE INDEX shown_tags_of ON ${schema}.shown_tags (run);`,
 ]
 
-/** Creates or migrates the tables, and returns their id. `schema` is quoted. Rejects with `journal_failed` if a newer version has created them. */
+/**
+ * Creates or migrates the tables, and returns their id. `schema` is quoted. Rejects with `journal_failed` if a newer version has created
+ * them.
+ */
 export async function migrate(database: Database, schema: string): Promise<string> {
   const newest = migrations.length
   if ((await versionOf(database.query, schema)) !== newest) await database.transaction((query) => migrateIn(query, schema))
@@ -183,7 +186,8 @@ async function migrateIn(query: Query, schema: string): Promise<void> {
   }
   if (version === 0) {
     await query(`CREATE SCHEMA IF NOT EXISTS ${schema}`)
-    // The id distinguishes the workflows of these tables from those of others in the same database, including earlier tables of the same name.
+    // The id distinguishes the workflows of these tables from those of others in the same database, including earlier tables of the same
+    // name.
     await query(`CREATE TABLE ${schema}.version (version integer NOT NULL, id text NOT NULL DEFAULT left(gen_random_uuid()::text, 13))`)
     await query(`INSERT INTO ${schema}.version VALUES (0)`)
   }

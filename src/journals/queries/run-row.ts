@@ -10,7 +10,10 @@ export type RunRow = Readonly<Record<string, unknown>>
 
 /** The largest number of characters of summaries in one answer. A single larger summary is still returned. */
 export const mostCharacters = 4_000_000
-/** The largest number of events in one answer. Lower than the capacity of a log, so that a reader misses none. Also limits parts of recordings. */
+/**
+ * The largest number of events in one answer. Lower than the capacity of a log, so that a reader misses none. Also limits parts of
+ * recordings.
+ */
 export const mostEvents = 1_000
 export const mostCharactersOfEvents = 1_000_000
 

@@ -49,8 +49,8 @@ export interface ShownDialect extends Dialect, Pick<RunsDialect, 'agent' | 'now'
 const givenUpAtOnce = 100
 
 /**
- * Implements `ShownRuns` for each database, except `clear`. Each call must be made inside a transaction that is rolled back if it throws. It can be
- * repeated: if the connection is lost, the caller can't know whether the first attempt succeeded.
+ * Implements `ShownRuns` for each database, except `clear`. Each call must be made inside a transaction that is rolled back if it throws.
+ * It can be repeated: if the connection is lost, the caller can't know whether the first attempt succeeded.
  */
 export abstract class ShownWork {
   protected readonly in: ShownDialect
@@ -355,7 +355,7 @@ export abstract class ShownWork {
     yield sql`INSERT INTO ${this.table('words')} ${row} ON CONFLICT (run) DO UPDATE SET title_words = excluded.title_words ${noted}`
   }
 
-  /** Deletes everything about a finished run except what is shown. */
+  /** Deletes everything about a finished run except the parts that are shown. */
   *#hide({ n }: Row): Work<void> {
     for (const table of ['secrets', 'messages']) yield sql`DELETE FROM ${this.table(table)} WHERE run = ${n}`
     yield sql`UPDATE ${this.#runs} SET head = '' WHERE n = ${n}`

@@ -61,10 +61,10 @@ const optionNames: OptionNames<SqliteJournalOptions> = {
 }
 
 /**
- * Records runs in an SQLite file, without a server. Several processes can share the file. Each run is executed by one of them; if that process dies,
- * another process that has started to execute runs resumes its runs within seconds. `runner.recover()` resumes them at once. Throws `invalid_option`.
- * The first run opens the file. It fails with `journal_failed` if the disk is full, or if the file is locked, damaged, read-only, of a newer version
- * or of another program.
+ * Records runs in an SQLite file, without a server. Several processes can share the file. Each run is executed by one of them; if that
+ * process dies, another process that has started to execute runs resumes its runs within seconds. `runner.recover()` resumes them at once.
+ * Throws `invalid_option`. The first run opens the file. It fails with `journal_failed` if the disk is full, or if the file is locked,
+ * damaged, read-only, of a newer version or of another program.
  *
  * ```ts
  * const runner = new AgentRunner({ model, tools, journal: sqliteJournal({ file: 'data/runs.sqlite' }) })

@@ -10,7 +10,8 @@ export const runsSchema: Schema = {
   erases: true,
   isUnique: true,
   migrations: [
-    // Large columns come last in a row, so that lists and sizes are read without them. A `crc` is the checksum of a text that a run resumes from.
+    // Large columns come last in a row, so that lists and sizes are read without them. A `crc` is the checksum of a text that a run resumes
+    // from.
     `CREATE TABLE runs (
        n INTEGER PRIMARY KEY AUTOINCREMENT,
        id TEXT NOT NULL UNIQUE,

@@ -61,8 +61,9 @@ const restingCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Combines models into one that falls back: each request goes to the first model. If that fails, the request goes to the next one, and so on, unless a part of its response was streamed and can't be taken back. The response's `warnings` say what failed; its `provider` and `model` say which
- * one answered. If all fail, it rejects with the last error. An abort ends it at once.
+ * Combines models into one that falls back: each request goes to the first model. If that fails, the request goes to the next one, and so
+ * on, unless a part of its response was streamed and can't be taken back. The response's `warnings` say what failed; its `provider` and
+ * `model` say which one answered. If all fail, it rejects with the last error. An abort ends it at once.
  *
  * Throws `invalid_option` for an empty list, and for models that don't write calls in the same way.
  */

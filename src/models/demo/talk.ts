@@ -19,8 +19,8 @@ const menu: [tool: string, example: string, words: string][] = [
 ]
 
 /**
- * Requests that work with these tools, and related words. For tools that are not in the menu: calls, with a placeholder for an argument that can
- * be anything.
+ * Requests that work with these tools, and related words. For tools that are not in the menu: calls, with a placeholder for an argument
+ * that can be anything.
  */
 export function examplesFor(tools: readonly ToolDefinition[]): { text: string; words: string }[] {
   const known = menu.filter(([tool]) => tools.some(({ function: { name } }) => name === tool))

@@ -48,7 +48,8 @@ function isOutOfQuota(told: Told): boolean {
   return retryAfterMs === undefined && ambiguousQuotaWords.test(message)
 }
 
-// Groq: https://console.groq.com/docs/tool-use · Nova on Bedrock: https://docs.aws.amazon.com/nova/latest/userguide/tool-use-definition.html
+// Groq: https://console.groq.com/docs/tool-use · Nova on Bedrock:
+// https://docs.aws.amazon.com/nova/latest/userguide/tool-use-definition.html
 const malformedCall = /tool_use_failed|output_parse_failed|json_validate_failed|invalid sequence as part of ToolUse/i
 
 // `request_too_large` is Anthropic's limit in bytes. A shorter conversation helps there too.
@@ -62,9 +63,9 @@ const overflowCodes =
 const overflowWords: readonly RegExp[] = [
   // OpenAI, Azure, vLLM, SGLang, DeepSeek, OpenRouter, LiteLLM, Mistral, Fireworks
   /maximum context length/i,
-  // OpenAI "exceeds the context window", llama.cpp "exceeds the available context size", LM Studio "greater than the context length", Together
-  // "longer than the model's context length", MiniMax "context window exceeds limit", Ollama "exceeded max context length", Anthropic "exceed
-  // context limit", DS4 "the configured context size"
+  // OpenAI "exceeds the context window", llama.cpp "exceeds the available context size", LM Studio "greater than the context length",
+  // Together "longer than the model's context length", MiniMax "context window exceeds limit", Ollama "exceeded max context length",
+  // Anthropic "exceed context limit", DS4 "the configured context size"
   /(exceed|overflow|longer|greater|larger|configured).{0,60}\bcontext[ _-]?(window|length|size|limit)/is,
   /\bcontext[ _-]?(window|length|size|limit).{0,60}(exceed|overflow|longer|greater|larger|only|requested)/is,
   // Kimi for Coding, as HTTP 401: https://github.com/MoonshotAI/kimi-code/issues/2655
@@ -73,7 +74,8 @@ const overflowWords: readonly RegExp[] = [
   /exceeded model token limit/i,
   // Anthropic, Bedrock "Input is too long for requested model", Ollama, Fireworks; nginx and other proxies
   /(?<!\b(audio|image|video) )\b(prompt|input|messages?|conversation|request|payload|entity|body)( length| size)? ((is|are|was) )?too (long|large)/i,
-  // Gemini "input token count (…) exceeds", GitHub Copilot "prompt token count of … exceeds", Ark, Poolside, z.ai "Prompt exceeds max length"
+  // Gemini "input token count (…) exceeds", GitHub Copilot "prompt token count of … exceeds", Ark, Poolside, z.ai "Prompt exceeds max
+  // length"
   /\b(prompt|inputs?)( (length|size|tokens?( count)?))?( of)?( \(?[\d,]+( tokens)?\)?)? exceeds?\b/i,
   // Vertex AI
   /input token count is \d+ but/i,

@@ -97,7 +97,7 @@ export function resultFields(calls: readonly ToolCall[], data: JsonObject): [id:
   })
 }
 
-/** `fields`: those of the item and, in `part`, those of its text. */
+/** `fields`: the fields of the item and, in `part`, the fields of its text. */
 function messageItem(text: string, { part, ...item }: JsonObject): JsonObject {
   const own = isJsonObject(part) ? part : {}
   const isPlainText = Object.keys(own).length === 0 && item.id === undefined

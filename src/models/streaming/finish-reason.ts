@@ -15,10 +15,10 @@ type Meaning = FinishReason | 'context_overflow' | 'malformed' | 'broken' | 'pau
 /**
  * The finish reasons of all APIs. Sources:
  * - Chat Completions: https://platform.openai.com/docs/api-reference/chat/object, https://docs.x.ai/docs/api-reference,
- *   https://docs.mistral.ai/api, https://api-docs.deepseek.com/api/create-chat-completion, https://docs.z.ai/api-reference/llm/chat-completion,
- *   https://docs.vllm.ai/en/latest/api/vllm/v1/engine, https://huggingface.co/docs/text-generation-inference,
- *   https://docs.cohere.com/reference/chat, https://lmstudio.ai/docs/typescript/api-reference/llm-prediction-stop-reason,
- *   https://cloud.ibm.com/apidocs/watsonx-ai#text-chat
+ *   https://docs.mistral.ai/api, https://api-docs.deepseek.com/api/create-chat-completion,
+ *   https://docs.z.ai/api-reference/llm/chat-completion, https://docs.vllm.ai/en/latest/api/vllm/v1/engine,
+ *   https://huggingface.co/docs/text-generation-inference, https://docs.cohere.com/reference/chat,
+ *   https://lmstudio.ai/docs/typescript/api-reference/llm-prediction-stop-reason, https://cloud.ibm.com/apidocs/watsonx-ai#text-chat
  * - Responses: https://platform.openai.com/docs/api-reference/responses/object#incomplete_details
  * - Messages: https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons
  * - Bedrock: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html

@@ -16,7 +16,10 @@ interface BulkBarProps {
   decisions: readonly OpenDecision[]
   /** The label of the checkbox that selects all. */
   label: string
-  /** Returns the buttons. `decide` runs `work` unless it is running already, and shows its outcome; undefined if the user changed their mind. */
+  /**
+   * Returns the buttons. `decide` runs `work` unless it is running already, and shows its outcome; undefined if the user changed their
+   * mind.
+   */
   children(selected: readonly OpenDecision[], decide: (work: () => Promise<BulkOutcome | undefined>) => Promise<void>): ComponentChildren
   /** Called once some are decided, unless the user has moved the focus elsewhere. */
   onDone(): void

@@ -146,7 +146,7 @@ export class Live {
     this.#keep([output === undefined ? run : { ...run, output: output.slice(0, mostOfOutput) }])
   }
 
-  /** A page of the stored runs that match a query. What was learned about a run meanwhile is newer than the response, and stays. */
+  /** A page of the stored runs that match a query. Data about a run that arrives meanwhile is newer than the response, so it is kept. */
   async askRuns(query: Record<string, string>, options?: RequestOptions): Promise<RunPage> {
     const newer = new Set<string>()
     const unsubscribe = this.onRuns((ids) => {

@@ -113,7 +113,7 @@ function CallTime({ since, durationMs }: Pick<CardProps, 'since' | 'durationMs'>
   return <>{durationMs === undefined ? '' : duration(durationMs)}</>
 }
 
-/** A text of several lines that is the only argument, such as a script, is read as it is. */
+/** A text of several lines that is the only argument, such as a script, is shown unchanged. */
 function argumentsRow(args: unknown): { name: string; value: unknown } {
   const [only, ...others] = typeof args === 'object' && args !== null ? Object.entries(args) : []
   if (only === undefined || others.length > 0) return { name: 'Arguments', value: args }

@@ -33,7 +33,7 @@ export function RunView({ id }: { id: string }) {
   useEffect(() => title.current?.focus({ preventScroll: true }), [])
   const run = live.run(id) ?? followed.summary.value
   const status = run?.status
-  // A run that has ended opens with its answer. One that is followed to its end stays as it is.
+  // A run that has ended opens with its answer. A run that ends while it is shown keeps its layout.
   const firstStatus = useRef(status)
   firstStatus.current ??= status
   const wasOver = firstStatus.current === 'ended'

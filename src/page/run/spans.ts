@@ -4,7 +4,9 @@ import type { RunWithResult } from '../data/follow-run.ts'
 import type { Usage } from '../types.ts'
 import { Changes } from './changes.ts'
 
-/** A model turn, a tool call, or one of several runs inside a call, as a bar on the run's timeline. Times are in milliseconds since 1970. */
+/**
+ * A model turn, a tool call, or one of several runs inside a call, as a bar on the run's timeline. Times are in milliseconds since 1970.
+ */
 export interface Span {
   key: string
   kind: 'turn' | 'call' | 'run'

@@ -107,7 +107,7 @@ function resolved(root: ConfigSchema, schema: ConfigSchema): ConfigSchema {
 const keyAtStart = /^(["']?)([\w./-]+)\1:(?=\s|$)\s*/
 
 interface Line {
-  /** The columns of its dashes, and of what is behind them. */
+  /** The columns of its dashes, and of the text after them. */
   dashes: number[]
   column: number
   content: string

@@ -63,7 +63,10 @@ export function pathOf(file: string | URL): string {
   throw new InvalidOptionError('file', 'a path or a file: URL', file instanceof URL ? file.href : file)
 }
 
-/** Writes a recording as in its file: each request has only the messages that the one before did not have, and tools are referred to by name. */
+/**
+ * Writes a recording as in its file: each request has only the messages that the one before did not have, and tools are referred to by
+ * name.
+ */
 export function recordingToText(recording: RunRecording): string {
   return `${layOut(shorten(recording))}\n`
 }

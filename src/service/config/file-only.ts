@@ -89,7 +89,10 @@ function fixedIn({ model, models = {}, tools, service, telemetry, logging, provi
   }
 }
 
-/** A change may remove a server or its tools, or require approval for all its calls. Compares the raw text, so that variables stay where they are. */
+/**
+ * A change may remove a server or its tools, or require approval for all its calls. Compares the raw text, so that variables stay where
+ * they are.
+ */
 function mcpProblems(wanted: JsonObject, known: JsonObject): Problem[] {
   const knownServers = objectAt(known, 'servers')
   const servers = Object.entries(objectAt(wanted, 'servers')).filter(([name, server]) => !isNarrowed(server, knownServers[name]))

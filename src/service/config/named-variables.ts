@@ -49,7 +49,9 @@ export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed:
   return problems
 }
 
-/** Returns a model and sections of providers merged into the configuration: names refer to its models, and the sections override its own. */
+/**
+ * Returns a model and sections of providers merged into the configuration: names refer to its models, and the sections override its own.
+ */
 export function overlaid({ model, providers }: { model: Json; providers: JsonObject }, known: JsonObject): JsonObject {
   const models = objectAt(known, 'models')
   const meant = typeof model === 'string' && Object.hasOwn(models, model) ? models[model] : undefined

@@ -30,8 +30,8 @@ export function checkOf(schema: JsonSchema): SchemaCheck {
 }
 
 /**
- * Like `checkOf`, for an object whose schema is long: compiles the schemas of those fields that the value has. The fields must not depend on
- * each other.
+ * Like `checkOf`, for an object whose schema is long: compiles the schemas of those fields that the value has. The fields must not depend
+ * on each other.
  */
 export function checkByField({ properties, $defs, ...rest }: JsonSchema): SchemaCheck {
   const fields = Object.entries(isJsonObject(properties) ? properties : {})

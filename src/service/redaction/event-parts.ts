@@ -36,7 +36,10 @@ export function secretKeysOf(tools: Iterable<AnyTool>): Map<string, ReadonlySet<
   return keys
 }
 
-/** Redacts the metadata of events. All events of a run share one metadata object, and so do the redacted ones, because there are many chunks. */
+/**
+ * Redacts the metadata of events. All events of a run share one metadata object, and so do the redacted ones, because there are many
+ * chunks.
+ */
 export class ShownMetadata {
   readonly #secrets: SecretTexts
   #last: { given: JsonObject; shown: JsonObject } | undefined

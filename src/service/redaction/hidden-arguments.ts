@@ -19,7 +19,10 @@ const maxLength = 500
 /** The limit in an error message. */
 const maxNamed = 5
 
-/** Returns the hidden parts of a pending item, as JSON Pointers into the shown item: at most 100 for its arguments, and for what it is about. */
+/**
+ * Returns the hidden parts of a pending item, as JSON Pointers into the shown item: at most 100 for its arguments, and for what it is
+ * about.
+ */
 export function hiddenParts(item: Pick<PendingItem, 'args' | 'about'>, shown: { args?: unknown; about?: unknown }): string[] {
   return [...firstOf(differences(item.args, shown.args, '/args')), ...firstOf(differences(item.about, shown.about, '/about'))]
 }

@@ -17,7 +17,10 @@ export interface ResponseReplyOptions {
   id: string
   request: ResponseRequest
   tools: Pick<ReadTools, 'writtenName'>
-  /** Stores the response and its conversation. Never rejects; resolves to false if it was not stored. Undefined: the response is not to be stored. */
+  /**
+   * Stores the response and its conversation. Never rejects; resolves to false if it was not stored. Undefined: the response is not to be
+   * stored.
+   */
   keep: ((response: object, messages: readonly ChatMessage[]) => Promise<boolean>) | undefined
 }
 

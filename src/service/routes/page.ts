@@ -25,7 +25,10 @@ const compressed = new Map<string, Promise<Uint8Array<ArrayBuffer>>>()
 /** A limit, because files change during development. */
 const mostCompressed = 300
 
-/** Reads a file of `folder`, or of the page's. Undefined if it doesn't exist, which is the case for all files if the service is part of a bundle. */
+/**
+ * Reads a file of `folder`, or of the page's. Undefined if it doesn't exist, which is the case for all files if the service is part of a
+ * bundle.
+ */
 async function readIn(folder: URL | undefined, name: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
   try {
     return new Uint8Array(await readFile(new URL(name, folder ?? new URL('../page/', import.meta.url))))

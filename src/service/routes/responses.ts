@@ -36,7 +36,7 @@ export function responseRoutes(parts: ServiceParts): Route[] {
     for (const type of types) {
       if (told.has(type) || told.size >= mostTold) continue
       told.add(type)
-      logger.warn({ type }, 'tools of this type are left out of the requests that have them: only their provider could run them')
+      logger.warn({ type }, 'tools of this type are left out of requests: only their provider can run them')
     }
   }
   const show = (reply: ResponseReply, { caller }: Call, mustArrive = false) =>

@@ -7,7 +7,9 @@ import type { RunStore } from '../runs/run-store.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 import { identityOf } from '../tenants/tenant.ts'
 
-/** Starts a run with this id. `request`: the digest of its request. Called at most once for a key at a time; a rejection is the response. */
+/**
+ * Starts a run with this id. `request`: the digest of its request. Called at most once for a key at a time; a rejection is the response.
+ */
 export type Begin = (id: string, request: string | undefined) => Promise<ServiceRun>
 
 /** The header of a request that can be repeated safely, as documented in the API. */
@@ -18,7 +20,9 @@ export const idempotencyKey = {
 
 const longestKey = 255
 
-/** Starts one run for each `Idempotency-Key` of a caller, however often the request is sent, even if it is repeated while the run starts. */
+/**
+ * Starts one run for each `Idempotency-Key` of a caller, however often the request is sent, even if it is repeated while the run starts.
+ */
 export class StartOnce {
   readonly #runs: Pick<RunStore, 'get'>
   readonly #starting = new Map<string, Promise<ServiceRun>>()

@@ -73,7 +73,10 @@ export class RunFollower {
     this.#parts = parts
   }
 
-  /** Resolves when the run has started, with its first event. Rejects with an `HttpProblem` if it can't start; `giveBack` is not called then. */
+  /**
+   * Resolves when the run has started, with its first event. Rejects with an `HttpProblem` if it can't start; `giveBack` is not called
+   * then.
+   */
   async follow(run: ServiceRun, following: Following, begin: () => RunStream | Promise<RunStream>): Promise<void> {
     const { host, observer } = this.#parts
     const { sink } = following

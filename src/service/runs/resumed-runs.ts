@@ -39,7 +39,9 @@ export class ResumedRuns {
     return run.outcome
   }
 
-  /** Carries out decisions on a waiting run. Resolves when it has started again. Rejects with an `HttpProblem`; the run then still waits. */
+  /**
+   * Carries out decisions on a waiting run. Resolves when it has started again. Rejects with an `HttpProblem`; the run then still waits.
+   */
   async resume(run: ServiceRun, outcome: Outcome, { decisions, by, context }: Decided): Promise<void> {
     const { host, limiter, running } = this.#parts
     const tools = await host.toolsFor(run.head.clientTools)

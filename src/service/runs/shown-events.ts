@@ -2,13 +2,13 @@ import type { RunEvent } from '../../core/events.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import { Backlog } from '../../ui/web/deltas.ts'
 
-/** The size up to which the events of a run are kept as they are, in characters. */
+/** The size up to which the events of a run are kept unchanged, in characters. */
 const mostKept = 262_144
 /** The memory an event takes besides its texts, in characters. */
 const perEvent = 200
 
 /**
- * The events of a run on their way to those who look at it. Until somebody does, they are kept as they are; if nobody does, they are never
+ * The events of a run until somebody looks at the run. Until then they are kept unchanged; if nobody looks, they are never
  * redacted or written.
  */
 export class ShownEvents {

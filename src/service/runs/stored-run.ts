@@ -31,7 +31,9 @@ export interface Outcome {
   waitedMs?: number
   /** Without secrets. */
   summary: OutcomeSummary
-  /** The whole result as redacted JSON. As text, its size is known and it keeps no other objects in memory. `''` if it won't be requested. */
+  /**
+   * The whole result as redacted JSON. As text, its size is known and it keeps no other objects in memory. `''` if it won't be requested.
+   */
   result: string
   /** The state from which a paused run resumes, as JSON. Never sent to clients. */
   state?: string

@@ -47,7 +47,7 @@ export interface SessionProcess {
   runner: AgentRunner
   sessions: Sessions
   death: Death
-  /** Kills the process; its runs in progress are left as they are. */
+  /** Kills the process; its runs in progress are left unchanged. */
   kill(): Promise<void>
 }
 

@@ -65,7 +65,8 @@ export interface McpServerOptions {
   /**
    * Whether the server may ask the run's model something during a call (sampling), within the run's limits and budgets: `true`, or an
    * object with limits. `maxTokens`: maximum tokens of one answer, default 4,096. `maxRequests`: maximum requests per call, default 10. The
-   * model's answer goes to the server; the model only sees what the server sends, not the conversation. Default false: such requests are refused.
+   * model's answer goes to the server; the model only sees what the server sends, not the conversation. Default false: such requests are
+   * refused.
    */
   sampling?: boolean | { maxTokens?: number; maxRequests?: number }
   /**

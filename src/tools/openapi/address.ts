@@ -4,7 +4,7 @@ import { type OperationArguments, own } from './arguments.ts'
 import type { Credentials } from './credentials.ts'
 import { problem } from './document.ts'
 import type { Operation } from './operations.ts'
-import { type ParameterStyle, pathText, queryPairs } from './serialise.ts'
+import { type ParameterStyle, pathText, queryPairs } from './serialize.ts'
 
 /** Throws `invalid_option` if a path in the document leaves the API's base address, such as `/../admin`. */
 export function checkPath(base: URL, path: string): void {

@@ -3,7 +3,7 @@ import type { JsonSchema } from '../tool.ts'
 import type { OpenApiDocument } from './document.ts'
 import type { Operation } from './operations.ts'
 import { OperationSchemas } from './schemas.ts'
-import type { ParameterStyle } from './serialise.ts'
+import type { ParameterStyle } from './serialize.ts'
 
 /** The arguments of an operation's tool, and the place of each in the request. */
 export interface OperationArguments {

@@ -1,7 +1,7 @@
 import { ToolloopError } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { type OpenApiDocument, problem } from './document.ts'
-import { encode } from './serialise.ts'
+import { encode } from './serialize.ts'
 
 /** The credentials of one request. */
 export interface Credentials {

@@ -1,7 +1,7 @@
 import { messageOf } from '../../core/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { type OpenApiDocument, problem } from './document.ts'
-import type { ParameterStyle, Place } from './serialise.ts'
+import type { ParameterStyle, Place } from './serialize.ts'
 
 /** The HTTP method of an operation. */
 export type Method = 'get' | 'head' | 'put' | 'delete' | 'post' | 'patch'

@@ -11,7 +11,7 @@ import { type HttpAnswer, requestOnce } from '../builtin/web/http-get.ts'
 import type { AddressRule } from '../builtin/web/public-address.ts'
 import { addressOf, type OperationCall } from './address.ts'
 import { type OperationArguments, own } from './arguments.ts'
-import { encode, headerText, queryPairs } from './serialise.ts'
+import { encode, headerText, queryPairs } from './serialize.ts'
 
 /** A response with a status of 200 to 299. */
 export interface OpenApiResult {

@@ -45,8 +45,8 @@ const byExtension: Readonly<Record<string, Runtime | 'javascript'>> = {
 const mostScriptBytes = 1_048_576
 
 /**
- * Runs the scripts of Skills, each in the strictest sandbox that can run it: JavaScript and TypeScript modules with a default export in a VM,
- * everything else in an isolated process. Close it when it is no longer needed, or use `await using`.
+ * Runs the scripts of Skills, each in the strictest sandbox that can run it: JavaScript and TypeScript modules with a default export in a
+ * VM, everything else in an isolated process. Close it when it is no longer needed, or use `await using`.
  */
 export class SkillsSandboxExecutor implements AsyncDisposable {
   readonly #limits: SandboxLimits

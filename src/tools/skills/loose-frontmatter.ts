@@ -17,7 +17,7 @@ export async function readLoosely(frontmatter: string, readYaml: (source: string
   for (const [name, lines] of splitFields(frontmatter)) {
     if (!Object.hasOwn(isText, name)) continue
     const read: unknown = await readYaml(lines.join('\n')).catch(() => undefined)
-    // If there are several keys, a line of the text was taken for a field.
+    // If there are several keys, a line of the text was mistaken for a field.
     const value = isJsonObject(read) && Object.keys(read).length === 1 ? read[name] : undefined
     const isRead = isText[name as keyof typeof isText] ? typeof value !== 'object' : isJsonObject(value) || Array.isArray(value)
     fields.push([name, value !== undefined && isRead ? value : asWritten(lines)])

@@ -95,7 +95,7 @@ export class EventLog {
     }
   }
 
-  /** Replaces the events by stored ones; `last` is the number of the newest that exists. Readers are told of missing ones. */
+  /** Replaces the events by stored ones; `last` is the number of the newest that exists. Readers get a note about missing ones. */
   fill(events: readonly LoggedEvent[], last: number): void {
     this.clear(0)
     for (const event of events) this.read(event)

@@ -81,7 +81,7 @@ export class RunResponses {
     this.#log.wake()
   }
 
-  /** Whether all open responses can take back what was sent. */
+  /** Whether all open responses can take back the part that was sent. */
   get takesBack(): boolean {
     return this.#openForGood === 0
   }

@@ -95,7 +95,7 @@ export async function decide(
     const item = itemOf(decision)
     const isOpen = item !== undefined && !Object.hasOwn(taken, item.place) && isWhole(state.runId, item)
     if (!isOpen || now - (state.waitingSince[item.place] ?? 0) >= timeoutMs) {
-      logger.warn({ runId: state.runId, toolCallId: decision.toolCallId }, 'a decision was passed over: no call waits for it')
+      logger.warn({ runId: state.runId, toolCallId: decision.toolCallId }, 'a decision was skipped: no call waits for it')
       continue
     }
     taken[item.place] = (await verdictIn(decision, item, { registry, where })) as Json

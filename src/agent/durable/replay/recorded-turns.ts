@@ -30,7 +30,7 @@ export function turnsOfSteps(steps: readonly (readonly [key: string, value: Json
       else if (turn.kind === 'refused' && turn.step !== undefined) turns.push({ key, step: turn.step })
     } else if (isJsonObject(value) && 'record' in value) {
       const { record, question, noted } = value as never as FinishedCall
-      // A call that asked a question may run again, or its record stays as it is. A call that was only noted has not ended.
+      // A call that asked a question may run again, or its record may stay unchanged. A call that was only noted has not ended.
       const isLast = question === undefined && noted === undefined && !(record.outcome === 'uncertain' && calls.has(record.id))
       if (isLast) calls.set(record.id, record)
     }

@@ -64,8 +64,8 @@ interface Listed {
 const nothing: ShownSums = { runs: 0, running: 0, waiting: 0, tokens: 0, costUsd: 0, workedMs: 0, waitedMs: 0 }
 
 /**
- * Lists the runs a caller may see, newest first or in the order of the query, as many as fit in one response. Rejects with an `HttpProblem` 400
- * for an invalid cursor.
+ * Lists the runs a caller may see, newest first or in the order of the query, as many as fit in one response. Rejects with an `HttpProblem`
+ * 400 for an invalid cursor.
  */
 export async function listRuns(asked: ListQuery, from: ListSources): Promise<RunList> {
   const wanted = storedQuery(asked, from)

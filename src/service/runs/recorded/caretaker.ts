@@ -72,7 +72,7 @@ export class Caretaker {
       this.#problem = undefined
     } catch (error) {
       const problem = messageOf(error)
-      if (!this.#isClosed && problem !== this.#problem) this.#parts.logger.error({ error }, 'the stored runs can’t be looked after')
+      if (!this.#isClosed && problem !== this.#problem) this.#parts.logger.error({ error }, 'maintaining the stored runs failed')
       this.#problem = problem
     }
   }

@@ -8,7 +8,9 @@ import type { ByTenant } from '../../tenants/by-tenant.ts'
 import type { EventSink } from '../follow-run.ts'
 import type { ServiceRun } from '../service-run.ts'
 
-/** The largest number of events written at once, and of their characters. Lower than the capacity of a log, so that a reader misses none. */
+/**
+ * The largest number of events written at once, and of their characters. Lower than the capacity of a log, so that a reader misses none.
+ */
 const mostEvents = 500
 const mostCharacters = 500_000
 

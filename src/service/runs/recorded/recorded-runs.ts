@@ -45,7 +45,9 @@ export interface RecordedRunsParts {
   toolsOf(head: RunHead): readonly AnyTool[]
   /** Secrets of the environment. */
   secrets: readonly string[]
-  /** Returns the tools and context of a run that continues without a request. A rejection leaves the run waiting; it is tried again later. */
+  /**
+   * Returns the tools and context of a run that continues without a request. A rejection leaves the run waiting; it is tried again later.
+   */
   restore(head: RunHead): Promise<Pick<RunOptions, 'tools' | 'context'>>
   bounds(): RunBounds
   /** Returns the run if this process executes it. */

@@ -20,7 +20,9 @@ export class SharedRuns {
     return begun
   }
 
-  /** Resolves once the run's events are in its log. They are read once; if `fill` rejects, this rejects too, and the next call tries again. */
+  /**
+   * Resolves once the run's events are in its log. They are read once; if `fill` rejects, this rejects too, and the next call tries again.
+   */
   filled(run: ServiceRun, fill: () => Promise<void>): Promise<void> {
     let filled = this.#filled.get(run)
     if (filled === undefined) {

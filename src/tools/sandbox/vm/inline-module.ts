@@ -4,7 +4,9 @@ import { clip } from '../../../core/errors.ts'
 /** The engine's file name for a script written by a model. */
 export const inlineName = 'script.js'
 
-/** The only module of such a script. Wraps the code in a function, which is the default export, and removes types. Can't import anything. */
+/**
+ * The only module of such a script. Wraps the code in a function, which is the default export, and removes types. Can't import anything.
+ */
 export class InlineModule {
   readonly #code: string
   #isSpoiled = false

@@ -17,7 +17,10 @@ export interface InlineLimits extends Pick<SandboxLimits, 'timeoutMs' | 'memoryB
   calls: number
 }
 
-/** The state of a script after a round: it waits for calls, or has ended with a value as JSON (`''` for none) or with a description of the problem. */
+/**
+ * The state of a script after a round: it waits for calls, or has ended with a value as JSON (`''` for none) or with a description of the
+ * problem.
+ */
 export type ScriptRound =
   | { calls: readonly RoundCall[] }
   | { ok: true; json: string; output: string }
@@ -27,8 +30,8 @@ export type ScriptRound =
 const keptMs = 10_000
 
 /**
- * The threads that run scripts written by models. A script that waits for its calls loses its VM if another script needs the thread. Scripts
- * are deterministic, so it can be started again with the earlier answers.
+ * The threads that run scripts written by models. A script that waits for its calls loses its VM if another script needs the thread.
+ * Scripts are deterministic, so it can be started again with the earlier answers.
  */
 class ScriptThreads {
   readonly #most = Math.min(4, availableParallelism())
@@ -53,7 +56,7 @@ class ScriptThreads {
     }
   }
 
-  /** Called when a script waits for its calls, or has ended and gives back its `thread`. */
+  /** Called when a script waits for its calls, or has ended and returns its `thread`. */
   release(vm: ScriptVm, thread?: VmThread): void {
     if (!vm.isResting) this.#held.delete(vm)
     if (thread?.usable === true) {
