@@ -2,7 +2,7 @@
 
 export { AgentRunner } from './agent/agent-runner.ts'
 export { compactMessages } from './agent/conversation/compaction.ts'
-export { RunControl } from './agent/conversation/run-control.ts'
+export { RunControl } from './agent/conversation/run-input.ts'
 export type { Journal } from './agent/durable/index.ts'
 export type { Runs } from './agent/durable/runs.ts'
 export type { OutputOf, OutputSchema } from './agent/output/output.ts'

@@ -48,7 +48,7 @@ const allowed: Record<string, string[]> = {
   ui: ['core', 'tools', 'agent', 'ui/web'],
   recording: ['core', 'tools', 'dialects', 'models', 'agent'],
   service: ['core', 'tools', 'dialects', 'models', 'agent', 'code-mode', 'journals', 'sessions', 'ui', 'ui/web', 'telemetry', 'recording'],
-  page: ['core/text/visible.ts', 'core/text/line-diff.ts', 'core/text/text-edits.ts', 'core/runs/index.ts'],
+  page: ['core/text/visible.ts', 'core/text/line-diff.ts', 'core/text/text-edits.ts', 'core/runs/index.ts', 'core/runs/run-states.ts'],
   telemetry: ['core', 'tools', 'dialects', 'models', 'agent'],
   testing: ['core', 'tools', 'dialects', 'models', 'agent', 'code-mode', 'recording'],
   cli: [

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { AgentRunner } from '../agent/agent-runner.ts'
-import { RunControl } from '../agent/conversation/run-control.ts'
+import { RunControl } from '../agent/conversation/run-input.ts'
 import type { Decision } from '../agent/decisions/decisions.ts'
 import type { RecordedScope } from '../agent/observe/recorder.ts'
 import type { OutputSchema } from '../agent/output/output.ts'

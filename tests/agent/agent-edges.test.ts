@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { RunControl } from '../../src/agent/conversation/run-control.ts'
+import { RunControl } from '../../src/agent/conversation/run-input.ts'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
 import type { DurableBody } from '../../src/agent/journal/journal.ts'
 import { inputToJson, wholeResult } from '../../src/agent/runner/durable-run.ts'

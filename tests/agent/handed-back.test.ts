@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { RunControl } from '../../src/agent/conversation/run-control.ts'
+import { RunControl } from '../../src/agent/conversation/run-input.ts'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
 import { ToolAgent } from '../../src/agent/tool-agent.ts'
 import { createAgentRunner } from '../../src/backends/index.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { RunControl } from '../../src/agent/conversation/run-control.ts'
+import { RunControl } from '../../src/agent/conversation/run-input.ts'
 import { RunStream } from '../../src/agent/runner/run-stream.ts'
 import type { EventTap } from '../../src/agent/types/event-tap.ts'
 import type { RunResult } from '../../src/agent/types/options.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { RunControl } from '../../src/agent/conversation/run-control.ts'
+import { RunControl } from '../../src/agent/conversation/run-input.ts'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
 import { RunError } from '../../src/agent/run/run-error.ts'
 import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { RunControl } from '../../src/agent/conversation/run-control.ts'
+import { RunControl } from '../../src/agent/conversation/run-input.ts'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
 import { handoff } from '../../src/agent/sub-agents/handoff.ts'
 import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'

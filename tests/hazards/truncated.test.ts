@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { Guardrail } from '../../src/agent/callbacks/guardrails.ts'
-import { RunControl } from '../../src/agent/conversation/run-control.ts'
+import { RunControl } from '../../src/agent/conversation/run-input.ts'
 import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
 import { memorySessions } from '../../src/sessions/memory.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { RunControl } from '../../src/agent/conversation/run-control.ts'
+import { RunControl } from '../../src/agent/conversation/run-input.ts'
 import type { ChatMessage, JsonObject } from '../../src/core/messages.ts'
 import { fitConversation } from '../../src/models/conversion/fit-conversation.ts'
 import { createModel } from '../../src/models/create-model.ts'

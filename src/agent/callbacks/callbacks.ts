@@ -1,5 +1,6 @@
 import type { Awaitable } from '../../core/callbacks/callbacks.ts'
-import type { Content } from '../../core/messages.ts'
+import { ToolloopError } from '../../core/errors.ts'
+import type { Content, Usage } from '../../core/messages.ts'
 import type { ModelResponse } from '../../models/chat-model.ts'
 import type { CallPlan, RequestPlan } from '../types/middleware.ts'
 import type { AgentRules } from '../types/options.ts'
@@ -84,4 +85,26 @@ function listOf<Entry extends { name?: string; onFailure?: 'refuse' | 'skip' }, 
     if (ask !== undefined) callbacks.push({ name: entry.name, kind, refused: refuses ? refused : undefined, ask })
   }
   return callbacks
+}
+
+/** A hook or an entry failed, and what it decides about must not continue without it. */
+export class HookFailure extends ToolloopError {
+  /** The hook's name, or its kind if it has none. */
+  readonly hook: string
+  /** The usage of the request that the hook wraps. */
+  readonly usage: Usage | undefined
+
+  constructor({ name, kind: [word, noun] }: Callback<unknown>, cause: unknown, usage?: Usage) {
+    const hook = `\`${word}\` ${noun}${name === undefined ? '' : ` \`${name}\``}`
+    super('hook_failed', `The run was stopped: the ${hook} failed, and its \`onFailure\` is \`refuse\``, { cause })
+    this.hook = name ?? `a ${word} ${noun}`
+    this.usage = usage
+  }
+}
+
+/** An entry of `plan` stopped a request. */
+export class RequestStopped extends ToolloopError {
+  constructor(name: string | undefined, reason: unknown) {
+    super('guardrail', `The run was stopped by ${name}: ${String(reason)}`)
+  }
 }

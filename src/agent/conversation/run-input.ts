@@ -2,6 +2,10 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import { isList } from '../../core/json.ts'
 import { type MessageInput, toChatMessage, toChatMessages } from '../../core/message-input.ts'
 import { asChecked, type ChatMessage } from '../../core/messages.ts'
+import type { ChatModel } from '../../models/chat-model.ts'
+import { type AnyModel, openModel } from '../../models/create-model.ts'
+import type { Steering } from '../types/recorded.ts'
+import { History } from './history.ts'
 
 /** The input of a run: a text, or messages to append to the conversation. */
 export type RunInput = string | MessageInput | readonly MessageInput[]
@@ -20,4 +24,74 @@ export function toMessages(input: RunInput): readonly ChatMessage[] {
 function inputHint(input: object): string {
   const name = ['prompt', 'input', 'messages'].find((one) => one in input)
   return name === undefined ? '' : ` (did you mean \`run(${name}, options)\`?)`
+}
+
+/**
+ * Steers a running run: pass it to the run as `control`, or take it from the stream. The run reads messages between two steps: when the
+ * calls of a turn have ended, or when the model has answered, before asking again.
+ *
+ * Messages that the run has not read when it ends are in `unread` of its result, and stay in the control. Give the control to the next run,
+ * or send the messages again, but not both.
+ */
+export class RunControl {
+  /** Set by the run. False after the run has read messages for the last time, until the control is given to another run. */
+  listens = true
+  readonly #messages: ChatMessage[] = []
+  #model: ChatModel | undefined
+  #stops = false
+
+  /** Messages that have not been read yet. */
+  get waiting(): readonly ChatMessage[] {
+    return this.#messages
+  }
+
+  /** The model for the next turn, unless a turn has used it already. */
+  get model(): ChatModel | undefined {
+    return this.#model
+  }
+
+  /**
+   * Adds a user's text, or messages, to the conversation. The run continues with them even if the model has just answered. Throws
+   * `invalid_message`.
+   */
+  send(input: RunInput): void {
+    this.#messages.push(...new History(toMessages(input)).messages)
+  }
+
+  /**
+   * Asks this model from the next turn on. Throws what `createModel` throws. Not stored: a resumed run begins with its runner's model, so
+   * call it again.
+   */
+  useModel(model: AnyModel): void {
+    this.#model = openModel(model)
+  }
+
+  /** Ends the run when the current step is done: stop reason `stopped`. */
+  stop(): void {
+    this.#stops = true
+  }
+
+  /**
+   * Returns the new messages and the request to stop, each once. `goesOn`: false at a limit, where a run reads no messages. `hasAnswer`:
+   * the run continues only if there are messages.
+   */
+  take({ goesOn, hasAnswer = false }: { goesOn: boolean; hasAnswer?: boolean }): Steering {
+    const stops = this.#stops
+    this.#stops = false
+    const messages = stops || !goesOn ? [] : this.#messages.splice(0)
+    this.listens = goesOn && (messages.length > 0 || !hasAnswer)
+    return { messages, stops, unread: this.listens || stops ? undefined : [...this.#messages] }
+  }
+
+  /** Called when the run has ended. Returns the messages that it has not read. */
+  end(): readonly ChatMessage[] {
+    this.listens = false
+    return [...this.#messages]
+  }
+
+  takeModel(): ChatModel | undefined {
+    const model = this.#model
+    this.#model = undefined
+    return model
+  }
 }

@@ -5,7 +5,7 @@ import { isJsonObject, type Json, withoutUndefined } from '../../core/messages.t
 import { isRunStatus } from '../../core/runs/run-states.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { isWhole, itemFinder, verdictIn } from '../calls/waiting/verdict.ts'
-import { RunControl } from '../conversation/run-control.ts'
+import { RunControl } from '../conversation/run-input.ts'
 import { checkNamesItem, type Decision } from '../decisions/decisions.ts'
 import {
   type Engine,

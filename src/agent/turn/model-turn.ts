@@ -32,7 +32,7 @@ import {
 } from '../../models/chat-model.ts'
 import { havingWaited, sumOfUsage, usageOfFailure, withCost, withReceived, withWholeUsage } from '../../models/usage.ts'
 import type { ToolSet } from '../../tools/registry.ts'
-import { HookFailure, RequestStopped } from '../callbacks/failures.ts'
+import { HookFailure, RequestStopped } from '../callbacks/callbacks.ts'
 import { planCalls } from '../calls/tool-call.ts'
 import { needsApproval } from '../calls/waiting/verdict.ts'
 import type { StepTags } from '../journal/journal.ts'

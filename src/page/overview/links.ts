@@ -1,9 +1,10 @@
+import { failures } from '../../core/runs/run-states.ts'
 import { runsHref } from '../runs/addresses.ts'
 import type { Query } from '../shell/address.ts'
 import type { Overview } from '../types.ts'
 
-/** How runs end that count as failures. */
-export const failures = 'model_error,max_iterations,budget,deadline,repeated_calls,refused,truncated'
+/** The stop reasons of failed runs, as a filter of the list of runs. */
+export const failedRuns: string = [...failures].join()
 
 /** Returns a link to the runs of the window, narrowed by `query`. */
 export function endedHref({ from }: Overview, query: Query = {}): string {

@@ -1,7 +1,7 @@
 import { duration, ending, money, short } from '../data/format.ts'
 import type { Query } from '../shell/address.ts'
 import type { Overview } from '../types.ts'
-import { endedHref, failures, stepHref } from './links.ts'
+import { endedHref, failedRuns, stepHref } from './links.ts'
 import { BarList, Plot } from './plot.tsx'
 import { ShareTable } from './share-table.tsx'
 import { timeOfStep } from './use-overview.ts'
@@ -30,7 +30,7 @@ export function Metrics({ overview }: { overview: Overview }) {
           series={[series.map((step) => step.failed)]}
           format={whole}
           tone="bad"
-          query={{ stopReason: failures }}
+          query={{ stopReason: failedRuns }}
         />
         <Metric
           overview={overview}

@@ -1,7 +1,7 @@
 import { duration, money } from '../data/format.ts'
 import type { Overview, Sums } from '../types.ts'
 import { scrollable } from '../ui/scrollable.ts'
-import { failures, stepHref } from './links.ts'
+import { failedRuns, stepHref } from './links.ts'
 import { timeOfStep } from './use-overview.ts'
 
 const heads = ['From', 'Runs', 'Failures', 'Worked, median', '95 %', 'Input tokens', 'Output tokens', 'Cost']
@@ -32,7 +32,7 @@ export function NumbersTable({ overview }: { overview: Overview }) {
                   step={step}
                   time={time}
                   href={stepHref(overview, at)}
-                  failedHref={stepHref(overview, at, { stopReason: failures })}
+                  failedHref={stepHref(overview, at, { stopReason: failedRuns })}
                 />
               )
             })}

@@ -1,3 +1,4 @@
+import { failures } from '../../core/runs/run-states.ts'
 import type { FinishedRun } from './finished-runs.ts'
 
 const minuteMs = 60_000
@@ -44,7 +45,6 @@ interface Share {
 
 /** `paused`: the client received calls of its own tools. A run that waits for a decision has not ended. */
 const answers = new Set(['answered', 'stopped', 'paused'])
-const noFailures = new Set([...answers, 'aborted'])
 
 /** Returns the start of a window whose last step is the current one. */
 export function beginOf(window: { steps: number; stepMs: number }, now: number): number {
@@ -102,7 +102,7 @@ class Shares {
   add(name: string, { stopReason, inputTokens, outputTokens, costUsd }: FinishedRun): void {
     const share = this.#shares.get(name) ?? { runs: 0, failed: 0, tokens: 0, costUsd: 0 }
     share.runs++
-    if (!noFailures.has(stopReason)) share.failed++
+    if (failures.has(stopReason)) share.failed++
     share.tokens += inputTokens + outputTokens
     share.costUsd += costUsd
     this.#shares.set(name, share)
@@ -122,7 +122,7 @@ class Adding {
 
   add({ workedMs, stopReason, inputTokens, outputTokens, costUsd }: FinishedRun): void {
     this.#durations.push(workedMs)
-    if (!noFailures.has(stopReason)) this.#failed++
+    if (failures.has(stopReason)) this.#failed++
     this.#inputTokens += inputTokens
     this.#outputTokens += outputTokens
     this.#costUsd += costUsd

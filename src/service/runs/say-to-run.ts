@@ -1,4 +1,4 @@
-import { RunControl } from '../../agent/conversation/run-control.ts'
+import { RunControl } from '../../agent/conversation/run-input.ts'
 import type { RunInput } from '../../agent/types/options.ts'
 import { blamingRequest, HttpProblem } from '../http/problem.ts'
 import type { Execution } from './execution.ts'

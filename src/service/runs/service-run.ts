@@ -1,4 +1,4 @@
-import { RunControl } from '../../agent/conversation/run-control.ts'
+import { RunControl } from '../../agent/conversation/run-input.ts'
 import type { RunResult } from '../../agent/types/options.ts'
 import { writeJson } from '../../core/json/json-pieces.ts'
 import type { Usage } from '../../core/messages.ts'

@@ -1,7 +1,6 @@
 import pTimeout from 'p-timeout'
 import { messageOf } from '../../../core/errors.ts'
-import type { Callback } from '../../callbacks/callbacks.ts'
-import { HookFailure } from '../../callbacks/failures.ts'
+import { type Callback, HookFailure } from '../../callbacks/callbacks.ts'
 import type { RunContext } from '../../run/run-context.ts'
 
 /** Asks a hook or an entry. Undefined if it changes nothing, or if it fails and is skipped. Rejects with a `HookFailure`. */
