@@ -83,8 +83,8 @@ async function wayOfARun(...place: readonly string[]): Promise<string[]> {
 }
 
 it.each([
-  ['in memory', [], 33, 127],
-  ['in a folder', ['runs'], 34, 136],
+  ['in memory', [], 33, 124],
+  ['in a folder', ['runs'], 34, 132],
 ] as const)('a run of the service %s passes few files', async (_, [folder], mostOfService, most) => {
   const cwd = mkdtempSync(join(tmpdir(), 'toolloop-path-'))
   onTestFinished(() => rmSync(cwd, { recursive: true, force: true }))

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurnOfLoop } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { giveWay, inTurns, nextTurn } from '../src/core/time/give-way.ts'
+import { giveWay, inTurns, yieldNow } from '../src/core/time/give-way.ts'
 
 /** Works for this number of milliseconds. */
 function work(milliseconds: number): void {
@@ -42,11 +42,11 @@ it('work that gives way takes about one turn for each 8 ms, however many callers
   expect(await turnsOf(() => Promise.all(Array.from({ length: 10 }, some)))).toBeGreaterThan(6)
 })
 
-it('nextTurn resumes in order, after all work of the one before', async () => {
+it('yieldNow resumes in order, after all work of the one before', async () => {
   const order: string[] = []
   await Promise.all(
     ['a', 'b', 'c'].map(async (name) => {
-      await nextTurn()
+      await yieldNow()
       order.push(name)
       await Promise.resolve()
       order.push(`${name} later`)
@@ -55,9 +55,9 @@ it('nextTurn resumes in order, after all work of the one before', async () => {
   expect(order).toEqual(['a', 'a later', 'b', 'b later', 'c', 'c later'])
 })
 
-it('nextTurn and giveWay reject with the reason of a signal that is aborted meanwhile', async () => {
+it('yieldNow and giveWay reject with the reason of a signal that is aborted meanwhile', async () => {
   const aborting = new AbortController()
-  const waiting = nextTurn(aborting.signal)
+  const waiting = yieldNow(aborting.signal)
   aborting.abort(new Error('too late'))
   await expect(waiting).rejects.toThrow('too late')
 })

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { InvalidOptionError, messageOf, ToolloopError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
-import { nextTurn } from '../core/time/give-way.ts'
+import { yieldNow } from '../core/time/give-way.ts'
 import type { ResultOf } from '../sql/statement.ts'
 import type { Answer, Asked, Call, FromThread, Methods, OpenOptions, ToThread } from './file-thread.ts'
 import type { FileKind } from './problems.ts'
@@ -104,7 +104,7 @@ export class SqliteFile<Tables extends Methods> {
   #answered({ answers, warning, closed, problem }: FromThread): void {
     if (warning !== undefined) this.#logger.warn({ file: this.#options.database.file }, warning)
     // Each answer gets its own turn, because many may arrive at once, and what their callers do next may take long.
-    for (const answer of answers) void nextTurn().then(() => this.#handOut(answer))
+    for (const answer of answers) void yieldNow().then(() => this.#handOut(answer))
     if (problem !== undefined) this.#left.reject(new ToolloopError(this.#kind.code, problem))
     else if (closed === true) this.#left.resolve()
     if (closed === true) this.#thread.expectAnswer(this.#store, false)

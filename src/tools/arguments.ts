@@ -5,7 +5,7 @@ import { messageOf, show } from '../core/errors.ts'
 import { JsonScanner } from '../core/json/json-scanner.ts'
 import { hasMoreValues, isDeeperThan, jsonIn, parseUpTo } from '../core/json.ts'
 import { copyJson, isJsonObject, type Json, type JsonObject } from '../core/messages.ts'
-import { nextTurn } from '../core/time/give-way.ts'
+import { yieldNow } from '../core/time/give-way.ts'
 import { stoppedAfter } from '../core/time/stopped-after.ts'
 import { cancelledText, checkTimedOutText, invalidArgumentsText, unreadableArgumentsText } from './call-texts.ts'
 import { coerceArguments, coercions, decodeArguments } from './schema/coerce.ts'
@@ -96,7 +96,7 @@ export interface ArgumentTerms {
 /** Parses and validates arguments. Uses the tool's own schema, which may transform them, or else its JSON Schema. Never rejects. */
 export async function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerms = {}): Promise<Preparation> {
   // Many calls may be prepared at once, so slow ones wait their turn.
-  if (raw.length > mostReadAtOnce || mayTakeLong(parametersOf(tool))) await nextTurn()
+  if (raw.length > mostReadAtOnce || mayTakeLong(parametersOf(tool))) await yieldNow()
   const { asText = false, asNative = false, maxValues } = terms
   const inner = asNative && !asText ? innerArguments(raw, maxValues) : undefined
   const parsed = parseArguments(inner ?? raw, maxValues)

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { vi } from 'vitest'
-import { nextTurn } from '../../src/core/time/give-way.ts'
+import { yieldNow } from '../../src/core/time/give-way.ts'
 
 /**
  * Lets the event loop turn a few times, so that everything that needs no timer has happened. Independent of the clock: work that yields is
@@ -9,7 +9,7 @@ import { nextTurn } from '../../src/core/time/give-way.ts'
 export async function turnEventLoop(turns = 5): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {
     await new Promise((resolve) => setImmediate(resolve))
-    await nextTurn()
+    await yieldNow()
   }
 }
 

@@ -31,7 +31,7 @@ async function carryOutIntents(execution: Execution, iteration: number): Promise
   // An aborted run must not wait.
   if (await isOver('intents')) return whole
   const desk = new DecisionDesk(execution)
-  const waiting = planOf(execution, state.intents)
+  const waiting = numberedIntents(execution, state.intents)
   const items = waiting.flatMap((one) => one.items)
   // The deciders should know all items before the run waits for the first.
   for (const item of items) await desk.open(item)
@@ -64,7 +64,7 @@ async function carryOutIntent(execution: Execution, one: WaitingIntent, desk: De
 }
 
 /** The noted calls with their items to decide, numbered as one plan. */
-function planOf(execution: Execution, intents: readonly Intent[]): WaitingIntent[] {
+function numberedIntents(execution: Execution, intents: readonly Intent[]): WaitingIntent[] {
   const waiting = intents.map((intent): WaitingIntent => {
     const { iteration, index, question, waited } = intent
     // The call was noted together with the text after it, and that text was shown then.

@@ -17,20 +17,20 @@ let waitedATurn = false
 /**
  * Waits for another turn of the event loop if this turn's work has taken 8 ms, so that neither one large input nor many small ones block
  * timers and connections. All work in the process shares the 8 ms. Callers that ask at the same moment get the same answer; if each then
- * does much work at once, use `nextTurn`. Rejects with the signal's reason.
+ * does much work at once, use `yieldNow`. Rejects with the signal's reason.
  */
 export async function giveWay(signal?: AbortSignal): Promise<void> {
   const at = now()
   busySince ??= at
   schedule()
-  if (at - busySince >= longestWorkMs) await nextTurn(signal)
+  if (at - busySince >= longestWorkMs) await yieldNow(signal)
 }
 
 /**
  * Always waits for another turn. Use it before long work that can't be divided. Waiting callers are resumed one at a time. Rejects with the
  * signal's reason.
  */
-export async function nextTurn(signal?: AbortSignal): Promise<void> {
+export async function yieldNow(signal?: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     waiting.push(resolve)
     schedule()

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import { Readable, type Transform } from 'node:stream'
 import { Agent, Dispatcher, EnvHttpProxyAgent, errors, getGlobalDispatcher } from 'undici'
 import { InvalidOptionError } from '../../core/errors.ts'
-import { nextTurn } from '../../core/time/give-way.ts'
+import { yieldNow } from '../../core/time/give-way.ts'
 
 /** A POST request. */
 interface Post {
@@ -51,7 +51,7 @@ async function sendOverUndici({ signal, ...post }: Post): Promise<Reply> {
   let { headers } = post
   let url = urlOf(post.url)
   // The connection of a response that has just ended is free only after this turn. Otherwise undici would open another one.
-  await nextTurn()
+  await yieldNow()
   for (let redirects = 0; ; redirects++) {
     const response = await sendTo(url, headers, post.body, signal)
     const { statusCode: status, body } = response

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '../../core/logger.ts'
 import { type JsonObject, textOf } from '../../core/messages.ts'
-import { nextTurn } from '../../core/time/give-way.ts'
+import { yieldNow } from '../../core/time/give-way.ts'
 import { fitArguments } from '../../tools/arguments.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { type ToolCallEnd, ToolRunner } from '../../tools/tool-runner.ts'
@@ -79,7 +79,7 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
 /** Describes invalid arguments by their paths, if the schema check finds any; otherwise with `said`, the text for the model. */
 async function invalidArguments(tool: AnyTool, args: JsonObject, said: string, redactor: EventRedactor): Promise<HttpProblem> {
   // The earlier check may have used up its part of this turn of the event loop.
-  await nextTurn()
+  await yieldNow()
   const fitted = await fitArguments(tool, args)
   const problems = 'problems' in fitted ? fitted.problems.map((told) => problemOf(redactor.redactText(told))) : []
   return new HttpProblem(422, 'invalid_arguments', said, { param: 'arguments', ...(problems.length === 0 ? {} : { problems }) })

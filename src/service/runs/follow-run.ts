@@ -1,7 +1,7 @@
 import { eventsOf, type RunStream } from '../../agent/runner/run-stream.ts'
 import type { RunResult } from '../../agent/types/options.ts'
 import type { EventName, RunEvent } from '../../core/events.ts'
-import { giveWay, nextTurn } from '../../core/time/give-way.ts'
+import { giveWay, yieldNow } from '../../core/time/give-way.ts'
 import { EventLog } from '../../ui/web/event-log.ts'
 import type { AgentHost } from '../agents/agent-host.ts'
 import { problemOfRequest } from '../http/problem.ts'
@@ -85,7 +85,7 @@ export class RunFollower {
     run.shownEvents = new ShownEvents((event) => showEvent(run, event, sink), sink.isSeen)
     try {
       // A run works synchronously until it first waits for its model.
-      await nextTurn()
+      await yieldNow()
       const started = performance.now()
       stream = await begin()
       const events = eventsOf(stream)

@@ -5,7 +5,7 @@ import type { RunStream } from '../../agent/runner/run-stream.ts'
 import type { ResumeOptions } from '../../agent/types/options.ts'
 import type { RunEvent } from '../../core/events.ts'
 import type { ChatMessage } from '../../core/messages.ts'
-import { nextTurn } from '../../core/time/give-way.ts'
+import { yieldNow } from '../../core/time/give-way.ts'
 import { isDelta } from '../../ui/web/deltas.ts'
 import type { EventLog } from '../../ui/web/event-log.ts'
 import type { Agent } from '../agents/agent-host.ts'
@@ -82,7 +82,7 @@ export class UnrecordedRuns implements Execution {
     // The end of a run is announced before it is stored. A pause is announced only once the run can be decided.
     if (outcome.status === 'ended') {
       run.settle(outcome)
-      await nextTurn()
+      await yieldNow()
     }
     if (await this.#put(run, outcome)) return
     const aborted = abortedWith(noRoom)

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AuthProvider, Transport } from '@modelcontextprotocol/client'
 import { ValueCount } from '../../../core/json.ts'
-import { nextTurn } from '../../../core/time/give-way.ts'
+import { yieldNow } from '../../../core/time/give-way.ts'
 import type { SignIn } from '../auth/sign-in.ts'
 import type { McpClientSdk } from '../sdk/load-sdk.ts'
 import type { McpUrl } from '../server-config.ts'
@@ -211,7 +211,7 @@ function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean, resu
         if (isEvents && !piece.includes(lineFeed) && !piece.includes(carriageReturn)) continue
         controller.enqueue(line.length === 1 ? piece : Buffer.concat(line))
         line = []
-        if (piece.length < chunk.length) await nextTurn()
+        if (piece.length < chunk.length) await yieldNow()
       }
     },
     flush(controller) {

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { clip, messageOf, ToolloopError } from '../../../core/errors.ts'
 import { type JsonPieces, readPieces, textOfPieces, toPieces } from '../../../core/json/json-pieces.ts'
-import { giveWay, nextTurn } from '../../../core/time/give-way.ts'
+import { giveWay, yieldNow } from '../../../core/time/give-way.ts'
 import type { SandboxLimits, ScriptEnd, ScriptRun, ScriptSandbox } from '../sandbox.ts'
 import type { FromVm, ToVm, VmWorkerData } from './vm-worker.ts'
 import { workerCode } from './vm-worker-code.ts'
@@ -84,7 +84,7 @@ export class VmSandbox implements ScriptSandbox {
 
   async #take(signal: AbortSignal): Promise<VmThread> {
     const engine = await compileEngine()
-    while (!this.#closed && this.#busy.size >= this.#most) await this.#turn(signal)
+    while (!this.#closed && this.#busy.size >= this.#most) await this.#untilFree(signal)
     // Aborted after its turn was announced: passes the turn on.
     if (signal.aborted) this.#queue.shift()?.()
     signal.throwIfAborted()
@@ -95,7 +95,7 @@ export class VmSandbox implements ScriptSandbox {
   }
 
   /** Waits until a thread may be free. */
-  #turn(signal: AbortSignal): Promise<void> {
+  #untilFree(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const go = () => {
         signal.removeEventListener('abort', leave)
@@ -214,7 +214,7 @@ export class VmThread {
       const end = await ended.promise
       clearTimeout(timer)
       // Calls that the script made before it ended have been started by then.
-      if (answers !== undefined) await nextTurn()
+      if (answers !== undefined) await yieldNow()
       if (end.kind === 'end' && end.spoiled) this.#usable = false
       return end
     } finally {

@@ -1,7 +1,7 @@
 import { messageOf, ToolloopError } from '../../../core/errors.ts'
 import { isDeeperThan } from '../../../core/json.ts'
 import { isJsonObject, withoutUndefined } from '../../../core/messages.ts'
-import { nextTurn } from '../../../core/time/give-way.ts'
+import { yieldNow } from '../../../core/time/give-way.ts'
 import { stoppedAfter } from '../../../core/time/stopped-after.ts'
 import { forgetAjv, openForeignAjv } from '../open-ajv.ts'
 import { compileNew, type JsonSchema, keepValidator, tooSlow, type Validator } from '../schema.ts'
@@ -49,7 +49,7 @@ export async function openForeign(given: JsonSchema, toolName: string): Promise<
   if (!isJsonObject(given)) throw invalid(toolName, 'are not a JSON Schema object')
   if (compiledSize(given, maxSize) > maxSize || isDeeperThan(maxDepth, given)) throw tooLarge(toolName)
   const notes: string[] = []
-  await nextTurn()
+  await yieldNow()
   const schema = mendSchema(given, (what) => notes.push(what))
   const validate = bounded(await compileAll(schema, toolName, notes))
   keepValidator(schema, validate)
@@ -91,7 +91,7 @@ async function compileInTurns(schema: JsonSchema, toolName: string): Promise<Com
   for (let tried = 0; tried < maxTries; tried++) {
     // Loads the compilers first, because a module that is interrupted while it loads would stay broken for everybody.
     openForeignAjv()
-    await nextTurn()
+    await yieldNow()
     const compiling = stoppedAfter(ms, () => compile(schema, toolName), forgetForeign)
     if (compiling !== undefined) return compiling.value
   }
