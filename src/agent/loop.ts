@@ -242,9 +242,9 @@ export function stoppedByGuardrail(reason: string): Ending {
   return { stopReason: 'refused', error: { code: 'guardrail', message: `The run was stopped by ${reason}` } }
 }
 
-function tooOftenRejected({ count, told, isWithheld }: RejectedAnswers, outputRetries: number): Ending {
+function tooOftenRejected({ count, objection, isWithheld }: RejectedAnswers, outputRetries: number): Ending {
   const why = isWithheld ? 'a guardrail withheld the last one' : 'the last one does not fit the schema of `output`'
-  const message = `Expected an answer that is accepted, got ${count} that were not (\`outputRetries\` is ${outputRetries}): ${why}. The model was told: ${told}`
+  const message = `Expected an answer that is accepted, got ${count} that were not (\`outputRetries\` is ${outputRetries}): ${why}. The model was told: ${objection}`
   if (isWithheld) return { stopReason: 'refused', error: { code: 'guardrail', message } }
   return { stopReason: 'model_error', error: { code: 'invalid_output', message } }
 }

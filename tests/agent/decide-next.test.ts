@@ -40,7 +40,7 @@ const round: ToolRound = { records: [record('search')], pending: [], intents: []
 const pending: PendingItem[] = [{ kind: 'approval', toolCallId: 'c', tool: 'send', args: {}, fingerprint: 'f', place: '1.tool.0.decision' }]
 const answerTool = defineTool({ name: 'final_answer', description: '', parameters: { type: 'object' }, execute: () => null })
 const output = { tool: answerTool, wrapped: true }
-const rejected: RejectedAnswers = { count: 3, told: 'Not that.', isWithheld: false }
+const rejected: RejectedAnswers = { count: 3, objection: 'Not that.', isWithheld: false }
 
 const quiet: Steering = { messages: [], stops: false }
 const message = { role: 'user', content: 'And now?' } as const

@@ -26,7 +26,7 @@ interface CallSpent {
   /**
    * The usage in the call's record. Its nested runs may be missing here: the call was replayed, or waits for an answer that resumes them.
    */
-  told?: Spent
+  recorded?: Spent
 }
 
 /**
@@ -97,9 +97,9 @@ export class RunUsage {
   spentIn(toolCallId: string): Spent | undefined {
     const call = this.#calls.get(toolCallId)
     if (call === undefined) return undefined
-    const { runs, told, planned = nothingSpent } = call
+    const { runs, recorded, planned = nothingSpent } = call
     const running = [...runs.values()].map((run) => run.#total()).reduce(addSpent, planned)
-    return told !== undefined && told.usage.totalTokens > running.usage.totalTokens ? told : running
+    return recorded !== undefined && recorded.usage.totalTokens > running.usage.totalTokens ? recorded : running
   }
 
   /** The usage of guardrails, hooks and summaries since usage was last recorded. */
@@ -110,7 +110,7 @@ export class RunUsage {
 
   /** Counts the usage in a call's record during the call's round. A nested run that is resumed counts all of its usage again. */
   keep({ id, nested }: { id: string; nested?: Spent }): void {
-    if (nested !== undefined) this.#calls.set(id, { ...(this.#calls.get(id) ?? { runs: new Map() }), told: nested })
+    if (nested !== undefined) this.#calls.set(id, { ...(this.#calls.get(id) ?? { runs: new Map() }), recorded: nested })
   }
 
   /** Counts the recorded usage of planning a call instead of the usage of the runs that planned it. */
@@ -196,10 +196,10 @@ export class RunUsage {
 
   #sum(of: (spent: Spent) => number): number {
     let sum = of(this.#recorded) + of({ usage: this.#unrecorded, toolCalls: 0 })
-    for (const { runs, told, planned } of this.#calls.values()) {
+    for (const { runs, recorded, planned } of this.#calls.values()) {
       let running = planned === undefined ? 0 : of(planned)
       for (const run of runs.values()) running += run.#sum(of)
-      sum += told === undefined ? running : Math.max(running, of(told))
+      sum += recorded === undefined ? running : Math.max(running, of(recorded))
     }
     for (const stay of this.#stays) sum += stay.#sum(of)
     return sum

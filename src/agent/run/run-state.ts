@@ -179,7 +179,7 @@ export function handTo(state: LoopState, { agent, instructions }: Handoff, own: 
 export interface RejectedAnswers {
   count: number
   /** What the model was told about the last of them, and whether a guardrail withheld it. */
-  told: string
+  objection: string
   isWithheld: boolean
 }
 
@@ -194,7 +194,7 @@ export function rejectedAnswers(
   const last = calls.at(-1)
   return {
     count: state.objections + calls.length,
-    told: objection?.text ?? textOf(last?.content ?? ''),
+    objection: objection?.text ?? textOf(last?.content ?? ''),
     isWithheld: (objection?.code ?? last?.errorCode) === 'guardrail',
   }
 }

@@ -84,10 +84,10 @@ export class TurnSink implements TurnPieces {
     this.#run.events.emit(Event.MODEL_RETRY, discards ? { ...retry, discards } : retry, this.#meta)
   }
 
-  partialText(told = ''): string {
+  partialText(ofError = ''): string {
     if (this.#isHeld) return this.streamed?.shown ?? ''
     // An error may report only usage. If it has no text, that doesn't mean that no text has arrived.
-    const text = told === '' ? (this.#said?.toString() ?? '') : told
+    const text = ofError === '' ? (this.#said?.toString() ?? '') : ofError
     return this.#reader?.partOf(text) ?? text
   }
 

@@ -45,8 +45,8 @@ export interface TurnPieces {
   timePieces(times: PieceTimes): void
   /** Holds text back until it has been checked: piece by piece by `streamed`, or whole. */
   hold(streamed?: CheckedText): void
-  /** The text that arrived before a response broke off, without the beginning of a possible call. `told`: the text from the error. */
-  partialText(told: string | undefined): string
+  /** The text that arrived before a response broke off, without the beginning of a possible call. `ofError`: the text from the error. */
+  partialText(ofError: string | undefined): string
   /** The raw text of the current request. Undefined if no piece of it has arrived. */
   readonly received: string | undefined
   /** Sets the reader that determines which text to keep if the current response breaks off. */
