@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { execFile } from 'node:child_process'
 import { createServer, request } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
@@ -9,7 +10,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
 import { type Dispatch, original, resetGlobalDispatcher } from './global-dispatcher.ts'
-import { eventStream, startServer, textEvents } from './local-server.ts'
+import { chunk, eventStream, events, startServer, textEvents } from './local-server.ts'
 import { hello, secret } from './one-request.ts'
 
 const modelAt = (baseURL: string, settings: Partial<ModelSettings> = {}) =>
@@ -49,6 +50,31 @@ describe('a custom fetch', () => {
       expect(await generate(answering(body))).toMatchObject({ text: 'ok' })
     }
   })
+})
+
+it('a sink is called in the async context of its request, also over a connection of an earlier one', async () => {
+  const context = new AsyncLocalStorage<string>()
+  const heard: [string, string | undefined][] = []
+  let end = () => {}
+  await using server = await startServer((response, _request, index) => {
+    eventStream(response).write(events(chunk({ content: `${index}a` })))
+    end = () => response.end(events(chunk({ content: `${index}b` }, 'stop'), '[DONE]'))
+  })
+  const model = modelAt(server.baseURL)
+  const sink = {
+    text(delta: string) {
+      heard.push([delta, context.getStore()])
+      if (delta.endsWith('a')) end()
+    },
+  }
+  for (const name of ['first', 'second']) await context.run(name, () => model.generate({ messages: hello }, sink))
+  expect(heard).toEqual([
+    ['0a', 'first'],
+    ['0b', 'first'],
+    ['1a', 'second'],
+    ['1b', 'second'],
+  ])
+  expect(server.sockets.size).toBe(1)
 })
 
 describe('a redirect', () => {

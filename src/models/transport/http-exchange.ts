@@ -1,10 +1,9 @@
-import type { Readable } from 'node:stream'
 import { InvalidOptionError, type ModelError } from '../../core/errors.ts'
 import { jsonOrText } from '../../core/json.ts'
 import { abortedError } from '../chat-model.ts'
 import { accessError, connectionError, providerError, responseError } from '../errors/provider-error.ts'
 import { ResponseBody, type ResponseReader } from '../streaming/response-body.ts'
-import type { Send } from './send.ts'
+import type { Receiver, Send } from './send.ts'
 
 export interface ExchangeOptions {
   reader: ResponseReader
@@ -33,19 +32,23 @@ const mostErrorBytes = 1 << 20
  * Once it has settled, it leaves no listener, timer or open body, with one exception: a body whose reader needs no more may still end by
  * itself, so that its connection can be reused.
  */
-export class HttpExchange {
+export class HttpExchange implements Receiver {
   readonly #options: ExchangeOptions
   readonly #body: ResponseBody
   readonly #outcome = Promise.withResolvers<string[]>()
-  readonly #stop = new AbortController()
   readonly #onAbort = (): void => this.#reject(abortedError(this.#options.provider, this.#options.signal?.reason))
   readonly #warnings: string[] = []
   #timer: NodeJS.Timeout | undefined
   #stallTimer: NodeJS.Timeout | undefined
-  #reply: Readable | undefined
+  /** What the SDK's call of `fetch` returned. */
+  #answer: PromiseWithResolvers<Response> | undefined
+  #abortRequest: (() => void) | undefined
+  #isAborted = false
   #settled = false
   /** Whether a response without an error status has arrived. */
   #isAnswered = false
+  /** A response with an error status, whose body is arriving. */
+  #refusal: { status: number; headers: Headers; pieces: Uint8Array[]; length: number } | undefined
   /** Why there is no response. */
   #failure: Error | undefined
 
@@ -79,28 +82,61 @@ export class HttpExchange {
   }
 
   /** The `fetch` for the SDK. Resolves with an empty response, because the body is read here. Error responses are returned unchanged. */
-  async fetch(url: string | URL | Request, { headers: given, body: text }: RequestInit = {}): Promise<Response> {
-    const { signal } = this.#stop
-    signal.throwIfAborted()
-    this.#timer?.refresh()
-    const sent = [...(given instanceof Headers ? given : new Headers(given))]
-    this.#options.secrets.push(...secretsIn(sent))
-    try {
-      const { status, body, headers } = await this.#options.send({ url: String(url), headers: sent, body: String(text), signal })
-      this.#reply = body
-      // The error is thrown by the loop that reads the body.
-      body.on('error', () => {})
-      if (signal.aborted) body.destroy()
-      if (status >= 200 && status <= 299) {
-        this.#isAnswered = true
-        this.#read(body)
-        return new Response()
+  fetch(url: string | URL | Request, { headers: given, body }: RequestInit = {}): Promise<Response> {
+    this.#answer = Promise.withResolvers()
+    if (this.#isAborted) this.#abort()
+    else {
+      this.#timer?.refresh()
+      const headers = [...(given instanceof Headers ? given : new Headers(given))]
+      this.#options.secrets.push(...secretsIn(headers))
+      try {
+        this.#abortRequest = this.#options.send({ url: String(url), headers, body: String(body) }, this)
+      } catch (error) {
+        this.onFailure(error)
       }
-      return await this.#refuse(status, headers(), body)
-    } catch (error) {
-      this.#failure = error instanceof InvalidOptionError ? error : connectionError(error, this.#options.reader.context())
-      throw error
     }
+    return this.#answer.promise
+  }
+
+  onStart(status: number, headers: () => Headers): void {
+    if (this.#settled) return
+    const { idleMs, stallMs } = this.#options
+    if (status >= 200 && status <= 299) {
+      this.#isAnswered = true
+      this.#timer?.refresh()
+      if (stallMs <= longestTimerMs) this.#stallTimer = setTimeout(() => this.#settle('stalled'), stallMs)
+      this.#answer?.resolve(new Response())
+    } else {
+      this.#refusal = { status, headers: headers(), pieces: [], length: 0 }
+      clearTimeout(this.#timer)
+      this.#timer = setTimeout(() => this.#refuse(), Math.min(errorBodyMs, idleMs))
+    }
+  }
+
+  onBytes(bytes: Uint8Array): void {
+    if (this.#settled) return
+    if (this.#refusal === undefined) this.#take(bytes)
+    else {
+      this.#refusal.pieces.push(bytes)
+      this.#refusal.length += bytes.length
+      if (this.#refusal.length > mostErrorBytes) this.#refuse()
+    }
+  }
+
+  onEnd(): void {
+    if (this.#refusal !== undefined) this.#refuse()
+    else this.#settle('whole')
+    clearTimeout(this.#timer)
+  }
+
+  onFailure(error: unknown): void {
+    if (this.#refusal !== undefined) this.#refuse()
+    else if (this.#isAnswered) this.#settle('broken', error)
+    else {
+      this.#failure = error instanceof InvalidOptionError ? error : connectionError(error, this.#options.reader.context())
+      this.#answer?.reject(error)
+    }
+    clearTimeout(this.#timer)
   }
 
   /** Ignores how the SDK reads the response, because the reader has it. */
@@ -110,22 +146,7 @@ export class HttpExchange {
     this.#reject(this.#failure ?? accessError(thrown, this.#options.reader.context()))
   }
 
-  #read(body: Readable): void {
-    this.#timer?.refresh()
-    const { stallMs } = this.#options
-    if (stallMs <= longestTimerMs) this.#stallTimer = setTimeout(() => this.#settle('stalled'), stallMs)
-    body.on('data', (bytes: Uint8Array) => this.#take(bytes))
-    body.once('error', (error) => this.#settle('broken', error))
-    body.once('end', () => this.#settle('whole'))
-    body.once('close', () => {
-      this.#settle('broken')
-      // This timer waited for the end of the body.
-      clearTimeout(this.#timer)
-    })
-  }
-
   #take(bytes: Uint8Array): void {
-    if (this.#settled) return
     this.#timer?.refresh()
     const { parts } = this.#body
     try {
@@ -140,28 +161,14 @@ export class HttpExchange {
     this.#timer = setTimeout(() => this.#abort(), graceMs)
   }
 
-  async #refuse(status: number, headers: Headers, body: Readable): Promise<Response> {
-    const text = await this.#readError(body)
+  /** Gives the SDK a response with an error status, with as much of its body as arrived soon. */
+  #refuse(): void {
+    if (this.#refusal === undefined || this.#failure !== undefined) return
+    const { status, headers, pieces } = this.#refusal
+    const text = Buffer.concat(pieces).toString()
     this.#failure = providerError({ status, headers, body: jsonOrText(text) }, this.#options.reader.context())
-    return new Response(text, { headers, status: status >= 400 && status <= 599 ? status : 500 })
-  }
-
-  /** Reads as much of the body as arrives soon. */
-  async #readError(body: Readable): Promise<string> {
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => body.destroy(), Math.min(errorBodyMs, this.#options.idleMs))
-    const pieces: Buffer[] = []
-    let length = 0
-    try {
-      for await (const bytes of body) {
-        pieces.push(Buffer.from(bytes))
-        length += bytes.length
-        if (length > mostErrorBytes) break
-      }
-    } catch {
-      // The status matters most, whatever went wrong with the body.
-    }
-    return Buffer.concat(pieces).toString()
+    this.#abortRequest?.()
+    this.#answer?.resolve(new Response(text, { headers, status: status >= 400 && status <= 599 ? status : 500 }))
   }
 
   #reject(error: unknown): void {
@@ -183,9 +190,11 @@ export class HttpExchange {
     }
   }
 
+  /** Ends the request, and the SDK's wait for it. */
   #abort(): void {
-    this.#stop.abort()
-    this.#reply?.destroy()
+    this.#isAborted = true
+    this.#abortRequest?.()
+    this.#answer?.reject(abortedError(this.#options.provider))
   }
 
   /** Returns false if it had already settled. */

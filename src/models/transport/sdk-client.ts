@@ -207,7 +207,7 @@ export function requestOptions(exchange: HttpExchange): { timeout: number; maxRe
 }
 
 /** The `fetch` for an SDK's client. Sends each request over the exchange in its options. */
-export async function exchangeFetch(url: string | URL | Request, { exchange, ...init }: ExchangeInit = {}): Promise<Response> {
+export function exchangeFetch(url: string | URL | Request, { exchange, ...init }: ExchangeInit = {}): Promise<Response> {
   if (exchange === undefined) throw new TypeError('Expected the SDK to pass on `fetchOptions`')
   return exchange.fetch(url, init)
 }

@@ -1,6 +1,8 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { EventEmitter } from 'node:events'
+import type { IncomingHttpHeaders } from 'node:http'
 import { Readable, type Transform } from 'node:stream'
-import { Agent, Dispatcher, EnvHttpProxyAgent, errors, getGlobalDispatcher } from 'undici'
+import { Agent, Dispatcher, EnvHttpProxyAgent, errors, getGlobalDispatcher, util } from 'undici'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { yieldNow } from '../../core/time/give-way.ts'
 
@@ -9,18 +11,24 @@ interface Post {
   url: string
   headers: [name: string, value: string][]
   body: string
-  signal: AbortSignal
 }
 
-/** A response whose body is still unread. */
-interface Reply {
-  status: number
-  headers(): Headers
-  body: Readable
+/**
+ * Receives the response to a request.
+ *
+ * Contract: called synchronously, in the async context of the request. `onEnd` or `onFailure` is the last call, unless the request is
+ * aborted: then nothing more may follow.
+ */
+export interface Receiver {
+  onStart(status: number, headers: () => Headers): void
+  onBytes(bytes: Uint8Array): void
+  onEnd(): void
+  /** Called if no response arrives, or if its body breaks off. */
+  onFailure(error: unknown): void
 }
 
-/** Sends a request. Rejects if no response arrives, or if `signal` is aborted. */
-export type Send = (post: Post) => Promise<Reply>
+/** Sends a request. Returns a function that aborts it and closes its connection. Throws `invalid_option` for an invalid address. */
+export type Send = (post: Post, receiver: Receiver) => () => void
 
 const mostRedirects = 20
 /** The headers that another server gets after a redirect. Any other header may hold a key. */
@@ -43,93 +51,183 @@ const known = new Set<string>()
 export const send: Send =
   typeof Dispatcher.prototype.request === 'function' ? sendOverUndici : sendOver((...request) => globalThis.fetch(...request))
 
+function sendOverUndici(post: Post, receiver: Receiver): () => void {
+  const request = new UndiciRequest(urlOf(post.url), post, receiver)
+  // The connection of a response that has just ended is free only after this turn. Otherwise undici would open another one.
+  yieldNow().then(() => request.dispatch())
+  return () => request.abort()
+}
+
 /**
  * Follows redirects that ask for the same request (307, 308). Retries once, immediately, if the connection to a server
  * that has responded before is closed without a response.
+ *
+ * Implements the handlers that dispatchers of all versions of undici accept. An application may have set any of them.
  */
-async function sendOverUndici({ signal, ...post }: Post): Promise<Reply> {
-  let { headers } = post
-  let url = urlOf(post.url)
-  // The connection of a response that has just ended is free only after this turn. Otherwise undici would open another one.
-  await yieldNow()
-  for (let redirects = 0; ; redirects++) {
-    const response = await sendTo(url, headers, post.body, signal)
-    const { statusCode: status, body } = response
-    const location = redirects < mostRedirects ? redirectOf(response, url) : null
-    if (location === null) return { status, headers: () => headersOf(response), body: decoded(response) }
-    body.dump({ limit: mostRedirectBytes, signal }).catch(() => {
-      // The request was aborted.
-    })
-    if (url.protocol === 'https:' && location.protocol === 'http:')
-      throw new InvalidOptionError('baseURL', 'a URL that does not redirect to an unencrypted one', location.origin)
-    const isElsewhere = location.origin !== url.origin
-    headers = headers.filter(([name]) => (isElsewhere ? openHeaders.test(name) : name !== 'host'))
-    url = location
+class UndiciRequest {
+  readonly #url: URL
+  readonly #post: Post
+  readonly #receiver: Receiver
+  readonly #redirects: number
+  /** Runs a function in the async context of the request. Otherwise it would run in that of the connection. */
+  readonly #inContext = AsyncLocalStorage.snapshot()
+  #sentAt = 0
+  #isServed = false
+  #isRetried = false
+  #isAborted = false
+  #stop: (() => void) | undefined
+  #decoder: Transform | undefined
+  /** The request to the address that this one was redirected to. */
+  #next: UndiciRequest | undefined
+  #droppedBytes = 0
+
+  constructor(url: URL, post: Post, receiver: Receiver, redirects = 0) {
+    this.#url = url
+    this.#post = post
+    this.#receiver = receiver
+    this.#redirects = redirects
+  }
+
+  dispatch(): void {
+    if (this.#isAborted) return
+    this.#sentAt = performance.now()
+    const { origin, pathname, search } = this.#url
+    const { headers, body } = this.#post
+    try {
+      dispatcherFor(this.#url).dispatch(
+        // The reader of the response decides how long to wait.
+        { origin, path: `${pathname}${search}`, method: 'POST', headers: headers.flat(), body, headersTimeout: 0, bodyTimeout: 0 },
+        this,
+      )
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  abort(): void {
+    this.#isAborted = true
+    this.#next?.abort()
+    this.#decoder?.destroy()
+    this.#stop?.()
+  }
+
+  onConnect(abort: () => void): void {
+    this.#stop = abort
+    if (this.#isAborted) abort()
+  }
+
+  onHeaders(status: number, raw: Buffer[], resume: () => void): boolean {
+    if (status < 200) {
+      this.#isServed = true
+      return true
+    }
+    known.add(this.#url.origin)
+    const headers = util.parseHeaders(raw)
+    const location = this.#redirects < mostRedirects ? redirectOf(status, headers, this.#url) : null
+    if (location === null) this.#start(status, headers, resume)
+    else this.#follow(location)
+    return true
+  }
+
+  onData(bytes: Buffer): boolean {
+    if (this.#next !== undefined) {
+      this.#droppedBytes += bytes.length
+      if (this.#droppedBytes > mostRedirectBytes) this.#stop?.()
+      return true
+    }
+    if (this.#decoder !== undefined) return this.#decoder.write(bytes)
+    this.#inContext(() => this.#receiver.onBytes(bytes))
+    return true
+  }
+
+  onComplete(): void {
+    if (this.#next !== undefined) return
+    if (this.#decoder !== undefined) this.#decoder.end()
+    else this.#inContext(() => this.#receiver.onEnd())
+  }
+
+  onError(error: unknown): void {
+    if (this.#next !== undefined || this.#isAborted) return
+    if (this.#decoder !== undefined) this.#decoder.destroy(error instanceof Error ? error : undefined)
+    else if (this.#isStale(error)) {
+      this.#isRetried = true
+      this.dispatch()
+    } else this.#fail(error)
+  }
+
+  #start(status: number, headers: IncomingHttpHeaders, resume: () => void): void {
+    this.#isServed = true
+    const encoding = headers['content-encoding']
+    const decoder = encoding === undefined ? undefined : decoderFor(String(encoding))
+    if (decoder !== undefined) {
+      this.#decoder = decoder
+      decoder.on('data', (bytes: Buffer) => this.#inContext(() => this.#receiver.onBytes(bytes)))
+      decoder.on('drain', resume)
+      decoder.once('end', () => this.#inContext(() => this.#receiver.onEnd()))
+      decoder.once('error', (error) => {
+        this.#stop?.()
+        this.#fail(error)
+      })
+    }
+    this.#inContext(() => this.#receiver.onStart(status, () => headersOf(headers)))
+  }
+
+  #follow(location: URL): void {
+    if (this.#url.protocol === 'https:' && location.protocol === 'http:') {
+      this.abort()
+      this.#fail(new InvalidOptionError('baseURL', 'a URL that does not redirect to an unencrypted one', location.origin))
+      return
+    }
+    const isElsewhere = location.origin !== this.#url.origin
+    const headers = this.#post.headers.filter(([name]) => (isElsewhere ? openHeaders.test(name) : name !== 'host'))
+    this.#next = new UndiciRequest(location, { ...this.#post, headers }, this.#receiver, this.#redirects + 1)
+    this.#next.dispatch()
+  }
+
+  /** Whether a request failed because its reused connection was closed, and has not been sent again. */
+  #isStale(error: unknown): boolean {
+    if (this.#isRetried || this.#isServed || performance.now() - this.#sentAt > staleMs) return false
+    if (error instanceof errors.SocketError) return (error.socket?.bytesRead ?? 0) > 0
+    return error instanceof Error && 'code' in error && staleCodes.has(error.code) && known.has(this.#url.origin)
+  }
+
+  #fail(error: unknown): void {
+    this.#inContext(() => this.#receiver.onFailure(error))
   }
 }
 
 /** Sends with a `fetch` of the application. */
 export function sendOver(fetch: typeof globalThis.fetch): Send {
-  return async ({ url, headers: sent, ...init }) => {
-    const { status, headers, body } = await fetch(url, { method: 'POST', redirect: 'follow', headers: new Headers(sent), ...init })
-    return { status, headers: () => headers, body: streamOf(body) }
+  return ({ url, headers, body }, receiver) => {
+    const stop = new AbortController()
+    const { signal } = stop
+    let stream: Readable | undefined
+    const receive = async (): Promise<void> => {
+      const response = await fetch(url, { method: 'POST', redirect: 'follow', headers: new Headers(headers), body, signal })
+      stream = streamOf(response.body)
+      if (signal.aborted) stream.destroy()
+      receiver.onStart(response.status, () => response.headers)
+      for await (const bytes of stream) receiver.onBytes(bytes)
+      receiver.onEnd()
+    }
+    receive().catch((error: unknown) => receiver.onFailure(error))
+    return () => {
+      stop.abort()
+      stream?.destroy()
+    }
   }
 }
 
-async function sendTo(url: URL, headers: Post['headers'], body: string, signal: AbortSignal): Promise<Dispatcher.ResponseData<unknown>> {
-  const start = performance.now()
-  let isServed = false
-  const post = () =>
-    // Not undici's `request`, because it passes on the option `dispatcher`, which the dispatcher of Node.js 26 refuses.
-    Dispatcher.prototype.request.call(dispatcherFor(url), {
-      origin: url.origin,
-      path: `${url.pathname}${url.search}`,
-      method: 'POST',
-      headers: headers.flat(),
-      body,
-      signal,
-      onInfo: () => {
-        isServed = true
-      },
-      // The reader of the response decides how long to wait.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    })
-  const response = await post().catch((error: unknown) => {
-    const isEarly = !isServed && performance.now() - start <= staleMs
-    if (isEarly && !signal.aborted && isStale(error, url)) return post()
-    throw error
-  })
-  known.add(url.origin)
-  return response
-}
-
-/** Whether a request failed because its reused connection was closed. */
-function isStale(error: unknown, { origin }: URL): boolean {
-  if (error instanceof errors.SocketError) return (error.socket?.bytesRead ?? 0) > 0
-  return error instanceof Error && 'code' in error && staleCodes.has(error.code) && known.has(origin)
-}
-
-function redirectOf({ statusCode, headers: { location } }: Dispatcher.ResponseData<unknown>, from: URL): URL | null {
-  if ((statusCode !== 307 && statusCode !== 308) || typeof location !== 'string') return null
+function redirectOf(status: number, { location }: IncomingHttpHeaders, from: URL): URL | null {
+  if ((status !== 307 && status !== 308) || typeof location !== 'string') return null
   const url = URL.parse(location, from.href)
   return url !== null && isAddress(url) ? url : null
 }
 
-function headersOf({ headers }: Dispatcher.ResponseData<unknown>): Headers {
+function headersOf(headers: IncomingHttpHeaders): Headers {
   const all = new Headers()
   for (const [name, values] of Object.entries(headers)) for (const value of [values ?? []].flat()) all.append(name, value)
   return all
-}
-
-/** The decompressed body. */
-function decoded({ headers, body }: Dispatcher.ResponseData<unknown>): Readable {
-  const encoding = headers['content-encoding']
-  const decoder = encoding === undefined ? undefined : decoderFor(String(encoding))
-  if (decoder === undefined) return body
-  body.on('error', (error) => decoder.destroy(error))
-  decoder.once('close', () => body.destroy())
-  return body.pipe(decoder)
 }
 
 /** Undefined for an unknown encoding. Requests don't ask for compression, which would delay the pieces of a stream. */
