@@ -10,8 +10,8 @@ import {
   type ToolCall,
   withoutUndefined,
 } from '../../core/messages.ts'
-import type { ToolDefinition } from '../../tools/tool.ts'
-import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
+import type { ToolDefinition, ToolFunction } from '../../tools/tool.ts'
+import { fitParameters } from '../conversion/tool-parameters.ts'
 import { CallIds, type MalformedArguments, objectIn } from '../conversion/wire.ts'
 import type { OpenAIQuirks } from './quirks.ts'
 import { contentWithReasoning, reasoningFields } from './reasoning.ts'
@@ -121,7 +121,7 @@ export function argumentsText(json: string, malformed: MalformedArguments): stri
 export class OpenAIWire {
   readonly #provider: string
   readonly #quirks: OpenAIQuirks
-  readonly #fitted = new WeakMap<object, FittedTool>()
+  readonly #fitted = new WeakMap<object, { definition: ToolDefinition; warnings: readonly string[] }>()
 
   constructor(provider: string, quirks: OpenAIQuirks) {
     this.#provider = provider
@@ -144,7 +144,7 @@ export class OpenAIWire {
     if (message.role === 'assistant' && wire.role === 'assistant') {
       const data = message.providerData?.provider === this.#provider ? message.providerData.data : undefined
       if (wire.tool_calls !== undefined) wire.tool_calls = this.#fitCalls(wire.tool_calls, ids, data)
-      if (data === undefined && !this.#quirks.sendReasoningBack) return wire
+      if (data === undefined && (!this.#quirks.sendReasoningBack || this.#quirks.missingReasoning === null)) return wire
       const { role, ...rest } = wire
       // Fields that came with the message take precedence over replacements for missing reasoning.
       return { role, ...reasoningFields(data, this.#quirks), ...rest, ...contentWithReasoning(message.content, data) }
@@ -152,23 +152,24 @@ export class OpenAIWire {
     return wire
   }
 
-  tool({ type, function: tool }: ToolDefinition, warnings: Set<string>): ToolDefinition {
-    const { name, strict } = tool
-    const takesStrict = strict === undefined || this.#quirks.strictTools
-    if (!takesStrict) warnings.add(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not support it`)
-    const fitted = this.#fitted.get(tool) ?? fitParameters(tool, this.#provider)
+  tool({ function: tool }: ToolDefinition, warnings: Set<string>): ToolDefinition {
+    const fitted = this.#fitted.get(tool) ?? this.#fit(tool)
     this.#fitted.set(tool, fitted)
     for (const warning of fitted.warnings) warnings.add(warning)
-    const { words, parameters } = fitted
-    return {
-      type,
-      function: {
-        name,
-        ...words,
-        ...withoutUndefined({ parameters: tool.parameters && { ...parameters, properties: parameters.properties ?? {} } }),
-        ...(strict === undefined || !takesStrict ? {} : { strict }),
-      },
+    return fitted.definition
+  }
+
+  #fit(tool: ToolFunction): { definition: ToolDefinition; warnings: readonly string[] } {
+    const { name, strict } = tool
+    const { words, parameters, warnings } = fitParameters(tool, this.#provider)
+    const definition: ToolFunction = { name, ...words }
+    if (tool.parameters !== undefined) definition.parameters = { ...parameters, properties: parameters.properties ?? {} }
+    if (strict === undefined || this.#quirks.strictTools) {
+      if (strict !== undefined) definition.strict = strict
+      return { definition: { type: 'function', function: definition }, warnings }
     }
+    const leftOut = `\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not support it`
+    return { definition: { type: 'function', function: definition }, warnings: [leftOut, ...warnings] }
   }
 
   /** Whether an image or file can be sent. Only in user messages: tool results are text. */

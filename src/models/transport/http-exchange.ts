@@ -1,5 +1,6 @@
 import { InvalidOptionError, type ModelError } from '../../core/errors.ts'
 import { jsonOrText } from '../../core/json.ts'
+import { wellFormedJson } from '../../core/messages.ts'
 import { abortedError } from '../chat-model.ts'
 import { accessError, connectionError, providerError, responseError } from '../errors/provider-error.ts'
 import { ResponseBody, type ResponseReader } from '../streaming/response-body.ts'
@@ -90,7 +91,7 @@ export class HttpExchange implements Receiver {
       const headers = [...(given instanceof Headers ? given : new Headers(given))]
       this.#options.secrets.push(...secretsIn(headers))
       try {
-        this.#abortRequest = this.#options.send({ url: String(url), headers, body: String(body) }, this)
+        this.#abortRequest = this.#options.send({ url: String(url), headers, body: withWholeCharacters(String(body)) }, this)
       } catch (error) {
         this.onFailure(error)
       }
@@ -105,7 +106,7 @@ export class HttpExchange implements Receiver {
       this.#isAnswered = true
       this.#timer?.refresh()
       if (stallMs <= longestTimerMs) this.#stallTimer = setTimeout(() => this.#settle('stalled'), stallMs)
-      this.#answer?.resolve(new Response())
+      this.#answer?.resolve(accepted())
     } else {
       this.#refusal = { status, headers: headers(), pieces: [], length: 0 }
       clearTimeout(this.#timer)
@@ -233,4 +234,17 @@ export function secretsIn(headers: Iterable<[name: string, value: string]>): str
   const keys: string[] = []
   for (const [name, value] of headers) if (/auth|key|token|secret|cookie/i.test(name)) keys.push(value.replace(/^Bearer /i, ''))
   return keys.filter((key) => key.length >= 8)
+}
+
+/** A body without lone surrogates, which may be in tools, schemas or `providerOptions`. `JSON.stringify` escapes them. */
+function withWholeCharacters(body: string): string {
+  return body.includes('\\ud') ? wellFormedJson(body) : body
+}
+
+let emptyResponse: Response | undefined
+
+/** What the SDK gets for every response that is read here. */
+function accepted(): Response {
+  emptyResponse ??= new Response()
+  return emptyResponse
 }

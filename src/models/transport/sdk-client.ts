@@ -1,5 +1,5 @@
 import { toChatMessages } from '../../core/message-input.ts'
-import { areChecked, wellFormed, withoutUndefined } from '../../core/messages.ts'
+import { areChecked, withoutUndefined } from '../../core/messages.ts'
 import {
   abortedError,
   type ChatModel,
@@ -103,7 +103,7 @@ export class SdkClient<Own extends Access, Sdk> {
       model,
       capabilities,
       prepare: () => this.#prepare(),
-      generate: async (request, sink) => this.#refuseOverflow(await this.#generate(api, request, sink), request, capabilities),
+      generate: (request, sink) => this.#generate(api, capabilities, request, sink),
     }
   }
 
@@ -127,6 +127,7 @@ export class SdkClient<Own extends Access, Sdk> {
 
   async #generate<Body extends ApiRequest, Response extends ApiResponse>(
     api: Api<Own, Body, Response>,
+    capabilities: ModelCapabilities,
     given: ModelRequest,
     sink: ModelSink | undefined,
   ): Promise<ModelResponse> {
@@ -138,12 +139,7 @@ export class SdkClient<Own extends Access, Sdk> {
     const key = typeof access.apiKey === 'string' ? access.apiKey : ''
     const secrets = secretsIn(Object.entries({ ...headers, key }))
     const request = areChecked(given.messages) ? given : { ...given, messages: toChatMessages(given.messages) }
-    // Messages are well-formed already, but tools, schemas and `providerOptions` may not be.
-    const build = (paused?: Response): Body => {
-      const built = api.build(request, access, paused)
-      return { ...built, params: wellFormed(built.params) }
-    }
-    let body = build()
+    let body = api.build(request, access)
     const response = api.open({ provider, model, secrets }, sink, body)
     const warnings = new Set(this.#use.warnings?.(access))
     const stream = request.stream !== false
@@ -162,9 +158,9 @@ export class SdkClient<Own extends Access, Sdk> {
         warnings.add(`The response was paused again after being continued ${maxPauses} times, and was left unfinished`)
         break
       }
-      body = build(response)
+      body = api.build(request, access, response)
     }
-    return withWarnings(response.finish(), warnings)
+    return this.#refuseOverflow(withWarnings(response.finish(), warnings), request, capabilities)
   }
 
   /** Returns the same object as long as the access is unchanged. */

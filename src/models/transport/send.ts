@@ -148,11 +148,12 @@ class UndiciRequest {
 
   onError(error: unknown): void {
     if (this.#next !== undefined || this.#isAborted) return
-    if (this.#decoder !== undefined) this.#decoder.destroy(error instanceof Error ? error : undefined)
-    else if (this.#isStale(error)) {
+    this.#decoder?.destroy()
+    if (!this.#isStale(error)) this.#fail(error)
+    else {
       this.#isRetried = true
       this.dispatch()
-    } else this.#fail(error)
+    }
   }
 
   #start(status: number, headers: IncomingHttpHeaders, resume: () => void): void {
