@@ -57,6 +57,8 @@ export default defineConfig(({ mode }) => ({
     retry: 1,
     // Starting a process and loading the SDKs again for each file would cost more than the tests. No test may leave anything behind.
     isolate: false,
+    // Node loads the sources itself, as in every process of toolloop. That is also quicker than Vite's module runner.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     // One more than there are cores: tests wait for sockets, processes and timeouts, and a worker that waits leaves its core idle.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongFirst },

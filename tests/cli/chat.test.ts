@@ -132,9 +132,9 @@ describe('a call in a chat', () => {
     const io = fakeIO({ cwd: await tempFolder({ 't.mjs': tools }) })
     io.stdin.end('Look.\n/show 1\n/show\n/show 2\n')
     expect(await runCommand([...args, '-t', 't.mjs'], io)).toBe(0)
-    expect(io.err()).toMatch(/✓ look \d+ ms · 7 B \[1\]\n/)
+    expect(io.err()).toMatch(/✓ look [\d.]+ m?s · 7 B \[1\]\n/)
     expect(
-      io.err().match(/1 look · ok \d+ ms\n\{\n {2}"text": ‹2 lines›\n│a\n│bc{77}\n┊c{78}\n┊c{45}\n\}\nresult: 2 lines\none\ntwo\n/g),
+      io.err().match(/1 look · ok [\d.]+ m?s\n\{\n {2}"text": ‹2 lines›\n│a\n│bc{77}\n┊c{78}\n┊c{45}\n\}\nresult: 2 lines\none\ntwo\n/g),
     ).toHaveLength(2)
     expect(io.err()).toContain('expected the number of a call, up to 1\n')
   })

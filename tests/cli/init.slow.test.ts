@@ -92,7 +92,7 @@ describe('toolloop init', () => {
     expect(await run(call).ended).toMatchObject({ code: 0, said: expect.stringMatching(/days_until \{"date":"2030-12-31"\}: \d+\n/) })
     expect(await run(test).ended).toMatchObject({ code: 0, said: expect.stringContaining('pass 2') })
     const chatted = await run(chat, 'call days_until with date=2030-12-31\n').ended
-    expect(chatted).toMatchObject({ code: 0, said: expect.stringMatching(/✓ days_until \d+ ms/) })
+    expect(chatted).toMatchObject({ code: 0, said: expect.stringMatching(/✓ days_until [\d.]+ m?s/) })
     const served = run(`${serve} -- --port 0`)
     await vi.waitFor(() => expect(served.said()).toContain('Admin page:'), { timeout: 60_000 })
   })

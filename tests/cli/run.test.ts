@@ -55,7 +55,7 @@ describe('toolloop run', () => {
     const [first, ...rest] = stderr.trimEnd().split('\n')
     expect(first).toBe('demo model (no key found) — see toolloop doctor')
     expect(rest[0]).toMatch(/^→ \w+ \{.*\}$/u)
-    expect(rest[1]).toMatch(/^✓ \w+ \d+ ms · [\d.]+ (B|KiB)$/u)
+    expect(rest[1]).toMatch(/^✓ \w+ [\d.]+ m?s · [\d.]+ (B|KiB)$/u)
   })
 
   it('`--code-mode` has the model write a script, which is shown with its calls beneath', async () => {
@@ -100,7 +100,7 @@ describe('toolloop run', () => {
     const { code, stdout, stderr } = await runCli(args, { cwd, env })
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'Let me see.\nIt is 5.\n' })
     expect(stderr).toMatch(
-      /^model: custom\/mock-model \(TOOLLOOP_MODEL\)\n→ add \{"a":2,"b":3,"pin":"\[redacted\]"\}\n✓ add \d+ ms · 19 B\n$/u,
+      /^model: custom\/mock-model \(TOOLLOOP_MODEL\)\n→ add \{"a":2,"b":3,"pin":"\[redacted\]"\}\n✓ add [\d.]+ m?s · 19 B\n$/u,
     )
     const [request] = mock.requests
     expect(request?.body.messages).toEqual([

@@ -182,27 +182,27 @@ const quickly = { OTEL_BSP_SCHEDULE_DELAY: '1', OTEL_METRICS_EXPORTER: 'none' }
 type Answer = (response: ServerResponse) => void
 const refused = Buffer.from([0x0a, 0x0c, 0x08, 1, 0x12, 8, ...Buffer.from('too late')])
 
-it.each<[name: string, reason: string, timeoutMs: number, closeMs: number, answer: Answer]>([
-  ['hangs', 'Request timed out', 50, 300, () => {}],
-  ['never ends its answer', 'Request timed out', 50, 300, (response) => void response.writeHead(200).write('x')],
-  ['breaks off', 'socket hang up', 50, 300, (response) => void response.destroy()],
-  ['refuses', 'status 401: Unauthorized: no such key', 10_000, 10_000, (response) => void response.writeHead(401).end('no such key')],
-  ['sends elsewhere', 'status 307', 10_000, 10_000, (response) => void response.writeHead(307, { location: '/other' }).end()],
+it.each<[name: string, reason: string, timeoutMs: number, answer: Answer]>([
+  ['hangs', 'Request timed out', 50, () => {}],
+  ['never ends its answer', 'Request timed out', 50, (response) => void response.writeHead(200).write('x')],
+  // Less than the delay before another attempt, and far more than a broken connection takes.
+  ['breaks off', 'socket hang up', 700, (response) => void response.destroy()],
+  ['refuses', 'status 401: Unauthorized: no such key', 10_000, (response) => void response.writeHead(401).end('no such key')],
+  ['sends elsewhere', 'status 307', 10_000, (response) => void response.writeHead(307, { location: '/other' }).end()],
   [
     'takes a part',
     'too late',
     10_000,
-    10_000,
     (response) => void response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end(refused),
   ],
-])('a collector that %s affects no run and is logged once', async (_name, reason, timeoutMs, closeMs, answer) => {
+])('a collector that %s affects no run and is logged once', async (_name, reason, timeoutMs, answer) => {
   await using collector = await startCollector(answer)
   const env = { ...quickly, OTEL_EXPORTER_OTLP_TIMEOUT: String(timeoutMs) }
   const { run, close, records } = await open({ endpoint: `${collector.url}?key=hidden`, env })
   const results = [await run(), await run(), await run()]
   expect(results.map(({ stopReason }) => stopReason)).toEqual(['answered', 'answered', 'answered'])
   await collector.arrived(1)
-  await close(closeMs)
+  await close(10_000)
   const told = records.filter(({ level, fields }) => level === 'warn' && 'reason' in fields)
   expect(told).toMatchObject([{ fields: { reason: expect.stringContaining(reason) } }])
   expect(JSON.stringify(records)).not.toContain('hidden')

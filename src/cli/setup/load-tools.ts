@@ -115,8 +115,9 @@ function looksLikeTool(value: unknown): value is AnyTool {
   return typeof value === 'object' && value !== null && 'name' in value && 'description' in value && 'parameters' in value
 }
 
-function describeExports(exports: Record<string, unknown>): string {
-  const names = Object.keys(exports)
+/** Node also gives the exports of a CommonJS module as `default` and `module.exports`. */
+function describeExports({ 'module.exports': whole, ...exports }: Record<string, unknown>): string {
+  const names = isObject(whole) && Object.keys(whole).length === 0 ? [] : Object.keys(exports)
   if (names.length === 0) return 'no exports'
   const classes = names.filter((name) => isToolClass(exports[name]))
   const hint = classes.length > 0 ? `; export an instance, \`new ${classes[0]}()\`, instead of the class` : ''

@@ -147,7 +147,7 @@ describe('Walk', () => {
   it('yields to the event loop while it reads many rules, and applies the last one', async () => {
     const rules = Array.from({ length: 10_000 }, (_, n) => `*a*${n}`)
     const folder = makeTree({ '.gitignore': [...rules, '*.log'].join('\n'), 'aaaa.txt': '', 'b.txt': '', 'c.log': '', 'd.txt': '' })
-    const { value, turns } = await turnsWhile(() => walkThrough(folder))
+    const { value, turns } = await turnsWhile(() => walkThrough(folder, { matchTimeoutMs: 60_000 }))
     expect(value).toEqual(['aaaa.txt', 'b.txt', 'd.txt'])
     expect(turns).toBeGreaterThan(2)
   })

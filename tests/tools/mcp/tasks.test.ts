@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { AgentRunner, type Json, type RunResult } from '../../../src/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../../src/testing/index.ts'
 import { connectMcpServers, type McpServerOptions, type McpTools } from '../../../src/tools/mcp/index.ts'
@@ -72,14 +72,20 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('a call that becomes a task
 
   it('is cancelled when the run is, or when its time is over', async () => {
     await using server = await start()
-    await using tools = await open(server, { tasks: { timeoutMs: 300 } })
+    await using tools = await open(server, { tasks: { timeoutMs: 60_000 } })
     const controller = new AbortController()
     const run = runnerOf(tools).run('Go.', { signal: controller.signal })
     await server.until('tasks/get')
     controller.abort()
     expect((await run).stopReason).toBe('aborted')
     await server.until('tasks/cancel')
-    expect(await callTool(tools, 'work')).toMatchObject({ outcome: 'timeout' })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const late = callTool(tools, 'work')
+    await server.until('tasks/get', server.count('tasks/get') + 1)
+    vi.advanceTimersByTime(60_000)
+    expect(await late).toMatchObject({ outcome: 'timeout' })
+    vi.useRealTimers()
     await server.until('tasks/cancel', 2)
     expect(server.sent.filter(({ method }) => method === 'tasks/cancel').map(({ params }) => params.taskId)).toEqual(['task-1', 'task-2'])
   })
