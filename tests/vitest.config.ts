@@ -43,6 +43,11 @@ function includedIn(mode: string) {
   return mode === 'nightly' ? { include: [nightly] } : { include: ['tests/**/*.test.ts'], exclude: [slow, nightly, '**/node_modules/**'] }
 }
 
+/** Far more than any test or hook takes: one that hangs fails, and one on a busy machine does not. */
+function timeoutMs(mode: string): number {
+  return mode === 'nightly' ? 400_000 : mode === 'slow' ? 180_000 : 60_000
+}
+
 export default defineConfig(({ mode }) => ({
   test: {
     root,
@@ -50,15 +55,16 @@ export default defineConfig(({ mode }) => ({
     // The admin page is served from its bundle.
     globalSetup: ['tests/built-page.ts', 'tests/compiled-sources.ts'],
     setupFiles: ['tests/real-connections.ts', 'tests/own-timers.ts', 'tests/same-values.ts'],
-    // Far more than any test takes: a test that hangs fails, and one on a busy machine does not.
-    testTimeout: mode === 'nightly' ? 400_000 : mode === 'slow' ? 180_000 : 60_000,
+    testTimeout: timeoutMs(mode),
+    hookTimeout: timeoutMs(mode),
     expect: { poll: { timeout: 15_000 } },
     // Tests use real sockets, processes and browsers on a shared machine. A failed test is retried once, and Vitest names it.
     retry: 1,
     // Starting a process and loading the SDKs again for each file would cost more than the tests. No test may leave anything behind.
     isolate: false,
-    // Node loads the sources itself, as in every process of toolloop. That is also quicker than Vite's module runner.
-    experimental: { viteModuleRunner: false, nodeLoader: false },
+    // Node loads the sources of the quick tests itself, as in every process of toolloop: their code is quicker than what Vite's module runner
+    // makes of it, which Node 22 needs for `await using`. In the slow ones browsers and processes take the time.
+    experimental: { viteModuleRunner: mode !== 'test' || Number.parseInt(process.versions.node, 10) < 24, nodeLoader: false },
     // One more than there are cores: tests wait for sockets, processes and timeouts, and a worker that waits leaves its core idle.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongFirst },
