@@ -31,7 +31,7 @@ describe.skipIf(!hasBrowser)('calls that wait on the admin page, in a browser', 
   const open = useBrowser()
   const cardOf = (page: Page) => page.getByRole('article', { name: /write_file/ })
 
-  it('a call with 1 MB of arguments is shown without keeping the page from answering: whole, to be found in, edited by its parts, and approved', async () => {
+  it('DecisionCard with 1 MB of arguments never blocks the page: it shows them whole, searches them, edits parts of them, and approves them', async () => {
     expect(lines.length).toBeGreaterThan(1_000_000)
     const { url, ask, ran } = await startAsking([
       { path: 'a.txt', content: lines },
@@ -63,7 +63,7 @@ describe.skipIf(!hasBrowser)('calls that wait on the admin page, in a browser', 
     expect(ran[1]).toEqual({ path: 'c.txt', content: lines })
   })
 
-  it('a call with 5 MB of arguments is shown whole and approved', async () => {
+  it('DecisionCard with 5 MB of arguments shows them whole and approves them', async () => {
     const content = lines.repeat(Math.ceil(5_000_000 / lines.length))
     const { url, ask, ran } = await startAsking([{ path: 'a.txt', content }])
     const page = await open(url, { path: '#/approvals' })
@@ -80,7 +80,7 @@ describe.skipIf(!hasBrowser)('calls that wait on the admin page, in a browser', 
     expect(ran).toEqual([{ path: 'a.txt', content }])
   })
 
-  it('JSON of 1 MB that waits is written out whole, and folds for those who want that', async () => {
+  it('DecisionCard with 1 MB of JSON writes it out whole, and can fold it', async () => {
     const items = Array.from({ length: 400 }, (_, at) => ({ id: at, name: `name ${at} ${'x'.repeat(3_400)}`, tags: ['a', at % 7] }))
     expect(JSON.stringify(items).length).toBeGreaterThan(1_000_000)
     const { url, ask, ran } = await startAsking([{ items, dry: true }])
@@ -100,7 +100,7 @@ describe.skipIf(!hasBrowser)('calls that wait on the admin page, in a browser', 
     expect(ran).toEqual([{ items, dry: true }])
   })
 
-  it('a large argument of which the service hides a part is not approved, neither as it is nor beside another', async () => {
+  it('DecisionCard does not approve a large argument if the service hides a part of it, even beside another one', async () => {
     const { url, ask, ran } = await startAsking([{ path: 'a.txt', content: { password: 'hunter2', text: lines.slice(0, 200_000) } }])
     const page = await open(url, { path: '#/approvals' })
     const card = cardOf(page)
@@ -117,7 +117,7 @@ describe.skipIf(!hasBrowser)('calls that wait on the admin page, in a browser', 
     expect(ran).toEqual([{ path: 'c.txt', content: 'none' }])
   })
 
-  it('code that waits is shown as code', async () => {
+  it('DecisionCard shows code as code', async () => {
     const content = 'def add(a, b):\n    return "a\u200b" + b\n'
     const { url, ask } = await startAsking([{ path: 'a.py', content }])
     const page = await open(url, { path: '#/approvals' })
@@ -126,7 +126,7 @@ describe.skipIf(!hasBrowser)('calls that wait on the admin page, in a browser', 
     expect(await cardOf(page).getByRole('group', { name: 'Arguments' }).textContent()).toBe('{ "path": "a.py" }')
   })
 
-  it('a call says what it may do, what the model said and for whom; a replaced text and a file are shown as diffs, also while rejecting', async () => {
+  it('DecisionCard says what the call may do, what the model said and for whom; it shows a replaced text and a file as diffs, also while rejecting', async () => {
     const edit = defineTool({
       name: 'edit_file',
       description: 'Edits a file.',
@@ -182,7 +182,7 @@ describe.skipIf(!hasBrowser)('calls that wait on the admin page, in a browser', 
     ])
   })
 
-  it('what waits is filtered and grouped by tool and user, and only what is shown is selected', async () => {
+  it('DecisionList filters and groups calls by tool and user, and selects only those it shows', async () => {
     const send = 'send_quarterly_report_to_every_customer_of_the_region'
     const tools = ['pay', send].map((name) => defineTool({ name, description: name, approval: true, execute: () => 'done' }))
     const model = scriptedModel(({ messages }) => {

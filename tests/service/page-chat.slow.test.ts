@@ -7,7 +7,7 @@ import { payTool, startService } from './start-service.ts'
 describe.skipIf(!hasBrowser)('the chat on the admin page, in a browser', () => {
   const open = useBrowser()
 
-  it('is found again after a reload, with its draft; continues the conversation; each answer links to its run; sign-out forgets it', async () => {
+  it('ChatView keeps the conversation and its draft across a reload, continues it, links each answer to its run, and forgets it at sign-out', async () => {
     const model = scriptedModel(['Hello Ann', 'Your name is Ann', 'fresh'])
     const asked = () => model.requests.at(-1)?.messages.flatMap(({ role, content }) => (role === 'user' ? [content] : []))
     const { url } = await startService({ model })
@@ -48,7 +48,7 @@ describe.skipIf(!hasBrowser)('the chat on the admin page, in a browser', () => {
     expect(await page.evaluate('sessionStorage.length')).toBe(0)
   })
 
-  it('arrows bring back what was asked before, and the draft; within a text they move the cursor', async () => {
+  it('Composer recalls earlier messages and the draft with the arrow keys, which move the cursor inside a text', async () => {
     const { url } = await startService({ model: scriptedModel(['one', 'two']) })
     const page = await open(url, { path: '#/chat' })
     const input = page.getByLabel('Message')
@@ -78,7 +78,7 @@ describe.skipIf(!hasBrowser)('the chat on the admin page, in a browser', () => {
     expect(await pressed('ArrowDown')).toBe('my draft')
   })
 
-  it('a call that waits is still waiting after a reload, and the run can be stopped', async () => {
+  it('ChatView still shows a pending call after a reload, and can stop the run', async () => {
     const { tool, paid } = payTool()
     const held = Promise.withResolvers<void>()
     const model = scriptedModel([
@@ -107,7 +107,7 @@ describe.skipIf(!hasBrowser)('the chat on the admin page, in a browser', () => {
     held.resolve()
   })
 
-  it('stays quick while a long answer is written, and keeps what was said before as it is', async () => {
+  it('ChatView stays quick while a long answer is written, and leaves earlier messages unchanged', async () => {
     const paragraph = 'A paragraph with **bold** words, `code` and a [link](https://example.com).'
     const long = `${Array.from({ length: 750 }, (_, at) => `Word ${at}: ${paragraph}`).join('\n\n')}\n\nThe end of it.`
     const { url } = await startService({ model: scriptedModel(['**Short** answer', long], { pieceLength: 5 }) })

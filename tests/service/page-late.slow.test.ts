@@ -15,7 +15,7 @@ const focused = (page: Page) =>
 describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a browser', () => {
   const open = useBrowser()
 
-  it('a decision that ends when its view has been left moves no focus onto a call of another view', async () => {
+  it('ApprovalsView moves no focus to a call of another view if a decision ends after it was left', async () => {
     const { tool, paid } = payTool()
     const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'user' ? pays : 'done'))
     const { url, post } = await startService({ model, tools: [tool] })
@@ -36,7 +36,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     expect(await focused(page)).toBe('Delivered before the next model request')
   })
 
-  it('shows a linked tool once: filtering continues to work afterwards', async () => {
+  it('ToolsView scrolls to a linked tool once: filtering still works afterwards', async () => {
     const tools = ['alpha', 'beta'].map((name) =>
       defineTool({ name, description: name, effect: 'read', parameters: { type: 'object' }, execute: () => name }),
     )
@@ -54,7 +54,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     await expect.poll(() => focused(page)).toContain('alpha')
   })
 
-  it('a message that is still being sent belongs to the conversation it was written in; what is written meanwhile stays', async () => {
+  it('ChatView keeps a message that is being sent in its conversation, and what is typed meanwhile in the field', async () => {
     const model = scriptedModel(({ messages }) => `answer to ${messages.at(-1)?.content}`)
     const { url, ask } = await startService({ model })
     const proxy = await startProxy(url)
@@ -77,7 +77,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     expect(model.requests.at(-1)?.messages.length).toBe(1)
   })
 
-  it('a message to a run is sent once, however often its key is pressed, and what is written meanwhile stays', async () => {
+  it('RunView sends a message once, however often its key is pressed, and keeps what is typed meanwhile', async () => {
     const held = Promise.withResolvers<void>()
     const wait = defineTool({
       name: 'wait',
@@ -105,7 +105,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     expect(proxy.seen.filter((what) => what.endsWith('/messages')).length).toBe(1)
   })
 
-  it('what is written while the configuration is saved stays; two presses of a button are no conflict', async () => {
+  it('ConfigView keeps what is typed while it saves; pressing the button twice is no conflict', async () => {
     const { file } = await configFile('models:\n  first: demo\n  second: demo\n')
     const { url } = await startService({ configFile: file })
     const proxy = await startProxy(url)
@@ -135,7 +135,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     expect(await page.getByText('Someone else changed').count()).toBe(0)
   })
 
-  it('of two answers on the tools the one to the later question is shown, whichever comes last', async () => {
+  it('ToolsView shows the response to the later request, whichever arrives last', async () => {
     const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => 'seen' })
     const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'user' ? { toolCalls: [{ name: 'look' }] } : 'done'))
     const { url, post } = await startService({ model, tools: [look] })
@@ -167,7 +167,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     expect(await calls.count()).toBe(1)
   })
 
-  it('a proxy that knows of no service for a while does not end what is followed', async () => {
+  it('App continues to follow the service after a proxy has found none for a while', async () => {
     const { url, post } = await startService({ model: scriptedModel(['one']) })
     const proxy = await startProxy(url)
     const back = proxy.answer(/^GET \/(admin\/api\/feed|v1\/runs\/[^/]+\/events)/, 404, '<h1>404 page not found</h1>')
@@ -187,7 +187,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     ['#/models', 'Add model'],
     ['#/config', 'model: demo'],
     ['#/tools', 'calculate'],
-  ])('%s that could not be loaded while the connection was lost is loaded when it is back', async (path, said) => {
+  ])('App at %s loads the view once a lost connection is back', async (path, said) => {
     const { file } = await configFile('model: demo\n')
     const { url } = await startService({ configFile: file, builtinTools: ['calculate'] })
     const proxy = await startProxy(url)
@@ -197,11 +197,11 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     await page.getByText('The service answered 502').waitFor()
     back()
     const shown = `document.querySelector('main').innerText + document.querySelector('#config-text')?.value`
-    await expect.poll(() => page.evaluate<string>(shown), { timeout: 20_000 }).toContain(said)
+    await expect.poll(() => page.evaluate<string>(shown)).toContain(said)
     expect(await page.getByText('The service answered 502').count()).toBe(0)
   })
 
-  it('what answers in place of the service is said in words', async () => {
+  it('App says in words what responded instead of the service', async () => {
     const { url } = await startService({ model: scriptedModel([]) })
     const proxy = await startProxy(url)
     const page = await open(proxy.url)
@@ -211,7 +211,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     await page.locator('.split-list .list-end').getByText('Something other than the service has answered').waitFor()
   })
 
-  it('calls are decided on once, however often the button for many is pressed', async () => {
+  it('BulkBar decides calls once, however often its button is pressed', async () => {
     const { tool, paid } = payTool()
     const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'user' ? pays : 'done'))
     const { url, post } = await startService({ model, tools: [tool] })
@@ -234,7 +234,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     expect(await page.getByText('could not be decided').count()).toBe(0)
   })
 
-  it('two presses start one demo run, and open one dialog', async () => {
+  it('RunsView starts one demo run and opens one dialog if a button is pressed twice', async () => {
     const { url } = await startService({ model: 'demo', builtinTools: ['calculate'] })
     const proxy = await startProxy(url)
     const page = await open(proxy.url)
@@ -256,7 +256,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     await page.getByRole('dialog', { name: 'Run again' }).getByRole('button', { name: 'Cancel' }).click()
   })
 
-  it('keeps the focus while a call is decided: typing approves nothing', async () => {
+  it('DecisionCard keeps the focus while its call is decided: typing approves nothing', async () => {
     const { tool, paid } = payTool()
     const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'user' ? pays : 'done'))
     const { url, post, ask } = await startService({ model, tools: [tool] })
@@ -286,7 +286,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     expect(await page.evaluate('location.hash')).toBe('#/approvals')
   })
 
-  it('a service that takes the place of another shows its own tools, models and configuration', async () => {
+  it('App shows the tools, models and configuration of a service that replaces another', async () => {
     const toolOf = (name: string) => defineTool({ name, description: name, parameters: { type: 'object' }, execute: () => name })
     const { file, write } = await configFile('models:\n  old: demo\n')
     let running = await startService({ configFile: file, tools: [toolOf('alpha')] })
@@ -307,7 +307,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     }
   })
 
-  it('a view whose script is late says that it loads; one that can’t be loaded says so, and is loaded when that is possible again', async () => {
+  it('App says that a view loads if its script is late, or that it can’t be loaded, and loads it when possible', async () => {
     const { url } = await startService({ model: scriptedModel([]), builtinTools: ['calculate'] })
     const proxy = await startProxy(url)
     const page = await open(proxy.url)
@@ -329,7 +329,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     await page.getByText('1 tool').waitFor()
   })
 
-  it('“Live” is true: a request without a response ends it, and the connection comes back by itself or at a click', async () => {
+  it('“Live” is true: a request without a response ends it, and the page reconnects by itself or at a click', async () => {
     const { url, post } = await startService({ model: scriptedModel(['one']) })
     const { id } = await json(post('/v1/runs', { input: 'hello' }))
     const page = await open(url)

@@ -12,7 +12,7 @@ import { configFile, payTool, startService } from './start-service.ts'
 describe.skipIf(!hasBrowser)('the overview of the admin page, in a browser', () => {
   const open = useBrowser()
 
-  it('shows what the runs of the last hour and day came to, as plots and as a table, and those that end while it is looked at', async () => {
+  it('OverviewView shows the results of the runs of the last hour and day, as plots and as a table, and adds those that end meanwhile', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'toolloop-page-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     await seedRuns(folder, [
@@ -53,13 +53,13 @@ describe.skipIf(!hasBrowser)('the overview of the admin page, in a browser', () 
     expect(await rows.count()).toBe(48)
     expect(await page.getByRole('link', { name: 'Last day', exact: true }).getAttribute('aria-current')).toBe('true')
     await post('/v1/runs', { input: 'one more' })
-    await expect.poll(() => total('Runs'), { timeout: 20_000 }).toBe('4')
+    await expect.poll(() => total('Runs')).toBe('4')
     expect(await ofRuns()).toBe(4)
     // What was opened stays open.
     expect(await page.locator('.overview-table').getAttribute('open')).toBe('')
   })
 
-  it('each figure, bar, ending, model, tool and user leads to the runs behind it; what is wrong now is told first', async () => {
+  it('OverviewView links each figure, bar, stop reason, model, tool and user to its runs, and shows current problems first', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'toolloop-page-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     await seedRuns(folder, [
@@ -123,14 +123,14 @@ describe.skipIf(!hasBrowser)('the overview of the admin page, in a browser', () 
     await page.getByRole('heading', { name: 'Approvals' }).waitFor()
   })
 
-  it('says that nothing is wrong', async () => {
+  it('WrongNow says that nothing is wrong', async () => {
     const { url, post } = await startService({ model: scriptedModel(['done']) })
     await post('/v1/runs', { input: 'x' })
     const page = await open(url, { path: '#/overview' })
     await page.getByText('Nothing is wrong: no run has failed in the last hour, and nothing waits for you.').waitFor()
   })
 
-  it('without any runs, explains how to start one, and starts one on the demo model alone', async () => {
+  it('FirstRun explains how to start a run if there is none, and starts one only on the demo model', async () => {
     const demo = await startService({ model: 'demo', builtinTools: ['calculate'] })
     const page = await open(demo.url, { path: '#/overview' })
     await page.getByText('No run has ended in the last hour.').waitFor()

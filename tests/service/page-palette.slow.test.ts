@@ -6,7 +6,7 @@ import { payTool, startService } from './start-service.ts'
 describe.skipIf(!hasBrowser)('the command palette of the admin page, in a browser', () => {
   const open = useBrowser()
 
-  it('goes to views, runs and tools and does things, by the keyboard alone, and says what it has chosen', async () => {
+  it('Palette opens views, runs and tools and runs commands, by keyboard alone, and says what is selected', async () => {
     const { tool } = payTool()
     const { url, post } = await startService({ model: scriptedModel(['the answer', 'other']), tools: [tool] })
     const { id } = (await (await post('/v1/runs', { input: 'about cranes' })).json()) as { id: string }
@@ -70,7 +70,7 @@ describe.skipIf(!hasBrowser)('the command palette of the admin page, in a browse
     expect(await field.count()).toBe(0)
   })
 
-  it('X4 letters typed while the palette or the list of shortcuts loads decide nothing, and are the palette’s', async () => {
+  it('X4 Palette receives letters that are typed while it or the list of shortcuts loads; they decide nothing', async () => {
     const { tool, paid } = payTool()
     const asks = { toolCalls: [{ name: 'pay', arguments: { euros: 250 } }] }
     const { url, post } = await startService({ model: scriptedModel(() => asks), tools: [tool] })
@@ -106,7 +106,7 @@ describe.skipIf(!hasBrowser)('the command palette of the admin page, in a browse
     expect(paid).toEqual([])
   })
 
-  it('X4 after a decision the next card has the focus but has not been chosen: neither a key nor Enter, held or pressed, decides on it', async () => {
+  it('X4 DecisionCard after a decided one has the focus but is not selected: no key decides it, nor Enter, held or pressed', async () => {
     const { tool, paid } = payTool()
     const { url, post } = await startService({
       model: scriptedModel(({ messages }) =>
@@ -137,7 +137,7 @@ describe.skipIf(!hasBrowser)('the command palette of the admin page, in a browse
     await expect.poll(() => paid.length).toBe(2)
   })
 
-  it('X4 a text typed without a field approves nothing, whatever it contains; `a` and Ctrl+Enter approve the chosen call', async () => {
+  it('X4 ApprovalsView approves nothing if a text is typed outside a field; `a` and Ctrl+Enter approve the selected call', async () => {
     const { tool, paid } = payTool()
     const asks = { toolCalls: [{ name: 'pay', arguments: { euros: 250 } }] }
     const { url, post } = await startService({ model: scriptedModel([asks, 'done']), tools: [tool] })
@@ -160,7 +160,7 @@ describe.skipIf(!hasBrowser)('the command palette of the admin page, in a browse
     expect(paid).toEqual([{ euros: 250 }])
   })
 
-  it('the arguments stay on the page while a call is rejected', async () => {
+  it('DecisionCard still shows the arguments while its call is rejected', async () => {
     const { tool } = payTool()
     const asks = { toolCalls: [{ name: 'pay', arguments: { euros: 250 } }] }
     const { url, post } = await startService({ model: scriptedModel([asks, 'done']), tools: [tool] })

@@ -7,7 +7,7 @@ import { json, startService } from './start-service.ts'
 describe.skipIf(!hasBrowser)('the plan of a preview on the admin page, in a browser', () => {
   const open = useBrowser()
 
-  it('is a checklist: the selected calls are carried out with one button, and the others rejected', async () => {
+  it('PlanBar is a checklist: one button carries out the selected calls and rejects the others', async () => {
     const paid: string[] = []
     const pay = defineTool({
       name: 'pay',

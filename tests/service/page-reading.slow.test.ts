@@ -58,7 +58,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     return { page, work, call, field: call.locator('[aria-label="Find in Result"]'), said: call.locator('.find-bar [role=status]') }
   }
 
-  it('a result of 5 MB does not keep the page from answering: it is shown in parts, searched, and copied whole', async () => {
+  it('LongText with a result of 5 MB never blocks the page: it shows the result in parts, searches it, and copies it whole', async () => {
     const text = `${Array.from({ length: 100_000 }, (_, at) => `line ${at} of a long log, with some words\n`).join('')}THE END`
     const { page, work, call, field, said } = await watchResult(text)
     await call.getByRole('button', { name: `Show all ${text.length.toLocaleString('en')} characters` }).click()
@@ -90,7 +90,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     expect(await work.long()).toEqual([])
   })
 
-  it('an answer of 5 MB does not keep the page from answering', async () => {
+  it('Answer of 5 MB never blocks the page', async () => {
     const text = `${Array.from({ length: 25_000 }, (_, at) => `## Part ${at}\n\nSome *words* about \`it\`, and [a link](https://example.com/${at}).\n\n- one\n- two\n\n${'word '.repeat(24)}\n\n`).join('')}THE END`
     expect(text.length).toBeGreaterThan(5_000_000)
     const { page, work } = await watchRun({ model: scriptedModel([{ chunks: [text] }]) })
@@ -105,7 +105,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     expect(await work.long()).toEqual([])
   })
 
-  it('JSON of 200,000 values folds, is searched and copied by its parts, with keys and for screen readers', async () => {
+  it('JsonTree of 200,000 values folds, is searched, and copies its parts, by keyboard and for screen readers', async () => {
     const items = Array.from({ length: 40_000 }, (_, at) => ({
       id: at,
       'the name': `name ${at} ${'x'.repeat(60)}`,
@@ -166,7 +166,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     expect(await work.long()).toEqual([])
   })
 
-  it('Markdown of an answer is drawn, and shown as it is written where that is wanted', async () => {
+  it('Answer renders Markdown, and shows its source on demand', async () => {
     const text = [
       '# Findings\n\nSome **bold**, *it*, ~~gone~~ and `a<b>` &amp; &#169; <b>no markup</b>.\nA second line.',
       '- one\n  - inner\n- [x] done\n\n3. three\n4. four',
@@ -209,7 +209,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     await eventually(() => answer.textContent()).toBe('plain  words\n\nas they are ')
   })
 
-  it('as it is shipped, the page draws Markdown by a script that is loaded when there is some', async () => {
+  it('Answer in the shipped page loads the script for Markdown once there is some', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'toolloop-page-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const { url, post } = await startService({ model: scriptedModel(['**bold**']) })
@@ -227,7 +227,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     expect(notice).toMatch(/^\/\*! marked\nCopyright/)
   })
 
-  it('nothing that a model writes becomes markup, loads anything, or leads elsewhere than to the web', async () => {
+  it('Markdown of a model becomes no markup, loads nothing, and only links to the web', async () => {
     const evil = [
       ...['javascript:hacked()', 'JaVaScRiPt:hacked()', 'java\tscript:hacked()', '&#106;avascript:hacked()', '&#x6A;avascript:hacked()'],
       ...[
@@ -291,7 +291,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     expect(asked.filter((address) => new URL(address).origin !== url)).toEqual([])
   })
 
-  it('an answer of 1 MB that comes bit by bit is drawn while it comes, at a cost that grows no faster than the answer', async () => {
+  it('Answer of 1 MB that arrives bit by bit is rendered as it arrives, at a cost that grows no faster than the answer', async () => {
     const paragraph = (at: number) =>
       `### Part ${at}\n\nSome *words* about \`it\`.\n\n- one\n- two\n\n\`\`\`js\nconst a = ${at}\n\n\n${'// more\n'.repeat(at % 40 === 39 ? 1_500 : 3)}\`\`\`\n\n`
     const text = `${Array.from({ length: 2_000 }, (_, at) => paragraph(at)).join('')}THE END`
@@ -319,7 +319,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     expect(await answer.locator('pre').count()).toBeGreaterThanOrEqual(2_000)
   })
 
-  it('two runs are compared: chosen in the list, from one of them, or by their address', async () => {
+  it('Compare compares two runs that are selected in the list, from one of them, or by their address', async () => {
     const tool = (name: string) =>
       defineTool({ name, description: name, parameters: { type: 'object' }, execute: ({ n }) => `${name} ${n}` })
     const calls = (...given: [string, number][]) => ({ toolCalls: given.map(([name, n]) => ({ name, arguments: { n } })) })
@@ -384,7 +384,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     await panel.getByText('Second: the first question').waitFor()
   })
 
-  it('exports the recording of a run, or says why there is none', async () => {
+  it('ExportDialog exports the recording of a run, or says why there is none', async () => {
     const { tool } = payTool()
     const model = scriptedModel(['one', { toolCalls: [{ name: 'pay', arguments: { euros: 1 } }] }, 'two'])
     const kept = await startService({ model, tools: [tool], config: { service: { keepRuns: { recordingMegabytes: 8 } } } })
@@ -405,7 +405,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     await page.getByText('This run has no recording. Runs are recorded if service.keepRuns.recordingMegabytes is set').waitFor()
   })
 
-  it('updates the waiting time of a call wherever it is shown', async () => {
+  it('DecisionCard and RunView update the waiting time of a call', async () => {
     const { tool } = payTool()
     const model = scriptedModel([{ toolCalls: [{ name: 'pay', arguments: { euros: 1 } }] }])
     const { url, post } = await startService({ model, tools: [tool] })
@@ -432,7 +432,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     expect(await line.innerText()).not.toContain('waited')
   })
 
-  it('what is read is there for everybody: axe finds nothing serious, light and dark, also on a phone', async () => {
+  it('RunView is accessible: axe finds nothing serious, light and dark, also on a phone', async () => {
     const { tool: pay } = payTool()
     const value = { items: Array.from({ length: 200 }, (_, at) => ({ id: at, name: `item ${at}` })), text: 'a line\n'.repeat(50) }
     const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => value })

@@ -15,7 +15,7 @@ const linesOfRowHeads = `[...new Set([...document.querySelectorAll('.compare th[
 describe.skipIf(!hasBrowser)('what runs say on the admin page, in a browser', () => {
   const open = useBrowser()
 
-  it('names that a model makes up change nothing that stands beside them', async () => {
+  it('Waterfall shows names that a model makes up without changing what is beside them', async () => {
     const model = scriptedModel([{ toolCalls: [{ name: 'safe\u202eyap' }] }, 'done'])
     const { url, post } = await startService({ model })
     const { id } = await json(post('/v1/runs', { input: 'go' }))
@@ -29,7 +29,7 @@ describe.skipIf(!hasBrowser)('what runs say on the admin page, in a browser', ()
     await page.locator('.share-table').getByText(shown).waitFor()
   })
 
-  it('a run that has ended opens with its answer and a summary, its turns folded; the ticks of its time line are round', async () => {
+  it('RunView of an ended run opens with its answer and a summary, its turns folded; the ticks of its timeline are round numbers', async () => {
     const tool = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => 'seen' })
     const model = scriptedModel([{ text: 'I look.', toolCalls: [{ name: 'look' }] }, { chunks: ['**All** is ', 'well.'] }])
     const { url, post } = await startService({ model, tools: [tool] })
@@ -55,7 +55,7 @@ describe.skipIf(!hasBrowser)('what runs say on the admin page, in a browser', ()
     await run.getByRole('article', { name: 'Call to look' }).getByText('seen').waitFor()
   })
 
-  it('what a tool asks is neither its result nor an error', async () => {
+  it('CallCard shows a question of a tool neither as its result nor as an error', async () => {
     const choose = defineTool({
       name: 'choose',
       description: 'Asks.',
@@ -72,7 +72,7 @@ describe.skipIf(!hasBrowser)('what runs say on the admin page, in a browser', ()
     expect(await details.locator('h4').allTextContents()).toEqual(['Arguments'])
   })
 
-  it('two runs are compared side by side, also on a phone, and nothing but the view scrolls', async () => {
+  it('Compare shows two runs side by side, also on a phone, and only the view scrolls', async () => {
     const long = (word: string) => Array.from({ length: 200 }, (_, at) => `${word} ${at}`).join('\n')
     const { url, post } = await startService({ model: scriptedModel([long('left'), long('right')]) })
     const ids = [await json(post('/v1/runs', { input: 'left' })), await json(post('/v1/runs', { input: 'right' }))].map(({ id }) => id)
@@ -89,7 +89,7 @@ describe.skipIf(!hasBrowser)('what runs say on the admin page, in a browser', ()
     }
   })
 
-  it('a choice among the items of a list is told from a list', async () => {
+  it('DecisionForms distinguish a choice among the items of a list from a list', async () => {
     const pick = defineTool({
       name: 'pick',
       description: 'Picks.',

@@ -17,7 +17,7 @@ const limits = { maxIterations: 200, limits: { repeatedCalls: Number.POSITIVE_IN
 describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
   const open = useBrowser()
 
-  it('a call that waits is not lost behind newer runs; what was decided, by whom and when, is shown for as long as the run', async () => {
+  it('ApprovalsView never loses a pending call behind newer runs, and shows decisions, by whom and when, for as long as the run', async () => {
     const { folder, options } = await storedRuns()
     const { tool, paid } = payTool()
     const first = await startService({ ...options, model: scriptedModel([asks(7), asks(8)]), tools: [tool] })
@@ -57,7 +57,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     expect(Date.parse(run.decisions[0]?.at ?? '')).toBeGreaterThan(Date.now() - 60_000)
   })
 
-  it('50 calls that wait are decided on at once, or one after the other by keys', async () => {
+  it('ApprovalsView decides 50 pending calls at once, or one by one by keyboard', async () => {
     const { options } = await storedRuns()
     const { tool, paid } = payTool()
     const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'user' ? asks(Number(messages.at(-1)?.content)) : 'done'))
@@ -91,12 +91,12 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     const dialog = page.getByRole('dialog', { name: 'Approve 50 calls?' })
     await dialog.getByText('pay: 50 calls').waitFor()
     await dialog.getByRole('button', { name: 'Approve' }).click()
-    await expect.poll(() => cards.count(), { timeout: 20_000 }).toBe(1)
+    await expect.poll(() => cards.count()).toBe(1)
     expect(paid.length).toBe(51)
     expect(await longTasks(page)).toEqual([])
   })
 
-  it('runs are a table of 5,000: found by each filter, sorted, added up, all of it in the address; 20 rows and more on a screen', async () => {
+  it('RunTable of 5,000 runs is filtered, sorted and summed, all of it in the address; a screen shows at least 20 rows', async () => {
     const { options } = await storedRuns(
       Array.from({ length: 5_000 }, (_, at) => ({
         id: `run_${String(at).padStart(5, '0')}`,
@@ -187,7 +187,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     expect(await barriersInAllLooks(page)).toEqual([])
   })
 
-  it('the columns and views of the table are chosen and kept in this browser, by the keyboard alone', async () => {
+  it('ColumnMenu and ViewMenu choose columns and views, by keyboard alone, and keep them in this browser', async () => {
     const { options } = await storedRuns([{ id: 'run_1', title: 'Question', session: 'ui/c1', costUsd: 2 }])
     const { url } = await startService({ ...options, model: scriptedModel([]) })
     const page = await open(url, { viewport: { width: 1440, height: 900 } })
@@ -228,7 +228,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     await expect.poll(() => page.evaluate('location.hash')).toBe('#/runs?minCostUsd=1&sort=cost')
   })
 
-  it('a page of the list that can’t be loaded says so, and is requested again by a button', async () => {
+  it('RunTable says that a page of the list can’t be loaded, and requests it again by a button', async () => {
     const { options } = await storedRuns(Array.from({ length: 120 }, (_, at) => ({ id: `run_${at}`, title: `Question ${at}` })))
     const { url, listening } = await startService({ ...options, model: scriptedModel([]) })
     const page = await open(url)
@@ -245,11 +245,11 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     )
     expect(ofMore()).toBe(1)
     await end.getByRole('button', { name: 'Try again' }).click()
-    await expect.poll(ofMore, { timeout: 10_000 }).toBe(2)
+    await expect.poll(ofMore).toBe(2)
     await end.getByText('The service can’t be reached').waitFor()
   })
 
-  it('a run that begins while a page of the list is asked for is counted in it', async () => {
+  it('RunTable counts a run that starts while a page of the list is loading', async () => {
     const { options } = await storedRuns(Array.from({ length: 120 }, (_, at) => ({ id: `run_${at}`, title: `Question ${at}` })))
     const { url, post } = await startService({ ...options, model: scriptedModel(['done']) })
     const page = await open(url)
@@ -276,7 +276,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     await rows.filter({ hasText: /something new.*answered/ }).waitFor()
   })
 
-  it('a list that was asked for earlier takes back nothing of what has happened to a run meanwhile', async () => {
+  it('RunTable ignores older states of a run in a list that was requested earlier', async () => {
     const { options } = await storedRuns()
     const { tool } = payTool()
     const { url, post, ask } = await startService({
@@ -314,7 +314,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     expect(await count.textContent()).toBe('1')
   })
 
-  it('a filtered list keeps the matching runs, however many change at once', async () => {
+  it('RunTable with a filter keeps matching runs, however many change at once', async () => {
     const { options } = await storedRuns()
     const { tool } = payTool()
     const { url, post } = await startService({ ...options, model: scriptedModel(() => asks(1)), tools: [tool] })
@@ -339,7 +339,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     expect(Math.min(...(await page.evaluate<number[]>('window.counts')))).toBeGreaterThanOrEqual(50)
   })
 
-  it('a filtered list that could not ask whether a run fits asks again with the next one', async () => {
+  it('RunTable with a filter that could not check a run checks it again with the next one', async () => {
     const { options } = await storedRuns()
     const { url, post } = await startService({ ...options, model: scriptedModel(() => 'done') })
     const page = await open(url)
@@ -365,7 +365,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     expect(await titles.allTextContents()).toEqual(['another needle', 'a needle'])
   })
 
-  it('the page asks for what has changed alone, and gets nothing where nothing has', async () => {
+  it('App requests only what has changed, and receives nothing if nothing has', async () => {
     const { options } = await storedRuns(Array.from({ length: 300 }, (_, at) => ({ id: `run_${at}`, title: `Question ${at}` })))
     const { url, post } = await startService({ ...options, model: scriptedModel(['one', 'two', 'three']) })
     const page = await open(url)
@@ -391,7 +391,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     expect(seen.map(({ status, bytes }) => [status, bytes])).toEqual(seen.map(() => [304, 0]))
   })
 
-  it('as it is shipped, the page is one script, compressed and kept; its first list is there within 400 ms at a round trip of 100 ms', async () => {
+  it('App as shipped is one script, compressed and cached; it shows its first list within 400 ms at a round trip of 100 ms', async () => {
     const { options, folder } = await storedRuns(Array.from({ length: 300 }, (_, at) => ({ id: `run_${at}`, title: `Question ${at}` })))
     const { url } = await startService({ ...options, model: scriptedModel([]) })
     const shipped = await shippedPage(join(folder, 'page'), url)
@@ -434,7 +434,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     expect(last?.files.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)).toBeLessThan(55_000)
   })
 
-  it('a run is a time line: turns and calls, agents inside calls below them, what failed, what waited; a click opens what was sent and said', async () => {
+  it('Waterfall shows turns and calls, agents inside calls below them, failures and waiting; a click opens what was sent and answered', async () => {
     const { options } = await storedRuns()
     const { tool: pay } = payTool()
     const calls = (...names: string[]) => ({
@@ -517,7 +517,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     await expect.poll(names, { timeout: 30_000 }).toEqual(['Turn 1', 'fails'])
   })
 
-  it('shows the elapsed time of a running run, and follows no ended one', async () => {
+  it('RunView shows the elapsed time of a running run, and follows no ended one', async () => {
     const held = Promise.withResolvers<void>()
     const { options } = await storedRuns()
     const { url, post, ask } = await startService({ ...options, model: scriptedModel([{ chunks: ['one ', held.promise, 'two'] }]) })
@@ -543,7 +543,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     expect(await page.evaluate<string[]>(`window.said.filter((text) => text.includes('running for'))`)).toEqual([])
   })
 
-  it('a run of 500 calls stays readable, also on a phone and in the dark, and quick', async () => {
+  it('RunView of 500 calls stays readable and quick, also on a phone and in dark colors', async () => {
     const look = defineTool({
       name: 'look',
       description: 'Looks.',
@@ -593,7 +593,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     await page.emulateMedia({ colorScheme: 'light' })
   })
 
-  it('an answer of 5 MB is there to its last letter, whatever of its events is', async () => {
+  it('RunView shows an answer of 5 MB to its last letter, whichever of its events are left', async () => {
     const { options } = await storedRuns()
     const words = `${'word '.repeat(1_000_000)}END`
     const { url, post } = await startService({ ...options, model: scriptedModel([{ chunks: [words] }]) })
@@ -613,7 +613,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     expect(await page.evaluate(`document.querySelector('.item.assistant').textContent.slice(-8)`)).toBe('word END')
   })
 
-  it('a run is exported, and started again with other words', async () => {
+  it('RunView exports a run, and starts it again with another text', async () => {
     const { options } = await storedRuns()
     const model = scriptedModel(['first', 'second'])
     const { url, post } = await startService({ ...options, model })

@@ -10,7 +10,7 @@ return await Promise.all(all.map((id) => tools.pay({ id })))`
 describe.skipIf(!hasBrowser)('scripts on the admin page, in a browser', () => {
   const open = useBrowser()
 
-  it('are shown as code with their calls beneath; what waits says which line makes the call', async () => {
+  it('CallCard shows a script as code with its calls beneath; a pending call says which line makes it', async () => {
     const paid: string[] = []
     const list = defineTool({ name: 'list', description: 'Lists.', effect: 'read', execute: () => ['a', 'b'] })
     const pay = defineTool({

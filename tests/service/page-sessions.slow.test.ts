@@ -7,7 +7,7 @@ import { json, startService } from './start-service.ts'
 describe.skipIf(!hasBrowser)('sessions on the admin page, in a browser', () => {
   const open = useBrowser()
 
-  it('are a list and a conversation with its runs, which the chat continues; the chat lists them', async () => {
+  it('SessionsView shows a list, and a conversation with its runs; ChatView continues it and lists the sessions', async () => {
     const model = scriptedModel(['Hello **Ann**.', 'Bye.', 'Here again.', 'Something else.'])
     const { url, post, ask } = await startService({ model })
     const first = await json(post('/v1/runs', { input: 'My name is Ann', session: 'crm/7' }))
@@ -48,7 +48,7 @@ describe.skipIf(!hasBrowser)('sessions on the admin page, in a browser', () => {
     await pane.getByText('Something else.').waitFor()
   })
 
-  it('a conversation of the chat is a session of its own, and so is the next', async () => {
+  it('ChatView starts one session for each conversation', async () => {
     const { url, ask } = await startService({ model: scriptedModel(['one', 'two', 'three']) })
     const page = await open(url, { path: '#/chat' })
     const say = async (text: string, answer: string) => {
@@ -71,7 +71,7 @@ describe.skipIf(!hasBrowser)('sessions on the admin page, in a browser', () => {
     await page.locator('.chat-log').getByText('two', { exact: true }).waitFor()
   })
 
-  it('an id of no session says so', async () => {
+  it('SessionPane says that no session has the id', async () => {
     const { url } = await startService({ model: scriptedModel([]) })
     const page = await open(url, { path: '#/sessions/none' })
     await page.getByText('No stored run belongs to this session.').waitFor()

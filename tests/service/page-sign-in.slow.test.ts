@@ -7,7 +7,7 @@ import { startService, token } from './start-service.ts'
 describe.skipIf(!hasBrowser)('signing in to the admin page by a link, in a browser', () => {
   const open = useBrowser()
 
-  it('takes a press of a button, once; the code leaves the address at once, and no request has it in its address', async () => {
+  it('SignIn by a link takes one press of a button; the code leaves the address at once, and is in no request’s address', async () => {
     const { service, url } = await startService({ model: scriptedModel([]), basePath: '/agent' })
     const link = service.signInLink(url)
     const hash = link.slice(link.indexOf('#'))
@@ -57,7 +57,7 @@ describe.skipIf(!hasBrowser)('signing in to the admin page by a link, in a brows
     await expect.poll(() => stateOf(second)).toBe(401)
   })
 
-  it('holds for all tabs of the browser, and so does signing out; a service mounted elsewhere has a sign-in of its own', async () => {
+  it('SignIn and sign-out hold for all tabs of the browser; a service mounted elsewhere has its own sign-in', async () => {
     const { service, url } = await startService({ model: scriptedModel([]), basePath: '/agent' })
     const folder = '/agent/admin/'
     const page = await open(url, { folder, signedIn: false })

@@ -7,7 +7,7 @@ import { json, payTool, startService } from './start-service.ts'
 describe.skipIf(!hasBrowser)('the admin page of one tenant, in a browser', () => {
   const open = useBrowser()
 
-  it('P3.7 shows and decides the runs of that tenant, and says why it has no configuration', async () => {
+  it('P3.7 App of a tenant shows its runs and decides their calls, and says why it has no configuration', async () => {
     const { tool, paid } = payTool()
     const model = scriptedModel(({ messages }) =>
       messages.at(-1)?.role === 'tool' ? 'done' : { toolCalls: [{ name: 'pay', args: { euros: 5 } }] },

@@ -8,7 +8,7 @@ import { configFile, startService } from './start-service.ts'
 describe.skipIf(!hasBrowser)('tools on the admin page, in a browser', () => {
   const open = useBrowser()
 
-  it('are shown at once, however many fields their schemas come to', async () => {
+  it('ToolsView appears at once, however many fields the schemas have', async () => {
     const names = Array.from({ length: 12 }, (_, at) => `child${at}`)
     const node = { type: 'object', properties: Object.fromEntries(names.map((name) => [name, { $ref: '#/$defs/node' }])) }
     const tools = Array.from({ length: 20 }, (_, at) =>
@@ -29,7 +29,7 @@ describe.skipIf(!hasBrowser)('tools on the admin page, in a browser', () => {
     await form.getByText('text', { exact: true }).last().waitFor()
   })
 
-  it('are tried by a form made of their schema: what is wrong is said at its field, what has effects is asked about', async () => {
+  it('ToolsView tries a tool by a form made of its schema: errors are shown at their fields, and effects are confirmed', async () => {
     const given: unknown[] = []
     const order = defineTool({
       name: 'order',
@@ -119,7 +119,7 @@ describe.skipIf(!hasBrowser)('tools on the admin page, in a browser', () => {
     await page.getByText('tried here').waitFor()
   })
 
-  it('say where they are from, how their servers are, and how their last calls have ended, each with its run', async () => {
+  it('ToolsView says where tools come from, how their servers are, and how their last calls ended, each with its run', async () => {
     const servers = { notes: odd({ tools: [listed('note')] }), gone: { command: '/nothing/here', optional: true } }
     const { file } = await configFile(`tools: { builtin: [calculate] }\nmcp: ${JSON.stringify({ servers })}\n`)
     const fails = defineTool({
