@@ -87,9 +87,7 @@ describe.each([
   ['agent', ['pay 11', 'put 13', 'put 3']],
   ['script', ['pay 11', 'put 13']],
 ] as const)('a preview of %s under a journal', (kind, wanted) => {
-  it('killed at any moment, carries out what was approved, each call once and in order, and nothing else', {
-    timeout: 120_000,
-  }, async () => {
+  it('killed at any moment, carries out what was approved, each call once and in order, and nothing else', async () => {
     const whole = await runUnder(kind, Number.POSITIVE_INFINITY)
     const effects = (started: readonly string[]) => started.filter((line) => !line.startsWith('look'))
     expect(whole.journal.violations).toEqual([])

@@ -252,7 +252,7 @@ describe('run.toResponse()', () => {
       'RESULT',
       'answered',
     ])
-    await vi.waitFor(() => expect(warnings).toEqual(['ToolloopResponseFailure: no', 'ToolloopResponseFailure: no']))
+    await expect.poll(() => warnings).toEqual(['ToolloopResponseFailure: no', 'ToolloopResponseFailure: no'])
   })
 
   it('a tool may report anything', async () => {
@@ -392,10 +392,10 @@ describe('pipeToNode', () => {
     )
     const to = new SlowResponse()
     const piped = pipeToNode(new Response(body), to)
-    await vi.waitFor(() => expect(to.written).toEqual(['200', 'chunk 1']))
+    await expect.poll(() => to.written).toEqual(['200', 'chunk 1'])
     expect(pulls).toBe(1)
     for (let n = 0; n < 3; n++) {
-      await vi.waitFor(() => expect(to.listenerCount('drain')).toBe(1))
+      await expect.poll(() => to.listenerCount('drain')).toBe(1)
       to.emit('drain')
     }
     await piped
@@ -408,7 +408,7 @@ describe('pipeToNode', () => {
     const { run } = heldRun()
     const to = new SlowResponse()
     const piped = pipeToNode(run, to)
-    await vi.waitFor(() => expect(to.listenerCount('drain')).toBe(1))
+    await expect.poll(() => to.listenerCount('drain')).toBe(1)
     to.destroy()
     await piped
     expect((await run.result).stopReason).toBe('aborted')

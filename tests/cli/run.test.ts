@@ -121,9 +121,9 @@ describe('toolloop run', () => {
   })
 
   it('prints the result as one object, and nothing else, with --json', async () => {
-    const cwd = await tempFolder({ 'add.ts': addTool })
+    const cwd = await tempFolder({ 'add.ts': plainAddTool })
     const { env, url } = await provider({ script: [call({ a: 2, b: 3 }), 'It is 5.'] })
-    const { code, stdout, stderr } = await runCli(['--json', '--quiet', '-t', 'add.ts', 'Add.', ...url], { cwd, env })
+    const { code, stdout, stderr } = await runHere(['--json', '--quiet', '-t', 'add.ts', 'Add.', ...url], { cwd, env })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const result = JSON.parse(stdout)
     expect(result).toMatchObject({ output: 'It is 5.', stopReason: 'answered', iterations: 2, toolCalls: [{ tool: 'add', outcome: 'ok' }] })
@@ -196,7 +196,7 @@ describe('the exit code of toolloop run', () => {
   })
 
   it('is 2 if a key is missing, with its name', async () => {
-    const { code, stderr } = await runCli(['-m', 'openai/gpt-5.2', 'Hi.'], { cwd: await tempFolder() })
+    const { code, stderr } = await runHere(['-m', 'openai/gpt-5.2', 'Hi.'], { cwd: await tempFolder() })
     expect(code).toBe(2)
     expect(stderr).toMatch(/error: .*OPENAI_API_KEY/)
   })
