@@ -57,7 +57,8 @@ export default defineConfig(({ mode }) => ({
     setupFiles: ['tests/real-connections.ts', 'tests/own-timers.ts', 'tests/same-values.ts'],
     testTimeout: timeoutMs(mode),
     hookTimeout: timeoutMs(mode),
-    expect: { poll: { timeout: 15_000 } },
+    // Less than a test may take: the message says what did not happen.
+    expect: { poll: { timeout: 50_000 } },
     // Tests use real sockets, processes and browsers on a shared machine. A failed test is retried once, and Vitest names it.
     retry: 1,
     // Starting a process and loading the SDKs again for each file would cost more than the tests. No test may leave anything behind.

@@ -28,13 +28,13 @@ async function piped(args: string[], cwd: string, input = '') {
 
 /** Resolves when stdout and stderr together contain `text` `times` times. */
 async function shows(io: FakeIO, text: string, times = 1): Promise<void> {
-  await expect.poll(() => `${io.out()}${io.err()}`.split(text).length - 1, { timeout: 10_000, interval: 5 }).toBeGreaterThanOrEqual(times)
+  await expect.poll(() => `${io.out()}${io.err()}`.split(text).length - 1, { interval: 5 }).toBeGreaterThanOrEqual(times)
 }
 
 /** Resolves when the screen shows `text`, on one line or several. */
 async function displays(io: FakeIO, text: string): Promise<void> {
   const shown = () => shownOn(io.err(), { rows: 24, columns: 80 }).join('\n')
-  await expect.poll(shown, { timeout: 10_000, interval: 5 }).toContain(text)
+  await expect.poll(shown, { interval: 5 }).toContain(text)
 }
 
 describe('toolloop chat with piped input', () => {

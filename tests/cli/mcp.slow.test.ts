@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { connectMcpServers, mcpTokenFiles } from '../../src/tools/mcp/index.ts'
 import { startOAuthServer } from '../tools/mcp/oauth-server.ts'
 import { callText, isRunning, listed, odd } from '../tools/mcp/open-tools.ts'
@@ -122,5 +122,5 @@ it.each(
   expect(isRunning(pid)).toBe(true)
   child.kill(signal)
   await finished
-  await vi.waitFor(() => expect(isRunning(pid)).toBe(false), { timeout: 10_000 })
+  await expect.poll(() => isRunning(pid)).toBe(false)
 })

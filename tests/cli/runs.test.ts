@@ -37,7 +37,7 @@ async function command(args: readonly string[], cwd: string, answers?: readonly 
   for (const answer of answers ?? []) {
     // Text that is typed before there is a question answers none.
     await vi.waitFor(() => expect(io.err()).toMatch(answer === 'y' || answer === 'w' ? /\[w\]hy not $/ : /(why not\?|refuses\):) $/), {
-      timeout: 15_000,
+      timeout: 50_000,
     })
     io.stdin.write(answer)
   }

@@ -136,7 +136,7 @@ describe('functions that ignore their signal', () => {
   it('H29 the process has nothing left to wait for after runs with deaf models and tools', async () => {
     const child = fileURLToPath(new URL('./deaf-process.ts', import.meta.url))
     // It ends by itself, or is ended here, because a process that still waits for something would not end.
-    const { stdout } = await promisify(execFile)(process.execPath, [child], { timeout: 15_000 })
+    const { stdout } = await promisify(execFile)(process.execPath, [child], { timeout: 50_000 })
     const report: { reasons: string[]; before: string[]; after: string[]; listeners: number } = JSON.parse(stdout)
     expect(report.reasons).toEqual(['aborted', 'aborted', 'aborted', 'deadline', 'answered', 'aborted', 'model_error'])
     expect(report.after).toEqual(report.before)

@@ -73,7 +73,7 @@ describe('a call of an unsafe tool that ends while the disk is full', () => {
       await expect(runner.resume('run')).rejects.toMatchObject({ code: 'journal_failed' })
       await expect(runner.run('go'.repeat(30_000), { runId: 'new' })).rejects.toMatchObject({ code: 'journal_failed' })
       disk.end()
-      await expect.poll(async () => (await runner.runs.get('run'))?.status, { timeout: 10_000 }).toBe('ended')
+      await expect.poll(async () => (await runner.runs.get('run'))?.status).toBe('ended')
       expect(await outcomesOf(runner, 'run')).toEqual(['first ok 20000', 'second ok 20000'])
       expect([...called, ...other.called]).toEqual(['first', 'second'])
       await journal.close()
@@ -129,7 +129,7 @@ describe('a call of an unsafe tool that ends while the disk is full', () => {
       for (const { resolve } of [first, second]) resolve('x'.repeat(100_000))
       const ended = await running.catch(({ code }) => code)
       disk.end()
-      await expect.poll(async () => (await runner.runs.get('run'))?.status, { timeout: 10_000 }).toBe('ended')
+      await expect.poll(async () => (await runner.runs.get('run'))?.status).toBe('ended')
       expect((await runner.runs.get('run'))?.result?.toolCalls.map(({ tool, outcome }) => `${tool} ${outcome}`)).toEqual([
         'first ok',
         'second ok',
@@ -175,7 +175,7 @@ describe('a call of an unsafe tool that ends while the disk is full', () => {
       beside.resolve('y'.repeat(20_000))
       await expect(running).rejects.toMatchObject({ code: 'journal_failed' })
       disk.end()
-      await expect.poll(async () => (await runner.runs.get('run'))?.status, { timeout: 10_000 }).toBe('ended')
+      await expect.poll(async () => (await runner.runs.get('run'))?.status).toBe('ended')
       const calls = (await runner.runs.get('run'))?.result?.toolCalls
       expect(calls?.map(({ tool, outcome, content }) => `${tool} ${outcome} ${String(content).slice(0, 15)}`)).toEqual([
         'help ok 20000 and 20000',

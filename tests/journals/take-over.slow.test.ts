@@ -30,7 +30,7 @@ it('P1.4 sqliteJournal: resumes the runs of a killed process by itself, once the
     const file = join(folder, 'runs.sqlite')
     const [starts, recovers, lists] = [open({ file }), open({ file }), open({ file })]
     const endsAs = async (runId: string) => {
-      await expect.poll(async () => (await lists.runner.runs.get(runId))?.status, { timeout: 10_000 }).toBe('ended')
+      await expect.poll(async () => (await lists.runner.runs.get(runId))?.status).toBe('ended')
     }
     let child = await stuckProcess(file, 'one', 'two')
     expect(await starts.runner.run('hello')).toMatchObject({ output: 'done' })
@@ -63,7 +63,7 @@ it('P1.4 sqliteJournal: leaves runs alone in a process that only lists them, and
     const witness = open({ file: join(folder, 'witness.sqlite'), takeOverEveryMs: 400 })
     await killHard(await stuckProcess(join(folder, 'witness.sqlite'), 'seen'))
     await witness.runner.run('hello')
-    await expect.poll(() => witness.keys, { timeout: 10_000 }).toEqual(['seen/1.tool.0'])
+    await expect.poll(() => witness.keys).toEqual(['seen/1.tool.0'])
     expect([(await lists.runner.runs.get('left'))?.status, lists.keys, never.keys]).toEqual(['running', [], []])
     // `recover` stays as it was.
     expect(await never.runner.recover()).toEqual([{ runId: 'left', stopReason: 'answered' }])
@@ -86,7 +86,7 @@ describe('runs that two processes have died with', () => {
       const recovering = runner.recover().catch(() => {})
       await expect.poll(() => keys[0]).toBe('long-0/1.tool.0')
       // By the clock within a tenth of a second; on a busy machine the test needs longer.
-      await expect.poll(() => keys.length, { timeout: 10_000 }).toBe(6)
+      await expect.poll(() => keys.length).toBe(6)
       await expect.poll(async () => (await runner.runs.get('short'))?.result?.output).toBe('done')
       await journal.close()
       await recovering
@@ -107,11 +107,11 @@ describe('runs that two processes have died with', () => {
       await runner.runs.cancel('long-1', 'not wanted')
       await elsewhere.runner.runs.cancel('long-2', 'not wanted')
       for (const runId of ['long-1', 'long-2']) {
-        await expect.poll(async () => (await runner.runs.get(runId))?.stopReason, { timeout: 5_000 }).toBe('aborted')
+        await expect.poll(async () => (await runner.runs.get(runId))?.stopReason).toBe('aborted')
       }
       // It has its turn as soon as the one before it has ended.
       await runner.runs.cancel('long-0')
-      await expect.poll(() => keys.at(-1), { timeout: 5_000 }).toBe('long-3/1.tool.0')
+      await expect.poll(() => keys.at(-1)).toBe('long-3/1.tool.0')
       await journal.close()
       await recovering
       await elsewhere.journal.close()

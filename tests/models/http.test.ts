@@ -93,7 +93,7 @@ describe('connections', () => {
     const script = `import { createModel } from ${JSON.stringify(module)}
       const model = createModel({ provider: 'custom', model: 'm', apiKey: 'k', baseURL: ${JSON.stringify(server.baseURL)}, streamIdleTimeoutMs: Infinity })
       model.generate({ messages: [{ role: 'user', content: 'go' }] }).then(({ text }) => console.log(text))`
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 15_000 })
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 50_000 })
     expect(stdout).toBe('ok\n')
   })
 

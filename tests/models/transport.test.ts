@@ -129,7 +129,7 @@ describe('a body that does not end after its end mark', () => {
       const model = createModel({ provider: 'custom', model: 'm', apiKey: 'k', baseURL: ${JSON.stringify(server.baseURL)}, maxRetries: 0 })
       const { text } = await model.generate({ messages: [{ role: 'user', content: 'go' }] })
       console.log(text)`
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 15_000 })
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 50_000 })
     expect(stdout).toBe('ok\n')
   })
 
@@ -237,7 +237,7 @@ describe('a proxy in the environment', () => {
     })
     const { stdout } = await promisify(execFile)(process.execPath, [...args, '--input-type=module', '-e', script(server.baseURL)], {
       env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, HTTP_PROXY: proxy.url, ...env },
-      timeout: 15_000,
+      timeout: 50_000,
     })
     expect(stdout.split('\n')).toEqual(['0', '2', '3', ''])
     expect(new Set(proxy.tunnels)).toEqual(new Set([new URL(server.baseURL).host]))
@@ -259,7 +259,7 @@ describe('only HTTP_PROXY', () => {
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
       cwd: fileURLToPath(new URL('.', import.meta.url)),
       env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...env },
-      timeout: 15_000,
+      timeout: 50_000,
     })
     return JSON.parse(stdout)
   }

@@ -134,7 +134,7 @@ async function filesIn(folder: string): Promise<string[]> {
 
 /** The same when the word is in none of them: what a run was recorded with is deleted once it has ended. */
 async function filesWithout(folder: string, word: string): Promise<string[]> {
-  await expect.poll(async () => (await filesIn(folder)).filter((text) => text.includes(word)), { timeout: 20_000 }).toEqual([])
+  await expect.poll(async () => (await filesIn(folder)).filter((text) => text.includes(word))).toEqual([])
   return filesIn(folder)
 }
 

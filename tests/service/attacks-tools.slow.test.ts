@@ -179,7 +179,7 @@ describe('tools block nobody for more than 50 ms', () => {
         JSON.stringify({ tools: [{ name: 'big', description: name, script: 'a.mjs', parameters }] }),
       )
       await writeFile(file, `model: demo\nskills: { paths: [${name}] }\n`)
-      await expect.poll(async () => (await service.ask('/admin/api/skills')).text(), { timeout: 20_000 }).toContain(name)
+      await expect.poll(async () => (await service.ask('/admin/api/skills')).text()).toContain(name)
     })
     expect(stallMs).toBeLessThanOrEqual(maxStallMs)
   })
@@ -218,7 +218,7 @@ describe('tools block nobody for more than 50 ms', () => {
     const { stallMs } = await stallOf(service, async () => {
       const last = `last_${randomUUID()}`
       await service.post('/v1/runs', call('bad__grow', { counts: [5_000, 200, 5_000, 200, 5_000], last }))
-      await expect.poll(async () => (await service.ask('/admin/api/state')).text(), { timeout: 20_000 }).toContain(`bad__${last}`)
+      await expect.poll(async () => (await service.ask('/admin/api/state')).text()).toContain(`bad__${last}`)
     })
     expect(stallMs).toBeLessThanOrEqual(maxStallMs)
     const { tooLong, outcomes } = await attack(service, [

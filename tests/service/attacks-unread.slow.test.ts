@@ -21,8 +21,7 @@ describe('responses that nobody reads', () => {
     const { url, ask, post, measure } = service
     const run = await json(post('/v1/runs', { input: 'say x 3000000' }))
     expect(run.output).toHaveLength(3_000_000)
-    const isAnswered = (status: number) =>
-      expect.poll(async () => (await ask(`/v1/runs/${run.id}`)).status, { timeout: 10_000 }).toBe(status)
+    const isAnswered = (status: number) => expect.poll(async () => (await ask(`/v1/runs/${run.id}`)).status).toBe(status)
     const askForMuch = async () => {
       for (let i = 0; i < 40; i++) {
         askWithoutReading(url, `/v1/runs/${run.id}/events`)
@@ -101,7 +100,7 @@ describe('responses that nobody reads', () => {
     expect(asked.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, ...Array.from({ length: 6 }, () => 429)])
     expect(model.requests).toHaveLength(5)
     await Promise.all(asked.map(({ body }) => body?.cancel()))
-    await expect.poll(async () => (await again(false)).status, { timeout: 10_000 }).toBe(200)
+    await expect.poll(async () => (await again(false)).status).toBe(200)
   })
 
   it('are complete for a client that reads, whole or as events', async () => {

@@ -320,10 +320,10 @@ describe('the configuration of a running service', () => {
     const pidFile = join(folder, 'pid')
     // A server that never says a word.
     await write(`mcp: { servers: { mute: { command: sh, args: ['-c', 'echo $$ > ${pidFile}; exec sleep 1000'] } } }\n`)
-    await expect.poll(() => readFile(pidFile, 'utf8').then(Number, () => 0), { timeout: 10_000 }).toBeGreaterThan(0)
+    await expect.poll(() => readFile(pidFile, 'utf8').then(Number, () => 0)).toBeGreaterThan(0)
     await service.drain(0)
     const started = Number(await readFile(pidFile, 'utf8'))
-    await expect.poll(() => isRunning(started), { timeout: 10_000 }).toBe(false)
+    await expect.poll(() => isRunning(started)).toBe(false)
     expect(log()).not.toContain('is invalid')
   })
 

@@ -22,8 +22,7 @@ const waits = { toolCalls: [{ name: 'wait', args: {} }] }
 const call = { name: 'ask_toolloop', arguments: { task: 'go' } }
 
 const state = (peer: Request, taskId: unknown) => peer('tasks/get', { taskId: String(taskId) })
-const until = (peer: Request, taskId: unknown, status: string) =>
-  expect.poll(async () => (await state(peer, taskId)).status, { timeout: 10_000 }).toBe(status)
+const until = (peer: Request, taskId: unknown, status: string) => expect.poll(async () => (await state(peer, taskId)).status).toBe(status)
 
 const payTool = () => {
   const paid: unknown[] = []

@@ -39,6 +39,6 @@ describe('MCP over HTTP', () => {
     const openSessions = async () => /toolloop_mcp_sessions_open (\d+)/.exec(await (await ask('/metrics')).text())?.[1]
     expect(await openSessions()).toBe('2')
     await Promise.all([stream.body?.cancel(), other.body?.cancel()])
-    await expect.poll(openSessions, { timeout: 15_000 }).toBe('0')
+    await expect.poll(openSessions).toBe('0')
   })
 })

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import express, { type Express } from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { createService, nodeHandler, type Service, type ServiceOptions } from '../../src/service/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { closeServer } from '../close-server.ts'
@@ -94,7 +94,7 @@ describe('a service in Express', () => {
     const streamed = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body: chat, signal: client.signal })
     await streamed.body?.getReader().read()
     client.abort()
-    await vi.waitFor(() => expect(ended).toEqual(['answered', 'aborted']))
+    await expect.poll(() => ended).toEqual(['answered', 'aborted'])
   })
 })
 

@@ -108,7 +108,7 @@ describe('a secret in any form, and its placeholders', () => {
     for await (const frame of framesOf(await ask('/admin/api/feed'))) if (feed.push(frame) && frame.event === 'RUN_END') break
     const text = async (path: string) => (await ask(path)).text()
     const kept = join(folder, 'kept')
-    await expect.poll(async () => seenIn(await filesIn(kept)), { timeout: 20_000 }).toEqual([])
+    await expect.poll(async () => seenIn(await filesIn(kept))).toEqual([])
     const sinks: Record<string, string> = {
       'the stream': JSON.stringify(frames),
       'its texts': frames

@@ -161,7 +161,7 @@ describe('the recording of a run in a journal', () => {
       await first.listening.close(0)
 
       const second = await open(1, false)
-      await expect.poll(async () => (await json(second.ask(`/v1/runs/${id}`))).status, { timeout: 10_000 }).toBe('ended')
+      await expect.poll(async () => (await json(second.ask(`/v1/runs/${id}`))).status).toBe('ended')
       const recording = await recordingOf(second, id)
       expect(callsOf(recording).map(({ tool, errorCode }) => [tool, errorCode])).toEqual([
         ['login', undefined],

@@ -88,7 +88,7 @@ describe('runs in a folder', () => {
     const body = JSON.stringify({ input: 'pay', stream: true })
     const slow = await service.fetch(new Request('http://localhost/v1/runs', { method: 'POST', body, headers }))
     const id = slow.headers.get('x-run-id')
-    await expect.poll(async () => (await json(ask(`/v1/runs/${id}`))).status, { timeout: 10_000 }).toBe('waiting')
+    await expect.poll(async () => (await json(ask(`/v1/runs/${id}`))).status).toBe('waiting')
     await new Promise((resolve) => setImmediate(resolve))
     const told = JSON.parse((await allFrames(slow)).at(-1)?.data ?? '')
     expect(told).toEqual(await json(ask(`/v1/runs/${id}`)))
@@ -114,14 +114,14 @@ describe('runs in a folder', () => {
 
     const tools = [pay((given) => paid.push(given))]
     const lost = await startService({ ...options, model: scriptedModel([]), tools, context })
-    await expect.poll(lost.log, { timeout: 10_000 }).toContain('`restore` gave undefined as `context`')
+    await expect.poll(lost.log).toContain('`restore` gave undefined as `context`')
     expect(await json(lost.ask(`/v1/runs/${run.id}`))).toMatchObject({ status: 'running' })
     expect(paid).toEqual([])
     await lost.listening.close(0)
 
     const found = (_request: Request | undefined, { name }: { name: string }) => ({ tenant: `of ${name}` })
     const third = await startService({ ...options, model: scriptedModel(['paid']), tools, context: found })
-    await expect.poll(async () => (await json(third.ask(`/v1/runs/${run.id}`))).output, { timeout: 10_000 }).toBe('paid')
+    await expect.poll(async () => (await json(third.ask(`/v1/runs/${run.id}`))).output).toBe('paid')
     expect(paid).toEqual([{ tenant: 'of operator' }])
   })
 
@@ -328,7 +328,7 @@ describe('runs in a folder', () => {
     sql("UPDATE shown_runs SET status = 'running', head = ? WHERE id = ?", '{', a.id)
     sql("UPDATE shown_runs SET status = 'running' WHERE id = ?", b.id)
     const second = await startService({ ...options, model: scriptedModel([]) })
-    await expect.poll(() => statusOf(b.id), { timeout: 10_000 }).toBe('ended')
+    await expect.poll(() => statusOf(b.id)).toBe('ended')
     expect(statusOf(a.id)).toBe('running')
     expect(second.log()).toContain('the outcome of a run can’t be stored yet')
   })

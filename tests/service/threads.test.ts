@@ -52,7 +52,7 @@ describe('/ui/chat', () => {
     expect(part).toMatchObject({ state: 'approval-requested', input: { euros: 10 } })
     expect(paid).toEqual([])
     await chat.addToolApprovalResponse({ id: part?.approval?.id ?? '', approved: true })
-    await vi.waitFor(() => expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Paid.', state: 'done' }))
+    await expect.poll(() => chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Paid.', state: 'done' })
     expect(paid).toEqual([{ euros: 10 }])
     expect(chat.messages).toHaveLength(2)
     const { data } = await jsonOf<Listed>(ask('/v1/runs'))
@@ -211,7 +211,7 @@ describe('/ui/chat', () => {
     const [run] = (await jsonOf<{ data: { id: string; pending: object[] }[] }>(ask('/v1/runs'))).data
     const decisions = run?.pending.map((item) => ({ ...item, approved: true }))
     expect((await post(`/v1/runs/${run?.id}/decisions`, { decisions })).status).toBe(200)
-    await vi.waitFor(async () => expect(await jsonOf(ask(`/v1/runs/${run?.id}`))).toMatchObject({ stopReason: 'answered' }))
+    await expect.poll(() => jsonOf(ask(`/v1/runs/${run?.id}`))).toMatchObject({ stopReason: 'answered' })
     await chat.resumeStream()
     expect(paid).toEqual([{ euros: 10 }])
     expect(chat.messages).toHaveLength(2)

@@ -301,7 +301,7 @@ describe('runs in sessions', () => {
     const runner = new AgentRunner({ model: scriptedModel([() => 'heard', () => promise, () => 'heard again']), sessions })
     await runner.run('hi', { session: 'a' })
     const slow = runner.run('hi', { session: 'b' })
-    await vi.waitFor(async () => expect((await sessions.get('b'))?.status).toBe('running'))
+    await vi.waitFor(async () => expect((await sessions.get('b'))?.status).toBe('running'), { timeout: 50_000 })
     vi.advanceTimersByTime(1_000)
     expect((await sessions.list()).sessions.map(({ id }) => id)).toEqual(['b'])
     expect([await sessions.get('a'), await sessions.read('a')]).toEqual([undefined, []])

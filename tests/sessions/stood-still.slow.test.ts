@@ -140,7 +140,7 @@ describe.skipIf(!hasPostgres)('a process that hangs until another has its run, a
     await locker.query('BEGIN; LOCK TABLE dbos.workflow_status')
     process.goOn()
     const begins = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%INSERT%workflow_status%' AND pid <> pg_backend_pid()`
-    await expect.poll(async () => (await admin.query(begins)).rows.length, { timeout: 20_000 }).toBe(1)
+    await expect.poll(async () => (await admin.query(begins)).rows.length).toBe(1)
     process.stop()
     await cutConnections()
     const { runner, pay, paid } = await heir(agent, '')

@@ -264,7 +264,7 @@ describe('AG-UI 1.0', () => {
     const first = agentAt(backend.url)
     first.say('count')
     const stopped = first.run().catch(() => {})
-    await vi.waitFor(() => expect(first.types()).toContain('TEXT_MESSAGE_CONTENT'))
+    await expect.poll(() => first.types()).toContain('TEXT_MESSAGE_CONTENT')
     const [run] = backend.active.values()
     first.agent.abortRun()
     await stopped
@@ -273,13 +273,13 @@ describe('AG-UI 1.0', () => {
     const second = agentAt(backend.url, { 'x-stay': 'yes' })
     second.say('count')
     const left = second.run().catch(() => {})
-    await vi.waitFor(() => expect(second.types()).toContain('TEXT_MESSAGE_CONTENT'))
+    await expect.poll(() => second.types()).toContain('TEXT_MESSAGE_CONTENT')
     second.agent.abortRun()
     await left
     const third = agentAt(backend.url)
     third.say('count')
     const again = third.run()
-    await vi.waitFor(() => expect(third.types()).toContain('TEXT_MESSAGE_CONTENT'))
+    await expect.poll(() => third.types()).toContain('TEXT_MESSAGE_CONTENT')
     held.resolve()
     await again
     expect(third.agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'two three' })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HttpAgent } from '@ag-ui/client'
 import { DefaultChatTransport, isToolUIPart, type UIMessage } from 'ai'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { eventsOf, type RunStream } from '../../src/agent/runner/run-stream.ts'
 import type { RunEvent } from '../../src/core/events.ts'
@@ -200,7 +200,7 @@ describe('a recorded run, streamed in another process', () => {
     const reading = (async () => {
       for await (const event of stream) lines.push(lineOf(event))
     })()
-    await vi.waitFor(() => expect(lines).toContain('2 MODEL_END'))
+    await expect.poll(() => lines).toContain('2 MODEL_END')
     expect(lines).not.toContain('2 TOOL_CALL_END hold')
     expect(await elsewhere({ open: true })).toBe('answered')
     await reading
@@ -233,7 +233,7 @@ describe('a recorded run, streamed in the process that executes it', () => {
     const reading = (async () => {
       for await (const event of runner.runs.stream('r')) events.push(event)
     })()
-    await vi.waitFor(() => expect(events.map(lineOf)).toContain('2 MODEL_END'))
+    await expect.poll(() => events.map(lineOf)).toContain('2 MODEL_END')
     opened.resolve()
     await Promise.all([result, reading])
     const later = events.slice(events.findLastIndex(({ meta }) => meta.recorded) + 1)

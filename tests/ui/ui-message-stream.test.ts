@@ -5,7 +5,7 @@ import {
   lastAssistantMessageIsCompleteWithToolCalls,
   type UIMessage,
 } from 'ai'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { Budget } from '../../src/agent/limits/budget.ts'
 import type { RunStream } from '../../src/agent/runner/run-stream.ts'
@@ -188,7 +188,7 @@ describe('the AI SDK’s UI message stream', () => {
     expect(JSON.stringify(chat.messages)).not.toContain('inner')
     const id = toolParts(chat.lastMessage)[1]?.approval?.id ?? ''
     await chat.addToolApprovalResponse({ id, approved, ...(approved ? {} : { reason: 'no' }) })
-    await vi.waitFor(() => expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'All done.', state: 'done' }))
+    await expect.poll(() => chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'All done.', state: 'done' })
     expect([paid, chat.error]).toEqual([approved ? [7] : [], undefined])
     expect(toolParts(chat.lastMessage)).toMatchObject([
       { state: 'output-available', output: 'done' },
@@ -217,7 +217,7 @@ describe('the AI SDK’s UI message stream', () => {
     expect(part).toMatchObject({ type: 'tool-budget', state: 'approval-requested' })
     budget.raise({ costUsd: 5 })
     await chat.addToolApprovalResponse({ id: part?.approval?.id ?? '', approved: true })
-    await vi.waitFor(() => expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Done.', state: 'done' }))
+    await expect.poll(() => chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Done.', state: 'done' })
     expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-available', output: 'The run continues.' }])
   })
 
@@ -276,7 +276,7 @@ describe('useChat’s client with a backend', () => {
     const [id] = chat.messages.slice(-1).map((message) => message.id)
     await chat.addToolApprovalResponse({ id: one?.approval?.id ?? '', approved: true })
     await chat.addToolApprovalResponse({ id: two?.approval?.id ?? '', approved: false, reason: 'too much' })
-    await vi.waitFor(() => expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'One was paid.', state: 'done' }))
+    await expect.poll(() => chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'One was paid.', state: 'done' })
     expect(paid).toEqual([10])
     expect(chat.messages.map((message) => message.id).slice(1)).toEqual([id])
     expect(toolParts(chat.lastMessage)).toMatchObject([
@@ -325,7 +325,7 @@ describe('useChat’s client with a backend', () => {
       },
     })
     await chat.sendMessage({ text: 'pick' })
-    await vi.waitFor(() => expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Got it.', state: 'done' }))
+    await expect.poll(() => chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Got it.', state: 'done' })
     expect(new Set(told).size).toBe(2)
     expect(told).toHaveLength(2)
     expect(toolParts(chat.lastMessage)).toMatchObject([
@@ -348,7 +348,7 @@ describe('useChat’s client with a backend', () => {
       expect.objectContaining({ type: 'data-question', data: expect.objectContaining({ about: 'For how many?' }) }),
     )
     await chat.addToolOutput({ tool: 'book', toolCallId: part?.toolCallId ?? '', output: 4 })
-    await vi.waitFor(() => expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Booked.', state: 'done' }))
+    await expect.poll(() => chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Booked.', state: 'done' })
     expect(toolParts(chat.lastMessage)[0]).toMatchObject({ state: 'output-available', output: { people: 4 } })
   })
 
@@ -380,7 +380,7 @@ describe('useChat’s client with a backend', () => {
     const { message, errors } = await readChunks(stream)
     expect(errors).toEqual([])
     expect(message?.parts).toMatchObject([{ type: 'step-start' }, { type: 'text', text: 'one two', state: 'done' }])
-    await vi.waitFor(() => expect(backend.active.size).toBe(0))
+    await expect.poll(() => backend.active.size).toBe(0)
     expect(await transport.reconnectToStream({ chatId: 'c1' })).toBeNull()
   })
 
@@ -394,7 +394,7 @@ describe('useChat’s client with a backend', () => {
     })
     const chat = chatAt(server.url)
     const sent = chat.sendMessage({ text: 'count' })
-    await vi.waitFor(() => expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'one ' }))
+    await expect.poll(() => chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'one ' })
     await chat.stop()
     await sent
     expect(await runs[0]?.result).toMatchObject({ stopReason: 'aborted', text: 'one ' })

@@ -20,7 +20,7 @@ async function start(then = '', env: NodeJS.ProcessEnv = process.env) {
 }
 
 const areGone = (pids: readonly number[]) =>
-  vi.waitFor(() => expect(pids.map(isRunning)).toEqual(pids.map(() => false)), { timeout: 10_000 })
+  vi.waitFor(() => expect(pids.map(isRunning)).toEqual(pids.map(() => false)), { timeout: 50_000 })
 
 describe.skipIf(process.platform === 'win32')('E2.8 a stdio server that never ends by itself', () => {
   it('E2.8 ends with a program that a signal ends, without listeners', async () => {

@@ -134,9 +134,11 @@ describe.concurrent('an MCP server over HTTP', () => {
     const controller = new AbortController()
     const onProgress = () => controller.abort()
     expect(await callTool(open, 'odd__hang', {}, { signal: controller.signal, onProgress })).toMatchObject({ outcome: 'cancelled' })
-    await vi.waitFor(() => expect(server.requests.map(({ message }) => message.method)).toContain('notifications/cancelled'))
+    await vi.waitFor(() => expect(server.requests.map(({ message }) => message.method)).toContain('notifications/cancelled'), {
+      timeout: 50_000,
+    })
     expect(await callText(open, 'odd__echo')).toBe('{}')
-    await vi.waitFor(() => expect(server.open.size).toBe(0))
+    await vi.waitFor(() => expect(server.open.size).toBe(0), { timeout: 50_000 })
   })
 
   it('is connected to again after it has forgotten the session or was down', async () => {
@@ -176,6 +178,6 @@ describe.concurrent('an MCP server over HTTP', () => {
     const error: unknown = await opening.catch((reason: unknown) => reason)
     expect(String(error)).toMatch(words)
     expect(error).toMatchObject({ code: 'mcp_server_failed', message: expect.not.stringContaining('secret-in-address') })
-    await vi.waitFor(() => expect(server.open.size).toBe(0))
+    await vi.waitFor(() => expect(server.open.size).toBe(0), { timeout: 50_000 })
   })
 })

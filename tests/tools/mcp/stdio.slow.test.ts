@@ -11,7 +11,7 @@ describe.concurrent('an MCP server over stdio', () => {
     expect(pids.map(isRunning)).toEqual([true, true])
     await tools.close()
     // It has been killed, but its end may still be pending.
-    await vi.waitFor(() => expect(pids.map(isRunning)).toEqual([false, false]))
+    await vi.waitFor(() => expect(pids.map(isRunning)).toEqual([false, false]), { timeout: 50_000 })
     expect(await callText(tools, 'odd__pid')).toMatch(/not running.*has been closed/)
     expect(tools.servers()).toEqual([{ name: 'odd', state: 'closed' }])
   })

@@ -282,7 +282,7 @@ describe.concurrent('an MCP server over stdio', () => {
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
     const pids = stdout.trim().split(',').map(Number)
     expect(pids).toHaveLength(2)
-    await vi.waitFor(() => expect(pids.map(isRunning)).toEqual([false, false]))
+    await vi.waitFor(() => expect(pids.map(isRunning)).toEqual([false, false]), { timeout: 50_000 })
   })
 
   it.each([

@@ -175,7 +175,7 @@ describe('SkillsSandboxExecutor', () => {
     const script = `import { SkillsSandboxExecutor } from ${JSON.stringify(source)}
       const executor = new SkillsSandboxExecutor()
       console.log(await executor.run({ folder: ${JSON.stringify(folder)}, script: 'a.mjs', args: [], signal: new AbortController().signal }))`
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 15_000 })
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 50_000 })
     expect(stdout).toContain('value: 1')
   })
 
@@ -217,7 +217,7 @@ describe('SkillsSandboxExecutor', () => {
       await using executor = new SkillsSandboxExecutor()
       expect(await executor.run({ folder, script: 'a.sh', args: [], signal })).toMatchObject({ stdout: 'mine' })
       const copies = async () => (await readdir(join(folder, '..'))).filter((name) => name.startsWith('toolloop-skill-'))
-      await expect.poll(copies, { timeout: 10_000 }).toEqual([])
+      await expect.poll(copies).toEqual([])
     },
   )
 
