@@ -78,7 +78,7 @@ it('P1.13 /readyz: is 503 while the journal can’t be written', async () => {
   const { folder, file } = await configFile('service: { keepRuns: { folder: kept } }\n')
   const { ask } = await startService({ model: scriptedModel(() => 'done'), configFile: file, cwd: folder })
   expect((await ask('/readyz')).status).toBe(200)
-  const database = new DatabaseSync(join(folder, 'kept', 'runs.sqlite'))
+  const database = new DatabaseSync(join(folder, 'kept', 'runs.sqlite'), { timeout: 10_000 })
   database.exec("CREATE TRIGGER full BEFORE INSERT ON tried_writes BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
   await expect.poll(async () => (await ask('/readyz')).status).toBe(503)
   database.exec('DROP TRIGGER full')

@@ -79,7 +79,7 @@ describe.concurrent('an MCP server over HTTP', () => {
     await using server = await startServer()
     let turn = 0
     const headers = () => ({ authorization: `Bearer turn-${++turn}` })
-    const open = await connectMcpServers({ odd: { url: server.url, headers } })
+    const open = await connectMcpServers({ odd: { url: server.url, headers, startTimeoutMs: 50_000 } })
     expect(open.names()).toEqual(Object.keys(answers).map((name) => `odd__${name}`))
     expect(await callText(open, 'odd__echo', { a: 1 })).toBe('{"a":1}')
     await open.close()
@@ -173,7 +173,7 @@ describe.concurrent('an MCP server over HTTP', () => {
   ])('E2.9 that %s fails to connect, and leaves no connection', async (what, handshake, words) => {
     await using server = await startOddHttpServer([], () => {}, handshake)
     const url = `${server.url}?key=secret-in-address`
-    const startTimeoutMs = what === 'never answers' ? 200 : 15_000
+    const startTimeoutMs = what === 'never answers' ? 200 : 50_000
     const opening = connectMcpServers({ odd: { url, startTimeoutMs } }, { logger: recordingLogger().logger })
     const error: unknown = await opening.catch((reason: unknown) => reason)
     expect(String(error)).toMatch(words)

@@ -299,7 +299,7 @@ describe.concurrent('an MCP server over stdio', () => {
   ] as const)('that %s is abandoned, and ends', async (_what, oddity, problem) => {
     const { logger } = recordingLogger()
     // Only a silent server must run into the limit.
-    const startTimeoutMs = oddity.start === 'silent' || oddity.start === 'no-tools-list' ? 300 : 15_000
+    const startTimeoutMs = oddity.start === 'silent' || oddity.start === 'no-tools-list' ? 300 : 50_000
     const opening = connectMcpServers({ odd: odd(oddity, { startTimeoutMs }) }, { logger })
     const error = await opening.catch((reason: unknown) => reason)
     expect(String(error)).toMatch(problem)
