@@ -108,6 +108,13 @@ describe('redactText', () => {
       'token=(',
       'token=< ',
       '--token f(',
+      'curl -u ',
+      'curl -u a:',
+      'curl -u "a:',
+      '-u (',
+      '-pa(',
+      'mysql -pX(',
+      '-u ',
       '<password x',
       '<password>${',
       'x>',
@@ -233,6 +240,26 @@ describe('redactText', () => {
     ['__Password:__ …', 'hunter2x9'],
     ['**API key:** …', 'abc123def456'],
     ['Secret access key: …', 'abc123def456'],
+    ['curl -u ann:… https://x', ['hunter22', 'swordfish', '/ab12', 'ann', '1234']],
+    ['curl -sSfu "ann:…" https://x', ['hunter22', 'two words']],
+    ["curl -X POST -u 'ann:…' https://x", ['hunter22', 'a"b c']],
+    ['curl -uann:… https://x', 'hunter22'],
+    ['curl -u :… https://x', 'hunter22'],
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: of a shell
+    ['curl -u "${NAME}:…" https://x', 'hunter22'],
+    ['curl --user=ann:… --proxy-user bob:$PROXY x', 'hunter22'],
+    ['curl -x p:80 -U ann:… https://x', 'hunter22'],
+    ['fetch --user ann:…; next', 'hunter22'],
+    ['{"command":"curl -u ann:… https://x"}', 'hunter22'],
+    ['["curl","-u","ann:…","https://x"]', 'hunter22'],
+    ['["login", "--password", "…", "--token", "-v"]', 'hunter22'],
+    ['sshpass -p … ssh me@host', 'hunter22'],
+    ['sshpass -p… ssh me@host', 'hunter22'],
+    ['mysql -u root -p… shop', 'hunter22'],
+    ['mysqldump --host=db -p… | gzip', 'hunter22'],
+    ['redis-cli -h db -a … ping', 'hunter22'],
+    ['docker login -u me -p … registry.example.com', 'hunter22'],
+    ['http -a ann:… GET example.com', 'hunter22'],
   ])('X5 removes a value in the place of a secret: %s', (shown, rest) => {
     for (const secret of [rest].flat()) {
       const found = redactText(shown.replace('…', secret))
@@ -269,6 +296,10 @@ describe('redactText', () => {
     "Unexpected token: '<' or '=>'",
     'use --password instead of -p; --token is optional; with --token TOKEN --password PASSWORD',
     'a **Password:** *required* and a **Token:** is a piece of text; **API key:** none',
+    'docker run -u 1000:1000 x; docker exec -u www-data:www-data app; rsync -u host:/home/me .; sudo -u me ls; git push -u origin a:b',
+    'curl -u "$USER:$PASSWORD" x; curl -u user:password x; curl --user <user>:<password> x; curl -u name: x; curl -u name x',
+    'ssh -p 2222 host; mkdir -p a/b; mysql -p shop; cp -a one two; docker run -p 8080:80 x; systemctl --user daemon-reload; ls -a:',
+    'pip install --user git+https://example.com/x; the options -u, -p and -a: each is short; `-u`: update',
     '<label for="password">Password</label><input type="password"><token-list class="x">one</token-list>',
   ])('X5 leaves sentences, code and schemas alone: %s', (text) => {
     expect(redactText(text)).toBe(text)
@@ -337,6 +368,27 @@ describe('redact', () => {
       },
       many: { errors: [{ message: 'one', token: REDACTED }] },
     })
+  })
+
+  it('X5 in lists of the words of a command line', () => {
+    const words = (line: string) => redact({ args: line.split(' ') })
+    for (const line of [
+      'curl -u ann:hunter22 https://x',
+      'curl -uann:hunter22 https://x',
+      '-s --user ann:hunter22 https://x',
+      '--user=ann:hunter22',
+      'login --password hunter22 -v',
+      'login --api-key=hunter22',
+      'sshpass -p hunter22 ssh host',
+      'mysql -phunter22 shop',
+    ])
+      expect(words(line), line).toEqual({ args: line.replace('hunter22', REDACTED).split(' ') })
+    expect(redact(['-u', 'ann:two words', 'ann:two words'])).toEqual(['-u', `ann:${REDACTED}`, 'ann:two words'])
+    expect(redact(['--password', { password: secret }, 3, '--token', '-v', '--token', '$TOKEN'])).toEqual([
+      ...['--password', { password: REDACTED }, 3, '--token', '-v', '--token', '$TOKEN'],
+    ])
+    for (const line of ['docker run -u 1000:1000 x', 'ssh -p 2222 host', 'curl -u name x', 'a --user -x'])
+      expect(words(line), line).toEqual({ args: line.split(' ') })
   })
 
   it('cuts cycles and deep nesting; shows the same object twice if it occurs twice', () => {

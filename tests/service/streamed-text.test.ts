@@ -29,6 +29,8 @@ describe('a text that comes in pieces', () => {
     `{"user":"ann","password":"hun\\"ter","credentials":{"a":["${'x'.repeat(2_000)}"]},"n":1,"token":{"type":"string"}}`,
     'It is %73wordfish%2Dswordfish or &#115;wordfish&#45;swordfish or \\\\u0073wordfish-swordfish, 100% & more \\',
     Buffer.from('my swordfish-swordfish!').toString('base64'),
+    `Run curl -sSu "ann:two words" https://x or curl -X POST --user=ann:hunter22; then mysql -phunter22 and sshpass -p hunter22 ssh`,
+    `["curl","-u","ann:hunter22"] and ["login","--password","hunter22"] -u`,
     'plain: words = here, <b>bold</b> --- and `code`, 12:34 https://a.b/c?d=e&f=g&amp;h',
   ]
 
@@ -126,6 +128,7 @@ describe('a text that comes in pieces', () => {
         ':80',
         '-x',
       ],
+      ...['curl ', '-u ', ' -u', 'ann:', '--user', ' -p', 'mysql ', 'sshpass', ' -a ', 'http', 'redis-cli'],
     )
     fc.assert(
       fc.property(fc.array(part, { maxLength: 24 }), fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1 }), (parts, lengths) => {
@@ -173,6 +176,10 @@ describe('a text that comes in pieces', () => {
       ['a password: ', '\nx'],
       ['password=f(', ') x'],
       ["password: '", "' x"],
+      ['curl -u ann:', ' x'],
+      ['curl -u "ann:', '" x'],
+      ['mysql -p', ')).\nx'],
+      ['-p', ' x'],
       ['Cookie: sid=', '\nx'],
     ])
       for (const value of ['a'.repeat(length), 'ab1.'.repeat(length / 4)]) {

@@ -1,6 +1,7 @@
 import { jsonIn } from '../json.ts'
 import { setField } from '../messages.ts'
 import { atOnce, type InParts } from '../time/give-way.ts'
+import { credentialsIn, hideInWords, lookForCredentials } from './credential-options.ts'
 import { type DecodedText, decodeText } from './decoded-text.ts'
 import { jsonSecretsIn, lookForNamedValues, namedValuesIn } from './named-values.ts'
 import { isSecretKey } from './secret-keys.ts'
@@ -51,7 +52,9 @@ function* spansIn(text: string, secrets: SecretTexts, secretKeys: ReadonlySet<st
   const tokens = inBoth(text, decoded, tokensIn)
   yield
   const named = inBoth(text, decoded, namedValuesIn)
-  return [...json, ...known, ...tokens, ...named]
+  yield
+  const credentials = inBoth(text, decoded, (one) => credentialsIn(one))
+  return [...json, ...known, ...tokens, ...named, ...credentials]
 }
 
 /** Like `secretsIn`, for a text that may continue. Ignores everything before `start`. */
@@ -70,6 +73,7 @@ export function lookForSecrets(text: string, secrets: SecretTexts, start: number
   take(secrets.lookAt(text, decoded), Number.POSITIVE_INFINITY)
   take(lookForTokens(text, start), text.length)
   take(lookForNamedValues(text), text.length)
+  take(lookForCredentials(text), text.length)
   for (const { from, to } of found) if (to >= text.length) decided = Math.min(decided, from)
   if (decoded !== undefined) {
     const { starts } = decoded
@@ -81,6 +85,7 @@ export function lookForSecrets(text: string, secrets: SecretTexts, start: number
     )
     take(lookForTokens(undone, first), undone.length, place)
     take(lookForNamedValues(undone), undone.length, place)
+    take(lookForCredentials(undone), undone.length, place)
   }
   return { found: found.filter(({ from }) => from >= start), decided }
 }
@@ -135,7 +140,7 @@ export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set
   const copy = (item: object, depth: number): unknown => {
     if (ArrayBuffer.isView(item) || item instanceof ArrayBuffer) return `[${item.byteLength} bytes]`
     if (item instanceof Date) return Number.isNaN(item.getTime()) ? 'Invalid Date' : item.toISOString()
-    if (Array.isArray(item) || item instanceof Set) return Array.from(item, (entry) => visit(entry, depth))
+    if (Array.isArray(item) || item instanceof Set) return hideInWords([...item], (entry) => visit(entry, depth))
     if (!(item instanceof Error) && 'toJSON' in item && typeof item.toJSON === 'function') {
       const json: unknown = item.toJSON()
       if (json !== item) return visit(json, depth)

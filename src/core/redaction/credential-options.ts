@@ -1,0 +1,121 @@
+import { isBarePlaceholder, isQuotedPlaceholder } from './placeholders.ts'
+import { isSecretKey } from './secret-keys.ts'
+import { type Look, REDACTED, type Span } from './spans.ts'
+
+/** Options of command lines, with what is between them and their value: nothing, spaces, `=`, or as entries of a list. */
+const option = /(?<![\w-])(--[A-Za-z][\w-]{0,60}(?![\w-])|-[A-Za-z#]{0,8}?[uUpa])(=["']?|["']?(?:[ \t]{1,4}|,[ \t]?)["']?)?(?=[^\s"'`=,-])/g
+const userOption = /^--(?:proxy-)?user$/
+const bare = /[^\s"'`<>;|&\\]{1,512}/y
+const values: Readonly<Record<string, RegExp>> = { '"': /[^"\r\n]{1,512}/y, "'": /[^'\r\n]{1,512}/y }
+const longestUser = 100
+/** How far before an option its command may be. Less than what is kept of a text that is shown in pieces. */
+const mostBefore = 200
+
+const curl = /(?<![\w-])curl(?:\.exe)?(?![\w-])/
+const httpie = /(?<![\w.-])(?:https?|xhs?)(?![\w:-])[^;|\r\n]*$/
+const redis = /(?<![\w-])redis-cli(?![\w-])[^;|\r\n]*$/
+const mysql = /(?<![\w-])(?:mysql|mariadb)[\w-]{0,20}(?:\.exe)?(?![\w-])[^;|\r\n]*$/
+const sshpass = /(?<![\w-])sshpass["',\s]{1,4}$/
+const registry =
+  /(?<![\w-])(?:docker|podman|nerdctl|helm|oras|buildah|skopeo|crane)["',\s]{1,4}(?:registry["',\s]{1,4}|auth["',\s]{1,4})?login(?![\w-])[^;|\r\n]*$/
+
+/** Finds passwords in the options of command lines: `curl -u ann:…`, `--user=ann:…`, `sshpass -p …`, `mysql -p…`, `redis-cli -a …`. */
+export function credentialsIn(text: string, before = ''): Span[] {
+  return lookForCredentials(text, before).found
+}
+
+/** Like `credentialsIn`, for a text that may continue. `before`: the command line before the text. */
+export function lookForCredentials(text: string, before = ''): Look {
+  const look: Look = { found: [], decided: text.length }
+  let behind = 0
+  for (const { 0: whole, 1: name = '', 2: separator, index } of text.matchAll(option)) {
+    if (index < behind) continue
+    const from = index + whole.length
+    const pattern = values[separator?.at(-1) ?? ''] ?? bare
+    const value = read(pattern, text, from)
+    if (from + value.length >= text.length) look.decided = Math.min(look.decided, from)
+    const line = index >= mostBefore ? text.slice(index - mostBefore, index) : before + text.slice(0, index)
+    // `lookForNamedValues` finds what follows such a name and a space or `=`.
+    const isListed = separator?.includes(',') === true && isSecretKey(name.slice(2))
+    const offset = isListed ? secretAt(value, 0) : secretIn(value, { name, isAttached: separator === undefined, before: line })
+    if (offset === undefined) continue
+    let to = from + value.length
+    for (let more = value; more.length === 512; to += more.length) more = read(pattern, text, to)
+    look.found.push({ from: from + offset, to })
+    behind = to
+  }
+  return look
+}
+
+function read(pattern: RegExp, text: string, from: number): string {
+  pattern.lastIndex = from
+  return pattern.exec(text)?.[0] ?? ''
+}
+
+interface Option {
+  name: string
+  /** Whether the value follows without a space. */
+  isAttached: boolean
+  /** The command line before the option. */
+  before: string
+}
+
+/** Where the secret begins in the value of an option. Undefined if there is none. */
+function secretIn(value: string, { name, isAttached, before }: Option): number | undefined {
+  const letter = name.at(-1)
+  if (name.startsWith('--')) return isAttached || !userOption.test(name) ? undefined : passwordIn(value, curl.test(before))
+  if (letter === 'u' || letter === 'U') {
+    const isCurl = curl.test(before)
+    // Other programs have `-u` as well, for a user and a group, or before the host and folder of a remote file.
+    return isCurl || (name === '-u' && !isAttached) ? passwordIn(value, isCurl) : undefined
+  }
+  if (letter === 'a') {
+    if (name === '-a' && redis.test(before)) return secretAt(value, 0)
+    return httpie.test(before) ? passwordIn(value, true) : undefined
+  }
+  const isPassword = isAttached ? mysql.test(before) || sshpass.test(before) : sshpass.test(before) || registry.test(before)
+  return name === '-p' && isPassword ? secretAt(value, 0) : undefined
+}
+
+/** Where the password begins in `user:password`. */
+function passwordIn(value: string, isCertain: boolean): number | undefined {
+  const colon = value.slice(0, longestUser + 1).indexOf(':')
+  if (colon < 0) return undefined
+  const [user, password] = [value.slice(0, colon), value.slice(colon + 1)]
+  const isOther = /^[/\\]/.test(password) || user === password || (/^\d+$/.test(user) && /^\d+$/.test(password))
+  return isOther && !isCertain ? undefined : secretAt(value, colon + 1)
+}
+
+function secretAt(value: string, offset: number): number | undefined {
+  const secret = value.slice(offset)
+  const isPlaceholder = isBarePlaceholder(secret) || isQuotedPlaceholder(secret) || /^\$\(/.test(secret) || isSecretKey(secret)
+  return secret === '' || isPlaceholder ? undefined : offset
+}
+
+const separateOption = /^(?:--[A-Za-z][\w-]{0,60}|-[A-Za-z#]{1,9})$/
+
+/**
+ * The texts of a list that may be the words of a command line, with passwords after their options hidden: `['-u', 'ann:…']`,
+ * `['--token', '…']`. `clean` redacts a text by itself.
+ */
+export function hideInWords(words: readonly unknown[], clean: (word: unknown) => unknown): unknown[] {
+  let line = ''
+  return words.map((word, at) => {
+    if (typeof word !== 'string') return clean(word)
+    const before = line
+    line = `${line}${word.slice(0, mostBefore)} `.slice(-mostBefore)
+    const offset = offsetAfter(words[at - 1], word, before)
+    if (offset !== undefined) return `${clean(word.slice(0, offset))}${REDACTED}`
+    const [inside] = word.startsWith('-') ? credentialsIn(word, before) : []
+    return inside === undefined ? clean(word) : `${clean(word.slice(0, inside.from))}${REDACTED}`
+  })
+}
+
+/** Where the secret begins in a word that follows an option. */
+function offsetAfter(previous: unknown, word: string, line: string): number | undefined {
+  if (typeof previous !== 'string' || !separateOption.test(previous) || word.startsWith('-')) return undefined
+  if (previous.startsWith('--') && isSecretKey(previous.slice(2))) return secretAt(word, 0)
+  return userOption.test(previous) || /^-[A-Za-z#]{0,8}[uUpa]$/.test(previous)
+    ? secretIn(word, { name: previous, isAttached: false, before: line.slice(0, -previous.length - 1) })
+    : undefined
+}
