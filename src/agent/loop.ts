@@ -62,7 +62,11 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
     round,
     lastTurn,
     output,
-    stopped: round !== undefined && lastTurn === undefined && endingOfRound(round, output) === undefined && isStopped(execution, iteration),
+    stopped:
+      round !== undefined &&
+      lastTurn === undefined &&
+      endingOfRound(round, output) === undefined &&
+      (await isStopped(execution, iteration)),
     rejected: turn.kind === 'reply' ? rejectedAnswers(state, turn.objection, output?.tool.name) : undefined,
     outputRetries: run.settings.outputRetries ?? 2,
     exhausted: state.budget.exhausted(iteration - state.carriedOutIn),
@@ -97,16 +101,20 @@ export function nextPlace({ iteration }: Place, next: GoOn): Place {
   return { iteration: iteration + 1, ...(next.kind === 'answer' ? { lastTurn: next.limit } : {}) }
 }
 
-/** Asks the caller's `stopWhen`. If it throws, the run continues. */
-function isStopped({ run, state }: Execution, iteration: number): boolean {
-  return run.agent.stopWhen.some((stopWhen) => {
-    try {
-      return syncAnswer('stopWhen', stopWhen({ iteration, steps: state.steps, messages: state.history.slice() })) === true
-    } catch (error) {
-      run.logger.error({ runId: run.runId, error: messageOf(error) }, 'stopWhen threw; the run continues')
-      return false
-    }
-  })
+/** Asks the caller's `stopWhen`. If it throws, the run continues. Recorded, because it may depend on more than the run. */
+async function isStopped({ durable, run, state }: Execution, iteration: number): Promise<boolean> {
+  const { stopWhen } = run.agent
+  if (stopWhen.length === 0) return false
+  return durable.step(iterationStep(iteration, 'stop'), async () =>
+    stopWhen.some((one) => {
+      try {
+        return syncAnswer('stopWhen', one({ iteration, steps: state.steps, messages: state.history.slice() })) === true
+      } catch (error) {
+        run.logger.error({ runId: run.runId, error: messageOf(error) }, 'stopWhen threw; the run continues')
+        return false
+      }
+    }),
+  )
 }
 
 const noSteering: Steering = { messages: [], stops: false }

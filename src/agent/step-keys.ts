@@ -19,6 +19,8 @@ type IterationStep =
   | 'window'
   /** The messages sent to the run since the last step. */
   | 'steer'
+  /** Whether `stopWhen` ends the run. */
+  | 'stop'
   /** Whether the guardrails of another agent refuse to take over the conversation. */
   | 'handoff'
   /** Whether the run has to end before it waits. */
@@ -146,7 +148,7 @@ export function isApproval(key: string): boolean {
   return nameOf(key) === 'approve'
 }
 
-/** Orders turns, calls and decisions as they occur in a run, even if several occurred at once. Messages to the run come after them. */
+/** Orders turns, calls and decisions as they occur in a run, even if several occurred at once. Then come `stopWhen` and messages to the run. */
 export function compareSteps(a: string, b: string): number {
   // The first decision on a call has no number. Decisions of an agent inside the call come before the steps they lead to.
   const numbered = (key: string) => key.replace(/\.decision(?!\.\d)/, '.decision.1').replace('/', ' ')
@@ -155,7 +157,7 @@ export function compareSteps(a: string, b: string): number {
 
 function rankOf(key: string): number {
   if (isTurn(key)) return key.split('.', 3)[2] === afterOverflow.slice(1) ? 1 : 0
-  return isSteering(key) ? 3 : 2
+  return isSteering(key) ? 4 : nameOf(key) === 'stop' ? 3 : 2
 }
 
 /**

@@ -171,6 +171,26 @@ describe('a run under a journal', () => {
     }
   })
 
+  it('asks `stopWhen` once about each iteration, and ends by its recorded answer: crashed at any moment, and with other answers later', async () => {
+    const look = defineTool({ name: 'look', description: '', effect: 'read', execute: () => 'seen' })
+    for (let crashAt = 1; ; crashAt++) {
+      const asked: number[] = []
+      const journal = new StrictJournal(crashAt)
+      const model = scriptedModel(({ messages }) => ({ toolCalls: [{ name: 'look', arguments: { at: messages.length } }] }))
+      // Its answers depend on how often it was asked: a second time, it would end the run at its first iteration.
+      const stopWhen = ({ iteration }: { iteration: number }) => asked.push(iteration) >= 3
+      const result = await new AgentRunner({ model, journal, tools: [look], logger: quiet, stopWhen }).run('go', { runId: 'run' })
+      expect(journal.violations).toEqual([])
+      const answers = journal.executions.flat().filter((key) => key.endsWith('.stop'))
+      // A crash before an answer is recorded asks again about the same iteration, but never about an earlier one.
+      expect(asked).toEqual(asked.toSorted())
+      expect(asked.length).toBeLessThanOrEqual(new Set(asked).size + 1)
+      expect(result).toMatchObject({ stopReason: 'stopped', iterations: asked.at(-1) })
+      expect(new Set(answers)).toEqual(new Set(asked.map((iteration) => `${iteration}.stop`)))
+      if (crashAt > journal.moments) break
+    }
+  })
+
   it('crashed at every possible moment and resumed, asks for the same steps, ends the same, and never starts an unsafe call twice', async () => {
     const whole = new StrictJournal(Number.POSITIVE_INFINITY)
     const reference = await runWith(whole, turns)

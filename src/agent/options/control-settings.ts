@@ -71,7 +71,8 @@ export interface ControlSettings<Context = unknown> {
   /**
    * Called after the calls of each turn. If it returns true, the run ends with `stopped`.
    *
-   * Contract: not awaited. If it throws, that is logged and the run continues. Returning nothing continues the run.
+   * Contract: not awaited. If it throws, that is logged and the run continues. Returning nothing continues the run. A journal records its
+   * answers, so a run that continues in another process keeps them.
    */
   stopWhen?(state: { iteration: number; steps: readonly RunStep[]; messages: readonly ChatMessage[] }): boolean
   /**
