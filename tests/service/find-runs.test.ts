@@ -45,8 +45,21 @@ for (const [where, options] of Object.entries({ 'in memory': async () => ({}), '
       expect(first).toMatchObject({ toolCalls: 1, tools: ['look_up'] })
       expect(await inputs(`id=${first?.id},none,${third?.id}`)).toEqual(['third question', 'first Question'])
       expect((await list(`output=short&id=${second?.id}`)).data[0]?.output).toBe('x'.repeat(500))
-      for (const query of ['q=1+2+3+4+5+6+7+8+9+10+11', 'after=yesterday', 'minCostUsd=-1', `id=${'a,'.repeat(100)}`])
+      for (const query of [
+        'q=1+2+3+4+5+6+7+8+9+10+11',
+        'after=yesterday',
+        'minCostUsd=-1',
+        `id=${'a,'.repeat(100)}`,
+        'minCostUsd=',
+        'limit=',
+        'stopReason=',
+      ])
         expect([query, (await ask(`/v1/runs?${query}`)).status]).toEqual([query, 400])
+      expect(await (await ask('/v1/runs?sort=cost&sort=-created')).json()).toMatchObject({
+        error: { message: 'Expected one value, got several', param: 'sort' },
+      })
+      expect(await (await ask('/v1/runs?minCostUsd=')).json()).toMatchObject({ error: { message: 'Expected a value, got none' } })
+      expect(await inputs('q=')).toHaveLength(3)
     })
 
     it('are each on one page, even if the clock is set back between them', async () => {

@@ -17,6 +17,11 @@ export function readListQuery(given: URLSearchParams, names: readonly string[]):
   const unknown = [...given.keys()].find((name) => !names.includes(name) && !name.startsWith(metadataPrefix))
   if (unknown !== undefined)
     throw invalid(unknown, `only the parameters ${names.map((name) => `\`${name}\``).join(', ')}, got \`${unknown}\``)
+  for (const [name, value] of given) {
+    if (given.getAll(name).length > 1) throw invalid(name, 'one value, got several')
+    // An empty search finds all runs, and a field of metadata may be empty.
+    if (value === '' && name !== 'q' && !name.startsWith(metadataPrefix)) throw invalid(name, 'a value, got none')
+  }
   const text = (name: string) => given.get(name) ?? undefined
   const status = text('status')
   if (status !== undefined && !isRunStatus(status)) throw invalid('status', '`running`, `waiting` or `ended`')
@@ -83,11 +88,9 @@ function readOrder(sort: string | undefined): ListQuery['order'] {
   return { by, isDescending }
 }
 
-/** Reads the parameters `metadata.<field>`. Each may occur once. */
+/** Reads the parameters `metadata.<field>`. */
 function readMetadata(given: URLSearchParams): Record<string, string> {
   const fields = [...given].filter(([name]) => name.startsWith(metadataPrefix))
-  const twice = fields.find(([name]) => given.getAll(name).length > 1)
-  if (twice !== undefined) throw invalid(twice[0], 'one value, got several')
   if (given.has(metadataPrefix)) throw invalid(metadataPrefix, 'the name of a field after `metadata.`')
   if (fields.length > mostFields) throw invalid('metadata', `at most ${mostFields} fields`)
   return Object.fromEntries(fields.map(([name, value]) => [name.slice(metadataPrefix.length), value]))
