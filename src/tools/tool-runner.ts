@@ -14,7 +14,7 @@ import {
 } from '../core/messages.ts'
 import { wait } from '../core/time/wait.ts'
 import { type PreparedCall, prepareArguments } from './arguments.ts'
-import { type ExecutedEnd, failSafe, type ToolCallEnd, type ToolCallEnvironment } from './call/environment.ts'
+import { type ExecutedEnd, failSafe, type ToolCallEnd, type ToolCallEnvironment, whenCallIsOver } from './call/environment.ts'
 import { askReconcile, type Finding, type LeftEnd, withFinding } from './call/reconcile.ts'
 import { cancelledText, clientToolText, failureText, loggedFailure, notFoundText, timedOutText, unaskedText } from './call-texts.ts'
 import { askSet, listedBy } from './registry.ts'
@@ -171,8 +171,7 @@ class Attempt {
     const { tool, args, input } = this.#call
     const execute: ((input: never, ctx: ToolContext<never>) => unknown) | undefined = tool.execute
     const abort = () => this.#abort()
-    const { signal, whenOver } = this.#environment
-    this.#unfollow = whenOver?.(abort) ?? listen(signal, abort)
+    this.#unfollow = whenCallIsOver(this.#environment, abort)
     try {
       // A copy: if the tool changes its arguments, the record of the call and the next attempt must not see it.
       const given = input === args ? copyJson(args) : input
@@ -303,11 +302,6 @@ class Attempt {
     const { toolCallId, runId, logger } = this.#environment
     logger.debug({ tool: this.#call.tool.name, toolCallId, runId }, 'an abandoned tool call has ended; its result is dropped')
   }
-}
-
-function listen(signal: AbortSignal, listener: () => void): () => void {
-  signal.addEventListener('abort', listener, { once: true })
-  return () => signal.removeEventListener('abort', listener)
 }
 
 /** The end of a call that has taken effect and whose value is known, although its function did not run here. */

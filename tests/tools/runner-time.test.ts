@@ -1,8 +1,13 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import type { Json } from '../../src/core/messages.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { add, bench, listenersOf } from './call-bench.ts'
+
+const listenTo = (signal: AbortSignal, over: () => void) => {
+  signal.addEventListener('abort', over)
+  return () => signal.removeEventListener('abort', over)
+}
 
 describe('the time limit of a call', () => {
   beforeEach(() => void vi.useFakeTimers())
@@ -221,6 +226,33 @@ describe('the end of the run', () => {
     gate.resolve('late')
     await new Promise((resolve) => setImmediate(resolve))
     expect(lateResults()).toBe(1)
+  })
+
+  it('S3-14 shortens the time of a `reconcile` that is running, whether or not the environment has `whenOver`', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    for (const hasOwn of [false, true]) {
+      const seen: AbortSignal[] = []
+      const tool = defineTool({
+        name: 'pay',
+        description: '',
+        timeoutMs: 10,
+        execute: () => new Promise(() => {}),
+        reconcile: (_args, { signal }) => {
+          seen.push(signal)
+          return new Promise(() => {})
+        },
+      })
+      const { run, controller } = bench([tool], { timeoutMs: 60_000 })
+      const running = run('pay', {}, hasOwn ? { whenOver: (over) => listenTo(controller.signal, over) } : {})
+      await vi.advanceTimersByTimeAsync(10)
+      expect(seen).toHaveLength(1)
+      controller.abort()
+      await vi.advanceTimersByTimeAsync(1_000)
+      expect(seen[0]?.aborted).toBe(true)
+      expect((await running).end).toMatchObject({ outcome: 'timeout', effect: 'possible' })
+      expect([vi.getTimerCount(), listenersOf(controller.signal)]).toEqual([0, 0])
+    }
   })
 
   it('H32 leaves no listener on a signal after a thousand calls', async () => {

@@ -58,6 +58,13 @@ export type ExecutedEnd =
     }
   | { outcome: 'question'; question: Question; attempts: number }
 
+/** Calls `over` when the run of a call is over. Returns a function that unsubscribes. */
+export function whenCallIsOver({ signal, whenOver }: ToolCallEnvironment, over: () => void): () => void {
+  if (whenOver !== undefined) return whenOver(over)
+  signal.addEventListener('abort', over, { once: true })
+  return () => signal.removeEventListener('abort', over)
+}
+
 /** The environment of a call that a tool makes while it is running. `number`: distinguishes several such calls. */
 export function callWithin(ctx: ToolContext, number: number): Omit<ToolCallEnvironment, 'toolCallId'> {
   return {
