@@ -44,6 +44,30 @@ async function withTools(...[options]: Parameters<typeof startService>) {
   return { ...started, run, list, one, appToken: env.APP_TOKEN }
 }
 
+it('a tried tool takes as many values as the agent’s `maxArgumentValues`, and the events of its runs show them', async () => {
+  const many = Array.from({ length: 12_000 }, (_, at) => at)
+  const count = defineTool({
+    ...{ name: 'count', description: 'Counts.', effect: 'read', parameters: { type: 'object' } },
+    execute: ({ many, pin }) => `${(many as number[]).length} ${pin}`,
+    secrets: ['pin'],
+  })
+  const call = { name: 'count', arguments: { many, pin: 'swordfish' } }
+  for (const maxArgumentValues of [20_000, undefined]) {
+    const model = scriptedModel([{ toolCalls: [call] }, 'done'])
+    const agent = maxArgumentValues === undefined ? {} : { maxArgumentValues }
+    const { run, post } = await withTools({ tools: [count], model, agent })
+    const isRaised = maxArgumentValues !== undefined
+    expect(await run('count', call.arguments)).toMatchObject(
+      isRaised ? { status: 200, body: { content: '12000 [redacted]' } } : { status: 200, body: { outcome: 'rejected' } },
+    )
+    const ran = await post('/v1/runs', { input: 'go' })
+    const { result } = (await ran.json()) as { result: { messages: { toolCalls?: { function: { arguments: string } }[] }[] } }
+    const shown = result.messages.flatMap(({ toolCalls = [] }) => toolCalls)[0]?.function.arguments
+    if (isRaised) expect(JSON.parse(String(shown))).toEqual({ many, pin: '[redacted]' })
+    else expect(shown).toMatch(/^\[redacted\]/)
+  }
+})
+
 it('a tried tool is checked, run, counted and logged as a model’s call is; its secrets are not shown', async () => {
   const { run, one, log } = await withTools({ tools: [order] })
   const lines = [{ sku: 'a', count: 2 }]

@@ -57,7 +57,7 @@ export class RunRenderer {
   constructor(terminal: Terminal, tools: Iterable<AnyTool>, { quiet = false, answer = true, calls }: RenderOptions = {}) {
     this.#calls = calls
     this.#terminal = terminal
-    this.#redactor = new EventRedactor(tools)
+    this.#redactor = new EventRedactor(tools, [], Number.POSITIVE_INFINITY)
     this.#showTools = !quiet
     this.#showAnswer = answer
   }

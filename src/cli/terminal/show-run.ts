@@ -15,7 +15,7 @@ import { type CliIO, isOnTerminal, type Terminal } from './terminal.ts'
 /** Shows a running run in the form that the options ask for: for a person, as one JSON object, or as lines of events. */
 async function showRun(stream: RunStream, { tools }: PreparedAgent, flags: Flags, terminal: Terminal): Promise<RunResult> {
   if (flags.events) {
-    const redactor = new EventRedactor(tools)
+    const redactor = new EventRedactor(tools, [], Number.POSITIVE_INFINITY)
     for await (const event of eventsOf(stream)) for (const shown of await redactor.redact(event)) terminal.print(JSON.stringify(shown))
     const result = await stream.result
     terminal.print(JSON.stringify({ type: 'RESULT', result: await redactor.redactResult(result) }))

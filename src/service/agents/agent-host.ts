@@ -110,6 +110,10 @@ export class AgentHost {
     return this.#parts.secrets
   }
 
+  get maxArgumentValues(): number {
+    return this.#parts.options.maxArgumentValues ?? maxArgumentValues
+  }
+
   get agents(): readonly Agent[] {
     return [...this.#agents.values()]
   }
@@ -269,9 +273,9 @@ export class AgentHost {
       ([, limit]) => limit !== undefined,
     )
     return {
-      maxArgumentValues,
       telemetry,
       ...options,
+      maxArgumentValues: this.maxArgumentValues,
       ...bounds,
       limits: { ...options.limits, ...Object.fromEntries(given) },
       ...withoutUndefined({ instructions }),

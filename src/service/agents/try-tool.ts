@@ -6,7 +6,6 @@ import { fitArguments } from '../../tools/arguments.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { type ToolCallEnd, ToolRunner } from '../../tools/tool-runner.ts'
 import { HttpProblem, type Problem, pointerTo } from '../http/problem.ts'
-import { maxArgumentValues } from '../max-argument-values.ts'
 import { EventRedactor } from '../redaction/event-redactor.ts'
 import type { AgentHost } from './agent-host.ts'
 
@@ -49,8 +48,9 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
   }
   // Runs this very tool, which was approved, even if the configuration changes meanwhile.
   const runner = new ToolRunner({ get: () => tool, names: () => [name] })
+  const { maxArgumentValues } = host
   const endLease = host.leaseTools()
-  const redactor = new EventRedactor([tool], host.secrets)
+  const redactor = new EventRedactor([tool], host.secrets, maxArgumentValues)
   const id = `try_${randomUUID()}`
   try {
     redactor.learn(name, args)

@@ -8,12 +8,11 @@ import { lookForSecrets, redact, secretsIn } from '../../core/redaction/redact.t
 import type { SecretTexts } from '../../core/redaction/secret-texts.ts'
 import { decidedPart, hideParts, REDACTED } from '../../core/redaction/spans.ts'
 import type { AnyTool } from '../../tools/tool.ts'
-import { maxArgumentValues } from '../max-argument-values.ts'
 
-/** Parses arguments. Undefined: not JSON, as a model's arguments may be, or too many values. */
-export function argumentsIn(json: string): Json | undefined {
+/** Parses arguments. Undefined: not JSON, as a model's arguments may be, or more than `most` values. */
+export function argumentsIn(json: string, most: number): Json | undefined {
   try {
-    return parseUpTo(maxArgumentValues, json) as Json | undefined
+    return parseUpTo(most, json) as Json | undefined
   } catch {
     return undefined
   }

@@ -19,6 +19,7 @@ import { REDACTED } from '../../core/redaction/spans.ts'
 import { isBase64 } from '../../core/text/base64.ts'
 import { giveWay, inTurns } from '../../core/time/give-way.ts'
 import type { AnyTool } from '../../tools/tool.ts'
+import { maxArgumentValues } from '../max-argument-values.ts'
 import { argumentsIn, resultAsJson, ShownMetadata, StreamedText, secretKeysOf } from './event-parts.ts'
 import { hiddenParts } from './hidden-arguments.ts'
 
@@ -58,13 +59,15 @@ export class EventRedactor {
   readonly #secretKeys: ReadonlyMap<string, ReadonlySet<string>>
   /** The secret values seen so far. */
   readonly #secrets: SecretTexts
+  readonly #maxArgumentValues: number
   readonly #held = new Map<string, Held>()
   readonly #metadata: ShownMetadata
   /** The redacted texts of the current result, by tool. Most occur several times, and may be megabytes. */
   #hidden: Map<string, Map<string, string>> | undefined
 
-  /** `secrets`: values that are already known. */
-  constructor(tools: Iterable<AnyTool>, secrets: Iterable<string> = []) {
+  /** `secrets`: values that are already known. `most`: the limit on values in a call's arguments. */
+  constructor(tools: Iterable<AnyTool>, secrets: Iterable<string> = [], most: number = maxArgumentValues) {
+    this.#maxArgumentValues = most
     this.#secretKeys = secretKeysOf(tools)
     this.#secrets = new SecretTexts(secrets)
     this.#metadata = new ShownMetadata(this.#secrets)
@@ -280,7 +283,7 @@ export class EventRedactor {
 
   /** Redacts arguments in JSON. Hides a text that isn't JSON completely, because there a secret may start anywhere. */
   #hideJson(tool: string, json: string): Promise<string> {
-    return this.#once(`arguments of ${tool}`, json, async () => this.#hideParsed(tool, json, argumentsIn(json)))
+    return this.#once(`arguments of ${tool}`, json, async () => this.#hideParsed(tool, json, argumentsIn(json, this.#maxArgumentValues)))
   }
 
   /** `args`: the parsed text. Undefined if it is not JSON. */
@@ -296,7 +299,7 @@ export class EventRedactor {
 
   /** Like `#hideJson`, and remembers the secrets. */
   async #takeJson(tool: string, json: string): Promise<string> {
-    const args = argumentsIn(json)
+    const args = argumentsIn(json, this.#maxArgumentValues)
     if (isJsonObject(args)) this.learn(tool, args)
     else if (args !== null && typeof args !== 'boolean') this.#learnText(json)
     return this.#hideParsed(tool, json, args)

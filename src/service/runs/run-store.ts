@@ -99,7 +99,7 @@ export class RunStore {
     const stored = await openRecorded(place, {
       agentOf: (head) => host.agents.find(({ name }) => name === head.agent),
       toolsOf: ({ clientTools }) => host.toolsNamed(clientTools),
-      secrets: host.secrets,
+      hiding: host,
       restore: async ({ clientTools, caller }) => ({
         tools: await host.toolsFor(clientTools),
         context: await this.#parts.contextOf(undefined, caller),
@@ -176,7 +176,7 @@ export class RunStore {
 
   #newRun(stored: StoredRun, tools: readonly AnyTool[]): ServiceRun {
     const { eventsOfRun: events, charactersOfRun: characters } = this.bounds
-    return new ServiceRun(stored, tools, { events, characters }, this.#parts.host.secrets)
+    return new ServiceRun(stored, tools, { events, characters }, this.#parts.host)
   }
 
   /** Returns the outcome of a waiting run. Throws an `HttpProblem` 409 if it doesn't wait. */

@@ -32,6 +32,13 @@ export interface RunSummary extends OutcomeSummary {
 /** The number of tools in a summary. A limit, because a model may invent names. */
 const mostTools = 50
 
+/** What the redaction of a run's events depends on, besides its tools. */
+export interface Hiding {
+  secrets?: readonly string[]
+  /** Default: that of the service. */
+  maxArgumentValues?: number
+}
+
 let runs = 0
 
 /** One run of the service, from its order to its outcome. */
@@ -69,7 +76,12 @@ export class ServiceRun {
   #waitedMs: number
 
   /** Restores a stored run, in this or another process. */
-  constructor(stored: StoredRun, tools: readonly AnyTool[], bounds: EventLogBounds, known: readonly string[] = []) {
+  constructor(
+    stored: StoredRun,
+    tools: readonly AnyTool[],
+    bounds: EventLogBounds,
+    { secrets: known = [], maxArgumentValues }: Hiding = {},
+  ) {
     const { head, createdAt, said, firstEventId, lastEventId, secrets, hidesAll, attempt, outcome, decisions = [], waitedMs = 0 } = stored
     this.decisions = decisions
     this.createdAt = createdAt
@@ -77,7 +89,7 @@ export class ServiceRun {
     this.said = said
     this.tools = tools
     this.#newRedactor = () => {
-      const redactor = new EventRedactor(this.tools, known)
+      const redactor = new EventRedactor(this.tools, known, maxArgumentValues)
       this.#knownSecrets = [...redactor.secrets].length
       for (const secret of secrets) redactor.secrets.add(secret)
       if (hidesAll) redactor.secrets.hideAll()

@@ -17,7 +17,7 @@ import { checkRoom, noRoom, type RunBounds, roomOf, tooLate } from '../../run-bo
 import type { ByTenant } from '../../tenants/by-tenant.ts'
 import type { Execution } from '../execution.ts'
 import type { EventSink } from '../follow-run.ts'
-import { ServiceRun } from '../service-run.ts'
+import { type Hiding, ServiceRun } from '../service-run.ts'
 import { abortedWith, type Outcome, type RunHead } from '../stored-run.ts'
 import { EventWriter } from './event-writer.ts'
 import { FollowedRuns } from './followed-runs.ts'
@@ -43,8 +43,7 @@ export interface RecordedRunsParts {
   /** Returns the agent of a run; undefined if the configuration no longer has it. */
   agentOf(head: RunHead): Agent | undefined
   toolsOf(head: RunHead): readonly AnyTool[]
-  /** Secrets of the environment. */
-  secrets: readonly string[]
+  hiding: Hiding
   /**
    * Returns the tools and context of a run that continues without a request. A rejection leaves the run waiting; it is tried again later.
    */
@@ -124,7 +123,7 @@ export class RecordedRuns implements Execution {
     if (known === undefined) throw new Error(`Run ${runId} is not in the journal any more`)
     const { said, createdAt, ...head } = known
     const nothing = { firstEventId: 1, lastEventId: 0, secrets: [], hidesAll: false }
-    return new ServiceRun({ head, said, createdAt, ...nothing }, this.#parts.toolsOf(head), this.#boundsOfLog(), this.#parts.secrets)
+    return new ServiceRun({ head, said, createdAt, ...nothing }, this.#parts.toolsOf(head), this.#boundsOfLog(), this.#parts.hiding)
   }
 
   /** Reads the events of a run, and follows it if another process executes it, until the returned function is called. */
@@ -336,7 +335,7 @@ export class RecordedRuns implements Execution {
     const { said, createdAt: _createdAt, ...head } = headOfRow(row)
     const opened = (outcome?: Outcome) => {
       const stored = { ...row, head, said, createdAt: new Date(createdAt).toISOString(), outcome }
-      const run = new ServiceRun(stored, this.#parts.toolsOf(head), this.#boundsOfLog(), this.#parts.secrets)
+      const run = new ServiceRun(stored, this.#parts.toolsOf(head), this.#boundsOfLog(), this.#parts.hiding)
       run.storedEvents = row.lastEventId
       return run
     }
