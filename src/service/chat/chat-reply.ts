@@ -5,7 +5,7 @@ import { errorBody, type HttpProblem, problemOfRun } from '../http/problem.ts'
 import type { ClientReply } from './answer-client.ts'
 import { ReplyFrames } from './reply-frames.ts'
 import { SaidText } from './said-text.ts'
-import { clientCalls, problemIn, type Shortfall, shortfallIn } from './told-result.ts'
+import { clientCalls, previewNote, problemIn, type Shortfall, shortfallIn } from './told-result.ts'
 
 type ChatFinish = Shortfall | 'stop' | 'tool_calls'
 
@@ -68,6 +68,8 @@ export class ChatReply implements ClientReply {
     if (problem !== undefined) this.frames?.push(failureFrame(problem))
     else if (result !== undefined) {
       if (this.#said.lacks(result.text)) this.#say(result.text, result.iterations + 1)
+      const note = this.#options.answerOnly ? undefined : previewNote(result)
+      if (note !== undefined) this.#say(note, result.iterations + 2)
       const calls = clientCalls(result)
       if (calls.length > 0) this.#chunk({ tool_calls: calls.map((call, index) => ({ index, ...call })) })
       this.#chunk({}, finishReasonOf(result))

@@ -19,6 +19,19 @@ export function clientCalls({ pending, toolCalls }: RunResult): ToolCall[] {
     })
 }
 
+/** The largest number of tools that a note names. */
+const mostNamed = 20
+
+/** Returns what is added to the answer of a preview that has noted calls. Nobody can decide on them: the run ends with its answer. */
+export function previewNote({ pending }: RunResult): string | undefined {
+  const noted = new Map<string, number>()
+  for (const { tool, plan } of pending) if (plan !== undefined) noted.set(tool, (noted.get(tool) ?? 0) + 1)
+  if (noted.size === 0) return undefined
+  const named = [...noted].slice(0, mostNamed).map(([tool, calls]) => (calls === 1 ? tool : `${tool} (${calls} calls)`))
+  const more = noted.size > mostNamed ? ', …' : ''
+  return `This was a preview: nothing was done. It would call: ${named.join(', ')}${more}. To decide on the calls, start the run with POST /v1/runs.`
+}
+
 /** Returns the reason why there is no answer. */
 export function problemIn({ stopReason, error }: RunResult): HttpProblem | undefined {
   if (stopReason === 'aborted') return new HttpProblem(499, 'aborted', 'The run was aborted', { headers: { 'x-should-retry': 'false' } })

@@ -5,7 +5,7 @@ import { sseFrame } from '../../ui/web/sse-stream.ts'
 import type { ClientReply } from '../chat/answer-client.ts'
 import { ReplyFrames } from '../chat/reply-frames.ts'
 import { SaidText } from '../chat/said-text.ts'
-import { clientCalls, problemIn, type Shortfall, shortfallIn } from '../chat/told-result.ts'
+import { clientCalls, previewNote, problemIn, type Shortfall, shortfallIn } from '../chat/told-result.ts'
 import { errorBody, type HttpProblem, problemOfRun } from '../http/problem.ts'
 import { inputItems } from './input-list.ts'
 import { type CallItem, type OutputItem, outputText, summaryText, type TextItem, textEvents } from './output-items.ts'
@@ -127,6 +127,8 @@ export class ResponseReply implements ClientReply {
       return
     }
     if (this.#said.lacks(result.text)) this.#say(result.text, result.iterations + 1)
+    const note = wantsJson(this.#options.request) ? undefined : previewNote(result)
+    if (note !== undefined) this.#say(note, result.iterations + 2)
     const shortfall = shortfallIn(result)
     this.#closeText(shortfall === undefined ? 'completed' : 'incomplete')
     for (const call of clientCalls(result)) this.#call(call)
