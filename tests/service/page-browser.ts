@@ -58,6 +58,8 @@ export function useBrowser(): (url: string, options?: OpenOptions) => Promise<Pa
     const keep = `localStorage.setItem('toolloop.token:' + new URL('..', location).pathname, ${JSON.stringify(stored)})`
     await context.addInitScript(`if (location.protocol === 'http:' && location.search !== '?signed-out') ${keep}`)
     page = await context.newPage()
+    // The next test leaves the page, with or without unsaved text.
+    page.on('dialog', (dialog) => void (dialog.type() === 'beforeunload' ? dialog.accept() : dialog.dismiss()))
   })
   afterAll(() => browser.close())
 

@@ -56,6 +56,34 @@ run('a text that is not saved stays while another view is shown', async () => {
   expect(await configText(page)).toBe('model: demo\n')
 })
 
+run(
+  'a text that is not saved is not lost with the tab: the browser asks, also in another view, until the user has signed out',
+  async () => {
+    const { file } = await configFile('model: demo\n')
+    const { url } = await startService({ configFile: file })
+    const page = await open(url, { path: '#/config' })
+    const asked: string[] = []
+    page.on('dialog', (dialog) => void asked.push(dialog.type()))
+    await writeConfigText(page, 'model: demo # mine\n')
+    await page.getByRole('button', { name: 'Discard changes' }).click()
+    await page.reload()
+    expect(asked).toEqual([])
+    await writeConfigText(page, 'model: demo # mine\n')
+    await page.reload()
+    expect(asked).toEqual(['beforeunload'])
+    await writeConfigText(page, 'model: demo # mine\n')
+    await page.getByRole('link', { name: 'Tools' }).click()
+    await page.getByRole('heading', { name: 'Tools and skills' }).waitFor()
+    await page.reload()
+    expect(asked).toEqual(['beforeunload', 'beforeunload'])
+    await page.getByRole('link', { name: 'Configuration' }).click()
+    await writeConfigText(page, 'model: demo # mine\n')
+    await page.locator('#sign-out').click()
+    await page.reload()
+    expect(asked).toHaveLength(2)
+  },
+)
+
 run('a model that is not there: its message names those that are and the nearest one; `model` suggests them', async () => {
   const { file } = await configFile('model: demo\nmodels:\n  large: demo\n  small: demo\n')
   const { url } = await startService({ configFile: file })

@@ -10,7 +10,7 @@ import { ArrangeBar } from './arrange-bar.tsx'
 import { arrangement, groupsOf, isWanted } from './arranged.ts'
 import { BulkBar, type BulkOutcome } from './bulk-bar.tsx'
 import { DecisionCards, useOpenDecisions } from './decision-list.tsx'
-import { decideOnMany, type OpenDecision } from './open-decision.ts'
+import { decideOnMany, linesOf, type OpenDecision } from './open-decision.ts'
 
 /** Shows everything that waits for a decision, in all runs, the longest waiting first. */
 export function ApprovalsView() {
@@ -83,8 +83,8 @@ function SelectionBar({ decisions, onDone }: { decisions: readonly OpenDecision[
     <BulkBar decisions={decisions} label="Select all" onDone={onDone}>
       {(selected, decide) => {
         const decideAll = async (verdict: DecisionFields, verb: string): Promise<BulkOutcome | undefined> => {
-          const lines = [...Map.groupBy(selected, ({ item }) => item.tool)].map(([tool, { length }]) => `${tool}: ${count(length, 'call')}`)
-          if (!(await confirmDialog({ title: `${verb} ${count(selected.length, 'call')}?`, lines, verb }))) return undefined
+          const title = `${verb} ${count(selected.length, 'call')}?`
+          if (!(await confirmDialog({ title, lines: linesOf(selected), verb }))) return undefined
           const failed = await decideOnMany(selected, verdict, verb)
           return {
             failure: failed.length === 0 ? '' : `${count(failed.length, 'call')} could not be decided: ${failed[0]}`,

@@ -26,12 +26,14 @@ export interface DecisionCardProps {
   link?: boolean
   /** Whether the card can be selected for a decision on several. Default false. */
   hasBox?: boolean
+  /** Whether the card shows what the model said before the call. Default true. */
+  hasSaid?: boolean
   /** Called after the decision, when the card no longer needs the focus. */
   onDecided: () => void
 }
 
 /** A pending item to decide on. Re-renders only for its own changes, if `onDecided` stays the same. */
-export function DecisionCard({ decision, link = false, hasBox = false, onDecided }: DecisionCardProps) {
+export function DecisionCard({ decision, link = false, hasBox = false, hasSaid = true, onDecided }: DecisionCardProps) {
   const { item, isSelected } = decision
   const live = useLive()
   const card = useRef<HTMLElement>(null)
@@ -91,7 +93,7 @@ export function DecisionCard({ decision, link = false, hasBox = false, onDecided
           From agent <code>{visibleLines(item.agents.join(' › '))}</code>
         </p>
       )}
-      {item.said !== undefined && (
+      {hasSaid && item.said !== undefined && (
         <p class="decision-said">
           <span class="muted">The model said: </span>
           <q>{visibleLines(item.said)}</q>

@@ -33,11 +33,23 @@ export function DecisionCards({ decisions, link = false, canSelect = false, onDe
   const decided = useCallback(() => latest.current(), [])
   return (
     <div class="decisions">
-      {decisions.map((decision) => (
-        <DecisionCard key={decision.item.key} decision={decision} link={link} hasBox={canSelect} onDecided={decided} />
+      {decisions.map((decision, at) => (
+        <DecisionCard
+          key={decision.item.key}
+          decision={decision}
+          link={link}
+          hasBox={canSelect}
+          hasSaid={!isSaidAbove(decision, decisions[at - 1])}
+          onDecided={decided}
+        />
       ))}
     </div>
   )
+}
+
+/** Whether the card above shows the same words of the model. */
+function isSaidAbove({ item }: OpenDecision, above: OpenDecision | undefined): boolean {
+  return above !== undefined && above.item.runId === item.runId && above.item.said === item.said
 }
 
 /** Maximum number of items to remember, shown or not. */

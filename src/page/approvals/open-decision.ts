@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
 import { messageOf, send } from '../data/api.ts'
+import { count } from '../data/format.ts'
 import type { DecisionFields, Item } from '../data/pending-items.ts'
 import { announce } from '../ui/announce.ts'
 import { hiddenPart } from '../ui/hidden-text.ts'
@@ -96,6 +97,11 @@ export async function decideOnMany(decisions: readonly OpenDecision[], verdict: 
   }
   await Promise.all(Array.from({ length: decidedAtOnce }, work))
   return failed
+}
+
+/** How many calls of each tool there are, in words. */
+export function linesOf(decisions: readonly OpenDecision[]): string[] {
+  return [...Map.groupBy(decisions, ({ item }) => item.tool)].map(([tool, { length }]) => `${tool}: ${count(length, 'call')}`)
 }
 
 /** Approves the selected calls of a plan and rejects the others, in one request. Resolves with why that failed; `''` if it did not. */

@@ -1,13 +1,17 @@
 import { count } from '../data/format.ts'
+import { confirmDialog } from '../ui/confirm-dialog.tsx'
 import { BulkBar, type BulkOutcome } from './bulk-bar.tsx'
-import { decidePlan, type OpenDecision } from './open-decision.ts'
+import { decidePlan, linesOf, type OpenDecision } from './open-decision.ts'
 
 /** Decides the calls of a plan at once: those that are selected are carried out, in order, and the others are rejected. */
 export function PlanBar({ decisions, onDone }: { decisions: readonly OpenDecision[]; onDone: () => void }) {
   return (
     <BulkBar decisions={decisions} label="The whole plan" onDone={onDone}>
       {(selected, decide) => {
-        const decideAll = async (): Promise<BulkOutcome> => {
+        const rejection = `Reject ${count(decisions.length, 'call')}?`
+        const decideAll = async (): Promise<BulkOutcome | undefined> => {
+          if (selected.length === 0 && !(await confirmDialog({ title: rejection, lines: linesOf(decisions), verb: 'Reject' })))
+            return undefined
           const failure = await decidePlan(decisions)
           if (failure !== '') return { failure }
           return { failure, announcement: `Approved: ${selected.length} of ${count(decisions.length, 'call')}` }

@@ -68,6 +68,11 @@ export class Live {
   #stop: (() => void) | undefined
   #isOver = false
 
+  /** Whether the user has signed out. */
+  get isStopped(): boolean {
+    return this.#isOver
+  }
+
   /** Resolves with the first state and the newest runs. Throws an `ApiError`. */
   async start() {
     await this.#load(true)

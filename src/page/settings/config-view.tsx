@@ -101,6 +101,12 @@ class ConfigText {
 /** Unsaved texts stay while other views are shown, until sign-out. */
 const unsaved = new WeakMap<Live, ConfigText>()
 
+/** Whether the text of the latest editor would be lost with the page. */
+let isUnsaved = () => false
+addEventListener('beforeunload', (event) => {
+  if (isUnsaved()) event.preventDefault()
+})
+
 /** The configuration file: its state, and its text for editing. */
 export function ConfigView() {
   useTitle('Configuration')
@@ -119,6 +125,9 @@ export function ConfigView() {
     if (now !== undefined) config.see(now)
   }, [config, now])
 
+  useEffect(() => {
+    isUnsaved = () => config.isChanged && !live.isStopped
+  }, [config, live])
   useEffect(
     () => () => {
       if (config.isChanged) unsaved.set(live, config)
