@@ -466,6 +466,35 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(await shown.events('1', 0)).toEqual([])
     })
 
+    it('done ones of a caller with many do not displace those of another, nor do recordings', async () => {
+      const { shown } = await open()
+      const now = Date.now()
+      const end = async (id: string, caller: string, at: number, size: number) => {
+        await shown.begin({ ...run(id), caller }, { attempt: 'first' })
+        await shown.keepRecording(id, 'first', [{ name: '1', value: 'x'.repeat(size) }])
+        await shown.settle(id, running('first'), outcome('ended', { finishedAt: now - 1_000_000 + at * 1_000, result: 'x'.repeat(size) }))
+      }
+      for (const at of [1, 2]) await end(`b${at}`, 'quiet', at, 100)
+      for (const at of [3, 4, 5, 6, 7, 8]) await end(`a${at}`, 'busy', at, 200)
+      const kept = async () => (await shown.list({ limit: 10 })).runs.map(({ runId }) => runId).join(' ')
+      const recorded = async () => {
+        const ids = ['b1', 'b2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8']
+        const all = await Promise.all(ids.map(async (id) => ((await shown.recording(id, '')).length > 0 ? id : '')))
+        return all.filter(Boolean).join(' ')
+      }
+      const bounds = { runs: 10, ageMs: 10_000_000, characters: 100_000, recordingCharacters: 100_000 }
+      await shown.forget({ ...bounds, recordingCharacters: 810 })
+      expect([await kept(), await recorded()]).toEqual(['a8 a7 a6 a5 a4 a3 b2 b1', 'b1 b2 a6 a7 a8'])
+      await shown.forget({ ...bounds, runs: 6 })
+      expect(await kept()).toBe('a8 a7 a6 a5 b2 b1')
+      await shown.forget({ ...bounds, characters: 630 })
+      expect(await kept()).toBe('a8 a7 b2 b1')
+      await shown.forget({ ...bounds, runs: 3 })
+      expect(await kept()).toBe('a8 a7 b2')
+      await shown.forget({ ...bounds, runs: 1 })
+      expect(await kept()).toBe('a8')
+    })
+
     it('what the journal has of a run goes once the run is done here, and is needed no more', async () => {
       const { shown, journal } = await open()
       const engine: Engine = journal.connect(async (durable) => {

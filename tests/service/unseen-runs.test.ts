@@ -67,6 +67,22 @@ describe('chat completions without an observer', () => {
     expect(await json(service.ask(`/v1/runs/${id}`))).toMatchObject({ id, status: 'ended', output: 'Done.', input: 'hello' })
   })
 
+  it('of a token with many do not displace those of another', async () => {
+    const config = { service: { keepRuns: { count: 4 } } }
+    const authenticate = (request: Request) => ({ name: request.headers.get('x-user') ?? 'ann', roles: ['admin' as const] })
+    const service = await startService({ model: scriptedModel(() => 'Done.'), config, authenticate })
+    const say = async (user: string, content: string) => {
+      const body = { model: 'toolloop', messages: [{ role: 'user', content }] }
+      await (await service.post('/v1/chat/completions', body, { 'x-user': user })).text()
+    }
+    for (const said of ['first', 'second']) await say('quiet', said)
+    for (const said of ['1', '2', '3', '4', '5', '6']) await say('busy', said)
+    const inputs = async () => ((await (await service.ask('/v1/runs')).json()) as Listed).data.map(({ input }) => input)
+    expect(await inputs()).toEqual(['6', '5', 'second', 'first'])
+    for (const said of ['7', '8']) await say('busy', said)
+    expect(await inputs()).toEqual(['8', '7', 'second', 'first'])
+  })
+
   it('are in the feed of a later reader', async () => {
     const service = await startService({ model: scriptedModel(() => 'Done.') })
     const ids = [await chat(service, 'one'), await chat(service, 'two', true)]

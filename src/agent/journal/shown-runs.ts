@@ -85,8 +85,8 @@ export interface ShownRuns {
    */
   clear(runId?: string): Promise<void>
   /**
-   * Deletes finished runs beyond these limits, oldest first; ages are measured by the clock of the store. Then deletes recordings that
-   * exceed their limit, beginning with those of finished runs. Resolves with the number of runs.
+   * Deletes finished runs beyond these limits: the caller with the most loses its oldest. Ages are measured by the clock of the store. Then
+   * deletes recordings that exceed their limit, beginning with those of finished runs. Resolves with the number of runs.
    */
   forget(bounds: ShownBounds): Promise<number>
 }

@@ -323,8 +323,12 @@ export abstract class ShownWork {
 
   /** Deletes some of the runs, and returns how many. Fewer than `prunedAtOnce` means that all are deleted. */
   *forget({ runs, ageMs, characters, recordingCharacters }: ShownBounds): Work<number> {
-    const order = sql`OVER (ORDER BY settled_at DESC, n DESC ROWS UNBOUNDED PRECEDING)`
-    const counted = sql`SELECT n, settled_at, count(*) ${order} AS place, sum(size) ${order} AS total FROM ${this.#runs} WHERE status = 'ended'`
+    // The caller with the most loses its oldest run, so that callers don't displace each other's.
+    const own = sql`OVER (PARTITION BY caller ORDER BY settled_at DESC, n DESC ROWS UNBOUNDED PRECEDING)`
+    const ofCaller = sql`SELECT n, settled_at, size, count(*) ${own} AS newer, sum(size) ${own} - size AS size_of_newer FROM ${this.#runs} WHERE status = 'ended'`
+    const by = (key: Statement) => sql`OVER (ORDER BY ${key}, settled_at DESC, n DESC ROWS UNBOUNDED PRECEDING)`
+    const sums = sql`count(*) ${by(sql`newer`)} AS place, sum(size) ${by(sql`size_of_newer`)} AS total`
+    const counted = sql`SELECT n, settled_at, ${sums} FROM (${ofCaller}) AS of_caller`
     const old = sql`settled_at <= ${this.in.now()} - CAST(${ageMs} AS DOUBLE PRECISION)`
     const beyond = sql`place > CAST(${runs} AS DOUBLE PRECISION) OR total > CAST(${characters} AS DOUBLE PRECISION) OR ${old}`
     const doomed = yield* rowsOf(sql`SELECT n FROM (${counted}) AS counted WHERE ${beyond} LIMIT ${prunedAtOnce}`)
@@ -336,12 +340,16 @@ export abstract class ShownWork {
     return doomed.length
   }
 
-  /** Recordings of running and waiting runs are kept longest; among equals, the newest. */
+  /** Recordings of running and waiting runs are kept longest; among equals, the newest of each caller. */
   *#forgetRecordings(characters: number): Work<void> {
     const recordings = this.table('recordings')
     const sizes = sql`SELECT run, sum(size) AS size FROM ${recordings} GROUP BY run`
-    const order = sql`OVER (ORDER BY CASE WHEN status = 'ended' THEN 1 ELSE 0 END, run DESC ROWS UNBOUNDED PRECEDING)`
-    const totals = sql`SELECT run, sum(sizes.size) ${order} AS total FROM (${sizes}) AS sizes JOIN ${this.#runs} ON n = run`
+    const joined = sql`(${sizes}) AS sizes JOIN ${this.#runs} AS runs ON runs.n = run`
+    const own = sql`OVER (PARTITION BY caller ORDER BY has_ended, run DESC ROWS UNBOUNDED PRECEDING)`
+    const recorded = sql`SELECT run, sizes.size AS size, caller, CASE WHEN status = 'ended' THEN 1 ELSE 0 END AS has_ended FROM ${joined}`
+    const ofCaller = sql`SELECT run, size, has_ended, sum(size) ${own} - size AS size_of_newer FROM (${recorded}) AS recorded`
+    const order = sql`OVER (ORDER BY has_ended, size_of_newer, run DESC ROWS UNBOUNDED PRECEDING)`
+    const totals = sql`SELECT run, sum(size) ${order} AS total FROM (${ofCaller}) AS of_caller`
     const doomed = sql`SELECT run FROM (${totals}) AS totals WHERE total > CAST(${characters} AS DOUBLE PRECISION)`
     yield sql`DELETE FROM ${recordings} WHERE run IN (${doomed})`
   }

@@ -29,6 +29,7 @@ export class UnseenRuns {
   readonly #store: (run: UnseenRun) => Promise<void>
   /** In the order in which they ended. */
   readonly #runs = new Map<string, Kept>()
+  readonly #ofCallers = new Map<string, { count: number; characters: number }>()
   #characters = 0
   #storing: Promise<void> | undefined
 
@@ -49,16 +50,34 @@ export class UnseenRuns {
     const kept = { stored: run.toStored(), tools: run.tools, events: shownEvents?.drain() ?? [], outcome }
     this.#runs.set(run.id, { ...kept, endedAt: performance.now(), characters })
     this.#characters += characters
+    const own = this.#ofCallers.get(run.head.caller.name) ?? { count: 0, characters: 0 }
+    this.#ofCallers.set(run.head.caller.name, { count: own.count + 1, characters: own.characters + characters })
     this.dropOld()
   }
 
-  /** Drops the oldest ones beyond the limits. */
+  /** Drops those that are too old. Beyond the other limits, the caller with the most loses its oldest. */
   dropOld(): void {
     const { count, ageMs, characters } = this.#bounds()
     const before = performance.now() - ageMs
     for (const [id, { endedAt }] of this.#runs) {
-      if (this.#runs.size <= count && this.#characters <= characters && endedAt >= before) return
+      if (endedAt >= before) break
       this.#drop(id)
+    }
+    while (this.#runs.size > count) this.#dropOldestOf(this.#callerWithMost('count'))
+    while (this.#characters > characters && this.#runs.size > 0) this.#dropOldestOf(this.#callerWithMost('characters'))
+  }
+
+  #callerWithMost(what: 'count' | 'characters'): string | undefined {
+    let most: [caller: string, amount: number] | undefined
+    for (const [caller, { [what]: amount }] of this.#ofCallers) if (most === undefined || amount > most[1]) most = [caller, amount]
+    return most?.[0]
+  }
+
+  #dropOldestOf(caller: string | undefined): void {
+    for (const [id, { stored }] of this.#runs) {
+      if (stored.head.caller.name !== caller) continue
+      this.#drop(id)
+      return
     }
   }
 
@@ -82,7 +101,13 @@ export class UnseenRuns {
   }
 
   #drop(id: string): void {
-    this.#characters -= this.#runs.get(id)?.characters ?? 0
+    const run = this.#runs.get(id)
+    if (run === undefined) return
+    const { name } = run.stored.head.caller
+    const { count, characters } = this.#ofCallers.get(name) ?? { count: 1, characters: run.characters }
+    if (count === 1) this.#ofCallers.delete(name)
+    else this.#ofCallers.set(name, { count: count - 1, characters: characters - run.characters })
+    this.#characters -= run.characters
     this.#runs.delete(id)
   }
 }
