@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, readdir, readFile, stat } from 'node:fs/promises'
+import { chmod, readdir, readFile, stat, symlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -104,5 +104,20 @@ describe('toolloop init', () => {
     expect(code).toBe(2)
     expect(await readdir(cwd)).toEqual(['tools.ts'])
     expect(await readFile(join(cwd, 'tools.ts'), 'utf8')).toBe('mine')
+  })
+
+  it('writes nothing if one of its files is a link that leads nowhere, or if the folder is a file', async () => {
+    const cwd = await tempFolder({ file: '' })
+    await symlink(join(cwd, 'none'), join(cwd, 'tools.ts'))
+    const linked = await init(cwd)
+    expect([linked.code, linked.stderr]).toEqual([2, expect.stringContaining(`Expected a folder without tools.ts, got ${cwd}.`)])
+    const inFile = await init(cwd, 'file/agent')
+    expect([inFile.code, inFile.stderr]).toEqual([2, expect.stringContaining(`Expected a folder that can be written to, got ${cwd}/file`)])
+    expect((await readdir(cwd)).toSorted()).toEqual(['file', 'tools.ts'])
+  })
+
+  it('tells how to enter a folder whose name looks like an option', async () => {
+    const { stdout } = await init(await tempFolder({}), '--', '--agent')
+    expect(stdout).toContain('cd ./--agent && npm install')
   })
 })

@@ -1,7 +1,7 @@
-import { constants, existsSync } from 'node:fs'
+import { constants, existsSync, lstatSync } from 'node:fs'
 import { chmod, copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
-import { ToolloopError } from '../../core/errors.ts'
+import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/messages.ts'
 import { version } from '../../core/version.ts'
 import { EXIT_OK } from '../exit-codes.ts'
@@ -23,22 +23,34 @@ export async function init(given: string, io: CliIO): Promise<number> {
     name: name === 'gitignore' ? '.gitignore' : name,
   }))
   const names = [...files.map(({ name }) => name), 'package.json']
-  const there = names.filter((name) => existsSync(join(folder, name)))
+  const there = names.filter((name) => isThere(join(folder, name)))
   if (there.length > 0)
     throw new ToolloopError('invalid_option', `Expected a folder without ${there.join(', ')}, got ${folder}. Nothing was written.`)
-  await mkdir(folder, { recursive: true })
+  await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+    throw new ToolloopError('invalid_option', `Expected a folder that can be written to, got ${folder} (${messageOf(error)})`)
+  })
   for (const { from, name } of files) await copyFile(from, join(folder, name), constants.COPYFILE_EXCL)
   // The file may contain secrets later.
   await chmod(join(folder, 'toolloop.yaml'), 0o600)
   const dependency = await dependencyOf(folder)
   await writeFile(join(folder, 'package.json'), `${JSON.stringify(packageOf(folder, dependency), null, 2)}\n`, { flag: 'wx' })
   for (const name of names.sort()) terminal.note(terminal.paint('dim', `wrote ${join(relative(io.cwd, folder), name)}`))
-  const enter = folder === io.cwd ? '' : `cd ${shellWord(relative(io.cwd, folder))} && `
+  const path = relative(io.cwd, folder)
+  const enter = path === '' ? '' : `cd ${shellWord(path.startsWith('-') ? `./${path}` : path)} && `
   // The sources of a clone can't be imported before they are built.
   const isBuilt = existsSync(join(packageFolder, 'dist/index.js'))
   const build = isBuilt ? '' : `(cd ${shellWord(relative(io.cwd, packageFolder) || '.')} && npm run build) && `
   terminal.print(`Next: ${build}${enter}npm install && npm start`)
   return EXIT_OK
+}
+
+/** Whether something has this name, such as a link that leads nowhere. False if its folder can't be read. */
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return false
+  }
 }
 
 /** Where npm gets this package from for a new project: a clone or an archive that is not in a registry, or the registry. */
