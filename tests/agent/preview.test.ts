@@ -260,6 +260,12 @@ describe.each(['state', 'journal'] as const)('a preview, resumed by its %s', (wh
     expect(resultsIn(plan)[0]).toContain('no such order')
   })
 
+  it('tells the model that a call is noted if its `preview` returns nothing', async () => {
+    const tool = defineTool({ name: 'pay', description: 'x', preview: () => {}, execute: () => 'paid' })
+    const plan = await open([calls({ name: 'pay', args: {} }), 'plan'], { tools: [tool] }).run()
+    expect([plan.pending.length, resultsIn(plan)]).toEqual([1, [noted('pay'), 'plan']])
+  })
+
   it('joins the calls of agents inside its calls into one plan', async () => {
     const { done, tools } = openShop()
     const agent = new AgentRunner({

@@ -60,7 +60,7 @@ function previewOf(tool: AnyTool): AnyTool {
   const execute = async (args: never, ctx: ToolContext): Promise<unknown> => {
     const value = await tool.preview?.(args, ctx)
     if (isQuestion(value)) throw new TypeError(`Expected \`preview\` of tool \`${name}\` to return a value, got a question`)
-    return value
+    return value === undefined ? notedText(name) : value
   }
   return { name, description, parameters, effect: 'read', execute, ...(timeoutMs && { timeoutMs }), ...(secrets && { secrets }) }
 }
