@@ -56,19 +56,14 @@ describe('a preview over the API', () => {
       'This was a preview: nothing was done. It would call: pay (2 calls). To decide on the calls, start the run with POST /v1/runs.'
     const messages = [{ role: 'user', content: 'pay' }]
     const chat = await json(post('/v1/chat/completions', { model: 'toolloop', messages }))
-    expect(chat.choices[0]).toMatchObject({
-      message: { content: `Let me see.\n\nI would pay.\n\n${note}` },
-      finish_reason: 'stop',
+    expect(chat).toMatchObject({
+      choices: [{ message: { content: `Let me see.\n\nI would pay.\n\n${note}` }, finish_reason: 'stop' }],
     })
     const streamed = await (await post('/v1/chat/completions', { model: 'toolloop', messages, stream: true })).text()
     expect(streamed).toContain(JSON.stringify({ content: `\n\n${note}` }))
     const response = await json(post('/v1/responses', { model: 'toolloop', input: 'pay' }))
     expect(response).toMatchObject({ status: 'completed' })
-    expect(response.output.map(({ content }: { content: { text: string }[] }) => content[0]?.text)).toEqual([
-      'Let me see.',
-      'I would pay.',
-      note,
-    ])
+    expect(response).toMatchObject({ output: ['Let me see.', 'I would pay.', note].map((text) => ({ content: [{ text }] })) })
     const answer = { type: 'json_schema', json_schema: { name: 'a', schema: { type: 'object', properties: {} } } }
     const asJson = await json(post('/v1/chat/completions', { model: 'toolloop', messages, response_format: answer }))
     expect(JSON.stringify(asJson)).not.toContain('preview')
