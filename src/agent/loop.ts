@@ -1,8 +1,7 @@
-import { syncAnswer } from '../core/callbacks/callbacks.ts'
-import { messageOf } from '../core/errors.ts'
 import type { StopReason } from '../core/events.ts'
 import type { ChatMessage } from '../core/messages.ts'
 import { settleIntents } from './calls/intents.ts'
+import { isStopped } from './calls/stop-when.ts'
 import { runToolRound } from './calls/tool-round.ts'
 import { checkedInput } from './middleware/guardrails/ask-guardrails.ts'
 import { jsonOf, type OutputFormat } from './output/output.ts'
@@ -18,6 +17,7 @@ import {
   rejectedAnswers,
 } from './run/run-state.ts'
 import { iterationStep } from './step-keys.ts'
+
 import { handOff } from './sub-agents/handoff.ts'
 import type { Execution, Place } from './types/execution.ts'
 import type { Ending, Objection, PlannedCall, Reply, Steering, ToolRound, Turn } from './types/recorded.ts'
@@ -57,16 +57,14 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
   const planned = turn.kind === 'reply' ? turn.planned : []
   const repeats = round === undefined || lastTurn !== undefined ? noRepeats : countRound(state, planned, round.records)
   if (round !== undefined) addRound(state, round, repeats)
+  const mayStop =
+    run.agent.stopWhen.length > 0 && round !== undefined && lastTurn === undefined && endingOfRound(round, output) === undefined
   const facts: Facts = {
     turn,
     round,
     lastTurn,
     output,
-    stopped:
-      round !== undefined &&
-      lastTurn === undefined &&
-      endingOfRound(round, output) === undefined &&
-      (await isStopped(execution, iteration)),
+    stopped: mayStop && (await isStopped(execution, iteration)),
     rejected: turn.kind === 'reply' ? rejectedAnswers(state, turn.objection, output?.tool.name) : undefined,
     outputRetries: run.settings.outputRetries ?? 2,
     exhausted: state.budget.exhausted(iteration - state.carriedOutIn),
@@ -99,22 +97,6 @@ const mostContinuations = 3
 /** The place where the loop continues. */
 export function nextPlace({ iteration }: Place, next: GoOn): Place {
   return { iteration: iteration + 1, ...(next.kind === 'answer' ? { lastTurn: next.limit } : {}) }
-}
-
-/** Asks the caller's `stopWhen`. If it throws, the run continues. Recorded, because it may depend on more than the run. */
-async function isStopped({ durable, run, state }: Execution, iteration: number): Promise<boolean> {
-  const { stopWhen } = run.agent
-  if (stopWhen.length === 0) return false
-  return durable.step(iterationStep(iteration, 'stop'), async () =>
-    stopWhen.some((one) => {
-      try {
-        return syncAnswer('stopWhen', one({ iteration, steps: state.steps, messages: state.history.slice() })) === true
-      } catch (error) {
-        run.logger.error({ runId: run.runId, error: messageOf(error) }, 'stopWhen threw; the run continues')
-        return false
-      }
-    }),
-  )
 }
 
 const noSteering: Steering = { messages: [], stops: false }

@@ -14,7 +14,7 @@ import {
 } from '../core/messages.ts'
 import { wait } from '../core/time/wait.ts'
 import { type PreparedCall, prepareArguments } from './arguments.ts'
-import { type ExecutedEnd, failSafe, type ToolCallEnd, type ToolCallEnvironment, whenCallIsOver } from './call/environment.ts'
+import { type ExecutedEnd, failSafe, listen, type ToolCallEnd, type ToolCallEnvironment } from './call/environment.ts'
 import { askReconcile, type Finding, type LeftEnd, withFinding } from './call/reconcile.ts'
 import { cancelledText, clientToolText, failureText, loggedFailure, notFoundText, timedOutText, unaskedText } from './call-texts.ts'
 import { askSet, listedBy } from './registry.ts'
@@ -171,7 +171,8 @@ class Attempt {
     const { tool, args, input } = this.#call
     const execute: ((input: never, ctx: ToolContext<never>) => unknown) | undefined = tool.execute
     const abort = () => this.#abort()
-    this.#unfollow = whenCallIsOver(this.#environment, abort)
+    const { signal, whenOver } = this.#environment
+    this.#unfollow = whenOver?.(abort) ?? listen(signal, abort)
     try {
       // A copy: if the tool changes its arguments, the record of the call and the next attempt must not see it.
       const given = input === args ? copyJson(args) : input

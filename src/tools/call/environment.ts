@@ -58,11 +58,10 @@ export type ExecutedEnd =
     }
   | { outcome: 'question'; question: Question; attempts: number }
 
-/** Calls `over` when the run of a call is over. Returns a function that unsubscribes. */
-export function whenCallIsOver({ signal, whenOver }: ToolCallEnvironment, over: () => void): () => void {
-  if (whenOver !== undefined) return whenOver(over)
-  signal.addEventListener('abort', over, { once: true })
-  return () => signal.removeEventListener('abort', over)
+/** Calls `listener` when `signal` is aborted. Returns a function that unsubscribes. */
+export function listen(signal: AbortSignal, listener: () => void): () => void {
+  signal.addEventListener('abort', listener, { once: true })
+  return () => signal.removeEventListener('abort', listener)
 }
 
 /** The environment of a call that a tool makes while it is running. `number`: distinguishes several such calls. */

@@ -4,7 +4,7 @@ import type { PreparedCall } from '../arguments.ts'
 import { loggedFailure, mayHaveTakenEffectText, notTakenEffectText, tookEffectText } from '../call-texts.ts'
 import type { Reconciled, ToolContext } from '../tool.ts'
 import type { WritableContext } from '../tool-context.ts'
-import { type ExecutedEnd, type ToolCallEnd, type ToolCallEnvironment, whenCallIsOver } from './environment.ts'
+import { type ExecutedEnd, listen, type ToolCallEnd, type ToolCallEnvironment } from './environment.ts'
 
 /** How long `reconcile` may take, in milliseconds, if its tool has no time limit. */
 const longestMs = 30_000
@@ -21,7 +21,7 @@ export async function askReconcile(
   attempt: number,
 ): Promise<Finding | undefined> {
   if (tool.reconcile === undefined) return undefined
-  const { runId, toolCallId, logger, signal } = environment
+  const { runId, toolCallId, logger, signal, whenOver } = environment
   const controller = new AbortController()
   const late = Promise.withResolvers<never>()
   let timer: NodeJS.Timeout | undefined
@@ -34,7 +34,8 @@ export async function askReconcile(
     }, milliseconds)
   }
   limit(signal.aborted ? longestAfterEndMs : Math.min(tool.timeoutMs ?? environment.timeoutMs, longestMs))
-  const unfollow = signal.aborted ? undefined : whenCallIsOver(environment, () => limit(longestAfterEndMs))
+  const shorten = () => limit(longestAfterEndMs)
+  const unfollow = signal.aborted ? undefined : (whenOver?.(shorten) ?? listen(signal, shorten))
   try {
     const ask = async () => {
       const saved = await environment.readSaved?.()
