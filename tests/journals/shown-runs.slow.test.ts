@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, onTestFinished } from 'vitest'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { storeJournal } from '../../src/agent/journal/store-journal.ts'
 import { createLogger } from '../../src/core/logger.ts'
 import { DbosStore } from '../../src/journals/dbos/dbos-store.ts'
@@ -30,4 +31,35 @@ describe.runIf(hasPostgres)('in PostgreSQL', () => {
     return { shown: store.shown, journal }
   }
   describeShownRuns('beside DBOS', () => open())
+
+  it('mayTidy: one process of several has the turn in each period, also after another has died', async () => {
+    const [first, second] = [await open('turns'), await open('turns')]
+    const periodMs = 1_000_000_000
+    expect([await first.shown.mayTidy?.(periodMs), await second.shown.mayTidy?.(periodMs)]).toEqual([true, false])
+    expect(await second.shown.mayTidy?.(1)).toBe(true)
+    await first.journal.close()
+    expect(await second.shown.mayTidy?.(periodMs)).toBe(true)
+  })
+
+  it('prepared statements stay usable after another process has added columns to their tables', async () => {
+    const { shown, journal } = await open('grown')
+    const engine = journal.connect(async ({ runId }) => ({ runId, stopReason: 'paused', pending: [{ place: 'go' }] }))
+    const client = new pg.Client({ connectionString: postgres.url })
+    await client.connect()
+    for (const runId of ['before', 'after']) {
+      await shown.begin({ runId, caller: 'ada', agent: 'a', tags: [], title: 'hi', createdAt: 0, head: '{}' }, { attempt: 'one' })
+      // As often as each connection is used.
+      for (let use = 0; use < 10; use++) {
+        await engine.start(`${runId} ${use}`, null)
+        expect(await engine.result(`${runId} ${use}`)).toMatchObject({ stopReason: 'paused' })
+        await engine.deliver(`${runId} ${use}`, { go: true })
+        expect(await engine.get?.(`${runId} ${use}`)).toMatchObject({ status: 'waiting' })
+        expect(await shown.get(runId)).toMatchObject({ runId })
+        expect((await shown.list({ limit: 1 })).runs).toHaveLength(1)
+      }
+      if (runId === 'before')
+        for (const table of ['runs', 'shown_runs']) await client.query(`ALTER TABLE grown.${table} ADD COLUMN later text`)
+    }
+    await client.end()
+  })
 })

@@ -80,6 +80,8 @@ export interface ShownRuns {
   unsettled(forMs: number): Promise<string[]>
   /** The number and total size of waiting runs: those of one caller, those with all of these tags, or all. */
   waiting(of?: Pick<ShownQuery, 'caller' | 'tags'>): Promise<{ runs: number; characters: number }>
+  /** Resolves with true for one process in each period. Absent: every process may delete what is too old. */
+  mayTidy?(periodMs: number): Promise<boolean>
   /**
    * Deletes the journal's steps of one run, or of all runs, if the run is done here and no process executes it. Only what is shown remains.
    */

@@ -23,6 +23,30 @@ const connectTimeoutMs = 10_000
 /** How long a process that stops in the middle of a transaction keeps its locks, in milliseconds. */
 const idleInTransactionMs = 30_000
 
+/** The largest number of different statements that connections prepare. */
+const mostPrepared = 200
+const prepared = new Map<string, string>()
+
+/** Returns the name under which a connection prepares a statement; undefined for one that it doesn't. */
+function preparedName(text: string): string | undefined {
+  const known = prepared.get(text)
+  // A statement that returns all columns fails if it was prepared before another process has added one.
+  if (known !== undefined || prepared.size >= mostPrepared || /(SELECT|RETURNING) \*/i.test(text)) return known
+  const name = `toolloop_${prepared.size}`
+  prepared.set(text, name)
+  return name
+}
+
+/** Makes a connection prepare each statement that has values, also DBOS's: the server then parses and plans it once. */
+function prepareStatements(client: PoolClient): void {
+  client.query = new Proxy(client.query, {
+    apply: (query, self, [text, values, ...rest]: unknown[]) => {
+      const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? preparedName(text) : undefined
+      return Reflect.apply(query, self, [name === undefined ? text : { name, text }, values, ...rest])
+    },
+  })
+}
+
 /** Creates a pool in which a lost connection doesn't end the process: the next statement fails, or gets another connection. */
 export function openPool(pg: Pg, { url, connections }: Pick<DatabaseOptions, 'url' | 'connections'>): Pool {
   const pool = new pg.Pool({
@@ -35,7 +59,10 @@ export function openPool(pg: Pg, { url, connections }: Pick<DatabaseOptions, 'ur
   })
   // Added as soon as a connection exists, because the connection may end before the pool passes it on.
   const ignore = (): void => {}
-  return pool.on('error', ignore).on('connect', (client) => client.on('error', ignore))
+  return pool.on('error', ignore).on('connect', (client) => {
+    client.on('error', ignore)
+    prepareStatements(client)
+  })
 }
 
 /** A PostgreSQL database. Calls wait while the server restarts, and are then repeated as a whole, so they must be safe to repeat. */

@@ -46,6 +46,8 @@ export class DbosStore implements EngineStore {
   /** The workflows executed in this process, and what each has recorded. */
   readonly #executing = new Map<string, RecordedSteps>()
   #opening: Promise<Opened> | undefined
+  readonly #toClear: string[] = []
+  #clearing: Promise<void> = Promise.resolve()
   /** The id of the tables, known once they are opened. */
   #tables = ''
   #isOpen = false
@@ -121,7 +123,8 @@ export class DbosStore implements EngineStore {
   /** The shown runs, in the same database. */
   readonly shown: ShownRuns = {
     begin: (...args) => this.#show((shown) => shown.begin(...args)),
-    append: (...args) => this.#show((shown) => shown.append(...args)),
+    append: async (...args) =>
+      (await this.#askShown((shown) => shown.appendEvents(...args))) || this.#show((shown) => shown.append(...args)),
     put: (run, attempt, news, outcome, room) => this.#show((shown) => shown.put(run, attempt, packedNews(news), aged(outcome), room)),
     settle: (runId, expected, outcome, room) => this.#show((shown) => shown.settle(runId, expected, aged(outcome), room)),
     giveUp: (...args) => this.#show((shown) => shown.giveUp(...args)),
@@ -147,8 +150,10 @@ export class DbosStore implements EngineStore {
     unsettled: (...args) => this.#askShown((shown) => shown.unsettled(...args)),
     waiting: (...args) => this.#askShown((shown) => shown.waiting(...args)),
     forget: (bounds) => inParts(() => this.#show((shown) => shown.forget(bounds))),
+    mayTidy: async (periodMs) => (await this.#opened()).owner.takesTurn(periodMs),
     clear: async (runId) => {
-      await this.#deleteAll((runs) => runs.cleared(runId))
+      if (runId === undefined) await this.#deleteAll((runs) => runs.cleared())
+      else await this.#clear(runId)
     },
   }
 
@@ -184,6 +189,17 @@ export class DbosStore implements EngineStore {
 
   prune(which: PruneOptions): Promise<number> {
     return this.#deleteAll((runs) => runs.pruned(which))
+  }
+
+  /** Runs that end while others are deleted are deleted together. */
+  #clear(runId: string): Promise<void> {
+    this.#toClear.push(runId)
+    const clear = async () => {
+      const runIds = this.#toClear.splice(0)
+      if (runIds.length > 0) await this.#deleteAll((runs) => runs.cleared(runIds))
+    }
+    this.#clearing = this.#clearing.then(clear, clear)
+    return this.#clearing
   }
 
   async #deleteAll(find: (runs: RecordedRuns) => Work<Doomed[]>): Promise<number> {

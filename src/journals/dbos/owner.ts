@@ -38,6 +38,8 @@ export class Owner {
   readonly #connect: () => Client
   #client: Client
   #closed = false
+  /** The last turn that this owner has taken. */
+  #turn: number | undefined
   /** Owners seen without their lock, and since when. Counts only while this owner holds its own lock without a break. */
   readonly #suspects = new Map<number, { since: number; last: number }>()
 
@@ -113,6 +115,24 @@ export class Owner {
     } finally {
       await client.query('SELECT pg_advisory_unlock($1, $2)', lock).catch(() => {})
     }
+  }
+
+  /**
+   * Returns true for one owner in each period, by the server's clock. The owner holds a lock for the period, so that neither an owner that has
+   * died nor one that is paused takes the next turn from the others.
+   */
+  async takesTurn(periodMs: number): Promise<boolean> {
+    const turns = ~this.#lockClass
+    const now = `SELECT (extract(epoch FROM clock_timestamp()) * 1000 / $2)::integer AS n`
+    try {
+      const { rows } = await this.#client.query(`SELECT n, pg_try_advisory_lock($1, n) AS got FROM (${now}) AS turn`, [turns, periodMs])
+      if (rows[0]?.got !== true) return false
+      if (this.#turn !== undefined) await this.#client.query('SELECT pg_advisory_unlock($1, $2)', [turns, this.#turn])
+      this.#turn = Number(rows[0].n)
+    } catch {
+      // The connection is lost. Two owners at once do no harm.
+    }
+    return true
   }
 
   /** Makes this owner dead to all others. */

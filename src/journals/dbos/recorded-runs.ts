@@ -19,6 +19,9 @@ import { dialectOf } from './dialect.ts'
 import type { Owner } from './owner.ts'
 import { now, plain } from './values.ts'
 
+/** How long a living process may take to delete a run that has ended, in milliseconds. */
+const clearedWithinMs = 2_000
+
 /** The steps that an execution has recorded. */
 export interface RecordedSteps {
   steps: number
@@ -121,11 +124,16 @@ export class RecordedRuns extends RunWork {
     return (yield* this.doomed(which)).map(doomedOf)
   }
 
-  /** Like `pruned`, for runs that are shown as finished and that nobody executes, one or all. Ends them here too. */
-  *cleared(runId?: string): Work<Doomed[]> {
-    const one = runId === undefined ? sql`` : sql`AND id = ${runId}`
-    const ended = sql`SELECT id FROM ${this.table('shown_runs')} WHERE status = 'ended' ${one}`
-    const isOver = sql`agent = ${this.in.agent} AND status <> 'running' AND id IN (${ended})`
+  /**
+   * Like `pruned`, for runs that are shown as finished and that nobody executes. Ends them here too. Without `runIds` all, but not those that
+   * have just ended: their processes delete them.
+   */
+  *cleared(runIds?: readonly string[]): Work<Doomed[]> {
+    const those = runIds === undefined ? sql`` : sql`AND id = ANY(${runIds})`
+    const ended = sql`SELECT id FROM ${this.table('shown_runs')} WHERE status = 'ended' ${those}`
+    const isLeft =
+      runIds === undefined ? sql`AND (status = 'waiting' OR updated_at <= ${this.in.now()} - ${clearedWithinMs}::bigint)` : sql``
+    const isOver = sql`agent = ${this.in.agent} AND status <> 'running' AND id IN (${ended}) ${isLeft}`
     const some = sql`SELECT n FROM ${this.#runs} WHERE ${isOver} LIMIT ${prunedAtOnce}`
     const end = sql`UPDATE ${this.#runs} SET status = 'ended' WHERE n IN (${some}) AND status <> 'running' RETURNING n, id, epoch`
     return (yield* rowsOf(end)).map(doomedOf)

@@ -153,12 +153,14 @@ export abstract class ShownWork {
     const shown = sql`size = ${size}, title = ${text(title)}, summary = ${summary}, model = ${model && text(model)}`
     const took = sql`waited = ${Math.round(waitedMs)}, turns = ${turns}, calls = ${calls}, tokens = ${tokens}, cost = ${costUsd}`
     const did = sql`error = ${errorCode && text(errorCode)}, tools = ${text(linesOf(tools))}`
-    yield sql`UPDATE ${this.#runs} SET ${came}, ${shown}, ${took}, ${did} WHERE n = ${n}`
+    const isOver = status === 'ended'
+    const head = isOver ? sql`, head = ''` : sql``
+    yield sql`UPDATE ${this.#runs} SET ${came}, ${shown}, ${took}, ${did} ${head} WHERE n = ${n}`
     yield* this.#noteWords(run, title, words)
     const replaced = sql`ON CONFLICT (run) DO UPDATE SET value = excluded.value, state = excluded.state`
-    if (result !== undefined)
-      yield sql`INSERT INTO ${this.table('results')} (run, value, state) VALUES (${n}, ${result}, ${state}) ${replaced}`
-    if (status === 'ended') yield* this.#hide(run)
+    const kept = sql`(run, value, state) VALUES (${n}, ${result}, ${isOver ? '' : state})`
+    if (result !== undefined) yield sql`INSERT INTO ${this.table('results')} ${kept} ${replaced}`
+    if (isOver) yield* this.#hide(run, result !== undefined)
     return 'settled'
   }
 
@@ -170,7 +172,7 @@ export abstract class ShownWork {
     for (const run of runs) {
       const told = JSON.stringify({ ...JSON.parse(String(run.summary ?? '{}')), stopReason: 'aborted', pending: [], error })
       const ended = sql`status = 'ended', stop_reason = 'aborted', finished_at = ${this.in.now()}, settled_at = ${this.in.now()}`
-      const came = sql`${ended}, waited = ${this.#waitedSoFar()}, error = ${this.in.text(error.code)}, summary = ${told}`
+      const came = sql`${ended}, waited = ${this.#waitedSoFar()}, error = ${this.in.text(error.code)}, summary = ${told}, head = ''`
       yield sql`UPDATE ${this.#runs} SET ${came} WHERE n = ${run.n}`
       yield* this.#hide(run)
     }
@@ -363,11 +365,10 @@ export abstract class ShownWork {
     yield sql`INSERT INTO ${this.table('words')} ${row} ON CONFLICT (run) DO UPDATE SET title_words = excluded.title_words ${noted}`
   }
 
-  /** Deletes everything about a finished run except the parts that are shown. */
-  *#hide({ n }: Row): Work<void> {
+  /** Deletes everything about a finished run except the parts that are shown. `hasResult`: its result is stored, without a state. */
+  *#hide({ n }: Row, hasResult = false): Work<void> {
     for (const table of ['secrets', 'messages']) yield sql`DELETE FROM ${this.table(table)} WHERE run = ${n}`
-    yield sql`UPDATE ${this.#runs} SET head = '' WHERE n = ${n}`
-    yield sql`UPDATE ${this.table('results')} SET state = '' WHERE run = ${n} AND state <> ''`
+    if (!hasResult) yield sql`UPDATE ${this.table('results')} SET state = '' WHERE run = ${n} AND state <> ''`
   }
 
   *#lockRoom(room: WaitingRoom | undefined): Work<void> {

@@ -58,8 +58,8 @@ const probe = `data:text/javascript,${encodeURIComponent(`
 
 const token = 'a-token-for-the-benchmark-0123456789'
 
-/** `toolloop serve` of the built package, with the configuration that the workloads need and no other. */
-export function toolloop(provider: string, folder: string): Program {
+/** `toolloop serve` of the built package, with the configuration that the workloads need, and `more` settings of the service. */
+export function toolloop(provider: string, folder: string, more = ''): Program {
   const model = (scenario: string) =>
     `{ provider: custom, model: bench, baseURL: '${provider}/${scenario}/v1', apiKey: '\${PROVIDER_KEY}' }`
   const most = 1_000_000
@@ -72,7 +72,7 @@ models:
   hold: ${model('hold')}
   responses: { provider: openai-responses, model: bench, baseURL: '${provider}/text/v1', apiKey: '\${PROVIDER_KEY}' }
 tools: { builtin: false }
-service: { requestsPerMinute: ${most}, concurrentRuns: ${most}, openStreams: ${most}, waitingRuns: ${most} }
+service: { requestsPerMinute: ${most}, concurrentRuns: ${most}, openStreams: ${most}, waitingRuns: ${most}, ${more} }
 `,
   )
   const numbers = `{ type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'] }`

@@ -3,7 +3,7 @@ import { Agent, type ClientRequest, get, type IncomingMessage, request } from 'n
 import type { Gateway, Target } from './gateways.ts'
 
 const atOnce = 10
-const agent = new Agent({ keepAlive: true, maxSockets: atOnce })
+const agent = new Agent({ keepAlive: true })
 
 /** Makes one request after another as a client; rejects if an answer is not whole. */
 export type Work = (gateway: Gateway) => Promise<void>

@@ -106,14 +106,20 @@ export class Caretaker {
   }
 
   async #tidy(): Promise<void> {
+    const { shown } = this.#parts.runs
+    if ((await shown.mayTidy?.(tidyEveryMs)) ?? true) await this.#tidyStore()
+    for (const [runId, { at }] of this.#retries) if (at < performance.now() - lastRetryMs) this.#retries.delete(runId)
+    await this.#parts.tidied()
+    this.#tidiedAt = performance.now()
+  }
+
+  /** Processes that share the store take turns. */
+  async #tidyStore(): Promise<void> {
     const { shown, engine } = this.#parts.runs
     for (const runId of await shown.unsettled(settledWithinMs)) await this.#settle(runId)
     await this.forgetOld()
     await shown.clear()
     await engine.prune?.({ olderThanMs: keptInJournalMs })
-    for (const [runId, { at }] of this.#retries) if (at < performance.now() - lastRetryMs) this.#retries.delete(runId)
-    await this.#parts.tidied()
-    this.#tidiedAt = performance.now()
   }
 
   async #settle(runId: string): Promise<void> {
