@@ -341,7 +341,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
 /** Asks the run's model on behalf of a tool, in a nested run of one turn that uses the run's limits and budgets. */
 async function askModel({ messages, instructions, ...sampling }: ModelQuestion, ctx: ToolContext): Promise<ModelAnswer> {
   const { run } = ctx
-  if (!(run instanceof RunContext) || run.budget.isUsedUp) throw new ToolloopError('tool_denied', 'The run has used up what it may use.')
+  if (!(run instanceof RunContext) || run.budget.isUsedUp) throw new ToolloopError('tool_denied', 'The run has used up its budget.')
   const { model } = run.agent
   const { stream, streamIdleTimeoutMs, streamStallTimeoutMs } = run.settings
   const options = { model, logger: run.logger, instructions }

@@ -120,7 +120,7 @@ export interface Facts {
   /** Set if the model was only asked for a last answer: how the run ends after this turn. */
   lastTurn: Ending | undefined
   output: Pick<OutputFormat, 'tool' | 'wrapped'> | undefined
-  /** The result of the caller's `stopWhen`. */
+  /** Whether the caller's `stopWhen` has returned true. */
   stopped: boolean
   rejected: RejectedAnswers | undefined
   outputRetries: number
@@ -130,7 +130,7 @@ export interface Facts {
   onLimit: 'stop' | 'answer'
   /** How many more times the model may be asked to continue a text that was cut off. */
   continuationsLeft: number
-  /** A preview has noted calls that nobody has been asked about. */
+  /** Whether a preview has noted calls that nobody has decided on. */
   hasIntents: boolean
   /** Why a guardrail has refused the handoff of this round. */
   refusedHandoff?: string | undefined

@@ -17,7 +17,7 @@ export function unreadableText(why: string): string {
   return `The call could not be read, and was not run. ${why}`
 }
 
-const onlyQuoted = 'stands in a text that you were given, so it was taken for a quotation.'
+const onlyQuoted = 'also occurs in a text that you were given, so it was treated as a quotation.'
 
 export function quotedText(tool: string): string {
   return `Not run: this call to \`${tool}\` ${onlyQuoted} If you mean it, call the tool itself, with arguments of your own; don't write it as text.`
@@ -65,7 +65,7 @@ export function waitsWithinText(agent: string): string {
   return `The agent \`${agent}\` waits for decisions.`
 }
 
-export const neverStartedText = 'Cancelled: the run ended before this call was dealt with.'
+export const neverStartedText = 'Cancelled: the run ended before this call could run.'
 
 /** Reasons within those sentences. */
 export const approvalFailed = 'the approval failed'
@@ -79,7 +79,8 @@ export function notedText(tool: string): string {
   return `Noted, not done: the call to \`${tool}\` will be carried out after the user has approved it. Continue with the rest of the task.`
 }
 
-export const answeredTooEarlyText = 'Not taken: it was given before the other calls were carried out. Answer again, by their results.'
+export const answeredTooEarlyText =
+  'Not accepted: this answer was given before the other calls were carried out. Answer again, using their results.'
 
 // Calls whose result needs an explanation.
 
@@ -110,7 +111,7 @@ export function handedOffText(agent: string): string {
 
 // Results that are too long, and parts of them.
 
-/** At the end of the text, which a shortened conversation keeps, too. */
+/** Appended at the end of a text, because a shortened conversation keeps that part, too. */
 export function keptAsideText({ id, shown, of }: { id: string; shown: number; of: number }): string {
   return `(… Shortened: these are the first ${shown} of ${of} characters. The whole result is kept: read_result reads it by its id ${JSON.stringify(id)} …)`
 }
@@ -169,7 +170,7 @@ export function unfitAnswerProblem(problems: string): string {
   return `The answer does not fit its schema: ${problems}.`
 }
 
-export const severalAnswersProblem = 'The answer could not be told from the other JSON in the text.'
+export const severalAnswersProblem = 'The text has several JSON values that could be the answer.'
 
 /** Replaces text in the conversation that a guardrail has withheld. */
 export function withheldText(reason: string): string {

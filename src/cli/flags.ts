@@ -12,11 +12,11 @@ export interface Flags {
   /** False with `--no-builtin-tools`. */
   builtinTools: boolean
   workspace?: string
-  /** The model writes scripts that call the tools. */
+  /** Whether the model writes scripts that call the tools. */
   codeMode?: boolean
   /** Folders with Skills. */
   skills?: string[]
-  /** Runs scripts of Skills unprotected if they can't be isolated. */
+  /** Whether scripts of Skills run unprotected if they can't be isolated. */
   unsandboxed?: boolean
   maxIterations?: number
   /** How the model calls tools: `auto`, `native`, or a dialect. */
@@ -39,7 +39,7 @@ export interface Flags {
   json?: boolean
   events?: boolean
   yes?: boolean
-  /** Calls with effects are noted, and asked about as a plan. */
+  /** Whether calls with effects are only noted, and asked about as a plan. */
   preview?: boolean
   /** The file to record a run in. */
   record?: string
@@ -66,9 +66,9 @@ export interface Flags {
   /** `replay` uses the model, or the tools, instead of the recording. */
   liveModel?: boolean
   liveTools?: boolean
-  /** Continues the most recent conversation of this folder. */
+  /** Whether to continue the most recent conversation of this folder. */
   resume?: boolean
-  /** Prints answers without rendering their Markdown. */
+  /** Whether to print answers without rendering their Markdown. */
   plain?: boolean
   verbose?: boolean
   quiet?: boolean

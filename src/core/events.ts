@@ -191,7 +191,7 @@ export interface EventMeta {
   /** With a durable journal: the step's key, and the execution attempt that emitted the event. */
   step?: string
   attempt?: string
-  /** In `runs.stream` and `resumeStream`: the event was recorded before the stream began. `time` is then the start of the run. */
+  /** Set in `runs.stream` and `resumeStream` if the event was recorded before the stream began. `time` is then the start of the run. */
   recorded?: true
 }
 

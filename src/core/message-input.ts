@@ -102,7 +102,7 @@ function checkMessage(message: unknown, name: string): void {
   if (!isJsonObject(message)) throw invalid(name, 'a message', message)
   // The error doesn't show the message, because rendering it may never end.
   if (hasMoreValues(maxValues, message) || isDeeperThan(maxLevels, message))
-    throw invalid(name, `at most ${maxLevels} levels deep, of at most ${maxValues} values`, 'a message that is more, or holds itself')
+    throw invalid(name, `at most ${maxLevels} levels deep, of at most ${maxValues} values`, 'a larger message, or one that contains itself')
   const { role, content, toolCallId, toolCalls } = message
   if (isOpenAIs(message)) throw invalid(name, 'a toolloop message: convert it with `messagesFromOpenAI`', message)
   if (!roles.includes(role)) throw invalid(`${name}.role`, "'system', 'user', 'assistant' or 'tool'", role)

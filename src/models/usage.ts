@@ -15,7 +15,7 @@ const firstTokens = 500
 export class ExpectedOutput {
   #tokens = firstTokens
 
-  /** In tokens, at most `most`. */
+  /** Returns the estimate in tokens, at most `most`. */
   tokens(most: number = Number.POSITIVE_INFINITY): number {
     return Math.min(most, this.#tokens)
   }

@@ -102,7 +102,7 @@ export interface Run {
   finishedAt?: string
   /** From its start to its end or pause, without waits. */
   workedMs?: number
-  /** Without a wait that continues. */
+  /** The time the run has waited, without a wait that continues. */
   waitedMs?: number
   session?: string
   /** The model that was asked last, as `provider/model`. */
@@ -225,7 +225,7 @@ export interface Provider {
   name: string
   /** The environment variable for its key. */
   keyEnv: string | null
-  /** Null if it needs no key. */
+  /** Whether the provider has a key. Null if it needs none. */
   hasKey: boolean | null
 }
 

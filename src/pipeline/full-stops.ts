@@ -3,15 +3,15 @@ import type { WordLists } from './languages.ts'
 
 /** What the word before a full stop says about it. */
 export type StopMeaning =
-  /** It does not end the sentence. */
+  /** The period does not end the sentence. */
   | 'inside'
-  /** It ends the sentence if the next word is one that starts sentences. */
+  /** The period ends the sentence if the next word often starts sentences. */
   | 'either'
-  /** It does not end the sentence before a number. */
+  /** The period does not end the sentence before a number. */
   | 'before-number'
   /** A number of one or two digits. The full stop does not end the sentence before another number or a month. */
   | 'short-number'
-  /** It ends the sentence, unless a lower-case letter follows. */
+  /** The period ends the sentence, unless a lower-case letter follows. */
   | 'end'
 
 /** A longer word is neither a list number nor an initial. */

@@ -19,13 +19,13 @@ const sentenceOptionNames: OptionNames<SentenceOptions> = { languages: true, abb
 interface PossibleEnd {
   kind: 'stop' | 'ellipsis' | 'mark' | 'end'
   meaning: StopMeaning
-  /** A full stop followed a mark: `foo?.bar`. */
+  /** Whether a period followed a mark, as in `foo?.bar`. */
   isStopped: boolean
-  /** A closing quote or bracket followed. */
+  /** Whether a closing quote or bracket followed. */
   isClosed: boolean
-  /** Spaces or an emoji followed at some point. */
+  /** Whether spaces or an emoji followed at some point. */
   isSpaced: boolean
-  /** Spaces are between the end and the current position. */
+  /** Whether spaces are between the end and the current position. */
   hasGap: boolean
   /** What directly precedes the end. */
   behind: 'word' | 'letter' | 'address' | 'other'

@@ -20,7 +20,7 @@ export interface RunRecording extends RecordedRun {
   runId: string
 }
 
-/** A recorded run, or a run inside a call of another. */
+/** The settings of the run and its runner, except functions. */
 export interface RecordedRun {
   given: RecordedInput
   /**
@@ -76,7 +76,7 @@ export interface RecordedModelInfo {
 export interface RecordedTool {
   name: string
   description: string
-  /** As sent to the model. */
+  /** The parameters as sent to the model. */
   parameters: JsonSchema
   strict?: boolean
   effect?: string

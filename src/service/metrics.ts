@@ -1,4 +1,4 @@
-/** In seconds: from an answer of the demo model to a long run. */
+/** The bounds in seconds: from an answer of the demo model to a long run. */
 const buckets = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 /** Clients choose label values, so a metric keeps this many series. All others share one more. */
 const maxSeries = 500

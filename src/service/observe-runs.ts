@@ -23,9 +23,9 @@ export function observeRuns({ metrics, tools, calls: recent, finished, logger }:
   const calls = metrics.counter('toolloop_tool_calls_total', 'Tool calls, by how they ended.')
   const tokens = metrics.counter('toolloop_tokens_total', 'Tokens of all model requests.')
   const requests = metrics.counter('toolloop_model_requests_total', 'Requests to models.')
-  const failures = metrics.counter('toolloop_model_failures_total', 'Requests to models that came to nothing, by error.')
-  const retries = metrics.counter('toolloop_model_retries_total', 'Requests to models that failed and were made again, by error.')
-  const cost = metrics.counter('toolloop_cost_usd_total', 'What model requests have cost, where that is known, in US dollars.')
+  const failures = metrics.counter('toolloop_model_failures_total', 'Requests to models that failed for good, by error.')
+  const retries = metrics.counter('toolloop_model_retries_total', 'Requests to models that failed and were retried, by error.')
+  const cost = metrics.counter('toolloop_cost_usd_total', 'The cost of model requests, where it is known, in US dollars.')
   const requestSeconds = metrics.histogram(
     'toolloop_model_request_duration_seconds',
     'How long requests to models took, with their retries.',

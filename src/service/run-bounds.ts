@@ -8,7 +8,7 @@ import { HttpProblem } from './http/problem.ts'
 export interface RunBounds {
   /** The largest number of finished runs. */
   count: number
-  /** Their maximum age, in milliseconds. */
+  /** The maximum age of these runs, in milliseconds. */
   ageMs: number
   /** The total size of their events and results, in characters. */
   characters: number
@@ -31,7 +31,7 @@ export interface RunBounds {
 }
 
 export const tooLate = 'nobody has decided'
-export const noRoom = 'there is no room to keep this run until somebody decides'
+export const noRoom = 'there is no room to store this run until somebody decides'
 
 /** Throws an `HttpProblem` 429 for a caller whose waiting runs are too many, or too large. */
 export function checkRoom({ waitingOfCaller, waitingCharactersOfCaller }: RunBounds, own: { runs: number; characters: number }): void {

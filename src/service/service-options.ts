@@ -74,7 +74,7 @@ export interface ServiceOptions {
    * in. Contract: not awaited; an error it throws is logged.
    */
   onReload?(state: ConfigState, config: Config): void
-  /** In milliseconds; for tests. */
+  /** Overrides of the service's times, in milliseconds. Used by tests. */
   times?: Optional<ServiceTimes>
 }
 

@@ -228,7 +228,7 @@ class AgentService implements Service {
   signInLink(url: string): string {
     const given = URL.parse(url)
     if (given === null || !['http:', 'https:'].includes(given.protocol))
-      throw new InvalidOptionError('url', 'what the service is reached by, such as `https://agents.example.com`', url)
+      throw new InvalidOptionError('url', 'the address of the service, such as `https://agents.example.com`', url)
     const page = `${given.origin}${given.pathname.replace(/\/+$/, '')}${this.#basePath}/admin/`
     // A browser doesn't send the part after `#` to servers or other sites, so it isn't logged.
     return `${page}#/sign-in/${this.#signIns.issue(operator)}`

@@ -12,7 +12,8 @@ const retryMs = 5
 /** Identifies a kind of file and defines its tables. */
 export interface Schema extends FileKind {
   /**
-   * Each migrates a file from the version that is its index to the next. A released migration never changes: files of every version exist.
+   * The migrations. Each one upgrades a file from the version that is its index to the next. A released migration never changes: files of
+   * every version exist.
    */
   readonly migrations: readonly string[]
   /** SQLite's `application_id`, by which a file is recognized as this kind. */

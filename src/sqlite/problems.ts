@@ -2,7 +2,7 @@ import { type ErrorCode, messageOf, ToolloopError } from '../core/errors.ts'
 
 /** What a kind of file is called in its errors, and their code. */
 export interface FileKind {
-  /** As in `The journal … can’t be used`. */
+  /** The noun for the file, as in `The journal … can’t be used`. */
   readonly noun: string
   readonly code: ErrorCode
 }

@@ -32,7 +32,7 @@ interface Wait {
 }
 
 interface Run {
-  /** Its serial number, which cursors refer to. */
+  /** The serial number of the run, to which cursors refer. */
   n: number
   id: string
   status: RunStatus

@@ -16,7 +16,7 @@ import type { AnyTool } from './tool.ts'
 /** How deeply arguments may nest, so that code can recurse into them. */
 export const maxDepth = 512
 
-/** Longer argument texts are parsed in a turn of the event loop of their own. */
+/** Longer argument texts are parsed in their own turn of the event loop. */
 const mostReadAtOnce = 100_000
 
 /**
@@ -78,11 +78,14 @@ export function isCutJson(text: string): boolean {
 
 /** How to read the arguments of a call. */
 export interface ArgumentTerms {
-  /** The model wrote the call as text: values are converted to the types in the schema before they are validated. Default false. */
+  /**
+   * Whether the model wrote the call as text. Values are then converted to the types in the schema before they are validated. Default
+   * false.
+   */
   asText?: boolean
   /**
-   * The model made the call natively. Decodes arguments that were encoded twice. Also decodes texts inside them that don't match the schema
-   * but contain exactly the JSON it asks for. Default false.
+   * Whether the model made the call natively. Decodes arguments that were encoded twice. Also decodes texts inside them that don't match
+   * the schema but contain exactly the JSON it asks for. Default false.
    */
   asNative?: boolean
   /** Maximum number of values in the arguments. Default: no limit. */

@@ -85,7 +85,7 @@ class DeferredTools implements ToolSet {
     this.#isSearchable = isSearchable
     this.#search = defineTool({
       name: searchName,
-      description: `Finds tools by what they do. Most tools are not listed: search before you say that something can't be done. Call what is found with ${callName}.`,
+      description: `Finds tools by what they do. Most tools are not listed: search before you say that something can't be done. Call a tool that was found with ${callName}.`,
       parameters: searchParameters,
       effect: 'read',
       execute: ({ query }): FoundTools => this.#find(query, maxFound),
@@ -97,7 +97,7 @@ class DeferredTools implements ToolSet {
         type: 'object',
         properties: {
           name: { type: 'string', description: 'The name of the tool.' },
-          arguments: { type: 'object', description: "The tool's arguments, as its parameters ask for." },
+          arguments: { type: 'object', description: "The tool's arguments, as its parameters require." },
         },
         required: ['name', 'arguments'],
         additionalProperties: false,

@@ -178,7 +178,7 @@ export class ToolDispatcher implements ToolSet {
     )
     if (end.outcome === 'ok') return { success: true, result: end.value }
     if (end.outcome !== 'question') return { success: false, error: end.content }
-    return { success: false, error: `Tool \`${call.name}\` asks something before it goes on, and there is nobody here to answer.` }
+    return { success: false, error: `Tool \`${call.name}\` asks a question before it continues, and nobody can answer it here.` }
   }
 
   #owner(name: string): Source | undefined {

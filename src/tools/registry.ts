@@ -280,6 +280,6 @@ export function listedBy<Item>(
     const list = syncAnswer(method, ask())
     // Returns the list itself, which stays the same until the set changes.
     if (Array.isArray(list) && list.every(isOne)) return list
-    throw new TypeError(`Expected \`${method}\` to return a list of what it is named for, got \`${show(list)}\``)
+    throw new TypeError(`Expected \`${method}\` to return a list, got \`${show(list)}\``)
   })
 }

@@ -140,7 +140,7 @@ interface Tried {
   end: ToolCallEnd
   /** The thrown value, for the log. */
   thrown?: unknown
-  /** The attempt is final: the function returned a value that can't be shown, or an end that was recorded. No retry follows. */
+  /** Set if the attempt is final: the function returned a value that can't be shown, or an end that was recorded. No retry follows. */
   ran?: true
 }
 

@@ -62,7 +62,7 @@ describe('an answer with a schema, in a text that is not only JSON', () => {
   })
 
   const refused: [what: string, text: string, problem: RegExp][] = [
-    ['two that fit and differ', `${json} or {"city": "Osaka", "degrees": 20}`, /could not be told from the other JSON/],
+    ['two that fit and differ', `${json} or {"city": "Osaka", "degrees": 20}`, /several JSON values that could be the answer/],
     ['one that fits, inside another that does not', `{"error": "no", "example": ${json}}`, /missing required `city`/],
     ['one in an array', `[${json}]`, /got an array/],
     ['one wrapped twice', `{"a": {"b": ${json}}}`, /missing required `city`/],
@@ -71,7 +71,7 @@ describe('an answer with a schema, in a text that is not only JSON', () => {
     ['one in quotes of another language', "Here: {'city': 'Kyoto', 'degrees': 21}", /not valid JSON/],
     ['values as text', '{"city": "Kyoto", "degrees": "21"}', /`degrees`: expected number/],
     ['none at all', 'It is warm in Kyoto.', /not valid JSON/],
-    ['very many that do not fit', `${'{"a":1} '.repeat(500)}${json}`, /could not be told from the other JSON/],
+    ['very many that do not fit', `${'{"a":1} '.repeat(500)}${json}`, /several JSON values that could be the answer/],
   ]
   it.each(refused)('F14 %s: refused, and the model is told why', async (_what, text, problem) => {
     const result = await answerTo(text)

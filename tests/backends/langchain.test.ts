@@ -459,7 +459,7 @@ describe('S3-2 a LangChain that fails during a run', () => {
     }
     const { result } = await runOn(endsEarly, [countingTool('look').tool])
     expect(result).toMatchObject({ stopReason: 'model_error', error: { code: 'backend_failed' }, toolCalls: [{ outcome: 'cancelled' }] })
-    expect(result.error?.message).toBe("LangChain's loop failed: it came to no end of the run")
+    expect(result.error?.message).toBe("LangChain's loop failed: it did not return the end of the run")
   })
 
   it('is not waited for if it answers a call itself', async () => {

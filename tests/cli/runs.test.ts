@@ -156,7 +156,7 @@ describe('toolloop runs', () => {
   })
 
   it.each([
-    [['list'], 'Expected `--journal` to name the file in which `toolloop run` recorded its runs, got runs.sqlite, which is not there'],
+    [['list'], 'Expected `--journal` to name the file in which `toolloop run` recorded its runs, got runs.sqlite, which does not exist'],
     [['list', '--status', 'lost'], "argument 'lost' is invalid"],
     [['list', '--metadata', 'org'], 'Expected `field=value`, got `org`'],
     [['show'], "missing required argument 'run'"],

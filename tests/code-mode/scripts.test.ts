@@ -132,7 +132,7 @@ return said`
     expect(told).toContain('Printed so far:\none {"a":1}')
     expect((await runScript('return 1 +', [])).told).toContain('SyntaxError')
     expect((await runScript('throw "plain"', [])).told).toContain('plain')
-    expect((await runScript('await new Promise(() => {})', [])).told).toContain('waits for something that never happens')
+    expect((await runScript('await new Promise(() => {})', [])).told).toContain('waits for a promise that never settles')
     expect((await runScript('import("fs")', [])).told).toContain('returned and printed nothing')
     expect((await runScript('await import("node:fs")', [])).told).toContain("can't be imported")
   })

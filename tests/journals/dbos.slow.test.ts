@@ -301,8 +301,8 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
 
   it.each([
     ['a server that is not there', { port: '1' }, 'it can’t be reached'],
-    ['a database that is not there', { pathname: '/nobody' }, 'there is no such database'],
-    ['a user who may not log in', { username: 'nobody' }, 'the user may not log in'],
+    ['a database that is not there', { pathname: '/nobody' }, 'the database does not exist'],
+    ['a user who may not log in', { username: 'nobody' }, 'the user is not allowed to log in'],
   ])('reports %s', async (_name, parts, why) => {
     const url = Object.assign(new URL(postgres.url), { password: 'secret', ...parts })
     const { runner } = openRunner(newAgent(), gate().tool, { url: url.href, outageMs: 0 })

@@ -349,7 +349,7 @@ describe('settings', () => {
     expect(response.warnings).toEqual([expect.stringContaining("`reasoningEffort: 'none'`")])
   })
 
-  it('are overridden by provider options one by one; the conversation is the request’s', async () => {
+  it('are overridden by provider options one by one; they come from the request itself', async () => {
     const providerOptions: JsonObject = {
       generationConfig: { topK: 3, temperature: 0, thinkingConfig: { thinkingBudget: 5 } },
       safetySettings: [],

@@ -96,7 +96,7 @@ describe('paused runs', () => {
       expect(statuses.includes('ended')).toBe(true)
       const { data } = await json(ask('/v1/runs'))
       const [ended] = data.filter(({ status }) => status === 'ended')
-      expect(ended).toMatchObject({ stopReason: 'aborted', error: { message: expect.stringContaining('no room to keep this run') } })
+      expect(ended).toMatchObject({ stopReason: 'aborted', error: { message: expect.stringContaining('no room to store this run') } })
       const [paused] = data.filter(({ status }) => status === 'waiting')
       expect((await post(`/v1/runs/${paused?.id}/cancel`, {})).status).toBe(200)
       expect((await json(post('/v1/runs', { input: 'hello' }))).output).toBe('ok')

@@ -146,7 +146,7 @@ describe('ToolDispatcher', () => {
     ])
     expect(await tools.dispatch('pay')).toMatchObject({ success: false, error: /needs an approval/ })
     expect(await tools.dispatch('pay', {}, { approved: true })).toEqual({ success: true, result: 'paid' })
-    expect(await tools.dispatch('asks')).toMatchObject({ success: false, error: /nobody here to answer/ })
+    expect(await tools.dispatch('asks')).toMatchObject({ success: false, error: /nobody can answer it here/ })
   })
 
   it('returns the value itself, and a message for invalid arguments', async () => {

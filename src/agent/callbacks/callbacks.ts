@@ -29,7 +29,7 @@ export interface Callbacks {
   readonly around: {
     readonly requests: readonly Around<SentRequest<never>, ModelResponse>[]
     readonly calls: readonly Around<RunningToolCall<never>, unknown>[]
-    /** Asked which content the model gets as the result of a call. */
+    /** Callbacks that decide which content the model gets as the result of a call. */
     readonly results: readonly Plan<ToolEnding<never>, { content: Content }>[]
   }
 }

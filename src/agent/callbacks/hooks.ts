@@ -101,7 +101,7 @@ export interface RunningToolCall<Context = unknown> extends ToolTurn<Context> {
  * nothing.
  */
 export interface Hooks<Context = unknown> {
-  /** Its name in the log. */
+  /** The name of these hooks in the log. */
   name?: string
   /**
    * What happens when a hook of this object fails. A failure is logged in any case. `'skip'`: the run continues as if the hook had returned

@@ -391,7 +391,7 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
     const { about, schema } = end.question
     const question = { about: toJson(about), ...withoutUndefined({ schema: schema && (toJson(schema) as JsonSchema) }) }
     if (noted !== undefined) return { ...recordCall(execution, call, 'ok', { content: noted, durationMs }), question, noted: true }
-    // Only the id, the decision and the usage of this record are used. When the call's question has been answered, the call gets another
+    // Of this record, only the id, the decision and the usage are used. When the call's question has been answered, the call gets another
     // record.
     return { ...recordCall(execution, call, 'cancelled', { content: '', attempts, durationMs }), question }
   }

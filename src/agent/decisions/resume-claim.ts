@@ -14,7 +14,7 @@ export type Claim = (claim: ResumeClaim) => boolean | Promise<boolean>
 
 /** The run that is about to continue. */
 interface ResumedRun {
-  /** A decided call was carried out. */
+  /** Whether a decided call was carried out. */
   readonly hasCarriedOut: boolean
   readonly interruption: 'aborted' | 'deadline' | undefined
   readonly abortError: ToolloopError | undefined

@@ -154,7 +154,7 @@ export class RunnerJournal {
   /** Watches the run from its beginning until it waits or has ended, in any process. */
   async #watch(runId: string, { tap, left }: Watch): Promise<RunResult<never>> {
     const engine = openEngine(this.#engine)
-    if (engine.news === undefined) unable('tells its runs as they are recorded')
+    if (engine.news === undefined) unable('reports runs as they are recorded')
     const { events, followed } = this.#followed(await knownRun(engine, runId), tap)
     const unwatch = this.#opener.active.watch(runId, followed.source)
     try {

@@ -148,7 +148,7 @@ export interface RunSummary {
 /** A recorded run, as a journal returns it. */
 export interface KeptRun extends RunSummary {
   input: Json
-  /** Only if the run has ended or waits. */
+  /** The output of the run. Set only if the run has ended or waits. */
   output?: Json
   /** Names of the `wait`s that have no value yet. */
   waits: string[]
@@ -157,14 +157,14 @@ export interface KeptRun extends RunSummary {
 /** Selects runs for a list, newest first. */
 export interface RunQuery {
   status?: RunStatus
-  /** In milliseconds since 1970. */
+  /** Only runs created at this time or later, in milliseconds since 1970. */
   createdAfter?: number
   createdBefore?: number
   /** Only runs whose `metadata` has each of these values. Values are compared as texts. */
   metadata?: Readonly<Record<string, string | number | boolean>>
   /** Only runs of this session. */
   session?: string
-  /** Only runs that ended for this reason. `paused`: those that wait. */
+  /** Only runs that ended for this reason. `paused` selects runs that wait. */
   stopReason?: StopReason
   /** Only runs that have ended or wait, and whose last model was this one (`provider/model`). */
   model?: string
@@ -179,7 +179,7 @@ export interface RunQuery {
 /** One page of a list of runs. */
 export interface RunPage {
   runs: RunSummary[]
-  /** Where the next page begins. Absent on the last page. */
+  /** The cursor of the next page. Absent on the last page. */
   next?: string
 }
 

@@ -258,7 +258,7 @@ export interface ShownQuery {
   /** Only runs that called this tool. */
   tool?: string | undefined
   runIds?: readonly string[] | undefined
-  /** Without these runs. */
+  /** Leaves out these runs. */
   notRunIds?: readonly string[] | undefined
   /** Only runs whose searchable text contains each of these texts, in lower case. */
   words?: readonly string[] | undefined

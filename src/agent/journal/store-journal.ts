@@ -133,7 +133,7 @@ class StoreJournal implements Journal {
     try {
       await this.#store.close(this.#trials.counts())
     } finally {
-      // Done last, because the ends that this causes must not be recorded.
+      // Done last, because the run ends that this causes must not be recorded.
       this.#abortAll(new ToolloopError('journal_failed', 'The journal was closed'))
     }
   }

@@ -38,7 +38,7 @@ function largeResultsOf(given: RunSettings['largeResults'], maxResultBytes: numb
   if (given === undefined || given === false) return undefined
   const options: LargeResultOptions = given === true ? {} : given
   const { overBytes = maxResultBytes, keptBytes = 32 * 1024 * 1024 } = options
-  // Each part needs room for at least one character.
+  // Every part must have room for at least one character.
   if (overBytes < 4) throw new InvalidOptionError('largeResults.overBytes', 'an integer ≥ 4', overBytes)
   if (overBytes > maxResultBytes)
     throw new InvalidOptionError('largeResults.overBytes', `at most \`maxResultBytes\` (${maxResultBytes})`, overBytes)

@@ -3,7 +3,7 @@ import type { Check } from '../../core/check-options.ts'
 /** What toolloop needs to know about a setting, besides its type and its docstring. */
 export interface SettingRow {
   check: Check
-  /** Its value if neither the run nor its runner sets it. Only for settings that `resolveLimits` fills in. */
+  /** The value of the setting if neither the run nor its runner sets it. Only for settings that `resolveLimits` fills in. */
   default?: number
   /**
    * How a run that outlives its process stores the setting: as JSON, or as numbers that may be infinite. Settings that are not stored are

@@ -84,7 +84,7 @@ function asWrapped(json: string): string {
     const value: unknown = JSON.parse(json)
     return isJsonObject(value) && isWrapper(value) ? json : `{"value":${json}}`
   } catch {
-    return json // Not JSON: the caller reports the problem.
+    return json // The text is not JSON. The caller reports the problem.
   }
 }
 

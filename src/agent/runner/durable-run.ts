@@ -169,7 +169,8 @@ function thinCall(call: Json, calls: ReturnType<typeof callsIn>): Json {
   if (!isJsonObject(call)) return call
   const { args, rawArguments, content, ...rest } = call
   const said = calls.get(call.id)
-  // Both are left out or neither: arguments that could not be read are absent, which must differ from arguments that were left out here.
+  // Arguments that could not be read are absent. That case must differ from arguments that were left out here, so either both fields are
+  // left out or neither.
   const isWritten = said?.args !== undefined && rawArguments === said.args && isDeepEqual(args, jsonOrText(said.args))
   const thin: JsonObject = { ...rest }
   if (!isWritten && args !== undefined) thin.args = args

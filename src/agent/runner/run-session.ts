@@ -45,7 +45,7 @@ export class RunnerSessions {
     checkId(run.runId, 'runId')
     for (let outer = run.outer; outer !== undefined; outer = outer.outer) {
       if (outer.lease?.isOf(sessions.store, id))
-        throw new InvalidOptionError('session', 'another than that of the run in whose call this one is made', id)
+        throw new InvalidOptionError('session', 'a session other than that of the run whose call starts this run', id)
     }
     const { runId } = run
     const lease = await leaseSession(sessions, { id, claim: { runId, durable: false }, onBusy, replaces, journal: this.#journal }, run)
@@ -178,7 +178,7 @@ async function leaveLater(lease: SessionLease): Promise<void> {
 
 /** Why a state is not resumed by default: it is not known what was done since. */
 function brokenOff(runId: string, id: string, at: number): ToolloopError {
-  const what = `Run \`${runId}\` of session \`${id}\` was resumed from this state at ${new Date(at).toISOString()}, and came to no end`
+  const what = `Run \`${runId}\` of session \`${id}\` was resumed from this state at ${new Date(at).toISOString()}, and has not ended since`
   const why = 'its process died, or its messages could not be stored, and calls that were decided may have run'
   return new ToolloopError('already_resumed', `${what}: ${why}. Resume it with \`again: true\`, or \`release\` the session`)
 }

@@ -41,7 +41,7 @@ export interface SessionPlace {
   session: number
   at: number
   compaction?: Compaction
-  /** The messages from `at` on are replaced. */
+  /** Whether the messages from `at` on are replaced. */
   replaces?: true
   /** A digest of the messages before `at`. A recorded result can include them only as long as the session has them. */
   digest?: string

@@ -160,7 +160,7 @@ export interface StoredSession extends SessionSummary {
   /** The session's own number. */
   session: number
   compaction?: string
-  /** Only if a run waits. */
+  /** The draft of a run. Set only if a run waits. */
   draft?: string
   /** When the waiting run was resumed, in milliseconds since 1970, if it has not ended or paused again. */
   resumedAt?: number
@@ -171,7 +171,7 @@ export interface SessionQuery {
   /** A prefix of their ids, such as `'user-17/'`. */
   prefix?: string
   status?: SessionStatus
-  /** In milliseconds since 1970. */
+  /** Only sessions updated at this time or later, in milliseconds since 1970. */
   updatedAfter?: number
   updatedBefore?: number
   /** Default 50, at most 1000. */
@@ -183,7 +183,7 @@ export interface SessionQuery {
 /** One page of a list of sessions. */
 export interface SessionPage {
   sessions: SessionSummary[]
-  /** Where the next page begins. Absent on the last page. */
+  /** The cursor of the next page. Absent on the last page. */
   next?: string
 }
 

@@ -28,7 +28,7 @@ export interface Session extends SessionSummary {
 /** A run of a session that waits for a decision. */
 export interface WaitingRun {
   runId: string
-  /** In milliseconds since 1970. */
+  /** When the run started to wait, in milliseconds since 1970. */
   since: number
   pending: PendingItem[]
   /** The run's input and the messages since. They are added to the session when the run ends. */
@@ -42,7 +42,7 @@ export interface WaitingRun {
   resumedAt?: number
 }
 
-/** Which messages to read. */
+/** Selects messages to read. */
 export interface ReadOptions {
   /** The position of the first message, from 0. Default 0. */
   from?: number
@@ -158,7 +158,7 @@ export class Sessions {
     const isWithin = compaction !== undefined && reachOf(readCompaction(id, compaction)) <= count
     const options = { isNew: true, ...(isWithin ? { compaction } : {}) }
     const appended = await this.store.append(to, textsOf(healed(messages)), options)
-    if (appended.kind !== 'appended') throw new InvalidOptionError('to', 'the id of no session', to)
+    if (appended.kind !== 'appended') throw new InvalidOptionError('to', 'an id that no session has', to)
     return to
   }
 
@@ -238,7 +238,7 @@ function readDraft(id: string, text: string): Omit<WaitingRun, 'runId' | 'resume
   return readStored(id, 'run that waits', () => {
     const value: unknown = JSON.parse(text)
     const isDraft = isJsonObject(value) && typeof value.since === 'number' && Array.isArray(value.pending)
-    if (!isDraft) throw new TypeError(`Expected what a run has come to, got ${show(value)}`)
+    if (!isDraft) throw new TypeError(`Expected the state or result of a run, got ${show(value)}`)
     const { since, pending, messages, at } = value
     const place = typeof at === 'number' ? { at } : {}
     return { since: since as number, pending: pending as never, messages: [...toChatMessages(messages as never)], ...place }
@@ -288,7 +288,7 @@ export function notClaimed(id: string, refused: NotClaimed, problem?: string): T
   const where = `session \`${id}\``
   switch (refused.kind) {
     case 'busy': {
-      const run = `Run \`${refused.runId}\` is going on in ${where}`
+      const run = `Run \`${refused.runId}\` is in progress in ${where}`
       const why = problem === undefined ? '' : ` (${problem})`
       const dead = `Run \`${refused.runId}\` of ${where} has broken off${why}: recover it with its journal, or \`release\` the session`
       return new ToolloopError('session_busy', refused.alive ? run : dead)

@@ -21,7 +21,7 @@ export interface Execution {
   compose(): Layers
 }
 
-/** Where the loop is. */
+/** The current position of the loop. */
 export interface Place {
   iteration: number
   /** Set if the model is only asked for an answer and can't call anything: how the run ends after this turn. */

@@ -32,7 +32,7 @@ export interface PlannedCall {
   asText?: true
   /** The text after the call, shown when the call has ended. */
   textAfter?: string
-  /** Told to the model in addition to the result. */
+  /** A note that the model gets in addition to the result. */
   note?: string
   /** The plan's decision before the call ran. */
   plan?: CallChange

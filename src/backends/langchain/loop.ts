@@ -115,7 +115,7 @@ class LangChainRun implements AgentHost {
   }
 
   #failed(failure: unknown): Ending {
-    const what = failure === undefined ? 'it came to no end of the run' : messageOf(failure)
+    const what = failure === undefined ? 'it did not return the end of the run' : messageOf(failure)
     const error = new ToolloopError('backend_failed', `LangChain's loop failed: ${what}`, { cause: failure })
     const { run } = this.#execution
     run.errors.set('backend', error)

@@ -29,7 +29,7 @@ export interface Diagnosis {
   model?: { name: string; source: ModelChoice['source']; why: string }
 }
 
-/** Longer than for a run, because a diagnosis may wait for a slow server. */
+/** How long local servers may take to answer, in milliseconds. Longer than for a run, because a diagnosis may wait for a slow server. */
 const probeMs = 2_000
 const exportUse = 'exporting telemetry'
 /** The purposes of the optional packages. Their supported versions are in package.json. */

@@ -50,7 +50,7 @@ const commands = new Map<string, SlashCommand>([
   ['sessions', { usage: '/sessions', help: 'continue a conversation of this folder; also /resume', run: chooseSession }],
   ['compact', { usage: '/compact', help: 'replace the conversation by a summary', run: (state) => state.compact().then(nothing) }],
   ['context', { usage: '/context', help: 'show how much of the context window is used', run: showContext }],
-  ['cost', { usage: '/cost', help: 'show what this chat has taken: time, tokens, money', run: showCost }],
+  ['cost', { usage: '/cost', help: 'show what this chat has used: time, tokens, money', run: showCost }],
   ['model', { usage: '/model [provider/name]', help: 'choose the model, or change it to this one', run: changeModel }],
   ['tools', { usage: '/tools', help: 'list the tools', run: listTools }],
   ['show', { usage: '/show [number]', help: 'show a call completely; Ctrl-O shows the last one', run: showCall }],

@@ -25,7 +25,7 @@ export async function openJournal(flags: Flags, io: CliIO): Promise<OpenJournal 
 export async function openExistingJournal(flags: Flags, io: CliIO, { adopt = false }: { adopt?: boolean } = {}): Promise<OpenJournal> {
   const file = fileOf(flags, io)
   if (file !== undefined && existsSync(resolve(io.cwd, file))) return open(file, io, adopt)
-  const got = file === undefined ? 'neither it nor TOOLLOOP_JOURNAL' : `${file}, which is not there`
+  const got = file === undefined ? 'neither it nor TOOLLOOP_JOURNAL' : `${file}, which does not exist`
   throw new ToolloopError(
     'invalid_option',
     `Expected \`--journal\` to name the file in which \`toolloop run\` recorded its runs, got ${got}`,

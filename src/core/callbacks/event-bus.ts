@@ -79,7 +79,7 @@ export class EventBus {
 
   #subscribe(name: EventName | typeof ANY, listener: (name: EventName, payload: unknown, meta: EventMeta) => unknown): () => void {
     let failed = false
-    // The emitter iterates over the listeners it had when the emit began; this one may have unsubscribed since.
+    // Needed because an emit in progress iterates over the listeners it started with, and this one may have unsubscribed since.
     let subscribed = true
     const report = (error: unknown, event: EventName): unknown => {
       if (failed) return

@@ -16,7 +16,7 @@ export async function withFileLock<T>(file: string, signal: AbortSignal, work: (
   const lock = new DatabaseSync(file)
   try {
     lock.exec('PRAGMA busy_timeout = 0')
-    // In memory: a journal file would be left behind if the process is killed, and nothing is ever written.
+    // Kept in memory, because a journal file would be left behind if the process is killed, and nothing is ever written.
     while (!isTaken(() => lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'))) {
       await pause(retryMs, undefined, { signal }).catch(() => signal.throwIfAborted())
     }

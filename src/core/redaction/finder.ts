@@ -4,7 +4,7 @@ import type { Span } from './spans.ts'
 
 /** The progress of a search. */
 export interface Search {
-  /** In order, without overlaps. */
+  /** The spans that were found, in order and without overlaps. */
   readonly found: Span[]
   /** The state of the automaton. */
   state: number

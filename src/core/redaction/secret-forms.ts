@@ -8,11 +8,13 @@ export interface Form {
   behind: number
 }
 
-/** Only this many first characters of a secret are compared, because a text may quote no more. The full length is hidden from there on. */
+/** How many first characters of a secret are compared. A text may quote no more than those. The full length is hidden from there on. */
 const mostLookedFor = 100
 /** The most bytes that are compared in hexadecimal or base64. */
 const mostBytes = 18
-/** In characters. Shorter secrets would match ordinary words in other cases, or in base64. */
+/**
+ * The length below which a secret counts as short, in characters. Shorter secrets would match ordinary words in other cases, or in base64.
+ */
 const shortest = 6
 
 /** Whether a secret is so short that only its exact text is searched. */

@@ -24,7 +24,7 @@ const tokens = [
 const privateKey = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,60}-----|$)/gi
 /** Passwords in URLs, and the secret part of webhook URLs. */
 const inAddress = [
-  // Not a port with a query that contains an e-mail address.
+  // Excludes a port with a query that contains an e-mail address.
   /:\/\/[^\s/:@]{0,256}:(?!\d{1,5}[?#])([^\s/"'<>]{1,256})(?=@)/g,
   /(?:hooks\.slack\.com\/services|discord(?:app)?\.com\/api\/webhooks)\/([\w/-]{16,})/g,
 ]

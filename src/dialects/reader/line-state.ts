@@ -6,13 +6,13 @@ const tilde = 126
 
 /** In a line, past its start. The only state in which characters can be skipped without looking at each. */
 export const midLine = 0
-/** Only blanks so far in the line. */
+/** The line has only whitespace so far. */
 const head = 1
-/** In a run of backticks or tildes at the start of the line. */
+/** The position is in a run of backticks or tildes at the start of the line. */
 const run = 2
-/** After a run that may open a fence: it does, unless another backtick follows in the line. */
+/** The position is after a run that may open a fence: it does, unless another backtick follows in the line. */
 const info = 3
-/** After a run that closes the fence, unless something follows it in the line. */
+/** The position is after a run that closes the fence, unless something follows it in the line. */
 const closing = 4
 
 /** Tracks the position within a line, and the open code fence. Fences are as in CommonMark, indented or not. */

@@ -129,7 +129,7 @@ export class DialectParser {
       this.#startReading(envelope, marker)
       return
     }
-    // Only after a call, a left-over closing tag is skipped, and a result is one that the model made up.
+    // A left-over closing tag is skipped only after a call, and only then is a result one that the model made up.
     if (this.#context.called && !quoted) {
       const result = role === 'result' || (role === 'result line' && scanner.foundAtHead)
       if (result || role === 'close') {

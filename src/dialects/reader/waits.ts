@@ -3,7 +3,7 @@ import type { Wait } from '../dialect.ts'
 import type { Cursor } from './cursor.ts'
 import { type MarkerSet, wide } from './markers.ts'
 
-/** Longer than any string. An integer, because `Infinity` would turn the arithmetic into floating point. */
+/** A limit that is longer than any string. An integer, because `Infinity` would turn the arithmetic into floating point. */
 export const noLimit: number = 2 ** 30 - 1
 
 function isBlank(code: number): boolean {

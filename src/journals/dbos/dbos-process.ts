@@ -43,7 +43,7 @@ class Execution {
   }
 }
 
-/** By workflow id. */
+/** Executions by workflow id. */
 const executions = new Map<string, Execution>()
 /** Executions that have ended, until DBOS has recorded that. */
 const ending = new Map<string, Promise<unknown>>()
@@ -236,7 +236,7 @@ export class DbosProcess {
  */
 async function executeHere(id: string): Promise<string> {
   const execution = executions.get(id)
-  if (execution === undefined || execution.inWorkflow !== undefined) return 'taken up as another workflow'
+  if (execution === undefined || execution.inWorkflow !== undefined) return 'resumed as another workflow'
   execution.inWorkflow = AsyncLocalStorage.snapshot()
   return (await execution.work()).stopReason
 }

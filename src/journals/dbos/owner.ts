@@ -149,7 +149,7 @@ export class Owner {
     try {
       await client.connect()
       await checkSession(client, this.#database)
-      // Only settings that this server version knows.
+      // Leaves out settings that this server version doesn't know.
       const settings = JSON.stringify(sessionSettings)
       await client.query('SELECT set_config(name, $1::jsonb ->> name, false) FROM pg_settings WHERE $1::jsonb ? name', [settings])
       // If the server believes an earlier connection of ours to be alive, this waits until it doesn't.

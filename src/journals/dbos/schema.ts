@@ -1,7 +1,7 @@
 import { ToolloopError } from '../../core/errors.ts'
 import type { Database, Query } from './database.ts'
 
-/** Each migrates the tables to the next version; the first creates them. Never changed once released. */
+/** Each migration upgrades the tables to the next version. The first one creates them. A migration never changes once it is released. */
 const migrations: readonly ((schema: string) => string)[] = [
   (schema) => `
     CREATE SEQUENCE ${schema}.owners AS integer;
@@ -197,7 +197,7 @@ async function migrateIn(query: Query, schema: string): Promise<void> {
 
 /** Returns 0 if there are no tables. */
 async function versionOf(query: Query, schema: string): Promise<number> {
-  // Not with `to_regclass`: after it has failed to find a table once, it may not see one that another process has created.
+  // Doesn't use `to_regclass`: after it has failed to find a table once, it may not see one that another process has created.
   const tables = 'pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace'
   const found = await query(`SELECT 1 FROM ${tables} WHERE '"' || nspname || '"' = $1 AND relname = 'version'`, [schema])
   if (found.length === 0) return 0

@@ -49,7 +49,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
       ...options
     } = { ...this.#providerOptions, ...request.providerOptions }
     if (messages !== undefined || system !== undefined) {
-      warnings.add('`messages` and `system` in `providerOptions` were left out: the conversation is the request’s')
+      warnings.add('`messages` and `system` in `providerOptions` were left out: they come from the request itself')
     }
     const caches = typeof promptCaching === 'boolean' ? promptCaching : this.#quirks.promptCaching
     const theirs = Array.isArray(theirTools) ? theirTools.filter(isJsonObject) : []

@@ -23,7 +23,7 @@ export function fitParameters({ name, description, parameters = {} }: ToolFuncti
   const isTold = rules.length <= longestNote
   if (removed.length > 0) {
     const what = removed.map((one) => `\`${one}\``).join(', ')
-    const told = rules === '' ? '' : isTold ? '; the description tells the model of it' : '; the model is not told of it'
+    const told = rules === '' ? '' : isTold ? '; the description mentions it instead' : '; the model does not learn of it'
     warnings.push(`The parameters of tool \`${name}\` were sent without ${what} at their top, which ${provider} does not support${told}`)
   }
   const words = [description ?? '', isTold ? rules : ''].filter((text) => text !== '').join('\n\n')

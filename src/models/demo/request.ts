@@ -6,7 +6,7 @@ import { readNamedCall } from './named-calls.ts'
 import { type Reading, Words } from './reading.ts'
 import { readTalk } from './talk.ts'
 
-/** Longer texts, and texts with more clauses, are not questions. Only a call may be longer. */
+/** The longest question. Longer texts, and texts with more clauses, are not questions. Only a call may be longer. */
 const maxLength = 400
 const maxClauses = 10
 const quotedText = /"[^"\n]+"|“[^”\n]+”|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w)/g

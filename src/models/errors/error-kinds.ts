@@ -15,7 +15,7 @@ export interface Kind {
   code: ErrorCode
   /** Whether the same request may succeed later. */
   retryable: boolean
-  /** The account has no credit, or its plan is used up: waiting for a minute does not help. */
+  /** Whether the account has no credit, or its plan is used up, so that waiting for a minute does not help. */
   isOutOfCredit?: true
 }
 

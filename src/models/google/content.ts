@@ -21,7 +21,7 @@ interface CallPiece {
   /** Collects the arguments while they arrive in pieces. */
   partial: PartialArgs | undefined
   hasArguments: boolean
-  /** More arguments are announced. */
+  /** Whether more arguments are announced. */
   isOpen: boolean
 }
 

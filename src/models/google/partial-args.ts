@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 interface Place {
   holder: JsonObject | Json[]
   key: string | number
-  /** More of the same text follows. */
+  /** Whether more of the same text follows. */
   goesOn: boolean
 }
 

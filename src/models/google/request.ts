@@ -40,7 +40,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
     const { contents, systemInstruction, tools: theirTools, generationConfig, toolConfig, ...others } = options
     const [generation, calling] = [plain(generationConfig), plain(toolConfig)]
     if (contents !== undefined || systemInstruction !== undefined) {
-      warnings.add('`contents` and `systemInstruction` in `providerOptions` were left out: the conversation is the request’s')
+      warnings.add('`contents` and `systemInstruction` in `providerOptions` were left out: they come from the request itself')
     }
     const theirs = Array.isArray(theirTools) ? theirTools : []
     const declared = (request.tools ?? []).map((tool) => this.#wire.tool(tool, warnings))

@@ -31,7 +31,7 @@ export class OpenAIApi implements Api<Access> {
   build(request: ModelRequest, { baseURL }: Access): ApiRequest {
     const warnings = new Set<string>()
     const { messages: theirMessages, tools: theirTools, ...options } = { ...this.#providerOptions, ...request.providerOptions }
-    if (theirMessages !== undefined) warnings.add('`messages` in `providerOptions` were left out: the conversation is the request’s')
+    if (theirMessages !== undefined) warnings.add('`messages` in `providerOptions` were left out: they come from the request itself')
 
     const messages = this.#wire.messages(this.#fitted(request.messages), warnings)
     const stream = request.stream !== false || !this.#quirks.wholeResponses

@@ -78,7 +78,7 @@ function Part({ title, children }: { title: string; children: ComponentChildren 
 function ComparedGiven({ sides: [a, b] }: { sides: [Side, Side] }) {
   if (a.recording === undefined || b.recording === undefined) {
     const which = a.recording !== undefined ? 'Of the second run: ' : b.recording !== undefined ? 'Of the first run: ' : ''
-    return <p class="muted">{`They can be compared where both runs have a recording. ${which}${a.why || b.why}`}</p>
+    return <p class="muted">{`Runs can be compared only if both have a recording. ${which}${a.why || b.why}`}</p>
   }
   const [one, other] = [a.recording.given, b.recording.given]
   const toolsOf = (given: Given) => given.tools.map(({ name, description, parameters }) => ({ name, description, parameters }))

@@ -2,7 +2,7 @@
 const tokenKey = `toolloop.token:${new URL('../', document.baseURI).pathname}`
 /** The longest time that a token is kept after it was last used. */
 const longestMs = 12 * 3_600_000
-/** Only for this tab, and deleted when it closes. */
+/** Stored only for this tab, and deleted when the tab closes. */
 const chatKey = 'toolloop.chat'
 
 /** The token of this tab; undefined if it was not read yet. */

@@ -73,7 +73,7 @@ async function follow(path: string, { onEvent, onState, after = 0, lastType }: R
       }
     } catch (error) {
       if (signal.aborted) return
-      // Without a code, it is not the service that refuses, but a proxy that can't reach it.
+      // An error without a code doesn't come from the service, but from a proxy that can't reach it.
       if (error instanceof ApiError && error.code !== '' && error.status >= 400 && error.status < 500 && error.status !== 429) {
         onState?.('refused')
         return

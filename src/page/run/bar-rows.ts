@@ -14,7 +14,7 @@ export interface Row {
   total: number
 }
 
-/** With more spans than this, nested ones are folded at first. */
+/** If a run has more spans than this, nested ones are folded at first. */
 const mostUnfolded = 60
 /** Number of consecutive calls of the same tool that are combined into one row. */
 const fewestInGroup = 8

@@ -44,7 +44,7 @@ const mostSpans = 5_000
 export class Spans {
   #changes = new Changes()
   #view: RunView = emptyRunView()
-  /** By key. A span stays the same object. */
+  /** The spans by key. A span is always the same object. */
   #spans: Map<string, Span> = new Map()
   #isCurrent = true
   #result: RunWithResult | undefined

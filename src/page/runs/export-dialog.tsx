@@ -75,7 +75,7 @@ function save(content: Blob, name: string): void {
 
 export function whyNoRecording(thrown: unknown): string {
   const code = thrown instanceof ApiError ? thrown.code : ''
-  if (code === 'still_running') return 'The run is still running: its recording can be had when it has ended or waits.'
+  if (code === 'still_running') return 'The run is still running: its recording is available once it ends or waits.'
   if (code !== 'not_recorded') return messageOf(thrown)
   return 'This run has no recording. Runs are recorded if service.keepRuns.recordingMegabytes is set; the oldest recordings make room for others.'
 }

@@ -47,9 +47,9 @@ export function CurrentModel({ config, editing }: { config: Config; editing: Con
 
 interface Current {
   now: ServiceState['models'][number] | undefined
-  /** The configuration refers to one of its models by name. */
+  /** Whether the configuration refers to one of its models by name. */
   isNamed: boolean
-  /** The model was chosen at startup, whatever the configuration says. */
+  /** Whether the model was chosen at startup, whatever the configuration says. */
   isFixed: boolean
 }
 

@@ -11,7 +11,7 @@ import { type Problems, SchemaForm, unreadable } from './schema-form.tsx'
 
 const endings: Record<string, string> = {
   ok: 'Succeeded',
-  question: 'Asks something before it goes on',
+  question: 'Asks a question before it continues',
   failed: 'Failed',
   timeout: 'Timed out',
   cancelled: 'Cancelled',
@@ -75,7 +75,7 @@ export function TryForm({ tool, onEnd }: { tool: ToolWithCalls; onEnd: () => voi
     try {
       setEnded(await post(`admin/api/tools/${encodeURIComponent(name)}/calls`, { arguments: args, approved: isRisky }, asking.signal))
     } catch (thrown) {
-      fail(asking.signal.aborted ? new Error('Stopped. What the tool has done by then stays done.') : thrown)
+      fail(asking.signal.aborted ? new Error('Stopped. Anything the tool had already done is not undone.') : thrown)
     } finally {
       setRunning(undefined)
       onEnd()

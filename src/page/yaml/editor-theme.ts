@@ -1,6 +1,6 @@
 import { EditorView } from '@codemirror/view'
 
-/** In the colors of the page, whose custom properties reach into the editor. */
+/** Uses the colors of the page, whose custom properties reach into the editor. */
 export const theme = EditorView.theme({
   '&': {
     fontSize: '0.8125rem',

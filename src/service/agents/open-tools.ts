@@ -42,7 +42,7 @@ interface Surroundings {
   signal: AbortSignal
 }
 
-/** One kind of tools, opened. */
+/** One kind of tools that was opened. */
 type Opened = { source: ToolSource; instructions?: string; skills?: FoundSkills; servers?(): McpServerStatus[]; close?(): Promise<void> }
 
 /** Returns the parts of a configuration that determine its tools. They are opened again if it changes. */

@@ -16,7 +16,7 @@ const maxResultBytes = 200_000
 export interface TryOrder {
   tool: AnyTool
   args: JsonObject
-  /** Confirms that the call may have side effects, and replaces its approval. */
+  /** Whether the caller accepts that the call may have side effects. It replaces an approval. */
   approved: boolean
   context: unknown
   signal: AbortSignal

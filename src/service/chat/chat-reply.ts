@@ -11,7 +11,7 @@ type ChatFinish = Shortfall | 'stop' | 'tool_calls'
 
 export interface ChatReplyOptions {
   id: string
-  /** As in the client's request. */
+  /** The model's name, as in the client's request. */
   model: string
   /** Whether the content is only the answer, without remarks beside calls. */
   answerOnly: boolean

@@ -15,7 +15,7 @@ export interface Config {
   models?: Readonly<Record<string, string | ModelSettings>>
   providers?: Providers
   instructions?: string
-  /** Which loop executes the runs of the command line. The service always uses the native one. */
+  /** The loop that executes the runs of the command line. The service always uses the native one. */
   backend?: 'native' | 'langchain'
   tools?: ToolsConfig
   skills?: SkillsConfig

@@ -11,9 +11,9 @@ import { excerptOf, findInlineSecrets } from './inline-secrets.ts'
 import { interpolate } from './interpolate.ts'
 
 export interface ParsedConfig {
-  /** With environment variables filled in. Not to be shown. */
+  /** The configuration with environment variables filled in. Not to be shown. */
   config: Config
-  /** As written in the file. */
+  /** The configuration as written in the file. */
   raw: Json
   document: Document
 }

@@ -67,7 +67,7 @@ export function limitProblems({ service = {} }: Config): Problem[] {
   if (journal?.kind === 'sqlite' && keepRuns.folder === undefined)
     return [{ path, message: 'must name the folder of the journal: `service.journal.kind` is sqlite' }]
   if (journal?.kind === 'dbos' && keepRuns.folder !== undefined)
-    return [{ path, message: 'must be absent where `service.journal.kind` is dbos: runs in a folder are not moved into the database' }]
+    return [{ path, message: 'must be absent if `service.journal.kind` is dbos: runs in a folder are not moved into the database' }]
   return []
 }
 

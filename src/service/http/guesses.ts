@@ -13,7 +13,7 @@ const mostAddresses = 10_000
  */
 export class Guesses {
   readonly #now: () => number
-  /** By address, oldest first. */
+  /** Wrong tokens by address, oldest first. */
   readonly #wrong = new Map<string, { since: number; tokens: Set<string> }>()
 
   constructor(now: () => number = () => performance.now()) {

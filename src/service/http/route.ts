@@ -33,7 +33,7 @@ export interface RouteResponse {
 /** One operation of the API: its handler, and its entry in `/openapi.json`. There is no other list of routes, so the two can't diverge. */
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** With `{name}` for parameters. */
+  /** The path, with `{name}` for parameters. */
   path: string
   /** The role a caller needs. */
   access: 'open' | Role
@@ -45,7 +45,7 @@ export interface Route {
   body?: JsonSchema
   /** Which limit applies to the number of values in a body. Default: that of `access`. */
   values?: 'mcp'
-  /** By status. Errors are the same for all routes. */
+  /** The responses by status. Errors are the same for all routes. */
   responses: Readonly<Record<number, RouteResponse>>
   query?: readonly { name: string; description: string }[]
   headers?: readonly { name: string; required?: boolean; description: string }[]

@@ -59,7 +59,7 @@ const pending: JsonSchema = object(
     },
     script: {
       ...object({ line: count, code: text }, ['line', 'code']),
-      description: 'For a call of a script: the line that makes it, and what stands there.',
+      description: 'For a call of a script: the number of the line that makes the call, and its text.',
     },
     plan: {
       ...object({ at: count, of: count }, ['at', 'of']),
@@ -166,13 +166,13 @@ export const sessionListSchema: JsonSchema = object(
   ['object', 'data'],
 )
 
-/** With OpenAI's limits. https://platform.openai.com/docs/api-reference/chat/create */
+/** Limited as in OpenAI's API. https://platform.openai.com/docs/api-reference/chat/create */
 const metadata: JsonSchema = {
   type: 'object',
   maxProperties: 16,
   propertyNames: { maxLength: 64 },
   additionalProperties: { type: ['string', 'number', 'boolean'], maxLength: 512 },
-  description: 'Whose run it is, or what for: at most 16 values, in each of its events. The model does not see them.',
+  description: 'At most 16 labels of the run, such as its user or purpose. Its events have them; the model does not see them.',
 }
 
 export const startRunSchema: JsonSchema = {
@@ -265,7 +265,7 @@ export const decisionsSchema: JsonSchema = {
       items: {
         ...object(
           {
-            toolCallId: { type: 'string', description: 'That of an item in the run’s `pending`.' },
+            toolCallId: { type: 'string', description: 'The `toolCallId` of an item in the run’s `pending`.' },
             fingerprint: { type: 'string', description: 'That of the same item in the run’s `pending`.' },
             approved: { type: 'boolean' },
             reason: text,

@@ -44,7 +44,7 @@ export function noAnswerText({
   text?: string
 }): string {
   if (stopReason === 'truncated') return cutAnswerText('the agent', text)
-  return `The agent came to no answer: ${error?.message ?? stopReason ?? 'its run was lost'}.`
+  return `The agent gave no answer: ${error?.message ?? stopReason ?? 'its run was lost'}.`
 }
 
 /** Returns the agent's answer. Rejects if the run has none. */

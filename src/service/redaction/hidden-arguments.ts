@@ -8,7 +8,7 @@ import { blamingRequest, HttpProblem, pointerTo } from '../http/problem.ts'
 
 /** A decision sent over the API. */
 export type GivenDecision = Decision & {
-  /** Also approves or answers hidden parts. */
+  /** Whether to approve or answer parts that are hidden, too. */
   acknowledgeHidden?: boolean
 }
 

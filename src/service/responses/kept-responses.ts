@@ -57,7 +57,7 @@ export class KeptResponses {
    */
   readonly #kept = new Map<string, KeptOfCaller>()
   readonly #underWay = new Set<Promise<boolean>>()
-  /** By caller: settles when the latest read is done. */
+  /** The latest read of each caller, which settles when it is done. */
   readonly #reading = new Map<string, Promise<void>>()
 
   constructor(bounds: () => RunBounds, logger: Logger) {

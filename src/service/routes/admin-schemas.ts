@@ -57,7 +57,7 @@ const amount: JsonSchema = { type: 'number', minimum: 0 }
 const milliseconds: JsonSchema = { type: ['number', 'null'], description: 'Null: no run has ended.' }
 const sums: Readonly<Record<string, JsonSchema>> = {
   runs: count,
-  failed: { ...count, description: 'Those that gave no answer, without those that were cancelled.' },
+  failed: { ...count, description: 'Requests that failed, not counting cancelled ones.' },
   inputTokens: count,
   outputTokens: count,
   costUsd: amount,
@@ -72,7 +72,7 @@ export const overviewSchema: JsonSchema = object({
   from: text,
   to: text,
   stepMs: count,
-  since: { type: 'string', description: 'What is counted from. Later than `from` where more than 20,000 runs have ended.' },
+  since: { type: 'string', description: 'The time from which runs are counted. Later than `from` if more than 20,000 runs have ended.' },
   ...sums,
   series: { type: 'array', items: object(sums), description: 'The same for each step, the earliest first.' },
   reasons: { type: 'array', items: object({ stopReason: text, errorCode: text, runs: count }, ['stopReason', 'runs']) },

@@ -48,7 +48,7 @@ export async function servePage(name: string, request: Request, folder?: URL): P
     const why = isThere
       ? 'has no such file'
       : isSource
-        ? 'has not been made of its source: `node config/bundle-page.js` does that'
+        ? 'has not been built: run `node config/bundle-page.js`'
         : 'is not part of a bundle: to have it, an application must leave the package `toolloop` out'
     throw new HttpProblem(404, 'not_found', `The admin page ${why}`)
   }

@@ -93,7 +93,7 @@ export function responseRoutes(parts: ServiceParts): Route[] {
       method: 'GET',
       path: '/v1/responses/{id}',
       access: 'run',
-      summary: "A response of the caller's: one that is being made, or is kept. Responses are kept for a limited time.",
+      summary: 'A response of the caller’s, running or stored. Responses are stored for a limited time.',
       responses: { 200: aResponse },
       answer: (call) => {
         if (call.url.searchParams.get('stream') === 'true')
@@ -106,7 +106,7 @@ export function responseRoutes(parts: ServiceParts): Route[] {
       method: 'GET',
       path: '/v1/responses/{id}/input_items',
       access: 'run',
-      summary: "What the request of a response of the caller's had given, without what it continues.",
+      summary: 'The input items of one of the caller’s responses, without those of the responses that it continues.',
       query: [
         { name: 'limit', description: 'The maximum number of items, up to 100. Default 20.' },
         { name: 'order', description: '`asc` or `desc`. Default `desc`.' },
@@ -127,7 +127,7 @@ export function responseRoutes(parts: ServiceParts): Route[] {
       method: 'POST',
       path: '/v1/responses/{id}/cancel',
       access: 'run',
-      summary: 'Aborts a response that is being made. One that is finished does not change.',
+      summary: 'Aborts a running response. A finished response does not change.',
       responses: { 200: aResponse },
       answer: async (call) => {
         const { params, caller } = call
@@ -143,7 +143,8 @@ export function responseRoutes(parts: ServiceParts): Route[] {
       method: 'DELETE',
       path: '/v1/responses/{id}',
       access: 'run',
-      summary: 'Deletes a response that is kept, with its conversation. Those that continue it stay. One that is being made is not kept.',
+      summary:
+        'Deletes a stored response with its conversation. Responses that continue it stay. A response that is still running is not stored.',
       responses: { 200: { description: 'It is deleted', schema: deletedResponseSchema } },
       answer: async ({ params, caller }) => {
         const { id = '' } = params

@@ -56,7 +56,7 @@ async function runCall({ body, params, caller, request, sender }: Call, parts: S
   const { host, limiter, calls, trials, contextOf, logger } = parts
   const { arguments: args, approved = false } = body as { arguments: JsonObject; approved?: boolean }
   const tool = host.tools.get(params.name ?? '')
-  if (tool === undefined) throw new HttpProblem(404, 'tool_not_found', 'There is no tool of this name', { param: 'name' })
+  if (tool === undefined) throw new HttpProblem(404, 'tool_not_found', 'There is no tool with this name', { param: 'name' })
   const context = await contextOf(request, caller)
   const giveBack = limiter.admitRun(caller.name)
   try {

@@ -15,7 +15,7 @@ export type Begin = (id: string, request: string | undefined) => Promise<Service
 /** The header of a request that can be repeated safely, as documented in the API. */
 export const idempotencyKey = {
   name: 'idempotency-key',
-  description: 'Up to 255 characters of your own: requests with the same key start one run, as long as that is kept.',
+  description: 'Up to 255 characters of your choice: requests with the same key start one run, as long as that run is stored.',
 }
 
 const longestKey = 255

@@ -41,7 +41,7 @@ interface RunStoreParts {
 /** Available after `open`. */
 interface Opened {
   stored: Recorded
-  /** By the kind of run. */
+  /** The executions by the kind of run. */
   executions: Readonly<Record<RunHead['kind'], Execution>>
   /** Whether runs end with this process. */
   inMemory: boolean
@@ -167,7 +167,7 @@ export class RunStore {
       giveBack()
       this.#running.delete(run)
       // A client may have found the run by its thread, and will retry after this error, though the run may have been stored.
-      run.settle(abortedWith('it could not be begun'))
+      run.settle(abortedWith('it could not be started'))
       execution.discard(run)
       throw notStored('The run', error)
     }

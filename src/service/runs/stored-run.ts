@@ -29,7 +29,7 @@ export interface Outcome {
   finishedAt: string
   /** How long the run has waited, according to the store. */
   waitedMs?: number
-  /** Without secrets. */
+  /** The summary, without secrets. */
   summary: OutcomeSummary
   /**
    * The whole result as redacted JSON. As text, its size is known and it keeps no other objects in memory. `''` if it won't be requested.

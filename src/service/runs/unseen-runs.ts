@@ -27,7 +27,7 @@ type Bounds = Pick<RunBounds, 'count' | 'ageMs' | 'characters'>
 export class UnseenRuns {
   readonly #bounds: () => Bounds
   readonly #store: (run: UnseenRun) => Promise<void>
-  /** In the order in which they ended. */
+  /** The runs in the order in which they ended. */
   readonly #runs = new Map<string, Kept>()
   readonly #ofCallers = new Map<string, { count: number; characters: number }>()
   #characters = 0

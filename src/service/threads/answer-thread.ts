@@ -33,7 +33,7 @@ export interface ThreadRequest {
   decide(pending: readonly PendingItem[]): Decision[]
   /** Whether the request only contains answers to calls. */
   answers: boolean
-  /** Also approves hidden parts. */
+  /** Whether to approve hidden parts, too. */
   acknowledgeHidden: boolean
   /** Returns the format of the response, by the run's id. Throws an `HttpProblem` 400. */
   format(run: string): ResponseFormat
@@ -68,7 +68,7 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
       return await respond(before, format, { from: after, release }, parts)
     }
     if (request.answers && before?.status === 'running')
-      throw new HttpProblem(409, 'not_pending', 'No call waits for these answers: the run goes on', { param: 'messages' })
+      throw new HttpProblem(409, 'not_pending', 'No call waits for these answers: the run continues', { param: 'messages' })
     const run = await once.start(call, `run_${randomUUID()}`, (id, digest) => {
       // Called before the run starts, because it may throw.
       request.format(id)
@@ -108,7 +108,7 @@ export async function stopThread(thread: string, { caller }: Call, { runs }: Ser
 
 async function giveUp(run: ServiceRun, { runs, logger }: ServiceParts): Promise<void> {
   if (run.status === 'ended') return
-  await runs.cancel(run, 'the page has gone on').catch((error: unknown) => {
+  await runs.cancel(run, 'the page has moved on').catch((error: unknown) => {
     logger.error({ runId: run.id, error }, 'a run that a page has left could not be ended')
   })
 }
@@ -167,7 +167,7 @@ function shownEnding({ id: runId, outcome }: ServiceRun): RunEnding | undefined 
 
 /** The ending of a run that this process no longer follows. */
 function leftEnding({ id: runId }: ServiceRun): RunEnding {
-  const error = { code: 'aborted', message: 'What becomes of the run is not known here' }
+  const error = { code: 'aborted', message: 'The outcome of the run is not known here' }
   return { runId, stopReason: 'aborted', text: '', pending: [], error }
 }
 

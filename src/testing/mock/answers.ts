@@ -13,7 +13,7 @@ export interface MockScriptRequest {
   body: JsonObject
   /** Counts requests from 0, including those answered by a fault. */
   index: number
-  /** As requested, with the query. */
+  /** The path as requested, with the query. */
   path: string
   headers: Readonly<Record<string, string>>
   /** The wire format of the request. */

@@ -3,9 +3,9 @@ import { settlesBeforeAbort } from '../wait.ts'
 
 /** A request as the mock provider received it. */
 export interface MockRequest {
-  /** In upper case, such as `POST`. */
+  /** The method in upper case, such as `POST`. */
   method: string
-  /** As requested, with the query. */
+  /** The path as requested, with the query. */
   path: string
   /** Names are in lower case. Several values of one name are joined with `, `. */
   headers: Record<string, string>

@@ -35,7 +35,7 @@ export interface FileList {
   /** Number of matches, including those not shown. The totals include them too. */
   count: number
   totalBytes: number
-  /** Only if lines were counted. */
+  /** The sum of all line counts. Set only if lines were counted. */
   totalLines?: number
   files: ListedFile[]
   /** Set if some files are not shown, or if the search stopped early. */

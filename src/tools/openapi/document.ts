@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 /** A document, with a function that resolves its references. */
 export interface OpenApiDocument {
   root: JsonObject
-  /** In version 3.0, schemas differ from JSON Schema. */
+  /** Whether this is version 3.0, in which schemas differ from JSON Schema. */
   is30: boolean
   /**
    * Returns `value`, or the target of the reference if it is one. Throws `invalid_option` for a reference that is broken, circular or
@@ -27,7 +27,7 @@ export async function loadDocument(source: string | URL | object): Promise<OpenA
   }
   if (!isJsonObject(root.paths ?? {})) throw problem('Expected `paths` of the OpenAPI document to be a mapping')
   const { $RefParser } = await loadRefParser()
-  // The package may change the object.
+  // Copied, because the package may change the object.
   const refs = await new $RefParser().resolve(structuredClone(root), { resolve: { external: false } })
   return {
     root,

@@ -19,7 +19,7 @@ export interface OpenApiResult {
   status: number
   /** A JSON body as a value, any other body as text; undefined if there was none. Integers too long for a number are texts. */
   body?: Json
-  /** The body was longer than `maxResponseBytes`. `body` is its beginning, as text. */
+  /** Set if the body was longer than `maxResponseBytes`. `body` is its beginning, as text. */
   truncated?: true
 }
 

@@ -9,9 +9,9 @@ export interface ParameterStyle {
   place: Place
   style: string
   explode: boolean
-  /** Writes the value as JSON, whatever its style: the parameter has a `content` instead of a `schema`. */
+  /** Whether to write the value as JSON, whatever its style, because the parameter has a `content` instead of a `schema`. */
   isJson: boolean
-  /** Only for queries: does not encode `:/?#[]@!$&'()*+,;=`. */
+  /** Whether to leave `:/?#[]@!$&'()*+,;=` unencoded. Only for queries. */
   allowReserved: boolean
 }
 

@@ -138,7 +138,7 @@ function compileWhenUsed(schema: JsonSchema, toolName: string): Validator {
 function schemaText(schema: JsonSchema): string | undefined {
   let isExact = true
   function check(this: unknown, key: string, value: unknown): unknown {
-    // They differ if `toJSON` has changed the value.
+    // The two differ if `toJSON` has changed the value.
     isExact &&= (this as JsonSchema)[key] === value && isPlain(value)
     return isExact ? value : null
   }

@@ -135,7 +135,7 @@ const sharedSchemas = new Set([
 /** `isShared`: another schema may have the properties that `required` names. */
 function problemIn(schema: unknown, path: string, seen: Set<unknown>, isShared = false): string | undefined {
   if (isStandardSchema(schema))
-    return `expected \`${path}\` to be JSON Schema, got a schema of ${schema['~standard'].vendor}; write the whole in one of both`
+    return `expected \`${path}\` to be JSON Schema, got a schema of ${schema['~standard'].vendor}; write the whole schema in one of the two`
   if (!isJsonObject(schema) || seen.has(schema)) return undefined
   seen.add(schema)
   const at = path === '' ? '' : ` at \`${path}\``

@@ -36,7 +36,7 @@ export function sharedTools(skills: ReadonlyMap<string, Skill>, options: SkillTo
   }
   const activate = defineTool({
     name: skillToolNames.activate,
-    description: 'Gives the instructions of a Skill and lists its files. Call it before you do what the Skill is for.',
+    description: 'Returns the instructions of a Skill and lists its files. Call it before you start a task that the Skill is for.',
     parameters: { type: 'object', properties: { name: skill(all) }, required: ['name'], additionalProperties: false },
     effect: 'read',
     execute: ({ name }, ctx) => instructionsOf(traced(find(name), ctx)),
@@ -62,14 +62,14 @@ export function sharedTools(skills: ReadonlyMap<string, Skill>, options: SkillTo
   if (withScripts.length === 0) return [activate, read]
   const run = defineTool({
     name: skillToolNames.run,
-    description: 'Runs a script of a Skill, as its instructions say. Gives what it prints or returns.',
+    description: 'Runs a script of a Skill, as its instructions say. Returns its output or result.',
     parameters: {
       type: 'object',
       properties: {
         skill: skill(withScripts),
         script: { type: 'string', minLength: 1, description: "From the Skill's folder, such as scripts/convert.py." },
-        args: { type: 'array', items: { type: 'string' }, description: 'Arguments of its command line, one an item. Default: none.' },
-        stdin: { type: 'string', description: 'What it is to read from standard input. Default: nothing.' },
+        args: { type: 'array', items: { type: 'string' }, description: 'Command-line arguments, one per item. Default: none.' },
+        stdin: { type: 'string', description: 'Text for standard input. Default: empty.' },
       },
       required: ['skill', 'script'],
       additionalProperties: false,

@@ -26,7 +26,7 @@ type Ids = { threadId: string; runId: string }
 export class AgUiWriter implements ResponseWriter {
   readonly #options: AgUiWriterOptions
   readonly #shown: ShownMessages | undefined
-  /** Only of the current step; earlier ones are no longer needed. */
+  /** The view of the current step. Earlier steps are no longer needed. */
   #view: RunView = emptyRunView()
   /** The calls that the model is writing. */
   readonly #inputs = new Set<string>()

@@ -14,7 +14,7 @@ function interruptOf(item: PendingItem): object {
   const toolCallId = path?.[0]?.toolCallId ?? item.toolCallId
   const within = path === undefined ? {} : { path }
   if (isYesOrNo(item)) {
-    const message = kind === 'budget' ? 'May the run continue over its budget?' : `May ${tool} be called?`
+    const message = kind === 'budget' ? 'May the run exceed its budget?' : `May ${tool} be called?`
     const metadata = { kind, tool, args, about, ...within, ...(plan && { plan }) }
     return { id, reason: kind === 'budget' ? 'input_required' : 'tool_call', toolCallId, message, responseSchema: approvalSchema, metadata }
   }

@@ -30,7 +30,7 @@ type ToolEvent = Extract<RunEvent, { type: 'TOOL_CALL_START' | 'TOOL_CALL_END' |
  */
 export class UIMessageWriter implements ResponseWriter {
   readonly #options: WriterOptions
-  /** Only of the current step; earlier ones are no longer needed. */
+  /** The view of the current step. Earlier steps are no longer needed. */
   #view: RunView = emptyRunView()
   /** Calls whose arguments were sent. */
   readonly #available = new Set<string>()

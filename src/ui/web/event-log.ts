@@ -10,7 +10,7 @@ export interface LoggedEvent {
 
 /** An event as it is read. */
 export interface ReadEvent {
-  /** Its number; the last one if several pieces of a text are read as one. */
+  /** The number of the event. If several pieces of a text are read as one, the number of the last. */
   readonly id: number
   readonly type: string
   readonly event: RunEvent

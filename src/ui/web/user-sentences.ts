@@ -14,7 +14,7 @@ const sentences: Partial<Record<ErrorCode, string>> = {
   session_lost: 'This conversation was changed elsewhere, and the last answer was not kept. Reload it.',
   unknown_session: 'This conversation does not exist any more.',
   session_failed: 'This conversation can’t be read or stored at the moment. Try again later.',
-  already_resumed: 'This was decided before. Reload the conversation to see what came of it.',
-  decision_refused: 'This was decided before, or too late. Reload the conversation to see what came of it.',
+  already_resumed: 'This was decided before. Reload the conversation to see the outcome.',
+  decision_refused: 'This was decided before, or too late. Reload the conversation to see the outcome.',
   queue_full: 'Too many requests are waiting. Try again later.',
 }

@@ -28,7 +28,7 @@ describe('an MCP server over HTTP', () => {
     const { logger } = recordingLogger()
     const watch = new Watch()
     await using open = await connectMcpServers({ odd: { url: server.url } }, { logger, onChange: watch.changed })
-    expect(await callText(open, 'odd__pings')).toMatch(/it asked more than 100 things at once/)
+    expect(await callText(open, 'odd__pings')).toMatch(/it sent more than 100 requests at once/)
     // The answers to earlier requests, and what arrived in the same piece.
     expect(server.requests.length).toBeLessThan(500)
     await watch.until(() => open.servers()[0]?.state === 'ready')

@@ -167,7 +167,7 @@ describe.concurrent('an MCP server over HTTP', () => {
     [
       'is behind a sign-in',
       (response) => sendPage(response, 401, 'Sign in'),
-      /could not be started: it wants to be signed in to: give it `auth` \(it says: an HTML page titled "Sign in"\)$/,
+      /could not be started: it requires a sign-in: give it `auth` \(it says: an HTML page titled "Sign in"\)$/,
     ],
     ['is none', (response) => void response.setHeader('content-type', 'text/html').end('<h1>Hello</h1>'), /Unexpected content type/],
   ])('E2.9 that %s fails to connect, and leaves no connection', async (what, handshake, words) => {

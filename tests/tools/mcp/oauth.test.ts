@@ -69,7 +69,7 @@ describe('an MCP server that requires a sign-in', () => {
     await expect(open(server.url, { store: memory() })).rejects.toThrow(
       /Somebody has to sign in to the MCP server `wiki`: toolloop mcp login wiki/,
     )
-    await expect(connectMcpServers({ wiki: { url: server.url } })).rejects.toThrow(/wants to be signed in to: give it `auth`/)
+    await expect(connectMcpServers({ wiki: { url: server.url } })).rejects.toThrow(/requires a sign-in: give it `auth`/)
     expect(server.count('/register')).toBe(0)
   })
 

@@ -122,7 +122,7 @@ describe.each([
     const { toolCalls } = await often.runner.run('Go.')
     expect(toolCalls[0]).toMatchObject({
       outcome: 'failed',
-      content: expect.stringMatching(/asked the model more than 3 things in one call/),
+      content: expect.stringMatching(/sent more than 3 requests to the model in one call/),
     })
     expect(often.asked).toHaveLength(3)
     const poor = runOf(tools, 'ask-often', { limits: { tokens: 200 } })

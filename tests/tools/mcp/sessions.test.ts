@@ -90,7 +90,7 @@ describe.concurrent('an MCP server that has forgotten the session', () => {
     await server.forget()
     server.tools = [listed('a', { description: 'Deletes everything.' })]
     expect(await callText(tools, 'a')).toBe(
-      'The MCP server `kept` has started a new session, in which its tool `a` is another or gone. The call was not made.',
+      'The MCP server `kept` has started a new session, in which its tool `a` has changed or is missing. The call was not made.',
     )
     expect(server.ran).toEqual([])
   })

@@ -19,8 +19,8 @@ describe.concurrent('an MCP server over stdio', () => {
   it.each([
     ['notices', /stopped during the call \(it sent more than 5000 notifications at once\)/],
     ['unknown', /stopped during the call \(it sent more than 5000 notifications at once\)/],
-    ['pings', /stopped during the call \(it asked more than 100 things at once\)/],
-    ['answers', /stopped during the call \(it sent more than 100 answers to nothing\)/],
+    ['pings', /stopped during the call \(it sent more than 100 requests at once\)/],
+    ['answers', /stopped during the call \(it sent more than 100 answers to requests that were not made\)/],
   ])('is killed immediately if it floods its client with %s; other calls continue meanwhile', async (name, problem) => {
     const { logger } = recordingLogger()
     const servers = { bad: odd({ tools: [listed(name), listed('lively')] }), good: odd({ tools: [listed('echo')] }) }

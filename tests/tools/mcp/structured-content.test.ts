@@ -95,9 +95,9 @@ describe.concurrent('a result with `structuredContent`', () => {
     ['without `content`', { structuredContent: { error: 'quota' } }, '{"error":"quota"}'],
     ['beside a summary', { content: [text('Failed.')], structuredContent: { error: 'quota' } }, 'Failed.\n{"error":"quota"}'],
     ['as the same text', { content: [text('{"error": "quota"}')], structuredContent: { error: 'quota' } }, '{"error": "quota"}'],
-    ['nowhere', { content: [] }, 'The MCP server `odd` says that the call failed, and not why.'],
-    ['nowhere, in an empty text', { content: [text(' ')] }, 'The MCP server `odd` says that the call failed, and not why.'],
-    ['nowhere, beside null', { content: [], structuredContent: null }, 'The MCP server `odd` says that the call failed, and not why.'],
+    ['nowhere', { content: [] }, 'The MCP server `odd` says that the call failed, but not why.'],
+    ['nowhere, in an empty text', { content: [text(' ')] }, 'The MCP server `odd` says that the call failed, but not why.'],
+    ['nowhere, beside null', { content: [], structuredContent: null }, 'The MCP server `odd` says that the call failed, but not why.'],
   ])('E2.3 says why a call failed, %s', async (_where, result, content) => {
     expect(await callFor({ ...result, isError: true })).toMatchObject({ outcome: 'failed', content })
   })

@@ -318,7 +318,7 @@ it('refuses processes if there is no filter for the architecture, and says why',
     console.log(await new SkillsSandboxExecutor().run(run).then(() => 'ran', (error) => error.code + ' ' + error.message))`
   const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', '--input-type=module', '-e', program])
   expect(stdout).toMatch(
-    /^tool_denied The script was not run: .*the filter of system calls is there for x64 and arm64 only, this is riscv64\. .*allowUnsandboxed/,
+    /^tool_denied The script was not run: .*the filter of system calls exists for x64 and arm64 only, this is riscv64\. .*allowUnsandboxed/,
   )
 })
 

@@ -144,7 +144,7 @@ export class RecordEvents {
     const decided = untold.filter(({ id, decision }) => decision !== undefined && !this.#decided.has(id))
     const items = decided.flatMap((call) => this.#itemOf(call))
     for (const item of items) if (isNew(this.#needed, item.place)) this.#need(item)
-    // As in a live run: when it continues, the items that it waited for are decided.
+    // As in a live run, the items that the run waited for count as decided when it continues.
     if (items.length > 0) this.start()
     for (const call of untold) {
       const { id: toolCallId, tool, iteration, decision } = call

@@ -36,7 +36,7 @@ export async function askAround<Inner, Shown, Returned>(
   let shownFailure: { error: unknown } | undefined
   const proceedOnce = async (): Promise<Shown> => {
     if (isOver) throw new TypeError('`next` was called when its hook was over')
-    if (begun !== undefined) throw new TypeError('`next` was called twice: what a hook stands around is run once')
+    if (begun !== undefined) throw new TypeError('`next` was called twice: a hook can continue only once')
     time.stop()
     begun = proceed()
     const inner = await begun

@@ -7,7 +7,7 @@ const eraseBelow = '\x1b[J'
 /** Rows at the end of a screen that change in place. Writes only what differs, so that nothing flickers. */
 export class DrawnRows {
   readonly #screen: Writable
-  /** On a terminal that can't move its cursor, changes are written again below. */
+  /** Whether the terminal can move its cursor. If not, changes are written again below. */
   readonly #canMove: boolean
   #rows: readonly string[] = []
   #cursor: Place = { row: 0, column: 0 }

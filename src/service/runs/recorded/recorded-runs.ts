@@ -173,7 +173,7 @@ export class RecordedRuns implements Execution {
   }
 
   discard({ id }: ServiceRun): void {
-    this.engine.cancel(id, 'it could not be begun').catch(() => {})
+    this.engine.cancel(id, 'it could not be started').catch(() => {})
   }
 
   /** Stores the outcome of a run, and returns it. A run without room to wait ends instead. Undefined: another process has taken it over. */
@@ -203,7 +203,7 @@ export class RecordedRuns implements Execution {
     if (run === undefined || run.status !== 'running' || this.#parts.runOf(runId) !== undefined) return
     const kept = await this.engine.get?.(runId)
     if (kept?.status === 'running') return
-    await this.settle(run, kept === undefined ? abortedWith('what became of it is not known') : await outcomeIn(kept, run))
+    await this.settle(run, kept === undefined ? abortedWith('its outcome is not known') : await outcomeIn(kept, run))
   }
 
   /** Reads a stored run. One that has waited too long is given up now; one beyond the limits is not returned. */

@@ -20,7 +20,7 @@ import {
  */
 export const anthropicMessagesWire: MockWire = {
   name: 'anthropic-messages',
-  // Without a stream, arguments are an object. Consecutive messages of the assistant are joined.
+  // If nothing is streamed, arguments are an object. Consecutive messages of the assistant are joined.
   traits: { argumentsAsText: false, anyCallId: false, rowsOfOneRole: false, refusals: true },
   layout: {
     contentType: 'text/event-stream; charset=utf-8',

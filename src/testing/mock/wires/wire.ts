@@ -10,7 +10,7 @@ export type WireName = 'chat-completions' | 'responses' | 'anthropic-messages' |
 export interface WireRequest {
   /** The model that was requested. */
   model?: string
-  /** Without provider data, so that equal conversations are equal. */
+  /** The messages without provider data, so that equal conversations are equal. */
   messages: ChatMessage[]
   /** Undefined if the body has no such key; `[]` if its list is empty. */
   tools?: ToolDefinition[]

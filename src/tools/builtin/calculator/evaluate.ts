@@ -13,7 +13,7 @@ type Operand = ExactNumber | Percent | Operand[]
 interface Token {
   kind: 'number' | 'name' | 'sign'
   text: string
-  /** Its position in the expression. */
+  /** The position of the token in the expression. */
   at: number
   /** Whether white space precedes it. */
   spaced: boolean

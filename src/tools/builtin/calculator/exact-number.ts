@@ -55,7 +55,7 @@ export function toDouble(value: ExactNumber): number {
   const quotient = scaled / d
   const inexact = quotient * d !== scaled && (quotient & 1n) === 0n
   const rounded = Number(s * (inexact ? quotient + 1n : quotient))
-  // In two steps, because 2^-shift alone may be too small for a double.
+  // Done in two steps, because 2^-shift alone may be too small for a double.
   const half = Number(shift / 2n)
   const nearest = rounded * 2 ** -half * 2 ** -(Number(shift) - half)
   if (nearest === 0 && n !== 0n) throw tooSmall()

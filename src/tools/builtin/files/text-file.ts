@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises'
 
 const newline = 10
 const chunkBytes = 64 * 1024
-/** As many bytes as git reads to tell binary files from text: https://git-scm.com/docs/gitattributes#_marking_files_as_binary */
+/** The number of bytes that git reads to tell binary files from text: https://git-scm.com/docs/gitattributes#_marking_files_as_binary */
 const sniffedBytes = 8000
 
 export function looksBinary(start: Uint8Array): boolean {

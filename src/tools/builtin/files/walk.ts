@@ -165,7 +165,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     const children: Dirent[] = []
     try {
       if (!(await this.#workspace.isUnmoved(folder.real))) return undefined
-      // Not `readdir`, which would read a folder with millions of entries at once.
+      // Doesn't use `readdir`, which would read a folder with millions of entries at once.
       for await (const child of await opendir(folder.real, { bufferSize: 256 })) {
         if (this.#left === 0) {
           this.#truncated = true

@@ -62,7 +62,7 @@ const listParameters = {
 function listResources(link: ServerLink, shared: Shared): AnyTool {
   return defineTool({
     ...shared,
-    description: `Lists what there is to read at \`${link.name}\`: resources, and templates of addresses of others.`,
+    description: `Lists what can be read from \`${link.name}\`: resources, and templates for the addresses of more resources.`,
     parameters: listParameters,
     execute: async (args, { signal }: ToolContext) => {
       const [resources, templates] = [await link.context.resources(signal), await link.context.templates(signal)]
@@ -87,7 +87,7 @@ function readResource(link: ServerLink, shared: Shared): AnyTool {
     toContent: (content: Content) => content,
     execute: async ({ uri }, ctx: ToolContext) => {
       if (resources === 'links' && !(await link.links.has(ctx, uri)))
-        throw new ToolloopError('tool_failed', 'No result in this conversation has linked to that address. Use an address that one has.')
+        throw new ToolloopError('tool_failed', 'No result in this conversation has linked to that address. Use an address from a result.')
       return readable(await link.context.read(uri, ctx.signal))
     },
   })
@@ -96,7 +96,7 @@ function readResource(link: ServerLink, shared: Shared): AnyTool {
 function listPrompts(link: ServerLink, shared: Shared): AnyTool {
   return defineTool({
     ...shared,
-    description: `Lists the prompts that \`${link.name}\` has ready: instructions for tasks, with their arguments.`,
+    description: `Lists the prompts of \`${link.name}\`: prepared instructions for tasks, with their arguments.`,
     parameters: listParameters,
     execute: async (args, { signal }: ToolContext) => {
       const { items: prompts, rest } = pageOf(await link.context.prompts(signal), args)

@@ -308,7 +308,7 @@ export class ServerCalls {
     const result = readCallResult(answer)
     if (result === undefined) throw this.#noResult()
     if ('failure' in result) {
-      const unsaid = `The MCP server \`${this.#name}\` says that the call failed, and not why.`
+      const unsaid = `The MCP server \`${this.#name}\` says that the call failed, but not why.`
       throw new ToolloopError('tool_failed', result.failure === '' ? unsaid : result.failure)
     }
     await this.links.add(ctx, linksIn(answer))

@@ -128,7 +128,7 @@ export class ServerLink {
     if (isTask(ctx)) await this.#ready(signal)
     const checkAgain = () => {
       if (this.followed.has(tool)) return
-      const what = `has started a new session, in which its tool \`${tool.name}\` is another or gone. The call was not made.`
+      const what = `has started a new session, in which its tool \`${tool.name}\` has changed or is missing. The call was not made.`
       throw this.#words.failed(what)
     }
     const asking = { method: 'tools/call', signal, trace, mayRunTwice: effectOf(this.server, tool) !== 'unsafe' }
@@ -324,7 +324,7 @@ export class ServerLink {
 
   #callFailure(error: unknown, connection: Connection): ToolloopError {
     const { failure, lost } = callFailure({ sdk: this.#sdk, error, connection, words: this.#words, outlook: this.#outlook() })
-    // Not if another connection has replaced it.
+    // Skipped if another connection has replaced it.
     if (lost !== undefined && connection === this.#connection) this.#lose(lost)
     return failure
   }

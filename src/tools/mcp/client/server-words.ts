@@ -38,7 +38,7 @@ export class ServerWords {
 
   of(error: unknown): string {
     if (error instanceof this.#sdk.SdkHttpError && error.status === 401) {
-      const why = this.#signIn === undefined ? 'it wants to be signed in to: give it `auth`' : 'it does not take the token it was given'
+      const why = this.#signIn === undefined ? 'it requires a sign-in: give it `auth`' : 'it does not accept the token it was given'
       const { text } = error.data
       return this.clean(typeof text === 'string' && text !== '' ? `${why} (it says: ${clip(withoutPage(text))})` : why)
     }

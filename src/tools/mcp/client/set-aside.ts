@@ -8,7 +8,7 @@ const lists = ['content', 'contents', 'messages', 'tools', 'resources', 'resourc
 /** The parts of a result that are kept from the SDK. */
 type Aside = Partial<Record<(typeof lists)[number], readonly unknown[]>> & { task?: JsonObject; data?: Json }
 
-/** Where these parts are stored meanwhile. No server can know the name. */
+/** The field where these parts are stored meanwhile. No server can know the name. */
 const place = `toolloop/${randomUUID()}`
 
 /**

@@ -33,7 +33,7 @@ function intercept(): () => void {
       else own.apply(console, args)
     }
     console[method] = intercepted
-    // Not if other code has replaced the method meanwhile.
+    // Skipped if other code has replaced the method meanwhile.
     return () => {
       if (console[method] === intercepted) console[method] = own
     }

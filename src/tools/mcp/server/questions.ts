@@ -133,7 +133,7 @@ function readAnswers(
     if (response.kind === 'missing') return undefined
     const answer = answerOf(response, item)
     if (answer === undefined)
-      return failure('The tool asked the user a question before it went on, and the user did not answer it. It was not finished.')
+      return failure('The tool asked the user a question, and the user did not answer it. The call was not finished.')
     const problems = compileSchema(item.schema ?? anyText, call.name)(answer)
     if (problems.length > 0) return failure(`The user's answer is not what the tool asked for: ${problems.join('; ')}.`)
     answers.push([item.key, answer])

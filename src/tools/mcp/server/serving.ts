@@ -16,8 +16,8 @@ export interface McpServing {
   /** Maximum number of values in one call's arguments. Default: no limit. */
   maxArgumentValues?: number
   /**
-   * True: what tools log with `ctx.logger` is also sent to clients that ask for log messages, at the level they ask for and without
-   * secrets. Default false: it only goes to the application's log.
+   * Whether the records that tools write to `ctx.logger` are also sent to clients that ask for log messages, at the level they ask for and
+   * without secrets. Default false: it only goes to the application's log.
    */
   logToClient?: boolean
   /** Skills to offer as prompts and resources, in addition to their tools. Default: none. */

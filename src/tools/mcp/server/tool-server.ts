@@ -162,7 +162,7 @@ export function createToolServer(
       // If each request says what its client can be asked, the SDK refuses with the protocol's own error.
       const isRefused = !isModern && !canAsk(end.question, mcpClient)
       const asked = isRefused ? undefined : await asksClient(sdk, codec, end.question, asking)
-      return asked ?? failure('The tool asks a question before it goes on, and nobody can be asked here. It was not finished.')
+      return asked ?? failure('The tool asks a question before it continues, and nobody can answer it here. The call was not finished.')
     } finally {
       lanes.leave()
       giveBack?.()
@@ -201,7 +201,7 @@ function structured(tool: AnyTool, value: unknown): Partial<CallToolResult> {
   const structuredContent: unknown = isJsonObject(value) && text.startsWith('{') ? JSON.parse(text) : undefined
   const problems = isJsonObject(structuredContent)
     ? compileSchema(tool.outputSchema, tool.name)(structuredContent)
-    : ['it is no object, or too long']
+    : ['it is not an object, or too long']
   if (!isJsonObject(structuredContent) || problems.length > 0)
     return failure(`The result of tool \`${tool.name}\` is not what its output schema says: ${problems.join('; ')}.`)
   return { structuredContent }

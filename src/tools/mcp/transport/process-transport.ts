@@ -57,7 +57,7 @@ export class ProcessTransport implements Transport {
   #isDelivering = false
   #delivered: Promise<void> = Promise.resolve()
   #problem: string | undefined
-  /** Further output of the server is ignored. */
+  /** Whether to ignore further output of the server. */
   #isCutOff = false
 
   constructor(options: ProcessTransportOptions) {
@@ -175,7 +175,7 @@ export class ProcessTransport implements Transport {
   async #read(line: string): Promise<void> {
     const message = this.#parse(line)
     if (message === undefined) {
-      if (++this.#noiseObjects > mostNoiseObjects) this.end(`it printed more than ${mostNoiseObjects} objects that are no message`)
+      if (++this.#noiseObjects > mostNoiseObjects) this.end(`it printed more than ${mostNoiseObjects} objects that are not messages`)
       return this.#ignore(line)
     }
     this.#noiseBytes = this.#noiseObjects = 0
@@ -192,7 +192,7 @@ export class ProcessTransport implements Transport {
   #ignore(line: string): void {
     if (this.#noiseBytes === 0) this.onerror?.(new Error(`it printed something other than a message: ${clip(line)}`))
     this.#noiseBytes += line.length + 1
-    if (this.#noiseBytes > mostNoiseBytes) this.end(`it printed more than ${mostNoiseBytes} bytes that are no message`)
+    if (this.#noiseBytes > mostNoiseBytes) this.end(`it printed more than ${mostNoiseBytes} bytes that are not messages`)
   }
 
   #parse(line: string): JSONRPCMessage | undefined {
@@ -226,7 +226,7 @@ export class ProcessTransport implements Transport {
       clearTimeout(late)
       destroy()
       await this.#guard?.release()
-      // Its last output may be an answer.
+      // The last output of the server may be an answer.
       await this.#delivered
       this.#gone.resolve()
       this.onclose?.()
@@ -241,7 +241,7 @@ function refusedAnswer(line: string): JSONRPCMessage | undefined {
     if (method !== undefined || (typeof id !== 'number' && typeof id !== 'string')) return undefined
     return { jsonrpc: '2.0', id, error: { code: internalError, message: 'the server answered with something other than a response' } }
   } catch {
-    return undefined // Not even JSON.
+    return undefined // The line is not even JSON.
   }
 }
 

@@ -26,7 +26,7 @@ function ownCgroup(): string {
   try {
     return readFileSync('/proc/self/cgroup', 'utf8')
   } catch {
-    return '' // Not Linux, or `/proc` is missing.
+    return '' // The system is not Linux, or `/proc` is missing.
   }
 }
 

@@ -59,9 +59,9 @@ export function findIsolation(): Promise<Isolation> {
 }
 
 async function probe(): Promise<Isolation> {
-  if (process.platform !== 'linux') return { available: false, why: `bubblewrap is there for Linux only, this is ${process.platform}` }
+  if (process.platform !== 'linux') return { available: false, why: `bubblewrap exists for Linux only, this is ${process.platform}` }
   const { arch } = process
-  if (!isFiltered(arch)) return { available: false, why: `the filter of system calls is there for x64 and arm64 only, this is ${arch}` }
+  if (!isFiltered(arch)) return { available: false, why: `the filter of system calls exists for x64 and arm64 only, this is ${arch}` }
   const found = { bwrap: findProgram('bwrap'), prlimit: findProgram('prlimit'), nice: findProgram('nice'), find: findProgram('find') }
   const { bwrap, prlimit, nice, find } = found
   if (bwrap === undefined || prlimit === undefined || nice === undefined || find === undefined) {
@@ -286,7 +286,7 @@ function viewArguments(
     ['/etc/alternatives', '/etc/ld.so.cache', '/etc/localtime'].flatMap((path) => ['--ro-bind-try', path, path]),
     ['--proc', '/proc', '--dev', '/dev'],
     ofTheKernel.filter((path) => existsSync(path)).flatMap((path) => ['--ro-bind', '/dev/null', path]),
-    // Both are memory. Without a size, they could grow to half of the machine's memory.
+    // Both folders are in memory. Without a size, they could grow to half of the machine's memory.
     [inside.scratch, '/dev/shm'].flatMap((path) => ['--perms', '1777', '--size', String(scratchBytes), '--tmpfs', path]),
     ['--remount-ro', '/dev'],
     typeof folder === 'string' ? ['--ro-bind', folder, inside.folder] : copyArguments(folder),

@@ -6,7 +6,7 @@ export interface ProcessLimits {
   /** CPU time of each process. */
   seconds: number
   scratchBytes: number
-  /** The program is Node.js. */
+  /** Whether the program is Node.js. */
   node?: boolean
 }
 

@@ -1,7 +1,10 @@
 import { checkedCalls, deniedCalls, type FilteredArch, namingCalls, newestCall } from './denied-calls.ts'
 
 export interface FilterOptions {
-  /** Folders of the host are visible. Blocks creating and reaching sockets and pipes by name, because they may lead out. */
+  /**
+   * Whether folders of the host are visible. If so, the filter blocks creating and reaching sockets and pipes by name, because they may
+   * lead out.
+   */
   hostFolders: boolean
 }
 

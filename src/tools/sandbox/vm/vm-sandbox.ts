@@ -40,8 +40,7 @@ export async function compileEngine(): Promise<CompiledModule> {
     compiled ??= readFile(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm')).then((bytes) => webAssembly.compile(bytes))
     return await compiled
   } catch (cause) {
-    const message =
-      'The sandbox for scripts is not there. An application that is bundled must leave the package `toolloop` out of its bundle'
+    const message = 'The sandbox for scripts is missing. An application that is bundled must leave the package `toolloop` out of its bundle'
     throw new ToolloopError('tool_failed', message, { cause })
   }
 }

@@ -65,7 +65,7 @@ export type FromVm =
       result: { ok: true; value: JsonPieces } | { ok: false; problem: string }
       output: string
       overTime: boolean
-      /** The thread may be damaged and must not be used again. */
+      /** Whether the thread may be damaged and must not be used again. */
       spoiled: boolean
     }
 
@@ -193,7 +193,7 @@ class GuestRun {
     } else if (this.#finished !== undefined) this.#conclude(this.#finished)
     else if (this.#waiting === 0)
       this.#fail(
-        `The script waits for something that never happens: it has no timers or events, only \`${this.#isInRounds ? 'tools' : 'host.call'}\`.`,
+        `The script waits for a promise that never settles: it has no timers or events, only \`${this.#isInRounds ? 'tools' : 'host.call'}\`.`,
       )
   }
 
@@ -253,7 +253,7 @@ class GuestRun {
   #return(json: string): void {
     const value: unknown = json === '' ? undefined : JSON.parse(json)
     if (isDeeperThan(deepestValue, value)) {
-      this.#fail(`The script returned something nested deeper than ${deepestValue} levels.`)
+      this.#fail(`The script returned a value nested deeper than ${deepestValue} levels.`)
       return
     }
     const pieces = toPieces(value, deepestValue)
@@ -278,7 +278,8 @@ class GuestRun {
     current = undefined
     const isSpoiled = spoiled || this.#modules?.isSpoiled === true
     send({ kind: 'end', result, output: this.#output, overTime: this.#overTime, spoiled: isSpoiled })
-    // Not disposed of, because that would take apart everything the script has left behind. The memory is freed with the instance.
+    // The VM is not disposed of, because that would take apart everything that the script has left behind. The memory is freed with the
+    // instance.
     this.#vm = undefined
     this.#settle = undefined
   }

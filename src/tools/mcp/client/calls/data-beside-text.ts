@@ -46,7 +46,7 @@ function isSaid(text: string, value: Json): boolean {
   try {
     return isDeepStrictEqual(JSON.parse(jsonPart(text, value)), value)
   } catch {
-    // Not JSON: a summary.
+    // The text is not JSON, so it is a summary.
     return false
   }
 }

@@ -46,7 +46,7 @@ export function readRequest(params: unknown): ServerRequest {
 }
 
 function unreadable(): ToolloopError {
-  return new ToolloopError('tool_failed', 'The MCP server asked something that can not be shown to anybody.')
+  return new ToolloopError('tool_failed', 'The MCP server asked a question that can not be shown to anybody.')
 }
 
 /** The questions of a call for the user: one form, or a list of forms if the server asks several things at once. */

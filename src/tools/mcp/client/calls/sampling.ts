@@ -69,9 +69,9 @@ export class Sampler {
 
   async #answer(params: unknown, askModel: ToolContext['askModel']): Promise<JsonObject> {
     const question = readQuestion(params, this.#limits.maxTokens)
-    if (question === undefined) throw this.#refused('asked the model something that can not be understood')
+    if (question === undefined) throw this.#refused('sent a request to the model that can not be read')
     const text = JSON.stringify(question)
-    if (text.length > mostCharacters) throw this.#refused(`asked the model something of more than ${mostCharacters} characters`)
+    if (text.length > mostCharacters) throw this.#refused(`sent a request to the model of more than ${mostCharacters} characters`)
     const digest = createHash('sha256').update(text).digest('base64url')
     const times = (this.#asked.get(digest) ?? 0) + 1
     this.#asked.set(digest, times)
@@ -79,9 +79,9 @@ export class Sampler {
     const { sampled = {} } = this.#notes.noted
     const known = sampled[key]
     if (known !== undefined) return known
-    if (askModel === undefined) throw this.#refused('asked the model something, and no run with a model has called it')
+    if (askModel === undefined) throw this.#refused('sent a request to the model, but no run with a model has called the server')
     const { maxRequests } = this.#limits
-    if (this.#tried++ >= maxRequests) throw this.#refused(`asked the model more than ${maxRequests} things in one call`)
+    if (this.#tried++ >= maxRequests) throw this.#refused(`sent more than ${maxRequests} requests to the model in one call`)
     const result = resultOf(await askModel(question))
     await this.#notes.add({ sampled: { ...sampled, [key]: result } })
     return result

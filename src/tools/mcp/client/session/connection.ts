@@ -31,7 +31,7 @@ export interface ServerEvents {
   /** The connection can't be used any more. Called once, and not if the connection was closed from here. */
   onLost(problem: string): void
   onToolsChanged(): void
-  /** Its resources or prompts have changed; undefined means that all may have. */
+  /** Called when the server's resources or prompts have changed. Undefined if all of them may have. */
   onContextChanged(what?: 'resources' | 'prompts'): void
   onResourceUpdated(uri: string): void
   /** A progress report of a call, by its token. */

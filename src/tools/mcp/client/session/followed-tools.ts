@@ -50,7 +50,7 @@ export class FollowedTools {
   follow(connection: Connection, tools: readonly ListedTool[]): void {
     this.#connection = connection
     this.#tools = tools
-    // They may have changed while the list was in transit.
+    // The tools may have changed while the list was in transit.
     if (this.#announced !== undefined) this.changed()
   }
 

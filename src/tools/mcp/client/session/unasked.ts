@@ -35,16 +35,16 @@ export class UnaskedMessages {
     const id = 'id' in message ? message.id : undefined
     if (isAnswer) {
       if (id !== undefined && this.#asked.delete(id)) return undefined
-      return ++this.#answers > maxAnswers ? `it sent more than ${maxAnswers} answers to nothing` : undefined
+      return ++this.#answers > maxAnswers ? `it sent more than ${maxAnswers} answers to requests that were not made` : undefined
     }
     if (id === undefined)
       return this.#notifications.isExceeded() ? `it sent more than ${notifications.burst} notifications at once` : undefined
-    return this.#requests.isExceeded() ? `it asked more than ${requests.burst} things at once` : undefined
+    return this.#requests.isExceeded() ? `it sent more than ${requests.burst} requests at once` : undefined
   }
 
   /** Notes data that can't be understood. Returns a description of the problem once there is too much. */
   failed(): string | undefined {
-    return this.#faults.isExceeded() ? `it sent more than ${faults.burst} things at once that are no message` : undefined
+    return this.#faults.isExceeded() ? `it sent more than ${faults.burst} invalid messages at once` : undefined
   }
 }
 
