@@ -99,7 +99,7 @@ describe.each(modes)('stored histories: $name', (mode) => {
       expect(shape(on.requests()[0]?.messages ?? [], mode)).toEqual(shape([...healed, user('go on')], mode))
       expect(shape(messages, mode)).toEqual(shape([...healed, user('go on'), says('done')], mode))
       expect(newMessages.slice(-2)).toEqual([user('go on'), says('done')])
-      expect(on.log).toMatchObject([{ level: 'warn', message: expect.stringContaining('healed') }])
+      expect(on.log).toMatchObject([{ level: 'warn', message: expect.stringContaining('repaired') }])
       expect(stored).toEqual(before)
     },
   )

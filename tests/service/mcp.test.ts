@@ -76,7 +76,7 @@ describe.each(['legacy', 'modern'] as const)('MCP over HTTP, for a client of the
     const refused = dumb.callTool({ name: 'greet' })
     if (era === 'modern')
       await expect(refused).rejects.toMatchObject({ code: -32_021, data: { requiredCapabilities: { elicitation: {} } } })
-    else expect(await textOf(refused)).toMatch(/nobody can be asked here/)
+    else expect(await textOf(refused)).toMatch(/nobody can answer it here/)
   })
 
   it('a tool asks the user, the model and its client’s folders at once, and knows what it can ask', async () => {

@@ -169,7 +169,7 @@ function chooseOperations(all: readonly Operation[], options: OpenApiOptions): O
     .filter((operation) => operations === undefined || operations.some((id) => isCalled(operation, id)))
     .filter((operation) => tags === undefined || operation.tags.some((tag) => tags.includes(tag)))
     .filter(({ method }) => wanted.includes(method))
-  if (chosen.length === 0) throw problem(`Expected the options to select operations of the OpenAPI document, got none of its ${all.length}`)
+  if (chosen.length === 0) throw problem(`Expected the options to select operations of the document, got none of its ${all.length}`)
   return chosen
 }
 

@@ -148,7 +148,7 @@ describe('an answer of the model', () => {
       return { text: '', finishReason: 'content_filter' }
     })
     const { toolCalls } = await new AgentRunner({ model, tools, logger: logger() }).run('Go.')
-    expect(toolCalls[0]).toMatchObject({ outcome: 'ok', content: expect.stringMatching(/more than 3 things in one call/) })
+    expect(toolCalls[0]).toMatchObject({ outcome: 'ok', content: expect.stringMatching(/more than 3 requests to the model in one call/) })
     expect(asked).toBe(3)
   })
 

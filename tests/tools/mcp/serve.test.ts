@@ -166,7 +166,7 @@ describe('serveMcp', () => {
       'Invalid arguments for tool `add`: arguments: missing required `b`; `a`: expected number, got string "two". Correct them and call it again.',
     ])
     expect(await text('throws')).toEqual([true, 'nothing in data'])
-    expect(await text('asks')).toEqual([true, expect.stringMatching(/nobody can be asked here/)])
+    expect(await text('asks')).toEqual([true, expect.stringMatching(/nobody can answer it here/)])
     expect(await text('never')).toEqual([true, 'Tool `never` timed out after 20 ms. It may have taken effect.'])
     await expect(text('sub')).rejects.toThrow(/Tool not found: sub\. Available tools: add, throws, asks, never\./)
   })

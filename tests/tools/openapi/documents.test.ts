@@ -119,7 +119,7 @@ describe('openApiTools', () => {
     await expect(read(yaml, { operations: ['none'] })).rejects.toThrow(
       /Expected `operations` to name operations of the document \(list pets, .*got `none`/,
     )
-    await expect(read(yaml, { tags: ['none'] })).rejects.toThrow(/operations that are wanted, got none of its/)
+    await expect(read(yaml, { tags: ['none'] })).rejects.toThrow(/to select operations of the document, got none of its/)
   })
 
   it('keeps arguments with the same name apart, always in the same way', async () => {
@@ -161,7 +161,7 @@ describe('openApiTools', () => {
     ['that is broken', '{"openapi":', {}, /is neither JSON nor YAML/],
     ['that is not there', 'no/such.yaml', {}, /"no\/such.yaml" can't be read/],
     ['at an address', 'https://example.com/openapi.json', {}, /fetch it, look at it, and give its text/],
-    ['without operations', documentOf({}), {}, /operations that are wanted, got none of its 0/],
+    ['without operations', documentOf({}), {}, /to select operations of the document, got none of its 0/],
     ['without a server', documentOf({ '/x': { get: {} } }, { servers: undefined }), {}, /Expected `baseURL` to say where the API is/],
     ['with a relative server', documentOf({ '/x': { get: {} } }, { servers: [{ url: '/v3' }] }), {}, /got `\/v3`: give `baseURL`/],
     ['with a server that is a file', documentOf({ '/x': { get: {} } }, { servers: [{ url: 'file:///x' }] }), {}, /an http or https URL/],
