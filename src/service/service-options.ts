@@ -41,7 +41,7 @@ export interface ServiceOptions {
   /**
    * Returns the `context` of tools, approvals and instructions: the user, the tenant, a database handle. Called when a run starts, and
    * again when it resumes after a decision; the value is not stored. `identity` is the run's owner: name, roles and tenant. `request` may
-   * be from another caller, who decides, and is undefined if a run of an earlier process resumes by itself.
+   * be from another caller, who decides, and is undefined if a run of an earlier process resumes automatically.
    *
    * Contract: awaited; must not read the body. If it throws or rejects, the error is logged and the response is 500, and nothing was
    * started. A run of an earlier process then waits, and the function is called again later. The same happens if it returns nothing for a

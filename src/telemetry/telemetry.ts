@@ -27,8 +27,8 @@ export interface TelemetryOptions {
   /** Default: `'latest'`. */
   semconv?: SemanticConventions
   /**
-   * The fields of a run's `metadata` that its spans have, as `toolloop.metadata.FIELD`; at most 32. What looks like a secret is redacted,
-   * and values are cut to 512 characters. Default: none.
+   * The fields of a run's `metadata` that its spans have, as `toolloop.metadata.FIELD`; at most 32. Texts that look like secrets are
+   * redacted, and values are cut to 512 characters. Default: none.
    */
   metadata?: readonly string[]
 }

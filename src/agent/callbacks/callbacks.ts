@@ -11,7 +11,7 @@ export interface Callback<Ask> {
   readonly name: string | undefined
   /** Names it in messages, such as `beforeTool` and `hook`. */
   readonly kind: readonly [word: string, noun: string]
-  /** What its failure means, for the log. Undefined if a failing function is skipped. */
+  /** Says in the log what the failure means. Undefined if a failing function is skipped. */
   readonly refused: string | undefined
   readonly ask: Ask
 }

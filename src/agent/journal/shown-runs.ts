@@ -104,7 +104,7 @@ export interface NewShownRun {
   runId: string
   caller: string
   agent: string
-  /** What kind of run this is, as the host calls it. Default `'run'`. */
+  /** The kind of this run, in the host's terms. Default `'run'`. */
   kind?: string | undefined
   /** The chat or thread that it belongs to. */
   thread?: string | undefined

@@ -102,7 +102,7 @@ export interface ResumeOptions<Context = unknown, Tools extends AgentTools = Too
    *
    * Decided calls may already have run then. Those of `read` and `idempotent` tools run again, with the same `idempotencyKey`. A call of an
    * `unsafe` tool runs again only if the tool's `reconcile` says that it had no effect. Otherwise its outcome is `uncertain`, and the model
-   * is told so. What the run did after these calls is lost. With a journal, which knows all this, the option has no effect. In a session,
+   * is told so. The run's work after these calls is lost. With a journal, which knows all this, the option has no effect. In a session,
    * such a state rejects with `already_resumed` by default.
    *
    * @see [approvals](docs/approvals.md#a-resumed-run-that-breaks-off)

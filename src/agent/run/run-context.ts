@@ -149,8 +149,8 @@ export interface RunParent {
 }
 
 /**
- * The parts of a run that exist only in this process: its signal, the agent that has the conversation, the listeners of its events. What a
- * replay restores is in `LoopState` instead. `dispose` releases every timer and listener.
+ * The parts of a run that exist only in this process: its signal, the agent that has the conversation, the listeners of its events. State
+ * that a replay restores is in `LoopState` instead. `dispose` releases every timer and listener.
  */
 export class RunContext extends Lifetime implements RunScope {
   readonly runId: string

@@ -136,7 +136,7 @@ export class RunRenderer {
     return this.#showAnswer ? lastText(this.#view) : ''
   }
 
-  /** Called when the answer broke off. What is on the screen stays there. */
+  /** Called when the answer broke off. The contents of the screen stay. */
   #beginAgain(): void {
     this.#terminal.endAnswerLine()
     this.#terminal.note(this.#terminal.paint('dim', 'The answer broke off and starts again:'))

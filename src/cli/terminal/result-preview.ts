@@ -54,7 +54,7 @@ export function parsedJson(text: string): Json | undefined {
   }
 }
 
-/** An object or list on one line. What is inside its values is only counted. */
+/** An object or list on one line. The contents of its values are only counted. */
 function folded(value: Json): string {
   if (Array.isArray(value)) {
     const more = value.length > 1 ? `, … ${value.length - 1} more` : ''

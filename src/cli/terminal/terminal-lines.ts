@@ -207,7 +207,7 @@ export class TerminalLines implements Lines {
     return this.#question ?? this.#prompt
   }
 
-  /** What keys go to. */
+  /** The input that receives the keys. */
   get #typedInto(): KeyedInput {
     return this.#isAnswerable ? this.#input : this.#prompt
   }

@@ -18,8 +18,8 @@ const most = { levels: 10, properties: 5000, enumValues: 1000, characters: 120_0
 
 /**
  * Whether OpenAI's API accepts a schema with `strict: true`; it refuses the request otherwise. The root must be an object, every object
- * closed with all properties required, and all keywords and sizes within the documented subset. What the documentation leaves open counts
- * as unsupported. https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+ * closed with all properties required, and all keywords and sizes within the documented subset. Features that the documentation leaves open
+ * count as unsupported. https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
  */
 export function isStrictSchema(schema: JsonObject): boolean {
   if (schema.type !== 'object') return false

@@ -219,7 +219,7 @@ export class Live {
     const wait = Math.max(20, this.#askedAt + pause - performance.now())
     this.#refreshing ??= setTimeout(async () => {
       this.#refreshing = undefined
-      // The event stream reconnects by itself. Until then, the page shows the known state.
+      // The event stream reconnects automatically. Until then, the page shows the known state.
       await this.#load(this.#wantsAll).catch(() => {})
       this.#tell()
       if (this.#changed.size > 0) this.refresh([...this.#changed][0])

@@ -49,7 +49,7 @@ export function CallCard({ call: placed, linkTo, asks = false }: CallCardProps) 
   const state = stateOfCall(call)
   const since = state === 'waiting' ? call.waits.at(-1)?.from : state === 'running' ? call.startedAt : undefined
   const isUntold = call.status === 'ended' && call.outcome === undefined
-  // What a nested run waits for is shown beside the call, instead of the call's own arguments.
+  // The pending item of a nested run is shown beside the call, instead of the call's own arguments.
   const isAsked = asks && call.runs.length === 0
   const result = isUntold ? call.result || 'The run ended before this call did.' : call.result
   return (

@@ -105,7 +105,7 @@ export async function signInByLink(link: Link): Promise<void> {
   }
 }
 
-/** Ends a link's session at the service. If that fails, it expires by itself. */
+/** Ends a link's session at the service. If that fails, the session expires on its own. */
 function endSession(given: string): void {
   send('admin/api/session', { method: 'DELETE', as: given }).catch(() => {})
 }

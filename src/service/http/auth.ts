@@ -28,7 +28,7 @@ export interface Caller {
 
 /**
  * Returns the `context` for tools, approvals and instructions of a caller's run. `request`: the one that starts or continues the run;
- * undefined if the run continues by itself.
+ * undefined if the run continues automatically.
  */
 export type ContextOf = (request: Request | undefined, caller: Caller) => Promise<unknown>
 

@@ -49,7 +49,7 @@ export async function settleUncertain(
   const positions = [...again.keys()]
   return finished.map((one, at) => rerun[positions.indexOf(at)] ?? one)
 
-  /** The model is told what it is told for a refused call. The record says that the outcome is not known. */
+  /** The model gets the text that it gets for a refused call. The record says that the outcome is not known. */
   async function leave(key: string, call: CallWork['call']): Promise<void> {
     await durable.step(key, async () => {
       const place = { iteration, call, tags: tagsOf(durable, key) }

@@ -98,7 +98,7 @@ export class ServerCalls {
     return this.#continueCall(running, asked, answers.results)
   }
 
-  /** Handles a question that the server asks by itself during a call that it holds open. */
+  /** Handles a question that the server asks on its own initiative during a call that it holds open. */
   async elicit(params: unknown, signal: AbortSignal): Promise<ElicitResult> {
     return this.#open.ask(readRequest(params), params, signal)
   }

@@ -23,7 +23,7 @@ import { setAside } from '../set-aside.ts'
 import { UnaskedMessages } from './unasked.ts'
 
 /**
- * Handles what a server does by itself.
+ * Handles messages that a server sends on its own initiative.
  *
  * Contract: none of these may throw, except that `onQuestion` and `onSampling` may reject.
  */
