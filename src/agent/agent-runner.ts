@@ -1,3 +1,4 @@
+import { syncText } from '../core/callbacks/callbacks.ts'
 import { EventBus, type EventListener } from '../core/callbacks/event-bus.ts'
 import { hashOf } from '../core/digest.ts'
 import { InvalidOptionError, ToolloopError } from '../core/errors.ts'
@@ -324,7 +325,8 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     run: RunContext,
   ): Promise<string | undefined> {
     if (typeof instructions !== 'function') return instructions
-    return run.untilInterrupted(Promise.resolve(instructions({ context: context as Needed<Context, Tools> })))
+    const made = await run.untilInterrupted(Promise.resolve(instructions({ context: context as Needed<Context, Tools> })))
+    return made === undefined ? undefined : syncText('instructions', made)
   }
 
   /** Throws `invalid_option` for invalid settings, before anything is sent. */

@@ -38,6 +38,7 @@ describe('options', () => {
     ['guardrails', [{}], 'Expected `guardrails[0].name` to be a string, got `undefined`'],
     ['activeTools', 'look', 'Expected `activeTools` to be an array of names, got `"look"`'],
     ['outputRetries', -1, 'Expected `outputRetries` to be an integer ≥ 0, got `-1`'],
+    ['instructions', 3, 'Expected `instructions` to be a text or a function, got `3`'],
     ['stopWhen', 3, 'Expected `stopWhen` to be a function, got `3`'],
     [
       'limits',
@@ -56,6 +57,13 @@ describe('options', () => {
     ['onText', 'log', 'Expected `onText` to be a function, got `"log"`'],
   ])('%s: %j is refused by a run', async (name, value, words) => {
     await expect(new AgentRunner({ model: scriptedModel(['never']) }).run('go', { [name]: value })).rejects.toThrow(words)
+  })
+
+  it.each([[3], [['a']], [null], [Symbol('x')]])('instructions: a function that returns %j is refused by a run', async (returned) => {
+    const model = scriptedModel(['never'])
+    for (const instructions of [() => returned, async () => returned] as (() => never)[])
+      await expect(new AgentRunner({ model, instructions }).run('go')).rejects.toThrow('Expected `instructions` to return a text, got `')
+    expect(model.requests).toHaveLength(0)
   })
 
   it('restore: anything but a function is refused by the constructor', () => {

@@ -1,4 +1,4 @@
-import { boolean, callback, expecting, type OptionChecks, unchecked } from '../../core/check-options.ts'
+import { boolean, callback, expecting, type OptionChecks, textOrCallback, unchecked } from '../../core/check-options.ts'
 import type { MessageInput } from '../../core/message-input.ts'
 import type { AnyModel } from '../../models/create-model.ts'
 import type { ToolContext } from '../../tools/tool.ts'
@@ -136,7 +136,7 @@ export const runOptions: OptionChecks<RunOptions & OutputOptions> = {
   output: unchecked,
   model: unchecked,
   tools: unchecked,
-  instructions: unchecked,
+  instructions: textOrCallback,
   runId: unchecked,
   onText: callback,
   control: expecting('a RunControl', (value) => value instanceof RunControl),

@@ -1,5 +1,5 @@
 import type { EventBus } from '../../core/callbacks/event-bus.ts'
-import { callback, type OptionChecks, unchecked } from '../../core/check-options.ts'
+import { callback, type OptionChecks, textOrCallback, unchecked } from '../../core/check-options.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import type { FallbackOn } from '../../models/combined/fallback.ts'
@@ -88,7 +88,7 @@ export const onlyRunner: OptionChecks<Omit<RunnerOptions, keyof RunSettings>> = 
   models: unchecked,
   fallbackOn: unchecked,
   tools: unchecked,
-  instructions: unchecked,
+  instructions: textOrCallback,
   bus: unchecked,
   logger: unchecked,
   journal: unchecked,
