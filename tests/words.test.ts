@@ -123,6 +123,15 @@ function proseOfCode(text: string): string[] {
   return [...blocks, ...lines, ...new Set(names)]
 }
 
+/** The string literals of a TypeScript file that have at least four words. */
+function stringsOfCode(text: string): string[] {
+  const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
+  const literals = code.matchAll(/'((?:\\.|[^'\\\n])*)'|`((?:\\.|[^`\\])*)`|"((?:\\.|[^"\\\n])*)"/g)
+  return [...literals]
+    .map(([, single, template, double]) => single ?? template ?? double ?? '')
+    .filter((words) => words.split(' ').length > 3)
+}
+
 /** The comments of a YAML file: lines that follow each other are one text. */
 function proseOfYaml(text: string): string[] {
   return [...text.matchAll(/(?:^[ \t]*#.*\n?)+|[ \t]#.*/gm)].map(([lines]) => lines.replace(/^[ \t]*#/gm, ''))
@@ -160,6 +169,13 @@ describe('the words of comments, docstrings and test names', () => {
     const own = files.filter((file) => file === place || file.startsWith(`${place}/`))
     expect(own).not.toEqual([])
     expect(own.flatMap((file) => poorPhrases(proseOf(file)).map((problem) => `${file}: ${problem}`))).toEqual([])
+  })
+
+  it('no text of an error, a log record or a model has such a phrase', () => {
+    const sources = files.filter((file) => /^src\/.*\.tsx?$/.test(file))
+    expect(
+      sources.flatMap((file) => poorPhrases(stringsOfCode(readFileSync(join(root, file), 'utf8'))).map((problem) => `${file}: ${problem}`)),
+    ).toEqual([])
   })
 
   it('finds a phrase in a docstring, in a comment of several lines and in a test name, but not in code', () => {

@@ -163,7 +163,7 @@ export function withheldAnswerText(why: string): string {
 
 /** `tool`: the tool that gives the answer. Undefined if the model enforces the schema by its own means. */
 export function unfitAnswerText(problem: string, tool: string | undefined): string {
-  return problem + (tool === undefined ? ' Give it anew, as JSON alone.' : ` Give it by calling \`${tool}\`.`)
+  return problem + (tool === undefined ? ' Give it again, as JSON alone.' : ` Give it by calling \`${tool}\`.`)
 }
 
 export function unfitAnswerProblem(problems: string): string {

@@ -92,7 +92,7 @@ export class RecordedCalls {
     const calls = this.#calls.filter((call) => call.tool === tool)
     const same = calls.filter((call) => isDeepStrictEqual(call.args, args)).length
     const given = `with ${JSON.stringify(args)}`
-    if (same > 0) return `a call of \`${tool}\` that is recorded ${same === 1 ? 'once' : `${same} times`}, and is made again, ${given}`
+    if (same > 0) return `a call of \`${tool}\` that is recorded ${same === 1 ? 'once' : `${same} times`}, and occurs again, ${given}`
     const others = this.#left.filter((call) => call.tool === tool)
     const nearest = others.find((call) => call.id === id) ?? others[0]
     const difference = nearest && firstDifference(nearest.args, args, `call \`${nearest.id}\` of \`${tool}\`: args`)

@@ -25,7 +25,7 @@ export function observeRuns({ metrics, tools, calls: recent, finished, logger }:
   const requests = metrics.counter('toolloop_model_requests_total', 'Requests to models.')
   const failures = metrics.counter('toolloop_model_failures_total', 'Requests to models that failed for good, by error.')
   const retries = metrics.counter('toolloop_model_retries_total', 'Requests to models that failed and were retried, by error.')
-  const cost = metrics.counter('toolloop_cost_usd_total', 'The cost of model requests, where it is known, in US dollars.')
+  const cost = metrics.counter('toolloop_cost_usd_total', 'The known cost of model requests, in US dollars.')
   const requestSeconds = metrics.histogram(
     'toolloop_model_request_duration_seconds',
     'How long requests to models took, with their retries.',

@@ -137,7 +137,7 @@ describe('a regression test of a recorded run', () => {
     const { toolCalls } = await again(file, { model: scriptedModel([ask('Oslo', 'Oslo'), 'Clear.']) })
     expect(toolCalls.map(({ content }) => content)).toEqual([
       expect.stringContaining('Oslo'),
-      expect.stringContaining('a call of `weather` that is recorded once, and is made again, with {"city":"Oslo"}'),
+      expect.stringContaining('a call of `weather` that is recorded once, and occurs again, with {"city":"Oslo"}'),
     ])
   })
 

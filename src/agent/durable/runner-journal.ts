@@ -333,7 +333,7 @@ export class RunnerJournal {
 
 /** Why a caller gets no result although the run continues in another process. */
 function stoppedWaiting({ runId, interruption, abortError }: RunContext): ToolloopError {
-  const where = `run \`${runId}\`, which another process executes, goes on`
+  const where = `run \`${runId}\`, which another process executes, continues`
   if (interruption === 'deadline') return new ToolloopError('deadline', `The deadline passed; ${where}`)
   return new ToolloopError('aborted', `${abortError?.message ?? 'The caller aborted'}; ${where}`, { cause: abortError?.cause })
 }

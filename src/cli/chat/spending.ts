@@ -36,7 +36,7 @@ function describe(requests: number, usage: Usage, isPriced: boolean): string {
   const { cacheReadTokens = 0 } = usage
   const cached = cacheReadTokens === 0 ? '' : ` (${count(cacheReadTokens)} cached)`
   const cost =
-    usage.costUsd === undefined ? 'price unknown' : `${formatCost(usage.costUsd)}${isPriced ? '' : ' and what has no known price'}`
+    usage.costUsd === undefined ? 'price unknown' : `${formatCost(usage.costUsd)}${isPriced ? '' : ' plus usage without a known price'}`
   return `${plural(requests, 'request')} · ${count(usage.inputTokens)} tokens in${cached}, ${count(usage.outputTokens)} out · ${cost}`
 }
 

@@ -130,7 +130,7 @@ function checkApproval({ isAcknowledged, ...decision }: JsonObject, item: JsonOb
 
 function unseen(paths: readonly string[], param: string, [what, decides, wayOut]: readonly [string, string, string]): HttpProblem {
   const named = paths.slice(0, maxNamed).join(', ')
-  const words = `Part of this ${what} is hidden (${named}), and was not seen by whoever ${decides} it: ${wayOut}, or say \`acknowledgeHidden: true\``
+  const words = `Part of this ${what} is hidden (${named}), and was not seen by the person who ${decides} it: ${wayOut}, or say \`acknowledgeHidden: true\``
   return new HttpProblem(400, 'hidden_arguments', words, { param })
 }
 

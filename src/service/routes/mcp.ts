@@ -27,7 +27,7 @@ export function mcpRoutes({ mcp }: ServiceParts): Route[] {
       method: 'GET',
       path: metadataPath,
       access: 'open',
-      summary: 'Who issues tokens for `/mcp` (RFC 9728), where that is not the service itself.',
+      summary: 'The issuer of tokens for `/mcp` (RFC 9728), if that is not the service itself.',
       responses: { 200: { description: 'The metadata of the protected resource' } },
       answer: () => {
         if (mcp.authorization === undefined) throw new HttpProblem(404, 'not_found', 'The tokens of this service are its own')

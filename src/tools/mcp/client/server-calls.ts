@@ -196,7 +196,7 @@ export class ServerCalls {
       if (isEmpty(answers)) round++
       call = this.#start(running, { ...state, ...(isEmpty(answers) ? {} : { inputResponses: answers }) })
     }
-    throw new ToolloopError('tool_failed', `The MCP server \`${this.#name}\` wanted the call made again more than ${mostRounds} times.`)
+    throw new ToolloopError('tool_failed', `The MCP server \`${this.#name}\` wanted the call to be repeated more than ${mostRounds} times.`)
   }
 
   async #next(running: Running, call: OpenCall): Promise<{ answer: CallAnswer } | { question: Question }> {
