@@ -4,8 +4,9 @@ import { Backlog } from '../../ui/web/deltas.ts'
 
 /** The size up to which the events of a run are kept unchanged, in characters. */
 const mostKept = 262_144
-/** The memory an event takes besides its texts, in characters. */
+/** The memory an event takes besides its texts, and a value inside it, in characters. */
 const perEvent = 200
+const perValue = 8
 
 /**
  * The events of a run until somebody looks at the run. Until then they are kept unchanged; if nobody looks, they are never
@@ -65,8 +66,18 @@ export class ShownEvents {
   }
 }
 
-function sizeOf(event: RunEvent): number {
+/** Counts the texts of an event at any depth, up to the limit. The `value` of a call is as large as its `result`, or is dropped. */
+function sizeOf({ meta: _, ...event }: RunEvent): number {
   let size = perEvent
-  for (const value of Object.values(event)) if (typeof value === 'string') size += value.length
+  const open: unknown[] = Object.entries(event).map(([name, value]) => (name === 'value' ? undefined : value))
+  for (let item = open.pop(); open.length > 0 || item !== undefined; item = open.pop()) {
+    if (typeof item === 'string') size += item.length
+    else if (typeof item === 'object' && item !== null)
+      for (const [name, inner] of Object.entries(item)) {
+        size += perValue + name.length
+        open.push(inner)
+      }
+    if (size > mostKept) break
+  }
   return size
 }
