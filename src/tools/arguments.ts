@@ -84,8 +84,8 @@ export interface ArgumentTerms {
    */
   asText?: boolean
   /**
-   * Whether the model made the call natively. Decodes arguments that were encoded twice. Also decodes texts inside them that don't match
-   * the schema but contain exactly the JSON it asks for. Default false.
+   * Whether the model made the call natively. Reads arguments that can mean only one object (see `innerArguments`). Also decodes texts
+   * inside them that don't match the schema but contain exactly the JSON it asks for. Default false.
    */
   asNative?: boolean
   /** Maximum number of values in the arguments. Default: no limit. */
@@ -104,7 +104,7 @@ export async function prepareArguments(tool: AnyTool, raw: string, terms: Argume
   const inner = asNative && !asText ? innerArguments(raw, maxValues) : undefined
   const parsed = parseArguments(inner ?? raw, maxValues)
   if (!parsed.ok) return unprepared(parsed.code, unreadableArgumentsText(tool.name, parsed.problem, show(raw)))
-  const decoded = inner === undefined ? [] : ['arguments decoded, which were encoded twice']
+  const decoded = inner === undefined ? [] : [innerRepair(raw)]
   const isCheckedAtOnce = standardSchemaOf(tool) === undefined
   // Most arguments fit unchanged.
   const asGiven = isCheckedAtOnce && !asText ? fitToSchema(tool, parsed.args) : undefined
@@ -162,12 +162,43 @@ function valueIn(text: string, maxValues: number = Number.POSITIVE_INFINITY): Js
   }
 }
 
-/** The JSON object inside arguments that were encoded twice; undefined for all others. */
+/**
+ * The JSON object in native arguments that are not one themselves, but can mean only one: arguments that were encoded twice, or that are
+ * followed by text without JSON. Undefined for all others.
+ */
 export function innerArguments(raw: string, maxValues?: number): string | undefined {
-  if (!/^\s*"/.test(raw)) return undefined
+  const inner = isQuoted.test(raw) ? quotedObject(raw) : objectBeforeText(raw)
+  return inner !== undefined && isJsonObject(valueIn(inner, maxValues)) ? inner : undefined
+}
+
+function innerRepair(raw: string): string {
+  return isQuoted.test(raw) ? 'arguments decoded, which were encoded twice' : 'text after the arguments left out'
+}
+
+const isQuoted = /^\s*"/
+/** Further JSON, or a part of it: then it is unclear what the arguments are. */
+const moreJson = /["{}[\]]/
+
+function quotedObject(raw: string): string | undefined {
   const inner = jsonIn(raw)
-  if (typeof inner !== 'string' || !inner.startsWith('{') || !inner.endsWith('}')) return undefined
-  return isJsonObject(valueIn(inner, maxValues)) ? inner : undefined
+  return typeof inner === 'string' && inner.startsWith('{') && inner.endsWith('}') ? inner : undefined
+}
+
+/** Leaves out tokens and tags of the model's format, and what it continued to write: https://github.com/librefang/librefang/pull/2995 */
+function objectBeforeText(raw: string): string | undefined {
+  if (!raw.startsWith('{') || raw.trimEnd().endsWith('}')) return undefined
+  const end = endOfJson(raw)
+  return end === undefined || moreJson.test(raw.slice(end)) ? undefined : raw.slice(0, end)
+}
+
+/** Where the JSON value at the start of a text ends. Undefined if it does not. */
+function endOfJson(text: string): number | undefined {
+  const json = new JsonScanner()
+  for (let at = 0; at < text.length; at++) {
+    json.read(text.charCodeAt(at))
+    if (json.depth === 0) return at + 1
+  }
+  return undefined
 }
 
 function unprepared(code: ErrorCode, message: string, args?: JsonObject): Preparation & { ok: false } {

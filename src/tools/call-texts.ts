@@ -10,7 +10,7 @@ const mostNames = 100
 
 /** The result of a call to an unknown tool. If there are very many names, those that share a word with the unknown name come first. */
 export function notFoundText(name: string, names: readonly string[]): string {
-  if (names.length === 0) return `Tool not found: ${clip(name)}. No tools are available.`
+  if (names.length === 0) return `Tool not found: ${harmless(clip(name))}. No tools are available.`
   const words =
     clip(name)
       .toLowerCase()
@@ -19,11 +19,16 @@ export function notFoundText(name: string, names: readonly string[]): string {
   const listed =
     names.length <= mostNames ? names : [...names.filter(isLike), ...names.filter((other) => !isLike(other))].slice(0, mostNames)
   const more = names.length > listed.length ? ` and ${names.length - listed.length} more` : ''
-  return `Tool not found: ${clip(name)}. Available tools: ${listed.join(', ')}${more}.`
+  return `Tool not found: ${harmless(clip(name))}. Available tools: ${listed.join(', ')}${more}.`
 }
 
 export function unreadableArgumentsText(tool: string, problem: string, received: string): string {
-  return `Arguments of tool \`${tool}\` could not be read: ${problem}. Expected one JSON object. Received: ${received}`
+  return `Arguments of tool \`${tool}\` could not be read: ${harmless(problem)}. Expected one JSON object. Received: ${harmless(received)}`
+}
+
+/** Breaks control tokens, which a model would imitate or read as its own: https://github.com/anomalyco/opencode/issues/37297 */
+function harmless(text: string): string {
+  return text.replace(/<(?=[|｜])|(?<=[|｜])>/g, '')
 }
 
 export function invalidArgumentsText(tool: string, problems: readonly string[]): string {

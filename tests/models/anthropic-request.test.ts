@@ -297,11 +297,11 @@ describe('prompt caching', () => {
   })
 
   it('never marks thinking', async () => {
-    const data = { layout: [{ block: { type: 'thinking', thinking: 'Hm.', signature: 's' } }] }
-    const { request } = await sent({
-      messages: [...hello, { role: 'assistant', content: '', providerData: { provider: 'anthropic', data } }],
-    })
-    expect(request.rawBody).not.toContain('cache_control')
+    const layout: JsonObject[] = [{ text: 2 }, { block: { type: 'thinking', thinking: 'Hm.', signature: 's' } }]
+    const answer: ChatMessage = { role: 'assistant', content: 'So', providerData: { provider: 'anthropic', data: { layout } } }
+    const { body } = await sent({ messages: [...hello, answer] }, { model: 'claude-sonnet-4-5' })
+    expect(body.messages).toMatchObject([{}, { content: [{ type: 'text', cache_control: { type: 'ephemeral' } }] }])
+    expect(JSON.stringify(body.messages)).not.toContain('thinking')
   })
 })
 

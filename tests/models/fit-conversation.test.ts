@@ -389,7 +389,7 @@ describe('fitConversation', () => {
         fc.constantFrom('any' as const, 'assistant-after-tools' as const, 'alternating' as const),
         (messages, systemMessages, messageOrder) => {
           const before = structuredClone(messages)
-          const fitted = fitConversation(messages, { systemMessages, messageOrder, movesPart: () => true })
+          const fitted = fitConversation(messages, { systemMessages, messageOrder, endsWithAnswer: true, movesPart: () => true })
           expect(messages).toEqual(before)
           expect(texts(fitted).sort()).toEqual(texts(messages).sort())
           expect(JSON.stringify(fitted).split(png.data)).toHaveLength(JSON.stringify(messages).split(png.data).length)

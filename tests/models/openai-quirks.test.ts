@@ -176,6 +176,33 @@ describe('recordings of Chat Completions servers, complete and split', () => {
   })
 })
 
+describe('fields that a gateway wants back', () => {
+  it.each([
+    ['on the call', { provider_specific_fields: { thought_signature: 'CsIB' } }, {}],
+    ['on its function', {}, { provider_specific_fields: { thought_signature: 'CsIB' } }],
+  ])('F3 go back with the call if they came %s', async (_where, onCall, onFunction) => {
+    const stream = events(
+      chunk({ tool_calls: [{ index: 0, id: 'a', ...onCall, function: { name: 'f', arguments: '{}', ...onFunction } }] }),
+    )
+    const [response] = await answersTo(stream + events(chunk({}, 'tool_calls'), '[DONE]'))
+    const { toolCalls = [], providerData } = response ?? {}
+    const [, sent] = await sentBy(
+      [...hello, { role: 'assistant', content: '', toolCalls, ...(providerData && { providerData }) }],
+      'custom',
+    )
+    expect(sent).toMatchObject({ tool_calls: [{ id: 'a', provider_specific_fields: { thought_signature: 'CsIB' } }] })
+  })
+
+  it('F3 go back with the message: `reasoning_opaque` of GitHub Copilot', async () => {
+    const stream = events(chunk({ reasoning_text: 'Hm.' }), chunk({ content: 'Yes.', reasoning_opaque: 'x1' }), chunk({}, 'stop'), '[DONE]')
+    for (const { text, reasoning, providerData } of await answersTo(stream)) {
+      expect([text, reasoning]).toEqual(['Yes.', 'Hm.'])
+      const [, sent] = await sentBy([...hello, { role: 'assistant', content: text, ...(providerData && { providerData }) }], 'custom')
+      expect(sent).toEqual({ role: 'assistant', content: 'Yes.', reasoning_opaque: 'x1' })
+    }
+  })
+})
+
 /** The messages as a provider receives them. */
 async function sentBy(messages: ChatMessage[], provider: string): Promise<unknown[]> {
   await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { jsonIn } from '../../src/core/json.ts'
 import type { Json, JsonObject } from '../../src/core/messages.ts'
 import { prepareArguments } from '../../src/tools/arguments.ts'
+import { notFoundText } from '../../src/tools/call-texts.ts'
 import { decodeArguments } from '../../src/tools/schema/coerce.ts'
 import { type AnyTool, defineTool, type JsonSchema } from '../../src/tools/tool.ts'
 
@@ -153,6 +154,38 @@ describe('decodeArguments', () => {
         ok: false,
         problem: { code: 'invalid_arguments_json' },
       })
+  })
+
+  it.each([
+    ['{"n":5}</tool_call>', 'text after the arguments left out'],
+    ['{"n":5}<|tool_call_end|>\n', 'text after the arguments left out'],
+    ['{"n":5}\n\nNow I search for it.', 'text after the arguments left out'],
+    ['{"n":5}\n', undefined],
+  ])('F30 reads %j', async (raw, repair) => {
+    const tool = toolOf({ type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] })
+    const read = await prepareArguments(tool, raw, { asNative: true })
+    expect(read).toMatchObject({ ok: true, call: { args: { n: 5 } } })
+    expect(read.ok && read.repairs).toEqual(repair && [repair])
+    // Only a model's own calls are read like this.
+    if (repair !== undefined) expect(await prepareArguments(tool, raw)).toMatchObject({ ok: false })
+  })
+
+  it.each(['{"n":5}{"n":6}', '{"n":5}, "m": 6', '{"n":5}]', '{"n":5', '```json\n{"n":5', 'n: 5', 'So: {"n":5}', '[{"n":5}]'])(
+    'F30 does not read %j, which may mean something else',
+    async (raw) => {
+      const tool = toolOf({ type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] })
+      expect(await prepareArguments(tool, raw, { asNative: true })).toMatchObject({ ok: false })
+    },
+  )
+
+  it('F30 quotes no control tokens', async () => {
+    const tool = toolOf({ type: 'object', properties: {} })
+    const raw = '{"path":"/app <|tool_calls_section_begin|> <｜tool▁call▁begin｜> {"path":'
+    const read = await prepareArguments(tool, raw, { asNative: true })
+    const message = read.ok ? '' : read.problem.message
+    expect(message).toContain('|tool_calls_section_begin|')
+    expect(message).not.toMatch(/<[|｜]|[|｜]>/)
+    expect(notFoundText('look<|channel|>commentary', ['see'])).toContain('look|channel|commentary')
   })
 
   it('F15 lets a Standard Schema check what was decoded, and transform it', async () => {

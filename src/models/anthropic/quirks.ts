@@ -3,6 +3,7 @@ import { isEffortMap } from '../conversion/effort.ts'
 import type { MessageOrder, SystemMessages } from '../conversion/fit-conversation.ts'
 import { type TakesToolSearch, takesToolSearch } from '../conversion/tool-search.ts'
 import { type CallIdRule, usualCallIds } from '../conversion/wire.ts'
+import { isToolSchema, type ToolSchema } from '../openai/moonshot-schema.ts'
 import {
   isBoolean,
   isCallIdRule,
@@ -37,6 +38,8 @@ export interface AnthropicQuirks extends TextQuirks {
   systemMessages: SystemMessages
   /** The order of messages that it accepts; as in the `openai` driver. */
   messageOrder: MessageOrder
+  /** Whether it accepts a conversation that ends with an answer; as in the `openai` driver. */
+  endsWithAnswer: boolean
   /** The efforts it knows, with the body fields that request each. Others become the nearest one. */
   reasoningEffort: { [effort: string]: JsonObject }
   /** Whether it accepts thinking without a signature. If false, such thinking is left out. */
@@ -51,6 +54,8 @@ export interface AnthropicQuirks extends TextQuirks {
   unsupported: string[]
   /** Whether it accepts `strict` in a tool's definition. */
   strictTools: boolean
+  /** The schemas that it accepts as a tool's parameters; as in the `openai` driver. */
+  toolSchema: ToolSchema
   /** The parts that it accepts besides text, in user messages and tool results. */
   contentParts: ('image' | 'file')[]
   /** Whether it searches deferred tools itself. Null: only at Anthropic's own address. */
@@ -67,6 +72,7 @@ const defaults: AnthropicQuirks = {
   toolCallId: usualCallIds,
   systemMessages: 'as-user',
   messageOrder: 'any',
+  endsWithAnswer: true,
   reasoningEffort: {},
   unsignedThinking: true,
   missingReasoning: null,
@@ -74,6 +80,7 @@ const defaults: AnthropicQuirks = {
   structuredOutput: null,
   unsupported: [],
   strictTools: false,
+  toolSchema: 'json-schema',
   contentParts: ['image', 'file'],
   toolSearch: null,
   apiVersion: null,
@@ -89,6 +96,7 @@ const checks: Record<keyof AnthropicQuirks, QuirkCheck> = {
   toolCallId: isCallIdRule,
   systemMessages: isSystemMessages,
   messageOrder: isMessageOrder,
+  endsWithAnswer: isBoolean,
   reasoningEffort: isEffortMap,
   unsignedThinking: isBoolean,
   missingReasoning: isTextOrNull,
@@ -96,6 +104,7 @@ const checks: Record<keyof AnthropicQuirks, QuirkCheck> = {
   structuredOutput: isStructuredOutput,
   unsupported: listOf('temperature', 'topP', 'stop'),
   strictTools: isBoolean,
+  toolSchema: isToolSchema,
   contentParts: listOf('image', 'file'),
   toolSearch: takesToolSearch,
   apiVersion: isTextOrNull,

@@ -6,7 +6,6 @@ import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isToolSearch, type SearchedTools, searchedTools } from '../conversion/tool-search.ts'
 import type { ErrorContext } from '../errors/provider-error.ts'
 import type { Access, Api, ApiRequest } from '../transport/sdk-client.ts'
-import { isThought } from './content.ts'
 import type { AnthropicQuirks } from './quirks.ts'
 import { AnthropicResponse } from './response.ts'
 import { anthropicSchema } from './schema.ts'
@@ -55,7 +54,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     const theirs = Array.isArray(theirTools) ? theirTools.filter(isJsonObject) : []
     const searches = request.searchable !== undefined && (this.#quirks.toolSearch ?? isAnthropic(baseURL))
     const searched = searches ? searchedTools(request, mostDeferred) : undefined
-    const conversation = this.#converse(request, takesBack(request, searched, theirs), warnings)
+    const conversation = this.#converse(request, takesBack(request, searched, theirs), paused !== undefined, warnings)
     const fields: JsonObject = {
       model: this.#model,
       max_tokens: request.maxOutputTokens ?? this.#quirks.maxTokens,
@@ -89,14 +88,20 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
   }
 
   /** Groups messages into turns of one role each: the tool results of a turn belong in one message. */
-  #converse({ messages }: ModelRequest, takesBack: (found: readonly string[]) => boolean, warnings: Set<string>): Conversation {
+  #converse(
+    { messages }: ModelRequest,
+    takesBack: (found: readonly string[]) => boolean,
+    isPaused: boolean,
+    warnings: Set<string>,
+  ): Conversation {
     const system: JsonObject[] = []
     const turns: Turn[] = []
     const toolNames = new Set<string>()
     let container: string | undefined
     const { systemMessages, messageOrder } = this.#quirks
+    const endsWithAnswer = isPaused || this.#quirks.endsWithAnswer
     const ids = this.#wire.callIds()
-    for (const message of fitConversation(messages, { systemMessages, messageOrder, movesPart: () => false })) {
+    for (const message of fitConversation(messages, { systemMessages, messageOrder, endsWithAnswer, movesPart: () => false })) {
       const whole = this.#wire.message(message, ids, warnings)
       const wire = whole.search === undefined || takesBack(whole.search.found) ? whole : whole.search.without
       for (const name of wire.toolNames) toolNames.add(name)
@@ -269,13 +274,19 @@ function wireTurns(turns: readonly Turn[], caches: boolean): JsonObject[] {
   const last = turns.length - 1
   const before = turns[last]?.role === 'user' ? turns.findLastIndex(({ role }, at) => role === 'user' && at < last) : -1
   return turns.flatMap(({ role, results, blocks, system }, at) => {
-    const content = [...results, ...blocks]
+    const content = [...results, ...(at === last && role === 'assistant' ? withoutLastBlanks(blocks) : blocks)]
     // A system message must follow a turn of the user:
     // https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
     if (content.length === 0) content.push({ type: 'text', text: '[the user has said nothing]' })
     const turn = { role, content: caches && (at === last || at === before) ? marked(content) : content }
     return system === undefined ? [turn] : [turn, { role: 'system', content: system }]
   })
+}
+
+/** The API refuses blanks at the end of a conversation: https://github.com/tailcallhq/forgecode/issues/1872 */
+function withoutLastBlanks(blocks: readonly JsonObject[]): JsonObject[] {
+  const last = blocks.at(-1)
+  return typeof last?.text === 'string' ? [...blocks.slice(0, -1), { ...last, text: last.text.trimEnd() }] : [...blocks]
 }
 
 /** https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools#controlling-claudes-output */
@@ -293,11 +304,11 @@ function isOn(thinking: Json | undefined): boolean {
 }
 
 /**
- * Marks the last block as the end of the cached prefix. Thinking can't be marked.
+ * Marks the last block as the end of the cached prefix. It is never thinking, which can't be marked.
  * https://platform.claude.com/docs/en/build-with-claude/prompt-caching
  */
 function marked(blocks: readonly JsonObject[]): JsonObject[] {
   const last = blocks.at(-1)
-  if (last === undefined || isThought(last)) return [...blocks]
+  if (last === undefined) return [...blocks]
   return [...blocks.slice(0, -1), { ...last, cache_control: { type: 'ephemeral' } }]
 }

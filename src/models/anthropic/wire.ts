@@ -10,6 +10,7 @@ import {
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
 import { argumentsObject, CallIds } from '../conversion/wire.ts'
+import { moonshotSchema } from '../openai/moonshot-schema.ts'
 import { blocksOf, foundTools, isThought, textBlock, withoutSearch, withoutUnsigned } from './content.ts'
 import { anthropicPart } from './parts.ts'
 import type { AnthropicQuirks } from './quirks.ts'
@@ -58,7 +59,7 @@ export class AnthropicWire {
     return {
       name,
       ...words,
-      input_schema: parameters,
+      input_schema: this.#quirks.toolSchema === 'moonshot' ? moonshotSchema(parameters) : parameters,
       ...(strict !== undefined && this.#quirks.strictTools ? { strict } : {}),
       ...fields,
     }
@@ -92,6 +93,8 @@ export class AnthropicWire {
           const blocks = blocksOf(message.content, calls, data, callBlock)
           const isMissing = missingReasoning !== null && blocks.length > 0 && !blocks.some(isThought)
           if (isMissing) blocks.unshift({ type: 'thinking', thinking: missingReasoning, signature: '' })
+          // The API refuses a message that ends with thinking: https://github.com/tailcallhq/forgecode/issues/3071
+          blocks.length = blocks.findLastIndex((block) => !isThought(block)) + 1
           return { ...plain, role: 'assistant', blocks, toolNames, container }
         }
         const found = foundTools(given)
@@ -102,6 +105,8 @@ export class AnthropicWire {
 
   #result({ toolCallId, content, isError }: ChatMessage & { role: 'tool' }, ids: CallIds, warnings: Set<string>): JsonObject {
     const blocks = this.#contentBlocks(content, warnings)
+    // The API refuses a failure without content: https://github.com/can1357/oh-my-pi/pull/2250
+    if (isError === true && blocks.length === 0) blocks.push({ type: 'text', text: '[no output]' })
     const [only] = blocks
     const isText = blocks.length === 1 && only?.type === 'text' && typeof only.text === 'string'
     return {

@@ -26,12 +26,16 @@ export type MessageOrder = 'any' | 'assistant-after-tools' | 'alternating'
 export interface ConversationRules {
   systemMessages: SystemMessages
   messageOrder: MessageOrder
+  /** Whether a conversation may end with an answer, which the model then continues. */
+  endsWithAnswer: boolean
   /** Whether an image or file of a tool result is accepted only in a message of the user. */
   movesPart(part: ImagePart | FilePart): boolean
 }
 
 /** Starts a conversation that does not begin with a user message, for servers that require one. */
 export const beginning = '[the conversation begins here]'
+/** Ends a conversation that ends with an answer, for servers that don't accept that. */
+const continuing = '[continue]'
 
 /**
  * Mistral's own client inserts this between tool results and a user message: https://github.com/mistralai/mistral-vibe. The API refuses an
@@ -42,12 +46,22 @@ const bridge: ChatMessage = { role: 'assistant', content: 'Understood.' }
 /** Converts a conversation to one that the server accepts. The given messages are not changed. */
 export function fitConversation(
   messages: readonly ChatMessage[],
-  { systemMessages, messageOrder, movesPart }: ConversationRules,
+  { systemMessages, messageOrder, endsWithAnswer, movesPart }: ConversationRules,
 ): readonly ChatMessage[] {
   const placed = systemMessages === 'first' ? withOneSystemMessage(messages) : messages
   const told = systemMessages === 'as-user' ? withReminders(placed) : placed
   const shown = withMovedParts(told, (part) => part.type !== 'text' && isCommonPart(part) && movesPart(part))
-  return messageOrder === 'any' ? shown : inOrder(shown, messageOrder === 'alternating')
+  const ordered = messageOrder === 'any' ? shown : inOrder(shown, messageOrder === 'alternating')
+  return endsWithAnswer || !isAnswer(ordered.at(-1)) ? ordered : [...ordered, { role: 'user', content: continuing }]
+}
+
+function isAnswer(message: ChatMessage | undefined): boolean {
+  return message?.role === 'assistant' && !hasToolCalls(message)
+}
+
+/** Whether a message is an answer without text, which many servers refuse: https://github.com/AstrBotDevs/AstrBot/pull/7202 */
+export function isBlankAnswer(message: ChatMessage): boolean {
+  return isAnswer(message) && typeof message.content === 'string' && message.content.trim() === ''
 }
 
 function withOneSystemMessage(messages: readonly ChatMessage[]): readonly ChatMessage[] {

@@ -5,8 +5,35 @@ export interface PartBytes {
   base64: string
 }
 
-/** The bytes of a part as base64. Undefined if the part is a URL. */
+/**
+ * The bytes of a part as base64. Undefined if the part is a URL. An image has the type of its bytes, because Claude refuses any other:
+ * https://github.com/anthropics/claude-code/issues/11975
+ */
 export function bytesOf(part: ImagePart | FilePart): PartBytes | undefined {
+  const told = toldBytesOf(part)
+  return part.type === 'image' && told !== undefined ? { ...told, mediaType: imageTypeOf(told.base64) ?? told.mediaType } : told
+}
+
+/** The part's URL, or its bytes as one. */
+export function urlOf(part: ImagePart | FilePart): string {
+  const bytes = bytesOf(part)
+  const isTold = 'url' in part && (bytes === undefined || part.url.toLowerCase().startsWith(`data:${bytes.mediaType}`))
+  return isTold ? part.url : `data:${bytes?.mediaType};base64,${bytes?.base64}`
+}
+
+/** How files of each type begin, in base64. */
+const beginnings: readonly (readonly [type: string, beginning: RegExp])[] = [
+  ['image/png', /^iVBORw0KGgo/],
+  ['image/jpeg', /^\/9j\//],
+  ['image/gif', /^R0lGOD/],
+  ['image/webp', /^UklGR.{7}RUJQ/],
+]
+
+function imageTypeOf(base64: string): string | undefined {
+  return beginnings.find(([, beginning]) => beginning.test(base64))?.[0]
+}
+
+function toldBytesOf(part: ImagePart | FilePart): PartBytes | undefined {
   if ('data' in part) return { mediaType: bare(part.mediaType), base64: part.data }
   if (!part.url.startsWith('data:')) return undefined
   const comma = part.url.indexOf(',')

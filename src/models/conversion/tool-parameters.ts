@@ -27,7 +27,7 @@ export function fitParameters({ name, description, parameters = {} }: ToolFuncti
     warnings.push(`The parameters of tool \`${name}\` were sent without ${what} at their top, which ${provider} does not support${told}`)
   }
   const words = [description ?? '', isTold ? rules : ''].filter((text) => text !== '').join('\n\n')
-  return { words: description === undefined && words === '' ? {} : { description: words }, parameters: schema, warnings }
+  return { words: words === '' ? {} : { description: words }, parameters: schema, warnings }
 }
 
 /** Describes a rule for the model. */

@@ -80,7 +80,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
     const contents: { kind: 'user' | 'model' | 'results'; parts: JsonObject[] }[] = []
     let callNames: ReadonlyMap<string, string> | undefined
     const movesPart = (part: ImagePart | FilePart) => this.#wire.movesPart(part)
-    for (const message of fitConversation(messages, { systemMessages: 'as-user', messageOrder: 'any', movesPart })) {
+    for (const message of fitConversation(messages, { systemMessages: 'as-user', messageOrder: 'any', endsWithAnswer: true, movesPart })) {
       const { kind, parts, callNames: names } = this.#wire.message(message, callNames, warnings)
       if (kind === 'model') callNames = names
       if (parts.length === 0) continue

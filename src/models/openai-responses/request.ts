@@ -50,7 +50,10 @@ export class ResponsesApi implements Api<Access> {
     const searches = request.searchable !== undefined && (this.#quirks.toolSearch ?? isOpenAI(baseURL))
     const { systemMessages, messageOrder, toolContentParts, contentParts } = this.#quirks
     const movesPart = ({ type }: ImagePart | FilePart) => !toolContentParts && contentParts.includes(type)
-    const fitted = { ...request, messages: fitConversation(request.messages, { systemMessages, messageOrder, movesPart }) }
+    const fitted = {
+      ...request,
+      messages: fitConversation(request.messages, { systemMessages, messageOrder, endsWithAnswer: true, movesPart }),
+    }
     const { input, searched } = converse(fitted, this.#wire, searches, theirs, warnings)
     let tools = [...this.#tools(request, searched, theirs, warnings), ...theirs]
     if (tools.length > 0 && !this.#setToolFields(fields, request, warnings)) tools = []

@@ -7,6 +7,7 @@ import {
   type ToolResultMessage,
 } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
+import { urlOf } from '../conversion/part-bytes.ts'
 import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
 import { CallIds } from '../conversion/wire.ts'
 import { assistantItems, resultFields, type Searches, searchesOf } from './items.ts'
@@ -112,7 +113,7 @@ function itemsOf(item: JsonObject): WireItems {
 }
 
 function inputPart(part: Exclude<ContentPart, { type: 'text' }>): JsonObject {
-  const url = 'url' in part ? part.url : `data:${part.mediaType};base64,${part.data}`
+  const url = urlOf(part)
   if (part.type === 'image') return { type: 'input_image', image_url: url, detail: 'auto' }
   if (!url.startsWith('data:')) return { type: 'input_file', file_url: url }
   // Bytes are only accepted with a name.

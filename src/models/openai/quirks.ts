@@ -17,6 +17,7 @@ import {
   textQuirkChecks,
   textQuirks,
 } from '../quirk-checks.ts'
+import { isToolSchema, type ToolSchema } from './moonshot-schema.ts'
 
 /** How servers that speak Chat Completions differ. Set for each provider in `config/providers.yaml`; `settings.quirks` overrides it. */
 export interface OpenAIQuirks extends TextQuirks {
@@ -33,6 +34,8 @@ export interface OpenAIQuirks extends TextQuirks {
   systemMessages: SystemMessages
   /** The order of messages that it accepts. Missing messages are inserted and adjacent ones are joined before sending. */
   messageOrder: MessageOrder
+  /** Whether it accepts a conversation that ends with an answer. If false, a message of the user is added. */
+  endsWithAnswer: boolean
   /** Whether it accepts `parallel_tool_calls`. */
   parallelToolCalls: boolean
   /** Whether it accepts `stream_options: {include_usage: true}`. If false, it reports usage unasked, or not at all. */
@@ -41,6 +44,12 @@ export interface OpenAIQuirks extends TextQuirks {
   wholeResponses: boolean
   /** Whether it accepts `strict` in a tool's definition. */
   strictTools: boolean
+  /** The schemas that it accepts as a tool's parameters: any, or those of Moonshot's subset. */
+  toolSchema: ToolSchema
+  /** Whether it wants the definitions of tools that were called earlier, even if none are offered. */
+  toolsOfCalls: boolean
+  /** Whether it wants a tool's name with its result. */
+  resultNames: boolean
   /** The tool choices that it accepts. Others become the nearest one. */
   toolChoice: ('auto' | 'none' | 'required' | 'named')[]
   /** Whether it accepts `required` and named choices while it thinks. */
@@ -92,10 +101,14 @@ const defaults: OpenAIQuirks = {
   developerRole: false,
   systemMessages: 'anywhere',
   messageOrder: 'any',
+  endsWithAnswer: true,
   parallelToolCalls: true,
   streamOptions: true,
   wholeResponses: true,
   strictTools: false,
+  toolSchema: 'json-schema',
+  toolsOfCalls: false,
+  resultNames: false,
   toolChoice: ['auto', 'none', 'required', 'named'],
   forcedChoiceWhileThinking: true,
   reasoningEffort: true,
@@ -120,10 +133,14 @@ const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
   developerRole: isBoolean,
   systemMessages: isSystemMessages,
   messageOrder: isMessageOrder,
+  endsWithAnswer: isBoolean,
   parallelToolCalls: isBoolean,
   streamOptions: isBoolean,
   wholeResponses: isBoolean,
   strictTools: isBoolean,
+  toolSchema: isToolSchema,
+  toolsOfCalls: isBoolean,
+  resultNames: isBoolean,
   toolChoice: listOf('auto', 'none', 'required', 'named'),
   forcedChoiceWhileThinking: isBoolean,
   reasoningEffort: isKnownEfforts,

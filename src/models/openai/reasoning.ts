@@ -7,6 +7,8 @@ import type { OpenAIQuirks } from './quirks.ts'
 const textFields = ['reasoning_content', 'reasoning', 'reasoning_text'] as const
 /** Fields with blocks of reasoning: OpenRouter's and LiteLLM's. */
 const blockFields = ['reasoning_details', 'thinking_blocks'] as const
+/** GitHub Copilot's signature of Gemini's thoughts: https://github.com/anomalyco/opencode/pull/8900 */
+const opaqueField = 'reasoning_opaque'
 /** The types of content parts that are reasoning: Mistral's, Databricks', and Claude's behind gateways. */
 const partTypes: readonly unknown[] = ['thinking', 'reasoning', 'redacted_thinking']
 /** The fields of a block whose text arrives in pieces. */
@@ -20,6 +22,8 @@ export interface KeptReasoning {
   reasoningDetails?: JsonObject[]
   /** `thinking_blocks`: https://docs.litellm.ai/docs/reasoning_content */
   thinkingBlocks?: JsonObject[]
+  /** `reasoning_opaque`. */
+  opaque?: string
   /** The content's parts in order, if some of them are reasoning. */
   content?: Json
 }
@@ -34,6 +38,7 @@ export class OpenAIReasoning {
   #text = ''
   /** The form that the text was read from. The same text may arrive again in another form. */
   #source: string | undefined
+  #opaque: string | undefined
   #field: string | undefined
 
   constructor(sink: ModelSink | undefined) {
@@ -48,6 +53,8 @@ export class OpenAIReasoning {
   read(delta: JsonObject, isWhole: boolean): void {
     const field = textFields.find((name) => typeof delta[name] === 'string' && delta[name] !== '')
     if (field !== undefined) this.#add(String(delta[field]), 'field', field)
+    const opaque = delta[opaqueField]
+    if (typeof opaque === 'string' && opaque !== '') this.#opaque = opaque
     for (const name of blockFields) {
       const blocks = delta[name]
       if (!Array.isArray(blocks)) continue
@@ -82,6 +89,7 @@ export class OpenAIReasoning {
       ...(this.#field === undefined ? {} : { reasoning: { field: this.#field, text: this.#text } }),
       ...(details.length === 0 ? {} : { reasoningDetails: details }),
       ...(thinking.length === 0 ? {} : { thinkingBlocks: thinking }),
+      ...(this.#opaque === undefined ? {} : { opaque: this.#opaque }),
       ...(isPlain(layout) ? {} : { content: layoutJson(layout) }),
     }
   }
@@ -103,11 +111,12 @@ export class OpenAIReasoning {
 
 /** The fields that send an assistant message's reasoning back. */
 export function reasoningFields(data: JsonObject = {}, { sendReasoningBack, missingReasoning }: OpenAIQuirks): JsonObject {
-  const { reasoning, reasoningDetails, thinkingBlocks } = data
+  const { reasoning, reasoningDetails, thinkingBlocks, opaque } = data
   const field = isJsonObject(reasoning) ? textFields.find((name) => name === reasoning.field) : undefined
   const blocks = {
     ...(Array.isArray(reasoningDetails) ? { reasoning_details: reasoningDetails } : {}),
     ...(Array.isArray(thinkingBlocks) ? { thinking_blocks: thinkingBlocks } : {}),
+    ...(typeof opaque === 'string' ? { [opaqueField]: opaque } : {}),
   }
   if (!sendReasoningBack) return blocks
   if (isJsonObject(reasoning) && field !== undefined) return { ...blocks, [field]: reasoning.text ?? '' }

@@ -1,8 +1,8 @@
-import { type ChatMessage, isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { type ChatMessage, hasToolCalls, isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ModelSink, Sampling, ToolChoice } from '../chat-model.ts'
 import { cacheKeyField } from '../conversion/cache-key.ts'
 import { effortFields, isReasoning } from '../conversion/effort.ts'
-import { fitConversation } from '../conversion/fit-conversation.ts'
+import { fitConversation, isBlankAnswer } from '../conversion/fit-conversation.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isStrictSchema } from '../conversion/strict-schema.ts'
 import { choiceWarning, fitToolChoice } from '../conversion/tool-choice.ts'
@@ -54,10 +54,11 @@ export class OpenAIApi implements Api<Access> {
   }
 
   #fitted(messages: readonly ChatMessage[]): readonly ChatMessage[] {
-    const { systemMessages, messageOrder } = this.#quirks
-    const isFitting = systemMessages === 'anywhere' && messageOrder === 'any' && !messages.some(hasResultParts)
-    if (isFitting) return messages
-    return fitConversation(messages, { systemMessages, messageOrder, movesPart: (part) => this.#wire.takesFromUser(part) })
+    const { systemMessages, messageOrder, endsWithAnswer } = this.#quirks
+    const said = messages.some(isBlankAnswer) ? messages.filter((message) => !isBlankAnswer(message)) : messages
+    const isFitting = systemMessages === 'anywhere' && messageOrder === 'any' && endsWithAnswer && !said.some(hasResultParts)
+    if (isFitting) return said
+    return fitConversation(said, { systemMessages, messageOrder, endsWithAnswer, movesPart: (part) => this.#wire.takesFromUser(part) })
   }
 
   #setEffort(
@@ -124,7 +125,7 @@ export class OpenAIApi implements Api<Access> {
     // Tools that the provider runs itself are passed through.
     const theirs = Array.isArray(theirTools) ? theirTools.filter(isJsonObject) : []
     const tools = [...(request.tools ?? []).map((tool) => this.#wire.tool(tool, warnings)), ...theirs]
-    if (tools.length === 0) return []
+    if (tools.length === 0) return this.#quirks.toolsOfCalls ? placeholders(request.messages) : []
 
     if (request.toolChoice === 'none' && !this.#quirks.toolChoice.includes('none')) {
       warnings.add(`The tools were left out: ${this.#provider} does not support the tool choice 'none'`)
@@ -152,6 +153,13 @@ export class OpenAIApi implements Api<Access> {
   #leftOut(setting: string): string {
     return `\`${setting}\` was left out: ${this.#provider}/${this.#model} does not support it`
   }
+}
+
+/** Definitions of the tools that were called earlier. */
+function placeholders(messages: readonly ChatMessage[]): object[] {
+  const names = new Set(messages.filter(hasToolCalls).flatMap(({ toolCalls }) => toolCalls.map((call) => call.function.name)))
+  const parameters = { type: 'object', properties: {} }
+  return [...names].map((name) => ({ type: 'function', function: { name, description: 'Not available now.', parameters } }))
 }
 
 function hasResultParts({ role, content }: ChatMessage): boolean {

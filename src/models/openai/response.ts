@@ -125,8 +125,8 @@ export class OpenAIResponse implements ResponseReader {
   }
 
   #readPart(delta: JsonObject, part: 'delta' | 'message'): void {
-    const { reasoning_content, reasoning, reasoning_text, reasoning_details, thinking_blocks } = delta
-    if (reasoning_content || reasoning || reasoning_text || reasoning_details || thinking_blocks) {
+    const { reasoning_content, reasoning, reasoning_text, reasoning_details, thinking_blocks, reasoning_opaque } = delta
+    if (reasoning_content || reasoning || reasoning_text || reasoning_details || thinking_blocks || reasoning_opaque) {
       this.#reasoning ??= new OpenAIReasoning(this.#sink)
       this.#reasoning.read(delta, part === 'message')
     }
@@ -154,8 +154,8 @@ export class OpenAIResponse implements ResponseReader {
       name: text(body.name),
       arguments: body.arguments ?? body.input,
     }
-    const extra = isJsonObject(call.extra_content) ? { extra: { extra_content: call.extra_content } } : undefined
-    this.#calls.add(extra === undefined ? delta : { ...delta, ...extra }, this.#sink)
+    const extra = keptFields(call, body)
+    this.#calls.add(extra === undefined ? delta : { ...delta, extra }, this.#sink)
   }
 
   /** Completes calls that are repeated at the end, if some of their arguments are missing. */
@@ -205,6 +205,17 @@ export class OpenAIResponse implements ResponseReader {
     const data: OpenAIProviderData = this.#reasoning?.kept(this.#textLength) ?? {}
     if (calls.length > 0) data.calls = calls
     return Object.keys(data).length === 0 ? undefined : { ...data }
+  }
+}
+
+/** The fields of a call that must be sent back: Gemini's signature, and LiteLLM's form of it. */
+function keptFields(call: JsonObject, body: JsonObject): JsonObject | undefined {
+  const { extra_content: extra } = call
+  const specific = call.provider_specific_fields ?? body.provider_specific_fields
+  if (!isJsonObject(extra) && !isJsonObject(specific)) return undefined
+  return {
+    ...(isJsonObject(extra) ? { extra_content: extra } : {}),
+    ...(isJsonObject(specific) ? { provider_specific_fields: specific } : {}),
   }
 }
 

@@ -11,8 +11,10 @@ import {
   withoutUndefined,
 } from '../../core/messages.ts'
 import type { ToolDefinition, ToolFunction } from '../../tools/tool.ts'
+import { urlOf } from '../conversion/part-bytes.ts'
 import { fitParameters } from '../conversion/tool-parameters.ts'
 import { CallIds, type MalformedArguments, objectIn } from '../conversion/wire.ts'
+import { moonshotSchema } from './moonshot-schema.ts'
 import type { OpenAIQuirks } from './quirks.ts'
 import { contentWithReasoning, reasoningFields } from './reasoning.ts'
 
@@ -81,10 +83,6 @@ function toOpenAIPart(part: ContentPart): OpenAIContentPart {
   }
 }
 
-function urlOf(part: Exclude<ContentPart, { type: 'text' }>): string {
-  return 'url' in part ? part.url : `data:${part.mediaType};base64,${part.data}`
-}
-
 /** In this format, a tool message's content is only text; other parts are replaced by a note. */
 function toToolContent(content: Content): string | OpenAITextPart[] {
   if (typeof content === 'string') return content
@@ -130,7 +128,8 @@ export class OpenAIWire {
 
   messages(messages: readonly ChatMessage[], warnings: Set<string>): object[] {
     const ids = new CallIds(this.#quirks.toolCallId)
-    return messages.map((message) => this.#message(message, ids, warnings))
+    const sent = messages.map((message) => this.#message(message, ids, warnings))
+    return this.#quirks.resultNames ? sent.map((message, at) => withToolName(message, at, messages)) : sent
   }
 
   #message(message: ChatMessage, ids: CallIds, warnings: Set<string>): object {
@@ -163,13 +162,18 @@ export class OpenAIWire {
     const { name, strict } = tool
     const { words, parameters, warnings } = fitParameters(tool, this.#provider)
     const definition: ToolFunction = { name, ...words }
-    if (tool.parameters !== undefined) definition.parameters = { ...parameters, properties: parameters.properties ?? {} }
+    if (tool.parameters !== undefined) definition.parameters = this.#schema(parameters)
     if (strict === undefined || this.#quirks.strictTools) {
       if (strict !== undefined) definition.strict = strict
       return { definition: { type: 'function', function: definition }, warnings }
     }
     const leftOut = `\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not support it`
     return { definition: { type: 'function', function: definition }, warnings: [leftOut, ...warnings] }
+  }
+
+  #schema(parameters: JsonObject): JsonObject {
+    const schema = { ...parameters, properties: parameters.properties ?? {} }
+    return this.#quirks.toolSchema === 'moonshot' ? moonshotSchema(schema) : schema
   }
 
   /** Whether an image or file can be sent. Only in user messages: tool results are text. */
@@ -205,6 +209,15 @@ export class OpenAIWire {
       return { id: ids.ofCall(call), type: call.type, function: body, ...fieldsOf?.(call, position) }
     })
   }
+}
+
+/** Adds the tool's name to a result, as told in it or by its call. */
+function withToolName(sent: object, at: number, messages: readonly ChatMessage[]): object {
+  const message = messages[at]
+  if (message?.role !== 'tool') return sent
+  const called = messages.slice(0, at).findLast((one) => hasToolCalls(one) && one.toolCalls.some(({ id }) => id === message.toolCallId))
+  const call = called && hasToolCalls(called) ? called.toolCalls.find(({ id }) => id === message.toolCallId) : undefined
+  return { ...sent, ...withoutUndefined({ name: message.name ?? call?.function.name }) }
 }
 
 /** Finds the fields that came with a call. */
