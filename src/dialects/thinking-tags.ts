@@ -9,6 +9,8 @@ export const thinkingTags: readonly (readonly [open: string, close: string])[] =
   ['<mm:think>', '</mm:think>'],
   // Amazon Nova, and models that are asked for it
   ['<thinking>', '</thinking>'],
+  // gpt-oss at Amazon Bedrock: https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-openai.html
+  ['<reasoning>', '</reasoning>'],
   // EXAONE Deep, Gemini's compatible endpoint: https://ai.google.dev/gemini-api/docs/openai
   ['<thought>', '</thought>'],
   // Seed-OSS: https://huggingface.co/ByteDance-Seed/Seed-OSS-36B-Instruct
@@ -32,3 +34,46 @@ export const thinkingTags: readonly (readonly [open: string, close: string])[] =
   // Gemma 4: https://ai.google.dev/gemma/docs/capabilities/thinking
   ['<|channel>thought\n', '<channel|>'],
 ]
+
+/** Marks around the answer that are no part of it. */
+export const answerMarks: readonly string[] = [
+  // GLM-4.1V to 4.6V: https://github.com/zai-org/GLM-V/issues/79
+  '<|begin_of_box|>',
+  '<|end_of_box|>',
+  // Kimi K3: https://github.com/NousResearch/hermes-agent/issues/73491
+  '<|open|>response<|sep|>',
+  '<|close|>response<|sep|>',
+  // Command A Reasoning: https://huggingface.co/CohereLabs/command-a-reasoning-08-2025
+  '<|START_RESPONSE|>',
+  '<|END_RESPONSE|>',
+  // gpt-oss: https://github.com/raullenchai/Rapid-MLX/issues/480
+  '<|channel|>final<|message|>',
+]
+
+/**
+ * Tokens that end a turn. They are left at the end of the text if the server does not know them: https://github.com/mzau/mlx-knife/issues/20,
+ * https://github.com/logancyang/obsidian-copilot/issues/2284
+ */
+export const endTokens: readonly string[] = [
+  '<|im_end|>',
+  '<|endoftext|>',
+  '<|eot_id|>',
+  '<|eom_id|>',
+  '<|end_of_text|>',
+  '<|end|>',
+  '<|return|>',
+  '<|user|>',
+  '<|observation|>',
+  '<|im_assistant|>',
+  '<|END_OF_TURN_TOKEN|>',
+  '<｜end▁of▁sentence｜>',
+  '<end_of_turn>',
+  '<end_of_utterance>',
+  '<turn|>',
+  '[e~[',
+  '[EOS]',
+  '</s>',
+]
+
+/** Tokens that begin a turn. After the end of another, they begin one that the model has made up. */
+export const turnStarts: readonly string[] = ['<|im_start|>', '<|start_header_id|>', '<start_of_turn>']

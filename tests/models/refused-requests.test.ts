@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { ChatMessage, JsonObject } from '../../src/core/messages.ts'
 import type { ModelRequest } from '../../src/models/chat-model.ts'
-import { moonshotSchema } from '../../src/models/openai/moonshot-schema.ts'
 import { createModel } from '../../src/models/create-model.ts'
+import { moonshotSchema } from '../../src/models/openai/moonshot-schema.ts'
 import { startStrictProvider } from './rules/strict-provider.ts'
 
 /** What arrives at the provider. */
@@ -146,7 +146,6 @@ describe('the schema of a tool', () => {
     ['custom', 'moonshotai/kimi-k3'],
     ['openrouter', 'moonshotai/kimi-k2-thinking'],
     ['dashscope', 'kimi-k2.5'],
-    ['anthropic-compatible', 'kimi-for-coding'],
   ])('F28 is sent to %s/%s in forms that Moonshot accepts', async (provider, model) => {
     const { tools } = await sent(provider, model, {
       tools: [{ type: 'function', function: { name: 'look', description: 'L.', parameters } }],
@@ -219,3 +218,17 @@ it.each(['gpt-5.1', 'openai/o3', 'gpt-6-astra'])(
     expect([old, most]).toEqual([undefined, 100])
   },
 )
+
+it.each([
+  ['custom', 'Jane Doe', 'Jane_Doe'],
+  ['openai-chat', '\u674e Li <li@x.org>', '_Li_li_x_org_'],
+  ['custom', '\u674e', undefined],
+  ['mistral', 'Jane', undefined],
+] as const)('F32 the name of an author is accepted by %s: %j as %j', async (provider, name, expected) => {
+  await using server = await startStrictProvider({ script: ['ok'] })
+  const model = createModel({ provider, model: 'mistral-x', apiKey: 'k', baseURL: server.baseURL, maxRetries: 0 })
+  const { warnings = [] } = await model.generate({ messages: [{ role: 'user', content: 'Hello', name }] })
+  const [message] = (server.requests[0]?.body.messages ?? []) as JsonObject[]
+  expect(message?.name).toBe(expected)
+  expect(warnings.some((warning) => warning.includes('`name`'))).toBe(expected === undefined)
+})

@@ -1,4 +1,4 @@
-import { thinkingTags } from '../thinking-tags.ts'
+import { answerMarks, endTokens, thinkingTags, turnStarts } from '../thinking-tags.ts'
 import { Cursor } from './cursor.ts'
 import { MarkerSet, wide } from './markers.ts'
 import { type Lookout, nothing, TextScanner } from './scanner.ts'
@@ -13,7 +13,9 @@ export interface ThinkingSink {
 
 /** Start tags have even indexes; each is followed by its end tag. */
 const tags = thinkingTags.flat()
-const lookout = lookoutFor(tags)
+/** All that is looked for. The tags come first. */
+const markers = [...tags, ...answerMarks, ...endTokens, ...turnStarts]
+const lookout = lookoutFor(markers)
 
 function lookoutFor(markers: readonly string[]): Lookout {
   const starts = new Uint8Array(wide + 1)
@@ -24,15 +26,19 @@ function lookoutFor(markers: readonly string[]): Lookout {
 
 /**
  * Divides a response into thinking and answer as it arrives. Thinking is between tags at the start of the text, or before an end tag whose
- * start tag was part of the prompt. Tags in code, and tags after the start, are text.
+ * start tag was part of the prompt. Tags in code, and tags after the start, are text. Marks around the answer and tokens at its end, which
+ * belong to the model's format, are left out.
  */
 export class ThinkingReader {
   readonly #sink: ThinkingSink
   readonly #opened: boolean
   readonly #cursor: Cursor = new Cursor()
   readonly #scanner: TextScanner = new TextScanner((text) => this.#take(text), lookout)
-  /** `'answer'`: what was passed on as text may still turn out to be thinking. */
-  #state: 'head' | 'thinking' | 'answer' | 'plain' = 'head'
+  /**
+   * `'answer'`: what was passed on as text may still turn out to be thinking. `'json'`: nothing is looked for. `'over'`: the rest is left
+   * out.
+   */
+  #state: 'head' | 'thinking' | 'answer' | 'plain' | 'json' | 'over' = 'head'
   /** The end tag of the current thinking. Undefined: any. */
   #endTag: string | undefined
   #hasTag = false
@@ -43,6 +49,8 @@ export class ThinkingReader {
   #blanks = ''
   #gap = ''
   #isInThought = false
+  /** Tokens that end the turn, and blanks after them: text if more follows. */
+  #ends = ''
 
   /** `opened`: the prompt opened the thinking, so the text begins inside it. */
   constructor(sink: ThinkingSink, opened: boolean) {
@@ -64,13 +72,14 @@ export class ThinkingReader {
     const cursor = this.#cursor
     cursor.load(chunk)
     while (cursor.at < chunk.length) {
-      if (this.#state === 'plain') {
+      if (this.#state === 'json' || this.#state === 'over') {
         this.#scanner.end()
         this.#take(chunk.slice(cursor.at))
         cursor.at = chunk.length
       } else {
         const found = this.#scanner.scan(cursor)
-        if (found !== nothing) this.#readTag(found)
+        if (found !== nothing && found < tags.length) this.#readTag(found)
+        else if (found !== nothing) this.#readToken(markers[found] ?? '')
       }
     }
   }
@@ -79,6 +88,17 @@ export class ThinkingReader {
     this.#scanner.end()
     if (this.#state === 'thinking' || (this.#state === 'head' && this.#hasTag)) this.#prefixLength = this.#length
     else if (this.#state === 'head' && this.#blanks !== '') this.#sink.text(this.#blanks)
+  }
+
+  #readToken(token: string): void {
+    const { line } = this.#scanner
+    const isText = line.fence !== 0 || line.inCode || this.#state === 'thinking'
+    if (!isText && answerMarks.includes(token)) {
+      this.#length += token.length
+      this.#scanner.reset()
+    } else if (!isText && endTokens.includes(token)) this.#ends += token
+    else if (!isText && this.#ends !== '' && turnStarts.includes(token)) this.#state = 'over'
+    else this.#scanner.pass(token)
   }
 
   #readTag(index: number): void {
@@ -110,12 +130,19 @@ export class ThinkingReader {
         return isEnd && (this.#endTag === undefined || tag === this.#endTag)
       case 'answer':
         return isEnd && !isCode
-      case 'plain':
+      default:
         return false
     }
   }
 
-  #take(text: string): void {
+  #take(given: string): void {
+    if (this.#state === 'over') return
+    if (this.#ends !== '' && given.trim() === '') {
+      this.#ends += given
+      return
+    }
+    const text = this.#ends + given
+    this.#ends = ''
     const before = this.#length
     this.#length += text.length
     if (this.#state === 'thinking') this.#think(text)
@@ -136,7 +163,7 @@ export class ThinkingReader {
     }
     if (this.#hasTag) this.#prefixLength = at
     // Tags in JSON are part of its strings.
-    this.#state = this.#hasTag || /^[{[]/.test(words) ? 'plain' : 'answer'
+    this.#state = /^[{[]/.test(words) ? 'json' : this.#hasTag ? 'plain' : 'answer'
     this.#sink.text(this.#hasTag ? words : this.#blanks + words)
   }
 

@@ -3,7 +3,6 @@ import { isEffortMap } from '../conversion/effort.ts'
 import type { MessageOrder, SystemMessages } from '../conversion/fit-conversation.ts'
 import { type TakesToolSearch, takesToolSearch } from '../conversion/tool-search.ts'
 import { type CallIdRule, usualCallIds } from '../conversion/wire.ts'
-import { isToolSchema, type ToolSchema } from '../openai/moonshot-schema.ts'
 import {
   isBoolean,
   isCallIdRule,
@@ -54,8 +53,6 @@ export interface AnthropicQuirks extends TextQuirks {
   unsupported: string[]
   /** Whether it accepts `strict` in a tool's definition. */
   strictTools: boolean
-  /** The schemas that it accepts as a tool's parameters; as in the `openai` driver. */
-  toolSchema: ToolSchema
   /** The parts that it accepts besides text, in user messages and tool results. */
   contentParts: ('image' | 'file')[]
   /** Whether it searches deferred tools itself. Null: only at Anthropic's own address. */
@@ -80,7 +77,6 @@ const defaults: AnthropicQuirks = {
   structuredOutput: null,
   unsupported: [],
   strictTools: false,
-  toolSchema: 'json-schema',
   contentParts: ['image', 'file'],
   toolSearch: null,
   apiVersion: null,
@@ -104,7 +100,6 @@ const checks: Record<keyof AnthropicQuirks, QuirkCheck> = {
   structuredOutput: isStructuredOutput,
   unsupported: listOf('temperature', 'topP', 'stop'),
   strictTools: isBoolean,
-  toolSchema: isToolSchema,
   contentParts: listOf('image', 'file'),
   toolSearch: takesToolSearch,
   apiVersion: isTextOrNull,

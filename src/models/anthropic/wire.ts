@@ -10,7 +10,6 @@ import {
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
 import { argumentsObject, CallIds } from '../conversion/wire.ts'
-import { moonshotSchema } from '../openai/moonshot-schema.ts'
 import { blocksOf, foundTools, isThought, textBlock, withoutSearch, withoutUnsigned } from './content.ts'
 import { anthropicPart } from './parts.ts'
 import type { AnthropicQuirks } from './quirks.ts'
@@ -59,7 +58,7 @@ export class AnthropicWire {
     return {
       name,
       ...words,
-      input_schema: this.#quirks.toolSchema === 'moonshot' ? moonshotSchema(parameters) : parameters,
+      input_schema: parameters,
       ...(strict !== undefined && this.#quirks.strictTools ? { strict } : {}),
       ...fields,
     }

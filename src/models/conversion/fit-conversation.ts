@@ -59,11 +59,6 @@ function isAnswer(message: ChatMessage | undefined): boolean {
   return message?.role === 'assistant' && !hasToolCalls(message)
 }
 
-/** Whether a message is an answer without text, which many servers refuse: https://github.com/AstrBotDevs/AstrBot/pull/7202 */
-export function isBlankAnswer(message: ChatMessage): boolean {
-  return isAnswer(message) && typeof message.content === 'string' && message.content.trim() === ''
-}
-
 function withOneSystemMessage(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const system = messages.filter(isSystem)
   if (system.length === 0 || (system.length === 1 && messages[0] === system[0])) return messages

@@ -16,9 +16,10 @@ export function bytesOf(part: ImagePart | FilePart): PartBytes | undefined {
 
 /** The part's URL, or its bytes as one. */
 export function urlOf(part: ImagePart | FilePart): string {
-  const bytes = bytesOf(part)
-  const isTold = 'url' in part && (bytes === undefined || part.url.toLowerCase().startsWith(`data:${bytes.mediaType}`))
-  return isTold ? part.url : `data:${bytes?.mediaType};base64,${bytes?.base64}`
+  const bytes = part.type === 'image' ? bytesOf(part) : undefined
+  const type = bytes && imageTypeOf(bytes.base64)
+  if ('data' in part) return `data:${type ?? part.mediaType};base64,${part.data}`
+  return type === undefined || part.url.toLowerCase().startsWith(`data:${type}`) ? part.url : `data:${type};base64,${bytes?.base64}`
 }
 
 /** How files of each type begin, in base64. */

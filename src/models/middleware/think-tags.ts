@@ -57,7 +57,7 @@ function divide(response: ModelResponse, provider: string, tags: ThinkTags): Mod
   const { toolCalls, finishReason } = response
   const mayBeCut = finishReason !== 'stop' || toolCalls.length > 0
   const { prefix, reasoning, text } = divideThinking(response.text, isOpened(tags, response.reasoning), mayBeCut)
-  if (prefix === '') return response
+  if (prefix === '') return text === response.text ? response : { ...response, text }
   const all = [response.reasoning, reasoning].filter(Boolean).join('\n\n')
   const data = { ...response.providerData?.data, [dataKey]: prefix }
   return { ...response, text, ...(all === '' ? {} : { reasoning: all }), providerData: { provider, data } }

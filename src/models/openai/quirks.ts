@@ -48,6 +48,8 @@ export interface OpenAIQuirks extends TextQuirks {
   toolSchema: ToolSchema
   /** Whether it wants the definitions of tools that were called earlier, even if none are offered. */
   toolsOfCalls: boolean
+  /** Whether it accepts the names of those who wrote messages. */
+  messageNames: boolean
   /** Whether it wants a tool's name with its result. */
   resultNames: boolean
   /** The tool choices that it accepts. Others become the nearest one. */
@@ -108,6 +110,7 @@ const defaults: OpenAIQuirks = {
   strictTools: false,
   toolSchema: 'json-schema',
   toolsOfCalls: false,
+  messageNames: true,
   resultNames: false,
   toolChoice: ['auto', 'none', 'required', 'named'],
   forcedChoiceWhileThinking: true,
@@ -140,6 +143,7 @@ const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
   strictTools: isBoolean,
   toolSchema: isToolSchema,
   toolsOfCalls: isBoolean,
+  messageNames: isBoolean,
   resultNames: isBoolean,
   toolChoice: listOf('auto', 'none', 'required', 'named'),
   forcedChoiceWhileThinking: isBoolean,

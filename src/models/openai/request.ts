@@ -2,7 +2,7 @@ import { type ChatMessage, hasToolCalls, isJsonObject, type Json, type JsonObjec
 import type { ModelRequest, ModelSink, Sampling, ToolChoice } from '../chat-model.ts'
 import { cacheKeyField } from '../conversion/cache-key.ts'
 import { effortFields, isReasoning } from '../conversion/effort.ts'
-import { fitConversation, isBlankAnswer } from '../conversion/fit-conversation.ts'
+import { fitConversation } from '../conversion/fit-conversation.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isStrictSchema } from '../conversion/strict-schema.ts'
 import { choiceWarning, fitToolChoice } from '../conversion/tool-choice.ts'
@@ -160,6 +160,11 @@ function placeholders(messages: readonly ChatMessage[]): object[] {
   const names = new Set(messages.filter(hasToolCalls).flatMap(({ toolCalls }) => toolCalls.map((call) => call.function.name)))
   const parameters = { type: 'object', properties: {} }
   return [...names].map((name) => ({ type: 'function', function: { name, description: 'Not available now.', parameters } }))
+}
+
+/** Whether a message is an answer without text, which many servers refuse: https://github.com/AstrBotDevs/AstrBot/pull/7202 */
+function isBlankAnswer(message: ChatMessage): boolean {
+  return message.role === 'assistant' && !hasToolCalls(message) && message.content.trim() === ''
 }
 
 function hasResultParts({ role, content }: ChatMessage): boolean {

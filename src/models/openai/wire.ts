@@ -133,7 +133,7 @@ export class OpenAIWire {
   }
 
   #message(message: ChatMessage, ids: CallIds, warnings: Set<string>): object {
-    const wire = toOpenAIMessage(message)
+    const wire = this.#named(toOpenAIMessage(message), warnings)
     if (wire.role === 'developer' && !this.#quirks.developerRole) return { ...wire, role: 'system' }
     if (message.role === 'user' && wire.role === 'user' && Array.isArray(message.content)) this.#fitParts(message.content, wire, warnings)
     if (message.role === 'tool' && wire.role === 'tool') {
@@ -149,6 +149,19 @@ export class OpenAIWire {
       return { role, ...reasoningFields(data, this.#quirks), ...rest, ...contentWithReasoning(message.content, data) }
     }
     return wire
+  }
+
+  /** OpenAI accepts no other characters in names: https://github.com/moltis-org/moltis/pull/915 */
+  #named(wire: OpenAIMessage, warnings: Set<string>): OpenAIMessage {
+    if (wire.role === 'tool' || wire.name === undefined) return wire
+    const { name, ...rest } = wire
+    const legal = name
+      .trim()
+      .replace(/[^a-zA-Z0-9_-]+/g, '_')
+      .slice(0, 64)
+    if (this.#quirks.messageNames && /[a-zA-Z0-9]/.test(legal)) return { ...rest, name: legal }
+    warnings.add(`The \`name\` of a message was left out: ${this.#provider} does not support it`)
+    return rest
   }
 
   tool({ function: tool }: ToolDefinition, warnings: Set<string>): ToolDefinition {
