@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { type Context, Hono } from 'hono'
 import type { Telemetry } from '../agent/observe/telemetry.ts'
-import { InvalidOptionError, messageOf } from '../core/errors.ts'
+import { InvalidOptionError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { ServiceLimits } from './config/service-limits.ts'
 import { type Authenticate, type Caller, checkRole, type Role } from './http/auth.ts'
 import { checkOf, type SchemaCheck } from './http/check-schema.ts'
 import { errorResponse, HttpProblem } from './http/problem.ts'
 import { mostValues, readBody } from './http/read-body.ts'
-import { finishResponse, type NodeExchange } from './http/reply.ts'
+import { type Answer, finish, type NodeExchange } from './http/reply.ts'
 import { checkOrigin, corsHeaders, preflightHeaders } from './http/request-source.ts'
-import type { Route } from './http/route.ts'
+import type { Call, Route } from './http/route.ts'
 import { challenged } from './mcp/authorization.ts'
 import { adminRoutes } from './routes/admin.ts'
 import { chatRoutes } from './routes/chat.ts'
@@ -42,88 +41,96 @@ const nobody: Caller = { name: '', roles: [] }
 /** Answers a request, from a Node.js server or another one. Never rejects. */
 export type App = (request: Request, address: string | undefined, node?: NodeExchange) => Promise<Response>
 
+/** A route and the check of its bodies. */
+interface Operation extends Pick<Route, 'method' | 'path'> {
+  route: Route
+  check: SchemaCheck
+}
+
+/** A request, and what is known of it before anything is checked. */
+interface Asked {
+  request: Request
+  url: URL
+  /** Below the base path. */
+  pathname: string
+  requestId: string
+  address: string | undefined
+  incoming: IncomingMessage | undefined
+}
+
 /** Handles every request of the service. Each passes the same checks in the same order. */
 export function createApp(parts: AppParts): App {
-  const { basePath } = parts
-  const app = new Hono({ getPath: (request) => pathBelow(basePath, request) })
+  const { basePath, logger } = parts
   const routes: Route[] = []
   const ofAgents = () => [...chatRoutes(parts), ...responseRoutes(parts), ...threadRoutes(parts), ...runRoutes(parts)]
   const others = () => [...ofAgents(), ...signInRoutes(parts), ...overviewRoutes(parts), ...toolRoutes(parts), ...adminRoutes(parts)]
   routes.push(...mcpRoutes(parts), ...healthRoutes(parts, () => routes), ...(parts.mcp.only ? [] : others()))
-  for (const route of routes) {
-    const check = checkOf(route.body ?? anyBody)
-    app.on(route.method, honoPath(route.path), (context) => answer(route, check, context, parts))
-  }
-  for (const path of new Set(routes.map((route) => route.path))) {
-    const allow = routes.flatMap((route) => (route.path === path ? [route.method] : [])).join(', ')
-    app.all(honoPath(path), () => {
-      throw new HttpProblem(405, 'method_not_allowed', `Expected ${allow}`, { headers: { allow } })
-    })
-  }
-  if (!parts.mcp.only) addPage(app, parts)
-  app.notFound(() => errorResponse(new HttpProblem(404, 'not_found', 'Nothing at this path; /openapi.json lists all paths')))
-  app.onError((error, { req }) => respondToFailure(error, req.raw, parts.logger))
-  const routesOf = finderOf(routes)
+  const find = routeFinder(
+    routes.map((route) => ({ method: route.method, path: route.path, route, check: checkOf(route.body ?? anyBody) })),
+  )
   const count = parts.metrics.counter('toolloop_http_requests_total', 'Requests, by route and status.')
   const duration = parts.metrics.histogram('toolloop_http_request_duration_seconds', 'Time to the head of the response.')
   return async (request, address, node) => {
     const started = performance.now()
     const requestId = requestIdOf(request)
-    origins.set(request, { requestId, address, incoming: node?.incoming })
-    const pathname = pathBelow(basePath, request)
-    const found = routesOf(pathname)
-    const isProbe = found.some(({ probe }) => probe === true)
+    const url = new URL(request.url)
+    const pathname = pathBelow(basePath, url)
+    const found = find(pathname)
+    const asked = { request, url, pathname, requestId, address, incoming: node?.incoming }
+    const isProbe = found?.routes.some(({ route }) => route.probe === true) ?? false
     // Clients choose methods, so only known ones get their own series.
-    const method = found.some((one) => one.method === request.method) ? request.method : 'any'
-    const route = found[0]?.path ?? (pathname.startsWith('/admin/') ? '/admin/' : 'none')
-    // Hono passes a thrown value to `onError` only if it is an Error.
-    const answered = () => respond(app, request, isProbe, parts).catch((error: unknown) => respondToFailure(error, request, parts.logger))
-    const { logger } = parts
+    const method = found?.routes.some((one) => one.method === request.method) ? request.method : 'any'
+    const route = found?.path ?? (pathname.startsWith('/admin/') ? '/admin/' : 'none')
+    const answered = () => respond(asked, found, isProbe, parts).catch((error: unknown) => respondToFailure(error, requestId, logger))
     const telemetry = isProbe ? undefined : parts.telemetry()
     const measured = { method, route, path: pathname, headers: request.headers, logger }
     const response = await (telemetry === undefined ? answered() : telemetry.aroundHttpRequest(measured, answered))
     const { status } = response
     count({ route, method, status: String(status) })
     duration({ route }, (performance.now() - started) / 1000)
-    parts.logger.debug({ requestId, method: request.method, route, status, durationMs: Math.round(performance.now() - started) }, 'request')
-    return finishResponse(response, { 'x-request-id': requestId, ...corsHeaders(request, parts.limits()) }, node)
+    logger.debug({ requestId, method: request.method, route, status, durationMs: Math.round(performance.now() - started) }, 'request')
+    return finish(response, { 'x-request-id': requestId, ...corsHeaders(request, parts.limits()) }, node)
   }
 }
 
-const origins = new WeakMap<Request, { requestId: string; address: string | undefined; incoming: IncomingMessage | undefined }>()
-
-async function respond(app: Hono, request: Request, isProbe: boolean, { limits }: AppParts): Promise<Response> {
-  if (request.method === 'OPTIONS') return preflight(request, limits())
+async function respond(asked: Asked, found: FoundRoutes | undefined, isProbe: boolean, parts: AppParts): Promise<Answer> {
+  const { request, pathname } = asked
+  const { method } = request
+  if (method === 'OPTIONS') return preflight(request, parts.limits())
   // A HEAD request would leave a stream open without a reader.
-  if (request.method === 'HEAD' && !isProbe) return errorResponse(new HttpProblem(405, 'method_not_allowed', 'HEAD is not supported'))
-  return app.fetch(request)
+  if (method === 'HEAD' && !isProbe) throw new HttpProblem(405, 'method_not_allowed', 'HEAD is not supported')
+  if (found === undefined) return respondWithPage(pathname, request, parts)
+  const operation = found.routes.find((one) => one.method === (method === 'HEAD' ? 'GET' : method))
+  if (operation === undefined) {
+    const allow = found.routes.map((one) => one.method).join(', ')
+    throw new HttpProblem(405, 'method_not_allowed', `Expected ${allow}`, { headers: { allow } })
+  }
+  const response = await answer(operation, found.params, asked, parts)
+  return method === 'HEAD' && response instanceof Response ? new Response(null, response) : response
 }
 
-function respondToFailure(error: unknown, request: Request, logger: Logger): Response {
+function respondToFailure(error: unknown, requestId: string, logger: Logger): Response {
   if (error instanceof HttpProblem) return errorResponse(error)
-  logger.error({ requestId: origins.get(request)?.requestId, error }, 'a request failed')
+  logger.error({ requestId, error }, 'a request failed')
   if (isJournalFault(error))
     return errorResponse(new HttpProblem(503, 'not_readable', 'The stored runs are not available; the log says why'))
   return errorResponse(new HttpProblem(500, 'internal_error', 'The service failed to answer this request; its log says why'))
 }
 
+/** Throws an `HttpProblem` 403 for a page of another site. */
 function preflight(request: Request, limits: ServiceLimits): Response {
-  try {
-    checkOrigin(request, limits)
-    return new Response(null, { status: 204, headers: preflightHeaders(request) })
-  } catch (error) {
-    return errorResponse(error instanceof HttpProblem ? error : new HttpProblem(400, 'invalid_request', messageOf(error)))
-  }
+  checkOrigin(request, limits)
+  return new Response(null, { status: 204, headers: preflightHeaders(request) })
 }
 
-async function answer(route: Route, check: SchemaCheck, { req }: Context, parts: AppParts): Promise<Response> {
+async function answer({ route, check }: Operation, params: Call['params'], asked: Asked, parts: AppParts): Promise<Answer> {
   const limits = parts.limits()
-  const request = req.raw
+  const { request, url, requestId, address, incoming } = asked
   if (!route.probe) {
     checkOrigin(request, limits)
     checkDraining(request, parts)
   }
-  const caller = route.access === 'open' ? nobody : await admit(request, route.access, route, parts)
+  const caller = route.access === 'open' ? nobody : await admit(asked, route.access, route, parts)
   const body =
     route.body === undefined
       ? undefined
@@ -131,13 +138,12 @@ async function answer(route: Route, check: SchemaCheck, { req }: Context, parts:
           maxBytes: limits.maxBodyBytes,
           maxValues: mostValues[route.values ?? (route.access === 'admin' ? 'admin' : 'run')],
           check,
-          incoming: origins.get(request)?.incoming,
+          incoming,
         })
   // A request admitted before the shutdown may have sent its body only now.
   if (!route.probe) checkDraining(request, parts)
-  const { requestId = '', address } = origins.get(request) ?? {}
   const sender = { requestId, caller: caller.name, address }
-  return route.answer({ request, url: new URL(req.url), params: req.param(), caller, body, requestId, sender })
+  return route.answer({ request, url, params, caller, body, requestId, sender })
 }
 
 /** Refuses new work during a shutdown. Results of runs can be read until the end. */
@@ -146,26 +152,25 @@ function checkDraining({ method }: Request, { isDraining }: AppParts): void {
     throw new HttpProblem(503, 'shutting_down', 'The service is shutting down', { headers: { 'retry-after': '5', connection: 'close' } })
 }
 
-function addPage(app: Hono, parts: AppParts): void {
+/** Serves the admin page. Throws an `HttpProblem` 404 for any other path. */
+async function respondWithPage(pathname: string, request: Request, { mcp, limits }: AppParts): Promise<Response> {
+  const name = /^\/admin\/([^/]*)$/.exec(pathname)?.[1]
+  if (mcp.only || request.method !== 'GET' || (name === undefined && pathname !== '/admin'))
+    throw new HttpProblem(404, 'not_found', 'Nothing at this path; /openapi.json lists all paths')
   // Relative, because the service may be mounted below a path it doesn't see.
-  app.get('/admin', (context) => context.redirect('admin/', 308))
-  app.get('/admin/', (context) => respondWithPage('index.html', context, parts))
-  app.get('/admin/:file', (context) => respondWithPage(context.req.param('file'), context, parts))
-}
-
-async function respondWithPage(name: string, { req }: Context, { limits }: AppParts): Promise<Response> {
-  checkOrigin(req.raw, limits())
-  return servePage(name, req.raw)
+  if (name === undefined) return new Response(null, { status: 308, headers: { location: 'admin/' } })
+  checkOrigin(request, limits())
+  return servePage(name === '' ? 'index.html' : name, request)
 }
 
 async function admit(
-  request: Request,
+  asked: Asked,
   role: Role,
   { path, forTenants = role === 'run' }: Route,
   { limiter, mcp, ...parts }: AppParts,
 ): Promise<Caller> {
   try {
-    const caller = await identify(request, parts)
+    const caller = await identify(asked, parts)
     checkRole(caller, role, forTenants)
     limiter.admitRequest(caller.name)
     return caller
@@ -176,12 +181,12 @@ async function admit(
 }
 
 async function identify(
-  request: Request,
+  { request, address }: Asked,
   { auth, authenticate, signIns, logger }: Pick<AppParts, 'auth' | 'authenticate' | 'signIns' | 'logger'>,
 ): Promise<Caller> {
   const signedIn = signIns.callerOf(request)
   if (signedIn !== undefined) return signedIn
-  return authenticate === undefined ? auth.authenticate(request, origins.get(request)?.address) : askProgram(authenticate, request, logger)
+  return authenticate === undefined ? auth.authenticate(request, address) : askProgram(authenticate, request, logger)
 }
 
 async function askProgram(authenticate: Authenticate, request: Request, logger: Logger): Promise<Caller> {
@@ -210,24 +215,54 @@ function requestIdOf(request: Request): string {
   return /^[\w.-]{1,64}$/.test(given) ? given : randomUUID()
 }
 
-function honoPath(path: string): string {
-  return path.replace(/\{(\w+)\}/g, ':$1')
-}
-
 /** Removes the base path. A path outside the base matches no route. */
-function pathBelow(basePath: string, { url }: Request): string {
-  const { pathname } = new URL(url)
+function pathBelow(basePath: string, { pathname }: URL): string {
   if (basePath === '') return pathname
   return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : ''
 }
 
-/** Returns a function that finds the routes of a path. */
-function finderOf(routes: readonly Route[]): (pathname: string) => readonly Route[] {
-  const patterns = routes.map((route) => ({ route, pattern: route.path.split('/') }))
+/** The operations at a path. */
+interface FoundRoutes {
+  path: string
+  routes: readonly Operation[]
+  /** The values of the path's `{name}` parameters, decoded. */
+  params: Readonly<Record<string, string>>
+}
+
+/** Returns a function that finds the routes of a path. The first path that matches wins. */
+function routeFinder(routes: readonly Operation[]): (pathname: string) => FoundRoutes | undefined {
+  const byPath = Map.groupBy(routes, ({ path }) => path)
+  const patterns = [...byPath].map(([path, those]) => ({ path, parts: path.split('/'), routes: those }))
+  const noParams = {}
   return (pathname) => {
+    const fixed = byPath.get(pathname)
+    if (fixed !== undefined) return { path: pathname, routes: fixed, params: noParams }
     const parts = pathname.split('/')
-    const matches = (pattern: readonly string[]) =>
-      pattern.length === parts.length && pattern.every((part, at) => part === parts[at] || part.startsWith('{'))
-    return patterns.flatMap(({ route, pattern }) => (matches(pattern) ? [route] : []))
+    for (const { path, parts: pattern, routes } of patterns) {
+      const params = paramsOf(pattern, parts)
+      if (params !== undefined) return { path, routes, params }
+    }
+    return undefined
+  }
+}
+
+/** Returns the parameters of a path that matches a pattern; undefined if it doesn't. */
+function paramsOf(pattern: readonly string[], parts: readonly string[]): Record<string, string> | undefined {
+  if (pattern.length !== parts.length) return undefined
+  const params: Record<string, string> = {}
+  for (const [at, expected] of pattern.entries()) {
+    const part = parts[at] ?? ''
+    if (expected.startsWith('{') && part !== '') params[expected.slice(1, -1)] = decoded(part)
+    else if (expected !== part) return undefined
+  }
+  return params
+}
+
+/** A part that is not valid percent-encoding stays as it is: no id looks like that. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
   }
 }

@@ -98,9 +98,13 @@ function seriesOf({ series }: Metric, labels: Labels): { value: number; buckets?
 }
 
 function labelText(labels: Labels): string {
-  return Object.entries(labels)
-    .map(([name, value]) => `${name}="${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`)
-    .join(',')
+  let text = ''
+  for (const name of Object.keys(labels)) text += `${text === '' ? '' : ','}${name}="${escaped(labels[name] ?? '')}"`
+  return text
+}
+
+function escaped(value: string): string {
+  return /[\\"\n]/.test(value) ? value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n') : value
 }
 
 function braced(labels: string): string {

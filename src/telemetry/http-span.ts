@@ -9,11 +9,11 @@ import { readTraceHeaders } from './trace-context.ts'
  * Creates a span around a request of the service, in the trace that its `traceparent` names. Does nothing if a span is already active: the
  * server that took the request has created one.
  */
-export async function aroundHttpRequest(
+export async function aroundHttpRequest<Answer extends { readonly status: number }>(
   { method, route, path, headers }: MeasuredHttpRequest,
-  next: () => Promise<Response>,
+  next: () => Promise<Answer>,
   { tracer, attempt }: { tracer(): Tracer; attempt: FailSafe },
-): Promise<Response> {
+): Promise<Answer> {
   const open = attempt(() => {
     const active = context.active()
     if (trace.getSpan(active) !== undefined) return undefined

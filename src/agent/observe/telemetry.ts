@@ -23,7 +23,7 @@ export interface Telemetry {
    *
    * Contract: awaited. Must call `next` exactly once, and return or throw what it does.
    */
-  aroundHttpRequest(request: MeasuredHttpRequest, next: () => Promise<Response>): Promise<Response>
+  aroundHttpRequest<Answer extends { readonly status: number }>(request: MeasuredHttpRequest, next: () => Promise<Answer>): Promise<Answer>
 }
 
 export interface MeasuredHttpRequest {

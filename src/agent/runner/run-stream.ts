@@ -19,6 +19,9 @@ export interface Watch {
   left: AbortSignal
 }
 
+/** Set by `RunStream`: a reader that takes all available events at once. */
+let iterateBatches: (stream: RunStream) => AsyncIterable<RunEvent[]>
+
 /**
  * A run as a stream of events, text and partial output. Iterate the stream itself for events, `.text` for the visible text, or
  * `.partialOutput` for an answer with a schema. `.result` settles like `run()`, whether or not the stream is iterated. Leaving an iteration
@@ -62,6 +65,10 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   /** The texts that have been removed from its events as secrets so far. Other events may contain them. */
   get hidden(): ReadonlySet<string> {
     return this.#queue.hidden
+  }
+
+  static {
+    iterateBatches = (stream) => stream.#queue.iterate({ select: (event) => [event], join: joinBatches })
   }
 
   [Symbol.asyncIterator](): AsyncIterableIterator<RunEvent, undefined> {
@@ -124,15 +131,28 @@ function failureOf(result: RunResult<unknown, unknown>, signal: AbortSignal | un
 }
 
 /** The events of a run without the `RunError` at their end, for readers that take the ending from the result. */
-export async function* eventsOf(stream: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent, undefined> {
+export function eventsOf(stream: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent, undefined> {
+  return withoutRunError(stream)
+}
+
+/** Like `eventsOf`, with all events that have arrived at once: they come in bursts. */
+export function batchesOf(stream: RunStream): AsyncGenerator<RunEvent[], undefined> {
+  return withoutRunError(iterateBatches(stream))
+}
+
+async function* withoutRunError<T>(items: AsyncIterable<T>): AsyncGenerator<T, undefined> {
   try {
-    yield* stream
+    yield* items
   } catch (error) {
     if (!(error instanceof RunError)) throw error
   }
 }
 
 const joinTexts = (text: string, more: string): string => text + more
+const joinBatches = (batch: RunEvent[], more: RunEvent[]): RunEvent[] => {
+  batch.push(...more)
+  return batch
+}
 /** The first event of a run has its id. */
 const textEvents: ReadonlySet<EventName> = new Set<EventName>([Event.RUN_START, Event.TEXT_DELTA])
 

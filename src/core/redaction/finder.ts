@@ -22,11 +22,15 @@ export class Finder {
   /** A bit set of hashed character pairs that forms begin with. Most positions of a text match none and are skipped. */
   readonly #beginnings = new Uint8Array(8_192)
 
+  /** The length of the shortest form. */
+  readonly shortest: number
+
   constructor(given: readonly Form[], { folds }: { folds: boolean }) {
     this.#folds = folds
     const behind = new Map<string, number>()
     for (const form of given) behind.set(form.text, Math.max(behind.get(form.text) ?? 0, form.behind))
     const texts = [...behind.keys()]
+    this.shortest = Math.min(...texts.map(({ length }) => length))
     const forms = new PatternSet(texts)
     this.#forms = forms
     this.#longest = new Uint8Array(forms.size)

@@ -166,16 +166,18 @@ const unreadable = '[unreadable]'
 /** The fields of an object, a Map or an Error. A getter that throws loses only its own entry. */
 function fieldsOf(item: object): [key: string, entry: unknown][] {
   if (item instanceof Map) return Array.from(item, ([key, entry]) => [keyText(key), entry])
-  const fields = new Map<string, unknown>()
-  const hiddenKeys = item instanceof Error ? ['name', 'message', 'stack', 'cause', 'errors'].filter((key) => key in item) : []
-  for (const key of new Set([...Object.keys(item), ...hiddenKeys])) {
-    try {
-      fields.set(key, Reflect.get(item, key))
-    } catch {
-      fields.set(key, unreadable)
-    }
+  const keys = Object.keys(item)
+  if (item instanceof Error)
+    keys.push(...['name', 'message', 'stack', 'cause', 'errors'].filter((key) => key in item && !keys.includes(key)))
+  return keys.map((key) => [key, fieldOf(item, key)])
+}
+
+function fieldOf(item: object, key: string): unknown {
+  try {
+    return Reflect.get(item, key)
+  } catch {
+    return unreadable
   }
-  return [...fields]
 }
 
 /** A Map's key as a text. An object is not rendered, because it could contain anything. */

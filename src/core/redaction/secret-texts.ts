@@ -66,6 +66,8 @@ export class SecretTexts {
 
   /** Like `findIn`, but in parts, for texts of megabytes. A secret may span two parts. `decoded`: the text with its escapes undone. */
   *findInParts(text: string, decoded?: DecodedText): InParts<Span[]> {
+    // Decoding makes no text longer.
+    if (!this.#isFull && this.#newestFinders().every(({ shortest }) => text.length < shortest)) return []
     return (yield* this.#look(text, decoded ?? (yield* decodeText(text)))).found
   }
 

@@ -1,7 +1,7 @@
 import type { AgentHost } from '../agents/agent-host.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
-import { respondWithText } from '../http/reply.ts'
+import { type Answer, respondWithText } from '../http/reply.ts'
 import type { Call } from '../http/route.ts'
 import type { SseStreams } from '../http/sse.ts'
 import type { RunWatcher } from '../runs/follow-run.ts'
@@ -32,7 +32,7 @@ export async function answerClient(
   reply: ClientReply,
   { request, caller }: Call,
   { runs, streams, limiter }: ReplyParts,
-): Promise<Response> {
+): Promise<Answer> {
   const { frames } = reply
   if (frames === undefined) limiter.checkCharacters(caller.name)
   const release = frames === undefined ? () => {} : limiter.admitStream(caller.name)

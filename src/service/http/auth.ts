@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { Guesses } from './guesses.ts'
 import { HttpProblem, type Problem } from './problem.ts'
@@ -120,7 +120,7 @@ export class TokenAuth {
 }
 
 function digest(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
+  return hash('sha256', token, 'buffer')
 }
 
 function readHash(text: string): Buffer {

@@ -13,33 +13,32 @@ export interface NodeExchange {
   outgoing: ServerResponse
 }
 
-interface Reply {
-  headers: Readonly<Record<string, string>>
-  body: string | SseStream
-}
-
-/** The content of the responses created by `replyWith`. */
-const replies = new WeakMap<Response, Reply>()
+/** The answer of a route. */
+export type Answer = Response | Reply
 
 /**
- * Returns a response whose headers and body `finishResponse` adds. On a Node.js server, they are written without web streams, which would
- * take most of the time of a short response.
+ * A response whose body is a text or an event stream. On a Node.js server, it is written without web streams, which would take most of the
+ * time of a short response.
  */
-export function replyWith(body: Reply['body'], { status = 200, headers }: { status?: number; headers: Reply['headers'] }): Response {
-  const response = new Response(null, { status })
-  replies.set(response, { headers, body })
-  return response
+export class Reply {
+  readonly body: string | SseStream
+  readonly headers: Readonly<Record<string, string>>
+  readonly status: number
+
+  constructor(body: string | SseStream, headers: Readonly<Record<string, string>>, status = 200) {
+    this.body = body
+    this.headers = headers
+    this.status = status
+  }
 }
 
 const always = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'cross-origin-resource-policy': 'same-origin' }
 
-/** Adds the headers that every response has, and `headers`. Writes a response of `replyWith` to the Node.js server, if there is one. */
-export function finishResponse(response: Response, headers: Readonly<Record<string, string>>, node?: NodeExchange): Response {
-  const reply = replies.get(response)
-  if (reply === undefined) return withHeaders(response, headers)
-  const { body } = reply
-  const { status } = response
-  const all = { 'cache-control': 'no-store', ...reply.headers, ...always, ...headers }
+/** Adds the headers that every response has, and `headers`. Writes a reply to the Node.js server, if there is one. */
+export function finish(answer: Answer, headers: Readonly<Record<string, string>>, node?: NodeExchange): Response {
+  if (answer instanceof Response) return withHeaders(answer, headers)
+  const { body, status } = answer
+  const all = { 'cache-control': 'no-store', ...answer.headers, ...always, ...headers }
   if (node === undefined) return new Response(typeof body === 'string' ? body : body.body, { status, headers: all })
   const { outgoing } = node
   if (typeof body === 'string') outgoing.writeHead(status, { ...all, 'content-length': Buffer.byteLength(body) }).end(body)
@@ -81,12 +80,12 @@ interface TextResponseOptions {
 export function respondWithText(
   parts: readonly string[],
   { status = 200, headers, caller, limiter, request, mustArrive = false }: TextResponseOptions,
-): Response {
+): Answer {
   const pieces = new TextPieces(parts)
   const init = { status, headers: { 'content-type': 'application/json', ...headers } }
   if (pieces.length <= pieceCharacters) {
     const text = parts.join('')
-    return request === undefined ? replyWith(text, init) : respondUnlessKnown(request, text, init)
+    return request === undefined ? new Reply(text, init.headers, status) : respondUnlessKnown(request, text, init)
   }
   const release = mustArrive ? limiter.countCharacters(caller, pieces.length) : limiter.admitCharacters(caller, pieces.length)
   let isCancelled = false
@@ -115,10 +114,10 @@ function respondUnlessKnown(
   request: Request,
   text: string,
   { status, headers }: { status: number; headers: Record<string, string> },
-): Response {
+): Answer {
   const etag = etagOf(text)
   // Makes browsers revalidate each time. A 304 replaces the headers of what they keep.
   const kept = { etag, 'cache-control': 'private, no-cache' }
   if (isKnown(request, etag)) return new Response(null, { status: 304, headers: kept })
-  return replyWith(text, { status, headers: { ...headers, ...kept } })
+  return new Reply(text, { ...headers, ...kept }, status)
 }

@@ -1,5 +1,6 @@
 import type { JsonSchema } from '../../tools/tool.ts'
 import type { Caller, Role } from './auth.ts'
+import type { Answer } from './reply.ts'
 
 /** A request that was admitted, and whose body was validated. */
 export interface Call {
@@ -55,5 +56,5 @@ export interface Route {
    * Contract: throws or rejects with an `HttpProblem` if the caller is at fault; a fault of the
    * journal becomes a 503; anything else is logged and becomes a 500.
    */
-  answer(call: Call): Response | Promise<Response>
+  answer(call: Call): Answer | Promise<Answer>
 }

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Caller } from './auth.ts'
 import { Guesses } from './guesses.ts'
 import { HttpProblem } from './problem.ts'
@@ -100,5 +100,5 @@ function find(all: readonly Kept[], presented: Buffer): Kept | undefined {
 }
 
 function digest(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest()
+  return hash('sha256', secret, 'buffer')
 }

@@ -1,6 +1,6 @@
 import { type SseSource, SseStream, sseHeaders } from '../../ui/web/sse-stream.ts'
 import { HttpProblem } from './problem.ts'
-import { replyWith } from './reply.ts'
+import { Reply } from './reply.ts'
 
 export interface SseOptions {
   headers?: Readonly<Record<string, string>>
@@ -32,7 +32,7 @@ export class SseStreams {
     return this.#open.size
   }
 
-  respond(source: SseSource, { headers, onClose }: SseOptions = {}): Response {
+  respond(source: SseSource, { headers, onClose }: SseOptions = {}): Reply {
     if (this.#closed) throw new HttpProblem(503, 'shutting_down', 'The service is shutting down')
     const stream = new SseStream(source, (ending) => {
       this.#open.delete(stream)
@@ -41,7 +41,7 @@ export class SseStreams {
     })
     this.#open.add(stream)
     this.#timer ??= setInterval(() => this.#tick(), this.#times.heartbeatMs).unref()
-    return replyWith(stream, { headers: { ...sseHeaders, ...headers } })
+    return new Reply(stream, { ...sseHeaders, ...headers })
   }
 
   /** Ends every stream with a last frame that contains the reason. */

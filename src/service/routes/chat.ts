@@ -2,6 +2,7 @@ import type { Agent } from '../agents/agent-host.ts'
 import { answerClient, checkChoice } from '../chat/answer-client.ts'
 import { type ChatRequest, orderOfChat, wantsJson } from '../chat/chat-order.ts'
 import { ChatReply } from '../chat/chat-reply.ts'
+import type { Answer } from '../http/reply.ts'
 import type { Call, Route } from '../http/route.ts'
 import { chatCompletionSchema, chatRequestSchema, modelListSchema, modelSchema } from '../http/schemas.ts'
 import type { ServiceParts } from '../service-parts.ts'
@@ -46,7 +47,7 @@ function describeModel({ name }: Agent): object {
 
 const created = Math.floor(Date.now() / 1000)
 
-async function completeChat(call: Call, parts: ServiceParts): Promise<Response> {
+async function completeChat(call: Call, parts: ServiceParts): Promise<Answer> {
   const chat = call.body as ChatRequest
   const order = await orderOfChat(chat, call.caller, await parts.contextOf(call.request, call.caller))
   await checkChoice(order, parts.host, 'tool_choice.function.name')

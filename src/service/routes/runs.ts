@@ -6,7 +6,7 @@ import { separated } from '../../core/text/text-pieces.ts'
 import { LogReader } from '../../ui/web/log-reader.ts'
 import { type ClientTool, toClientTools } from '../agents/client-tools.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { respondWithText } from '../http/reply.ts'
+import { type Answer, respondWithText } from '../http/reply.ts'
 import type { Call, Route, RouteResponse } from '../http/route.ts'
 import { decisionsSchema, runListSchema, runSchema, sessionListSchema, startRunSchema, steeringSchema } from '../http/schemas.ts'
 import { checkDecisions, type GivenDecision } from '../redaction/hidden-arguments.ts'
@@ -221,11 +221,11 @@ function respondWith(
   { caller }: Call,
   { limiter }: ServiceParts,
   options: { status?: number; mustArrive?: boolean } = {},
-): Response {
+): Answer {
   return respondWithText(run.toParts(), { ...options, headers: { 'x-run-id': run.id }, caller: caller.name, limiter })
 }
 
-async function startRun(call: Call, parts: ServiceParts, once: StartOnce): Promise<Response> {
+async function startRun(call: Call, parts: ServiceParts, once: StartOnce): Promise<Answer> {
   const body = call.body as StartRun
   const { input, model = 'toolloop', tools, background, session } = body
   const order = {
@@ -275,7 +275,7 @@ function accepts(request: Request): boolean {
  * Waits for the run that `begin` returns, or until the client disconnects; the run then continues. Room for the response is checked before
  * `begin` is called, because a refused client would start the run again.
  */
-async function whenEnded(begin: () => Promise<ServiceRun>, call: Call, parts: ServiceParts): Promise<Response> {
+async function whenEnded(begin: () => Promise<ServiceRun>, call: Call, parts: ServiceParts): Promise<Answer> {
   const { request } = call
   parts.limiter.checkCharacters(call.caller.name)
   const run = await begin()
@@ -299,7 +299,7 @@ async function streamEvents(
   { caller }: Call,
   parts: ServiceParts,
   { after }: { after: number },
-): Promise<Response> {
+): Promise<Answer> {
   const release = parts.limiter.admitStream(caller.name)
   try {
     const run = await begin()
@@ -334,14 +334,14 @@ export function readLastEventId(request: Request): number {
   throw new HttpProblem(400, 'invalid_request', 'Expected `last-event-id` to be the id of an event', { param: 'last-event-id' })
 }
 
-async function steer(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {
+async function steer(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Answer> {
   const { input } = call.body as { input: RunInput }
   parts.limiter.checkCharacters(call.caller.name)
   await parts.runs.say(run, input)
   return respondWith(run, call, parts, { status: 202, mustArrive: true })
 }
 
-async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {
+async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Answer> {
   const { decisions: given } = call.body as { decisions: GivenDecision[] }
   // Checked first, because a caller without room for the response should retry.
   parts.limiter.checkCharacters(call.caller.name)

@@ -1,4 +1,5 @@
 import type { SseSource } from '../../ui/web/sse-stream.ts'
+import type { Answer } from '../http/reply.ts'
 import type { SseStreams } from '../http/sse.ts'
 import type { RunStore } from '../runs/run-store.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
@@ -23,7 +24,7 @@ export async function streamRun(
   open: () => SseSource,
   { headers, release }: Streamed,
   { runs, streams }: StreamParts,
-): Promise<Response> {
+): Promise<Answer> {
   const leave = await runs.watch(run)
   const onClose = () => {
     leave()

@@ -1,4 +1,4 @@
-import { eventsOf, type RunStream } from '../../agent/runner/run-stream.ts'
+import { batchesOf, type RunStream } from '../../agent/runner/run-stream.ts'
 import type { RunResult } from '../../agent/types/options.ts'
 import type { EventName, RunEvent } from '../../core/events.ts'
 import { giveWay, yieldNow } from '../../core/time/give-way.ts'
@@ -88,11 +88,11 @@ export class RunFollower {
       await yieldNow()
       const started = performance.now()
       stream = await begin()
-      const events = eventsOf(stream)
-      const first = await events.next()
+      const batches = batchesOf(stream)
+      const first = await batches.next()
       observer.started(run)
       if (first.value !== undefined) await this.#take(run, stream, first.value, following)
-      void this.#pump(run, stream, events, following, started).finally(() => {
+      void this.#pump(run, stream, batches, following, started).finally(() => {
         endLease()
         following.giveBack()
       })
@@ -108,7 +108,7 @@ export class RunFollower {
   async #pump(
     run: ServiceRun,
     stream: RunStream,
-    events: AsyncIterableIterator<RunEvent, undefined>,
+    batches: AsyncIterable<RunEvent[]>,
     following: Following,
     started: number,
   ): Promise<void> {
@@ -117,9 +117,7 @@ export class RunFollower {
     let result: RunResult | undefined
     let isTold = false
     try {
-      for await (const event of events) {
-        await this.#take(run, stream, event, following)
-      }
+      for await (const events of batches) await this.#take(run, stream, events, following)
       result = await stream.result
       if (run.shownEvents?.isUnseen && result.error === undefined) {
         observer.ended(run, result, performance.now() - started)
@@ -144,11 +142,13 @@ export class RunFollower {
     if (!isTold) watcher?.over(result)
   }
 
-  async #take(run: ServiceRun, stream: RunStream, event: RunEvent, { watcher }: Following): Promise<void> {
-    watcher?.event(event)
-    if (hiding.has(event.type)) for (const text of stream.hidden) run.redactor.secrets.add(text)
-    this.#parts.observer.event(run, event)
-    await run.shownEvents?.take(event)
+  async #take(run: ServiceRun, stream: RunStream, events: readonly RunEvent[], { watcher }: Following): Promise<void> {
+    for (const event of events) {
+      watcher?.event(event)
+      if (hiding.has(event.type)) for (const text of stream.hidden) run.redactor.secrets.add(text)
+      this.#parts.observer.event(run, event)
+      await run.shownEvents?.take(event)
+    }
   }
 }
 

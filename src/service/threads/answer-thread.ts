@@ -9,6 +9,7 @@ import { LogReader } from '../../ui/web/log-reader.ts'
 import { inFormat, type ResponseFormat } from '../../ui/web/response-format.ts'
 import type { RunEnding } from '../../ui/web/run-ending.ts'
 import { HttpProblem, problemOfRequest } from '../http/problem.ts'
+import type { Answer } from '../http/reply.ts'
 import type { Call } from '../http/route.ts'
 import { checkDecisions, type GivenDecision } from '../redaction/hidden-arguments.ts'
 import type { StartOnce } from '../run-requests/start-once.ts'
@@ -51,7 +52,7 @@ interface Rejoining {
  * something the page doesn't decide, is ended, because the page has sent something else. Rejects with an `HttpProblem`: 409 for answers
  * while the run is running, such as answers sent twice.
  */
-export async function answerThread(request: ThreadRequest, call: Call, parts: ServiceParts, once: StartOnce): Promise<Response> {
+export async function answerThread(request: ThreadRequest, call: Call, parts: ServiceParts, once: StartOnce): Promise<Answer> {
   const { runs, limiter } = parts
   const { caller } = call
   const release = limiter.admitStream(caller.name)
@@ -87,7 +88,7 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
  * Streams the current run of the thread, from its start or from its last resumption: one that is running, or was decided, perhaps on
  * another page. Responds with 204 if there is none. Rejects with an `HttpProblem`.
  */
-export async function rejoinThread(thread: string, { format, from }: Rejoining, { caller }: Call, parts: ServiceParts): Promise<Response> {
+export async function rejoinThread(thread: string, { format, from }: Rejoining, { caller }: Call, parts: ServiceParts): Promise<Answer> {
   const run = await parts.runs.latestOf(thread, caller)
   if (run === undefined || (run.status !== 'running' && run.decisions.length === 0)) return new Response(null, { status: 204 })
   const release = parts.limiter.admitStream(caller.name)
@@ -141,7 +142,7 @@ function respond(
   format: ResponseFormat,
   { from, release }: { from: Rejoining['from'] | number; release: () => void },
   parts: ServiceParts,
-): Promise<Response> {
+): Promise<Answer> {
   const open = () => {
     const after = from === 'beginning' ? 0 : from === 'last pause' ? lastBeginning(run) : from
     return new LogReader(run.log, { ...inFormat(format.open(), endingOf(run)), after })
