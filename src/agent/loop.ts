@@ -160,7 +160,7 @@ export function decideNext(facts: Facts): GoOn | End | Steer | { kind: 'settle' 
   return ending === undefined ? { kind: 'continue', objection: undefined, messages: [] } : end(ending)
 }
 
-/** Decides after a turn and its round. The first reason that applies counts. */
+/** Decides how the run continues after a turn and its round of calls. The first reason that applies counts. */
 function decideTurn(facts: Facts): GoOn | End | Steer {
   const { turn, round, lastTurn, output, stopped, rejected, outputRetries, exhausted, repeats, refusedHandoff, steering } = facts
   if (turn.kind !== 'reply') return end(lastTurn === undefined ? endingOfTurn(turn) : endingOfLastTurn(lastTurn, turn))

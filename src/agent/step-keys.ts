@@ -37,7 +37,7 @@ export function iterationStep(iteration: number, name: IterationStep): string {
 }
 
 /**
- * The suffix for a turn that is taken again after the conversation was too long, or for the `times`th time after a budget was raised. It
+ * The suffix for a turn that is repeated: because the conversation was too long or, for the `times`th time, because a budget was raised. It
  * gives the turn its own key.
  */
 export const afterOverflow = '.2'
@@ -148,7 +148,7 @@ export function isApproval(key: string): boolean {
   return nameOf(key) === 'approve'
 }
 
-/** Orders turns, calls and decisions as they occur in a run, even if several occurred at once. Then come `stopWhen` and messages to the run. */
+/** Orders turns, calls and decisions by their position in the run, not by the time at which they occurred. Then come `stopWhen` and messages to the run. */
 export function compareSteps(a: string, b: string): number {
   // The first decision on a call has no number. Decisions of an agent inside the call come before the steps they lead to.
   const numbered = (key: string) => key.replace(/\.decision(?!\.\d)/, '.decision.1').replace('/', ' ')

@@ -33,7 +33,7 @@ export interface RunBounds {
 export const tooLate = 'nobody has decided'
 export const noRoom = 'there is no room to store this run until somebody decides'
 
-/** Throws an `HttpProblem` 429 for a caller whose waiting runs are too many, or too large. */
+/** Throws an `HttpProblem` 429 if the caller has too many waiting runs, or if they are too large together. */
 export function checkRoom({ waitingOfCaller, waitingCharactersOfCaller }: RunBounds, own: { runs: number; characters: number }): void {
   if (own.characters >= waitingCharactersOfCaller)
     throw new HttpProblem(429, 'too_many_waiting', 'The waiting runs of this token take too much space: decide on some or cancel them')

@@ -8,7 +8,7 @@ import { isBusy, tried } from './problems.ts'
  * Tells whether an owner is alive, without clocks: each owner keeps a small file locked, and the operating system releases the lock however
  * the process dies. A paused process keeps its lock.
  *
- * Only SQLite may open these files once it has: closing any other handle on one would drop the process's lock.
+ * Once SQLite has opened these files, nothing else in the process may open them: closing any other handle would drop the process's lock.
  */
 export class Owner {
   readonly id: string = crypto.randomUUID()

@@ -20,8 +20,7 @@ export interface TelemetryOptions {
   /** Creates the metrics. Default: the meter of the registered provider. */
   meter?: InstrumentMaker
   /**
-   * Whether spans contain the conversation: instructions, messages, tools, arguments and results, with secrets redacted. Default: the
-   * variable `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` (`true`), or false.
+   * Whether spans contain the conversation: instructions, messages, tools, arguments and results, with secrets redacted. Default: true if the environment variable `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is `true`, otherwise false.
    */
   content?: boolean
   /** Default: `'latest'`. */

@@ -47,7 +47,7 @@ export function cancelledText(tool: string): string {
   return `Tool \`${tool}\` was cancelled: the run ended before it finished.`
 }
 
-/** Appended to the end of a call that timed out or was cancelled, unless its tool only reads. */
+/** Appended to the result text of a call that timed out or was cancelled, unless its tool only reads. */
 export const mayHaveTakenEffectText = 'It may have taken effect.'
 export const notTakenEffectText = 'It had not taken effect when this was checked.'
 

@@ -6,17 +6,17 @@ import { configFile, startService } from './start-service.ts'
 const open = useBrowser()
 const run = it.skipIf(!hasBrowser)
 
-run('the configuration is edited with numbers, colours and suggestions from the schema; letters in it are no shortcuts', async () => {
+run('the configuration is edited with numbers, colors and suggestions from the schema; letters in it are no shortcuts', async () => {
   const { file } = await configFile('model: demo # now\nmodels:\n  large: demo\n  small: demo\n')
   const { url } = await startService({ configFile: file })
   const page = await open(url, { path: '#/config' })
   const editor = page.getByRole('textbox', { name: 'Configuration file, as YAML' })
   await editor.waitFor()
   expect(await page.locator('.cm-lineNumbers .cm-gutterElement').allInnerTexts()).toEqual(expect.arrayContaining(['1', '2', '3', '4']))
-  const colours = await page.evaluate<string[]>(
+  const colors = await page.evaluate<string[]>(
     `[...document.querySelector('#config-text').shadowRoot.querySelectorAll('.cm-line span')].map((one) => getComputedStyle(one).color)`,
   )
-  expect(new Set(colours).size).toBeGreaterThan(1)
+  expect(new Set(colors).size).toBeGreaterThan(1)
   expect(await barriersInAllLooks(page)).toEqual([])
 
   await editor.focus()

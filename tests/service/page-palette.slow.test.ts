@@ -47,7 +47,7 @@ describe.skipIf(!hasBrowser)('the command palette of the admin page, in a browse
     await expect.poll(hash).toBe('#/tools/pay')
     await expect.poll(() => page.locator('details.tool[open] .tool-name').textContent()).toBe('pay')
     const isDark = () => page.evaluate(`document.documentElement.dataset.theme === 'dark'`)
-    await find('dark', 'Dark colours')
+    await find('dark', 'Dark colors')
     await expect.poll(isDark).toBe(true)
 
     await page.getByRole('button', { name: 'Find' }).click()

@@ -26,9 +26,7 @@ it('JSON to be edited says the same, and has nothing in it that a screen does no
 
 it('its colors have the contrast of WCAG AA, light and dark', () => {
   const style = readFileSync(new URL('../../src/page/style.css', import.meta.url), 'utf8')
-  const colours = new Map(
-    [...style.matchAll(/--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)/g)].map(([, name = '', ...pair]) => [name, pair]),
-  )
+  const colors = new Map([...style.matchAll(/--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)/g)].map(([, name = '', ...pair]) => [name, pair]))
   /** https://www.w3.org/TR/WCAG22/#dfn-relative-luminance */
   const luminance = (colour = '') => {
     const [r = 0, g = 0, b = 0] = [1, 3, 5]
@@ -49,7 +47,7 @@ it('its colors have the contrast of WCAG AA, light and dark', () => {
   ]
   const weak = pairs.flatMap(([text, ground, least]) =>
     [0, 1].flatMap((theme) => {
-      const [a, b] = [luminance(colours.get(text)?.[theme]), luminance(colours.get(ground)?.[theme])]
+      const [a, b] = [luminance(colors.get(text)?.[theme]), luminance(colors.get(ground)?.[theme])]
       const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)
       return contrast >= least ? [] : [`${text} on ${ground}, ${['light', 'dark'][theme]}: ${contrast.toFixed(2)}`]
     }),
@@ -116,16 +114,16 @@ describe.skipIf(!hasBrowser)('the admin page, in a browser', () => {
       )
     const [light, dark] = ['rgb(244, 246, 246)', 'rgb(18, 23, 26)']
     expect(await shown()).toEqual([light, ''])
-    await page.getByRole('button', { name: 'Dark colours' }).click()
+    await page.getByRole('button', { name: 'Dark colors' }).click()
     expect(await shown()).toEqual([dark, 'dark'])
     await page.reload()
     await page.getByRole('heading', { name: 'Runs' }).waitFor()
     expect(await shown()).toEqual([dark, 'dark'])
-    await page.getByRole('button', { name: 'Light colours' }).click()
+    await page.getByRole('button', { name: 'Light colors' }).click()
     expect(await shown()).toEqual([light, ''])
     // It follows the system again, which then changes.
     await page.emulateMedia({ colorScheme: 'dark' })
-    await page.getByRole('button', { name: 'Light colours' }).waitFor()
+    await page.getByRole('button', { name: 'Light colors' }).waitFor()
     expect(await shown()).toEqual([dark, ''])
     await page.emulateMedia({ colorScheme: 'light' })
     await page.getByRole('button', { name: 'Sign out' }).click()

@@ -171,7 +171,7 @@ export async function carryOutCall(
 
 async function runOrNote(layers: Execution['layers'], running: RunningCall): Promise<CallOutcome> {
   const { intent, plan } = running.call
-  // A result that the plan supplies has no effect, so the call need not be noted.
+  // If the plan supplies the result, the call has no effect, so it need not be noted.
   if (intent !== undefined && plan?.result === undefined) return layers.noteCall(running)
   const outcome = await layers.runCall(running)
   const hasNoted = outcome.end.outcome === 'question' && isNoted(outcome.end.question)

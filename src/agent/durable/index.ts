@@ -11,6 +11,6 @@ export type { PruneOptions, RunPage, RunQuery, RunSummary } from '../journal/jou
 export type { Restored, RunToRestore } from '../types/options.ts'
 export type { JournalRun, RecoveredRun, RecoverOptions, StoredResult } from './runs.ts'
 
-// States resumed without a journal: docs/approvals.md
+// Resuming a state without a journal: docs/approvals.md
 
 export type { Claim, ResumeClaim } from '../decisions/resume-claim.ts'

@@ -40,8 +40,7 @@ export interface LimitSettings {
    */
   maxArgumentValues?: number
   /**
-   * Maximum size of the text that the model gets from one result, in bytes. The middle of a longer one is cut. Default 65,536, including
-   * the note that says so.
+   * Maximum size of the text that the model gets from one result, in bytes. The middle of a longer one is cut. Default 65,536. The note that says how much was cut counts toward the limit.
    *
    * The images and documents of a result may have 320 times as many bytes together (base64), and a result may have 256 parts.
    */

@@ -72,7 +72,7 @@ export interface OutputOptions<S extends OutputSchema = OutputSchema> {
   /**
    * The schema of the answer: `result.output` is the value that the schema returns for it. It is not stored: give it to `resume` again.
    *
-   * The answer is requested by the provider's own means if they work together with tools, or else through a tool. An answer that doesn't
+   * The provider's structured output is used if it works together with tools. Otherwise, the answer is requested through a tool. An answer that doesn't
    * fit is sent back up to `outputRetries` times. Then the run ends with `model_error` and code `invalid_output`. The schema doesn't apply
    * if a `final` tool of yours ends the run with `stopped`.
    *
@@ -98,7 +98,7 @@ export interface ResumeOptions<Context = unknown, Tools extends AgentTools = Too
    */
   claim?: Claim
   /**
-   * `true`: continues a state whose resumed run broke off, because its process died or its result could not be stored. Default false.
+   * `true`: resumes a state again whose resumed run broke off, because its process died or its result could not be stored. Default false.
    *
    * Decided calls may already have run then. Those of `read` and `idempotent` tools run again, with the same `idempotencyKey`. A call of an
    * `unsafe` tool runs again only if the tool's `reconcile` says that it had no effect. Otherwise its outcome is `uncertain`, and the model

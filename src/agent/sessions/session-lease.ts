@@ -196,7 +196,7 @@ async function claim(store: SessionStore, { id, claim: asked }: LeaseRequest, wa
   return claimed
 }
 
-/** Releases a claim that was made for a run that has stopped waiting for it. */
+/** Releases a claim that succeeded only after its run had stopped waiting for it. */
 async function giveBack(
   store: SessionStore,
   id: string,

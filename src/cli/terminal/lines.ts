@@ -9,7 +9,7 @@ export interface Lines {
   readonly interactive: boolean
   /** Called for Ctrl-C on a terminal, which does not end the process then. `typed` says whether there is text after the prompt. */
   onInterrupt: (typed: boolean) => void
-  /** Called for Ctrl-D while nothing reads. `next` then resolves with undefined once earlier input is used up. */
+  /** Called for Ctrl-D while no input is being read. `next` then resolves with undefined once earlier input is used up. */
   onLeave: () => void
   /**
    * Called for Esc while no question is asked. `typed` says whether there is text after the prompt; `isTwice`, that it was pressed twice

@@ -40,7 +40,7 @@ function isTaken(take: () => void): boolean {
   }
 }
 
-/** Loads SQLite on first use, without the warning of Node 22 that it is experimental: using a lock is not choosing SQLite. */
+/** Loads SQLite on first use. Suppresses Node 22's warning that it is experimental: an application that uses a lock has not chosen SQLite. */
 function loadSqlite(): typeof import('node:sqlite') {
   const { emitWarning } = process
   process.emitWarning = () => {}

@@ -5,7 +5,7 @@ import { namesOf, type Searches } from './items.ts'
 import type { ResponsesWire } from './wire.ts'
 
 /**
- * The most functions to defer. The model still sees the names and descriptions of deferred functions; only their parameters are loaded
+ * Maximum number of functions to defer. The model still sees the names and descriptions of deferred functions; only their parameters are loaded
  * later. With more functions, toolloop's own tool search costs fewer tokens.
  * https://developers.openai.com/api/docs/guides/tools-tool-search
  */

@@ -244,7 +244,7 @@ export interface EventStreamListener {
 
 /** The longest event, in characters. */
 const longestEvent = 64 * 2 ** 20
-/** The most characters that the parser gets at once. With CR line ends, its cost grows with their square. */
+/** Maximum number of characters that the parser gets at once. If lines end with CR, its cost grows with the square of this number. */
 const pieceLength = 2 ** 16
 
 /**

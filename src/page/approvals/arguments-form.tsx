@@ -79,7 +79,7 @@ export function ArgumentsForm({ decision, submit }: FormProps) {
   )
 }
 
-/** The schema of the arguments that are edited; of any JSON if the tool’s schema is not known here. */
+/** The schema of the edited arguments. It accepts any JSON if the tool’s schema is not known here. */
 function useSchema({ tool, agents }: Item, large: Arguments): JsonSchema {
   const found = useLive().state?.tools.find(({ function: { name } }) => name === tool)?.function.parameters
   const known = agents.length === 0 ? found : undefined

@@ -67,13 +67,13 @@ export function WrongNow({ overview, name }: { overview: Overview | undefined; n
   )
 }
 
-/** Runs without a process, and MCP servers that can't be used. Asked again with each overview. */
+/** Runs without a process, and MCP servers that can't be used. Both are requested again with each overview. */
 function useElsewhere(overview: Overview | undefined): { gone: number; servers: McpServer[] } {
   const [found, setFound] = useState<{ gone: number; servers: McpServer[] }>({ gone: 0, servers: [] })
   useWhenConnected(async () => {
     const [runs, tools] = await Promise.all([
       ask('v1/runs?process=gone&limit=1&totals=true').catch(() => undefined),
-      // Asked only for users who may see the configuration.
+      // Refused unless the user may see the configuration.
       ask('admin/api/tools').catch(() => undefined),
     ])
     const servers: McpServer[] = tools?.servers ?? []

@@ -13,7 +13,7 @@ export function patternOf(query: string): RegExp {
   return new RegExp(query.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), 'giu')
 }
 
-/** Highlights a match without changing the content; undefined for none. Does nothing if the browser does not support it. */
+/** Highlights a match without changing the content; undefined removes the highlight. Does nothing if the browser does not support it. */
 export function markFound(range: Range | undefined): void {
   CSS.highlights?.delete('found')
   if (range === undefined) return

@@ -12,7 +12,7 @@ export function checkRun(run: JsonObject, at: string, wrong: Wrong): void {
   checkReferences(run as never, at, wrong)
 }
 
-/** Checks the references between the parts of a run. `run`: as in its file, with fields of the right types. */
+/** Checks the references between the parts of a run. `run`: the run as stored in the file. The types of its fields have been checked. */
 function checkReferences(run: RecordedRun, at: string, wrong: Wrong): void {
   const { instructions, messages, earlier, tools } = run.given
   if (earlier > messages.length) wrong(`${at}given.earlier`, `at most ${messages.length}, as many messages there are`, earlier)

@@ -152,7 +152,7 @@ export interface PreparedConfig {
   discard(): Promise<void>
 }
 
-/** Writes a configuration as the text of a file. Throws `invalid_option` for a value that can't be written to a file. */
+/** Converts a configuration to the text of a configuration file. Throws `invalid_option` for a value that can't be written to a file. */
 export function asText(config: Config): string {
   const plain = (key: string, value: unknown): unknown => {
     if (typeof value === 'function' || typeof value === 'bigint' || typeof value === 'symbol')

@@ -77,7 +77,7 @@ async function readYaml(text: string, file: string): Promise<{ document: Documen
     document = await readDocument(text)
     raw = document.toJS({ maxAliasCount: mostAliases }) ?? {}
   } catch (error) {
-    // The parser's message may quote the line, and with it a key.
+    // The parser's message may quote the line, which may contain a secret.
     const [words = ''] = messageOf(error).split('\n')
     const [start] = (error instanceof YAMLError && error.linePos) || []
     const place = start && { line: start.line, column: start.col, excerpt: excerptOf(text, start.line, start.col) }

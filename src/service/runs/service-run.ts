@@ -260,7 +260,7 @@ export class ServiceRun {
     }
   }
 
-  /** Returns the searchable words of a run with this outcome, besides its title. */
+  /** Returns the searchable words of a run with this outcome, without its title. */
   wordsOf(summary: OutcomeSummary): string {
     return wordsOf(this.id, this.head, summary)
   }

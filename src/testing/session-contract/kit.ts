@@ -57,7 +57,7 @@ interface Gate {
   resolve(): void
 }
 
-/** Everything outside the process that outlives it: the place, and what tools have done. */
+/** Everything that outlives the process: the place where sessions are stored, and what the tools have done. */
 export class SessionWorld {
   readonly place: SessionsPlace
   /** Each start of a tool's function. */

@@ -90,7 +90,7 @@ export class OpenCall {
     return this.#questions > 0
   }
 
-  /** Handles a request of the server to the model. Rejects if no function is waiting for the call. */
+  /** Handles a server's request to ask the model. Rejects if no function is waiting for the call. */
   async sample(params: unknown): Promise<JsonObject | undefined> {
     return this.#waiting === undefined ? undefined : this.#sampler?.answer(params, this.#waiting.askModel)
   }
