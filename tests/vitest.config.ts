@@ -66,8 +66,8 @@ export default defineConfig(({ mode }) => ({
     // Node loads the sources of the quick tests itself, as in every process of toolloop: their code is quicker than what Vite's module runner
     // makes of it, which Node 22 needs for `await using`. In the slow ones browsers and processes take the time.
     experimental: { viteModuleRunner: mode !== 'test' || Number.parseInt(process.versions.node, 10) < 24, nodeLoader: false },
-    // One more than there are cores: tests wait for sockets, processes and timeouts, and a worker that waits leaves its core idle.
-    maxWorkers: availableParallelism() + 1,
+    // More than there are cores: tests wait for sockets, processes and timeouts, and a worker that waits leaves its core idle.
+    maxWorkers: availableParallelism() + (mode === 'test' ? 2 : 1),
     sequence: { sequencer: LongFirst },
     // Processes that tests start share one compile cache.
     env: { NODE_COMPILE_CACHE: compileCache },

@@ -3,6 +3,7 @@ import type { ModelError } from '../../src/core/errors.ts'
 import type { JsonObject } from '../../src/core/messages.ts'
 import { isModelError, type ModelResponse } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
+import { hostileValues } from '../hostile-values.ts'
 import { startServer } from './local-server.ts'
 import { hello } from './one-request.ts'
 
@@ -238,5 +239,19 @@ describe.each(apis)('errors with status 200: $provider', (api) => {
     expect(await errorOf(api, data(...events.slice(0, begun), strange))).toMatchObject({ code: 'stream_cut', retryable: true })
     const nothing = await errorOf(api, data(strange))
     expect(nothing).toMatchObject({ code: 'stream_cut', retryable: true, message: expect.stringContaining('gateway_statistics') })
+  })
+})
+
+describe('an application’s `fetch` that rejects', () => {
+  it.each(hostileValues())('with %s is a failed connection', async (_name, value) => {
+    const model = createModel({
+      provider: 'custom',
+      model: 'm',
+      baseURL: 'http://127.0.0.1:9',
+      apiKey: 'k',
+      maxRetries: 0,
+      fetch: () => Promise.reject(value),
+    })
+    await expect(model.generate(hello)).rejects.toMatchObject({ code: 'connection_failed' })
   })
 })

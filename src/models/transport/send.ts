@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable, type Transform } from 'node:stream'
 import { Agent, Dispatcher, EnvHttpProxyAgent, errors, getGlobalDispatcher, util } from 'undici'
-import { InvalidOptionError } from '../../core/errors.ts'
+import { InvalidOptionError, readableError } from '../../core/errors.ts'
 import { yieldNow } from '../../core/time/give-way.ts'
 
 /** A POST request. */
@@ -211,7 +211,8 @@ export function sendOver(fetch: typeof globalThis.fetch): Send {
       for await (const bytes of stream) receiver.onBytes(bytes)
       receiver.onEnd()
     }
-    receive().catch((error: unknown) => receiver.onFailure(error))
+    // The application's `fetch` may reject with anything.
+    receive().catch((error: unknown) => receiver.onFailure(readableError(error)))
     return () => {
       stop.abort()
       stream?.destroy()
