@@ -252,6 +252,6 @@ describe('an application’s `fetch` that rejects', () => {
       maxRetries: 0,
       fetch: () => Promise.reject(value),
     })
-    await expect(model.generate(hello)).rejects.toMatchObject({ code: 'connection_failed' })
+    await expect(model.generate({ messages: hello })).rejects.toMatchObject({ code: 'connection_failed' })
   })
 })

@@ -1,4 +1,4 @@
-import { ModelError, type ModelErrorFields, readableError } from '../../core/errors.ts'
+import { ModelError, type ModelErrorFields, messageOf, readableError } from '../../core/errors.ts'
 import { jsonOrText } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { redactText } from '../../core/redaction/redact.ts'
@@ -273,10 +273,6 @@ function codesOf(error: { [key: string]: unknown }): string[] {
 function cut(whole: string): string {
   const text = withoutPage(whole)
   return text.length > 1000 ? `${text.slice(0, 1000)}… (${text.length} characters)` : text
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error && error.message !== '' ? error.message : String(error)
 }
 
 /**
