@@ -173,6 +173,10 @@ describe('pages', () => {
     },
   )
 
+  it.each(pages)('%s: every item of a list starts a line', (page) => {
+    expect(prose(page).match(/^.*[.:;] \d+\. [a-z].*$/gm) ?? []).toEqual([])
+  })
+
   it.each(pages)('%s: its links lead to existing files and headings', (page) => {
     for (const [, target = ''] of prose(page).matchAll(/(?:\]\(|src=")(?!https?:)([^)"]+)[)"]/g)) {
       const [path = '', heading] = target.split('#')

@@ -17,7 +17,6 @@ import {
   rejectedAnswers,
 } from './run/run-state.ts'
 import { iterationStep } from './step-keys.ts'
-
 import { handOff } from './sub-agents/handoff.ts'
 import type { Execution, Place } from './types/execution.ts'
 import type { Ending, Objection, PlannedCall, Reply, Steering, ToolRound, Turn } from './types/recorded.ts'

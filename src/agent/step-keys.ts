@@ -148,7 +148,7 @@ export function isApproval(key: string): boolean {
   return nameOf(key) === 'approve'
 }
 
-/** Orders turns, calls and decisions by their position in the run, not by the time at which they occurred. Then come `stopWhen` and messages to the run. */
+/** Orders turns, calls and decisions by their position in the run, not by the time at which they occurred. Messages to the run come last. */
 export function compareSteps(a: string, b: string): number {
   // The first decision on a call has no number. Decisions of an agent inside the call come before the steps they lead to.
   const numbered = (key: string) => key.replace(/\.decision(?!\.\d)/, '.decision.1').replace('/', ' ')
@@ -157,7 +157,7 @@ export function compareSteps(a: string, b: string): number {
 
 function rankOf(key: string): number {
   if (isTurn(key)) return key.split('.', 3)[2] === afterOverflow.slice(1) ? 1 : 0
-  return isSteering(key) ? 4 : nameOf(key) === 'stop' ? 3 : 2
+  return isSteering(key) ? 3 : 2
 }
 
 /**

@@ -156,7 +156,6 @@ export const unchecked: Check = () => {}
 
 export const boolean: Check = expecting('true or false', (value) => typeof value === 'boolean')
 export const callback: Check = expecting('a function', (value) => typeof value === 'function')
-
 export const textOrCallback: Check = expecting('a text or a function', (value) => typeof value === 'string' || typeof value === 'function')
 export const text: Check = expecting('a string, not empty', (value) => typeof value === 'string' && value !== '')
 export const names: Check = expecting('an array or a set of names', isListOfNames)

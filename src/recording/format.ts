@@ -20,7 +20,7 @@ export interface RunRecording extends RecordedRun {
   runId: string
 }
 
-/** The settings of the run and its runner, except functions. */
+/** A recorded run, or a run inside one of its calls. */
 export interface RecordedRun {
   given: RecordedInput
   /**

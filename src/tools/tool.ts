@@ -115,8 +115,8 @@ export interface Tool<Context = unknown> {
    * Says what a call would do, for a run with `effects: 'preview'`: the model gets its value instead of "noted, not done". Must have no
    * effects. Not called for a `read` tool.
    *
-   * Contract: as `execute`, with the same time limit and no retries. Returning nothing is as having no `preview`. If it fails, the call has
-   * failed and is not part of the plan.
+   * Contract: as `execute`, with the same time limit and no retries. If it returns nothing, the model gets "noted, not done". If it fails,
+   * the call has failed and is not part of the plan.
    */
   readonly preview?: (args: never, ctx: ToolContext<Context>) => unknown
 }

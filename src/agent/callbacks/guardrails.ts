@@ -20,7 +20,7 @@ export type GuardrailVerdict<T> =
  * each step, and not again when a recorded run is resumed.
  *
  * Contract of all checks: awaited, for at most the time of one attempt at a tool (`toolTimeoutMs`). A check fails if it throws, rejects,
- * takes longer, or returns an invalid replacement. A failed call is then refused, a failed result withheld, and otherwise the run is
+ * takes longer, or returns an invalid replacement. The call is then refused, or the result withheld; for input and output, the run is
  * stopped. Returning nothing passes.
  */
 export interface Guardrail<Context = unknown> {
@@ -41,8 +41,8 @@ export interface Guardrail<Context = unknown> {
   /**
    * Shows text before the response is complete: `output` is called with one piece at a time, and each piece is shown once it has passed.
    * `'sentences'`: `text` is one sentence, or 1,000 characters of one. `{ window: n }`: `text` is n further characters, preceded by the
-   * last n characters that have passed. Every guardrail with `output` has to set `stream`. An answer with a schema is always checked as a
-   * whole.
+   * last n characters that have passed. If a guardrail with `output` has no `stream`, or the answer has a schema, the whole text is checked
+   * at once.
    *
    * A refused piece is not shown, nor is anything after it. If part of a refused answer was already shown, it is taken back (`MODEL_RETRY`
    * with `discards`) and the model answers again. A run whose text can't be taken back (`.text`, `onText`) ends `refused` instead. Default:

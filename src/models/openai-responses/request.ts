@@ -38,7 +38,7 @@ export class ResponsesApi implements Api<Access> {
     const warnings = new Set<string>()
     const { tools: theirTools, reasoning, include, text, ...options } = { ...this.#providerOptions, ...request.providerOptions }
     for (const field of conversationFields) {
-      if (options[field] !== undefined) warnings.add(`\`${field}\` in \`providerOptions\` was left out: they come from the request itself`)
+      if (options[field] !== undefined) warnings.add(`\`${field}\` in \`providerOptions\` was left out: it comes from the request itself`)
       delete options[field]
     }
     const fields: JsonObject = { model: this.#model, stream: request.stream !== false }

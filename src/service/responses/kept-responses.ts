@@ -247,7 +247,7 @@ function keyOf(id: string, caller: string): string {
 async function openFile(folder: string, logger: Logger): Promise<SessionStore> {
   const { SqliteSessionStore } = await import('../../sessions/sqlite/sqlite-session-store.ts')
   const file = resolve(folder, 'responses.sqlite')
-  // This store also deletes expired sessions.
+  // Nothing expires in the store itself: `KeptResponses` deletes old responses.
   return new SqliteSessionStore(
     { file, synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined },
     Number.POSITIVE_INFINITY,

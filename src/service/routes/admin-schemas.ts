@@ -57,7 +57,7 @@ const amount: JsonSchema = { type: 'number', minimum: 0 }
 const milliseconds: JsonSchema = { type: ['number', 'null'], description: 'Null: no run has ended.' }
 const sums: Readonly<Record<string, JsonSchema>> = {
   runs: count,
-  failed: { ...count, description: 'Requests that failed, not counting cancelled ones.' },
+  failed: { ...count, description: 'Runs that failed, not counting cancelled ones.' },
   inputTokens: count,
   outputTokens: count,
   costUsd: amount,
