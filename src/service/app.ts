@@ -97,16 +97,16 @@ async function respond(asked: Asked, found: FoundRoutes | undefined, isProbe: bo
   const { request, pathname } = asked
   const { method } = request
   if (method === 'OPTIONS') return preflight(request, parts.limits())
-  // A HEAD request would leave a stream open without a reader.
-  if (method === 'HEAD' && !isProbe) throw new HttpProblem(405, 'method_not_allowed', 'HEAD is not supported')
   if (found === undefined) return respondWithPage(pathname, request, parts)
-  const operation = found.routes.find((one) => one.method === (method === 'HEAD' ? 'GET' : method))
-  if (operation === undefined) {
-    const allow = found.routes.map((one) => one.method).join(', ')
-    throw new HttpProblem(405, 'method_not_allowed', `Expected ${allow}`, { headers: { allow } })
-  }
+  // Elsewhere, a HEAD request would leave a stream open without a reader.
+  const operation = found.routes.find((one) => one.method === (method === 'HEAD' && isProbe ? 'GET' : method))
+  if (operation === undefined) throw notAllowed(found.routes.map((one) => one.method).join(', '))
   const response = await answer(operation, found.params, asked, parts)
   return method === 'HEAD' && response instanceof Response ? new Response(null, response) : response
+}
+
+function notAllowed(allow: string): HttpProblem {
+  return new HttpProblem(405, 'method_not_allowed', `Expected ${allow}`, { headers: { allow } })
 }
 
 function respondToFailure(error: unknown, requestId: string, logger: Logger): Response {
@@ -152,11 +152,12 @@ function checkDraining({ method }: Request, { isDraining }: AppParts): void {
     throw new HttpProblem(503, 'shutting_down', 'The service is shutting down', { headers: { 'retry-after': '5', connection: 'close' } })
 }
 
-/** Serves the admin page. Throws an `HttpProblem` 404 for any other path. */
+/** Serves the admin page. Throws an `HttpProblem`: 404 for any other path, 405 for any other method. */
 async function respondWithPage(pathname: string, request: Request, { mcp, limits }: AppParts): Promise<Response> {
   const name = /^\/admin\/([^/]*)$/.exec(pathname)?.[1]
-  if (mcp.only || request.method !== 'GET' || (name === undefined && pathname !== '/admin'))
+  if (mcp.only || (name === undefined && pathname !== '/admin'))
     throw new HttpProblem(404, 'not_found', 'Nothing at this path; /openapi.json lists all paths')
+  if (request.method !== 'GET') throw notAllowed('GET')
   // Relative, because the service may be mounted below a path it doesn't see.
   if (name === undefined) return new Response(null, { status: 308, headers: { location: 'admin/' } })
   checkOrigin(request, limits())

@@ -111,17 +111,23 @@ describe.runIf(hasPostgres)('connections of `dbosJournal`', () => {
       ['session', 30],
     ] as const) {
       await using pooler = await startPooler(postgres.url, mode, most)
-      const journal = dbosJournal({ url: pooler.url, agent: `${mode} ${most}`, logger })
-      const run = new AgentRunner({ model: scriptedModel(['done']), journal, logger }).run('go', { runId: 'run' })
-      const got = await run.then(
-        ({ output }) => output,
-        ({ code, message }) => `${code}: ${message}`,
-      )
-      await journal.close()
+      const open = async () => {
+        const journal = dbosJournal({ url: pooler.url, agent: `${mode} ${most}`, logger })
+        const run = new AgentRunner({ model: scriptedModel(['done']), journal, logger }).run('go', { runId: 'run' })
+        const got = await run.then(
+          ({ output }) => output,
+          ({ code, message }) => `${code}: ${message}`,
+        )
+        await journal.close()
+        return got
+      }
+      const got = await open()
       const refused =
         'journal_failed: Expected the journal’s `url` to lead to PostgreSQL itself, or to a pooler in session mode, got a pooler that'
       if (mode === 'session') expect(got).toBe('done')
       else expect(got.slice(0, refused.length)).toBe(refused)
+      // The sessions still have what was prepared the first time.
+      if (mode === 'transaction') expect(await open()).toMatch(/^journal_failed: .* pooler in session mode/)
     }
   })
 })

@@ -2,6 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { storeJournal } from '../../src/agent/journal/store-journal.ts'
 import { createLogger } from '../../src/core/logger.ts'
+import { Database } from '../../src/journals/dbos/database.ts'
 import { DbosStore } from '../../src/journals/dbos/dbos-store.ts'
 import { hasPostgres, type Postgres, startPostgres } from '../postgres.ts'
 import { describeShownRuns } from './shown-runs-contract.ts'
@@ -61,5 +62,31 @@ describe.runIf(hasPostgres)('in PostgreSQL', () => {
         for (const table of ['runs', 'shown_runs']) await client.query(`ALTER TABLE grown.${table} ADD COLUMN later text`)
     }
     await client.end()
+  })
+
+  const connect = () => {
+    const database = new Database(pg, { url: postgres.url, connections: 1, outageMs: 5_000 })
+    onTestFinished(() => database.pool.end())
+    return database
+  }
+
+  it('prepared statements have the same names in every process, because a pooler may share sessions', async () => {
+    const [one, other] = [connect(), connect()]
+    await other.query('SELECT $1 AS earlier', ['a'])
+    for (const database of [one, other]) await database.query('SELECT $1 AS later', ['a'])
+    const named = 'SELECT name FROM pg_prepared_statements WHERE statement LIKE $1'
+    const names = [await one.query(named, ['%later']), await other.query(named, ['%later'])]
+    expect(names[0]).toEqual([{ name: expect.any(String) }])
+    expect(names[1]).toEqual(names[0])
+  })
+
+  it('prepares statements with few values, whatever the number of lists of other lengths', async () => {
+    const database = connect()
+    const places = (length: number) => Array.from({ length }, (_, at) => `$${at + 1}`).join(', ')
+    for (let length = 1; length <= 300; length++) await database.query(`SELECT 1 WHERE 'a' IN (${places(length)})`, Array(length).fill('a'))
+    await database.query('SELECT $1 AS later', ['a'])
+    const prepared = (await database.query('SELECT statement FROM pg_prepared_statements')).map(({ statement }) => statement)
+    expect(prepared).toContain('SELECT $1 AS later')
+    expect(prepared.length).toBeLessThan(50)
   })
 })

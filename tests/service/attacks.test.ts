@@ -495,6 +495,8 @@ describe('requests', () => {
       ['PUT', '/v1/models', 405],
       ['HEAD', '/admin/api/feed', 405],
       ['HEAD', '/healthz', 200],
+      ['HEAD', '/nothing', 404],
+      ['POST', '/admin/', 405],
       ['GET', '/v2', 404],
       ['GET', '/v1/runs/', 404],
       ['PATCH', '/nothing', 404],
@@ -502,7 +504,12 @@ describe('requests', () => {
       const response = await ask(path, { method })
       expect([method, path, response.status]).toEqual([method, path, status])
     }
-    expect((await ask('/v1/runs', { method: 'DELETE' })).headers.get('allow')).toBe('POST, GET')
+    for (const [method, path, allow] of [
+      ['DELETE', '/v1/runs', 'POST, GET'],
+      ['HEAD', '/v1/runs', 'POST, GET'],
+      ['HEAD', '/admin/', 'GET'],
+    ] as const)
+      expect((await ask(path, { method })).headers.get('allow')).toBe(allow)
   })
 })
 

@@ -29,7 +29,7 @@ describe('a text that comes in pieces', () => {
     `{"user":"ann","password":"hun\\"ter","credentials":{"a":["${'x'.repeat(2_000)}"]},"n":1,"token":{"type":"string"}}`,
     'It is %73wordfish%2Dswordfish or &#115;wordfish&#45;swordfish or \\\\u0073wordfish-swordfish, 100% & more \\',
     Buffer.from('my swordfish-swordfish!').toString('base64'),
-    `Run curl -sSu "ann:two words" https://x or curl -X POST --user=ann:hunter22; then mysql -phunter22 and sshpass -p hunter22 ssh`,
+    `Run curl -sSu "ann:two words" https://x or curl -X POST --user=ann:hunter22; then mysql -phunter22 and sshpass -p hunter22 ssh or mysql -p'hunter22' or curl -u ann:"a;b" x`,
     `["curl","-u","ann:hunter22"] and ["login","--password","hunter22"] -u`,
     'plain: words = here, <b>bold</b> --- and `code`, 12:34 https://a.b/c?d=e&f=g&amp;h',
   ]
@@ -179,6 +179,9 @@ describe('a text that comes in pieces', () => {
       ['curl -u ann:', ' x'],
       ['curl -u "ann:', '" x'],
       ['mysql -p', ')).\nx'],
+      ["mysql -p'", "' x"],
+      ["mysql -p'", ' x'],
+      ["curl -u ann:'", "' x"],
       ['-p', ' x'],
       ['Cookie: sid=', '\nx'],
     ])

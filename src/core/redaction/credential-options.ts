@@ -3,10 +3,13 @@ import { isSecretKey } from './secret-keys.ts'
 import { type Look, REDACTED, type Span } from './spans.ts'
 
 /** Options of command lines, with what is between them and their value: nothing, spaces, `=`, or as entries of a list. */
-const option = /(?<![\w-])(--[A-Za-z][\w-]{0,60}(?![\w-])|-[A-Za-z#]{0,8}?[uUpa])(=["']?|["']?(?:[ \t]{1,4}|,[ \t]?)["']?)?(?=[^\s"'`=,-])/g
+const option =
+  /(?<![\w-])(--[A-Za-z][\w-]{0,60}(?![\w-])|-[A-Za-z#]{0,8}?[uUpa])(=["']?|["']?(?:[ \t]{1,4}|,[ \t]?)["']?|["'])?(?=[^\s"'`=,-])/g
 const userOption = /^--(?:proxy-)?user$/
 const bare = /[^\s"'`<>;|&\\]{1,512}/y
 const values: Readonly<Record<string, RegExp>> = { '"': /[^"\r\n]{1,512}/y, "'": /[^'\r\n]{1,512}/y }
+/** A value in quotes that follows without a space: `-p'…'`, `-u ann:'…'`. A quote before a space may have ended a text. */
+const inQuotes = /[^\s"']{1,512}/y
 const longestUser = 100
 /** How far before an option its command may be. Less than what is kept of a text that is shown in pieces. */
 const mostBefore = 200
@@ -31,16 +34,19 @@ export function lookForCredentials(text: string, before = ''): Look {
   for (const { 0: whole, 1: name = '', 2: separator, index } of text.matchAll(option)) {
     if (index < behind) continue
     const from = index + whole.length
-    const pattern = values[separator?.at(-1) ?? ''] ?? bare
-    const value = read(pattern, text, from)
+    const isQuoted = separator === '"' || separator === "'"
+    const pattern = isQuoted ? inQuotes : (values[separator?.at(-1) ?? ''] ?? bare)
+    let value = read(pattern, text, from)
+    if (pattern === bare && value.endsWith(':')) value += quotedAt(text, from + value.length)
     if (from + value.length >= text.length) look.decided = Math.min(look.decided, from)
+    if (isQuoted && !isClosed(text, from - 1, value)) continue
     const line = index >= mostBefore ? text.slice(index - mostBefore, index) : before + text.slice(0, index)
     // `lookForNamedValues` finds what follows such a name and a space or `=`.
     const isListed = separator?.includes(',') === true && isSecretKey(name.slice(2))
-    const offset = isListed ? secretAt(value, 0) : secretIn(value, { name, isAttached: separator === undefined, before: line })
+    const offset = isListed ? secretAt(value, 0) : secretIn(value, { name, isAttached: separator === undefined || isQuoted, before: line })
     if (offset === undefined) continue
     let to = from + value.length
-    for (let more = value; more.length === 512; to += more.length) more = read(pattern, text, to)
+    for (let more = value; more.length >= 512; to += more.length) more = read(pattern, text, to)
     look.found.push({ from: from + offset, to })
     behind = to
   }
@@ -50,6 +56,18 @@ export function lookForCredentials(text: string, before = ''): Look {
 function read(pattern: RegExp, text: string, from: number): string {
   pattern.lastIndex = from
   return pattern.exec(text)?.[0] ?? ''
+}
+
+/** The quote at a place and the value behind it; `''` if there is none. */
+function quotedAt(text: string, at: number): string {
+  const value = /["']/.test(text[at] ?? '') ? read(inQuotes, text, at + 1) : undefined
+  return value !== undefined && isClosed(text, at, value) ? text[at] + value : ''
+}
+
+/** Whether the quote at a place is closed behind a value, or may be. */
+function isClosed(text: string, at: number, value: string): boolean {
+  const end = at + 1 + value.length
+  return value.length >= 512 || end >= text.length || text[end] === text[at]
 }
 
 interface Option {
@@ -81,9 +99,10 @@ function secretIn(value: string, { name, isAttached, before }: Option): number |
 function passwordIn(value: string, isCertain: boolean): number | undefined {
   const colon = value.slice(0, longestUser + 1).indexOf(':')
   if (colon < 0) return undefined
-  const [user, password] = [value.slice(0, colon), value.slice(colon + 1)]
+  const from = colon + (/["']/.test(value[colon + 1] ?? '') ? 2 : 1)
+  const [user, password] = [value.slice(0, colon), value.slice(from)]
   const isOther = /^[/\\]/.test(password) || user === password || (/^\d+$/.test(user) && /^\d+$/.test(password))
-  return isOther && !isCertain ? undefined : secretAt(value, colon + 1)
+  return isOther && !isCertain ? undefined : secretAt(value, from)
 }
 
 function secretAt(value: string, offset: number): number | undefined {

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { digestOf } from '../../core/digest.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import type { Pg } from './load-dbos.ts'
 import { isPassing, journalProblem } from './problems.ts'
@@ -25,23 +26,26 @@ const idleInTransactionMs = 30_000
 
 /** The largest number of different statements that connections prepare. */
 const mostPrepared = 200
-const prepared = new Map<string, string>()
+/** The largest number of values of a prepared statement. One with more has a list, and its text differs for each length of the list. */
+const mostValues = 30
 
-/** Returns the name under which a connection prepares a statement; undefined for one that it doesn't. */
-function preparedName(text: string): string | undefined {
+/** Returns the name under which the connections of a pool prepare a statement; undefined for one that they don't. */
+function preparedName(text: string, prepared: Map<string, string>): string | undefined {
   const known = prepared.get(text)
   // A statement that returns all columns fails if it was prepared before another process has added one.
   if (known !== undefined || prepared.size >= mostPrepared || /(SELECT|RETURNING) \*/i.test(text)) return known
-  const name = `toolloop_${prepared.size}`
+  // On a session that others use as well, a number could be the name of another statement.
+  const name = `toolloop_${digestOf(text).slice(0, 32)}`
   prepared.set(text, name)
   return name
 }
 
-/** Makes a connection prepare each statement that has values, also DBOS's: the server then parses and plans it once. */
-function prepareStatements(client: PoolClient): void {
+/** Makes a connection prepare statements with a few values, also DBOS's: the server then parses and plans each once. */
+function prepareStatements(client: PoolClient, prepared: Map<string, string>): void {
   client.query = new Proxy(client.query, {
     apply: (query, self, [text, values, ...rest]: unknown[]) => {
-      const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? preparedName(text) : undefined
+      const isSuited = typeof text === 'string' && Array.isArray(values) && values.length > 0 && values.length <= mostValues
+      const name = isSuited ? preparedName(text, prepared) : undefined
       return Reflect.apply(query, self, [name === undefined ? text : { name, text }, values, ...rest])
     },
   })
@@ -59,9 +63,10 @@ export function openPool(pg: Pg, { url, connections }: Pick<DatabaseOptions, 'ur
   })
   // Added as soon as a connection exists, because the connection may end before the pool passes it on.
   const ignore = (): void => {}
+  const prepared = new Map<string, string>()
   return pool.on('error', ignore).on('connect', (client) => {
     client.on('error', ignore)
-    prepareStatements(client)
+    prepareStatements(client, prepared)
   })
 }
 

@@ -1,12 +1,16 @@
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 
+const sharedSessions = 'a pooler shares its sessions between transactions: expected the server itself, or a pooler in session mode'
+
 /** The PostgreSQL error codes that an operator can act on. https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const words: Readonly<Record<string, string>> = {
   '25006': 'it is read-only: expected the primary server',
+  '26000': sharedSessions,
   '28000': 'the user is not allowed to log in',
   '28P01': 'the password is wrong',
   '3D000': 'the database does not exist',
   '42501': 'the user lacks a right: expected one who may create schemas, or whose schemas are there',
+  '42P05': sharedSessions,
   '53100': 'its disk is full; what is recorded so far is safe',
   '53300': 'it has no connection left: expected `max_connections` to be higher, or `connections` to be lower',
 }
