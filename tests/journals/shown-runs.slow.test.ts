@@ -4,6 +4,7 @@ import { storeJournal } from '../../src/agent/journal/store-journal.ts'
 import { createLogger } from '../../src/core/logger.ts'
 import { Database } from '../../src/journals/dbos/database.ts'
 import { DbosStore } from '../../src/journals/dbos/dbos-store.ts'
+import { loadDbos } from '../../src/journals/dbos/load-dbos.ts'
 import { hasPostgres, type Postgres, startPostgres } from '../postgres.ts'
 import { describeShownRuns } from './shown-runs-contract.ts'
 
@@ -65,7 +66,7 @@ describe.runIf(hasPostgres)('in PostgreSQL', () => {
   })
 
   const connect = () => {
-    const database = new Database(pg, { url: postgres.url, connections: 1, outageMs: 5_000 })
+    const database = new Database(loadDbos().pg, { url: postgres.url, connections: 1, outageMs: 5_000 })
     onTestFinished(() => database.pool.end())
     return database
   }
