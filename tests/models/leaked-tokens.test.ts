@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { divideThinking, ThinkingReader } from '../../src/dialects/reader/thinking.ts'
 import { endTokens, thinkingTags } from '../../src/dialects/thinking-tags.ts'
@@ -35,6 +36,10 @@ describe('tokens of a model’s format in its answer', () => {
       expectText(`<think>Hm.</think>Sunny.${token}`, 'Sunny.', 'Hm.')
     }
     expectText('Sunny.<|im_end|>\n<|endoftext|>', 'Sunny.')
+    expectText('{"sky": "sunny"}<|im_end|>', '{"sky": "sunny"}')
+    expectText('{"a": "`"}\n<|im_end|>', '{"a": "`"}\n')
+    expectText('Now 5, was <s>10</s></s>', 'Now 5, was <s>10</s>')
+    expectText('</s><think>Hm.</think>Sunny.', 'Sunny.', 'Hm.')
   })
 
   it('F31 are text within the answer, in code and in JSON', () => {
@@ -44,6 +49,10 @@ describe('tokens of a model’s format in its answer', () => {
       '```\n<|im_end|>\n```',
       '{"end": "<|im_end|>"}',
       'A <s>struck</s> word.',
+      'Now 5, was <s>10</s>',
+      '- <s>one</s>\n- <s>two</s>\n',
+      '{"start": "<|begin_of_box|>", "end": "<|end_of_box|>"}',
+      '{"turns": "<|im_end|><|im_start|>user", "tick": "`"}',
       'It ends with <|im_en',
     ])
       expectText(text, text)
@@ -59,9 +68,36 @@ describe('tokens of a model’s format in its answer', () => {
     expectText('<|begin_of_box|>Sunny.<|end_of_box|>', 'Sunny.')
     expectText('It is <|begin_of_box|>42<|end_of_box|>.', 'It is 42.')
     expectText('<think>Hm.</think><|begin_of_box|>Sunny.<|end_of_box|><|user|>', 'Sunny.', 'Hm.')
+    expectText('<|begin_of_box|>{"a": 1}<|end_of_box|>', '{"a": 1}')
     expectText('<|open|>response<|sep|>Sunny.<|close|>response<|sep|>', 'Sunny.')
     expectText('<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>Sunny.<|END_RESPONSE|>', 'Sunny.', 'Hm.')
     expectText('<|channel|>final<|message|>Sunny.<|return|>', 'Sunny.')
+  })
+
+  it('F31 are the same however the text is split', () => {
+    const piece = fc.constantFrom(
+      '<|im_end|>',
+      '<|im_start|>',
+      '<|end_of_box|>',
+      '<s>',
+      '</s>',
+      '<|',
+      'word',
+      ' ',
+      '\n',
+      '`',
+      '```\n',
+      '{"a": ',
+      '"}',
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 10 }), (parts) => {
+        const text = parts.join('')
+        const whole = read(text, text.length || 1)
+        expect(whole.shown).toBe(whole.text)
+        for (const size of [1, 2, 5]) expect(read(text, size)).toEqual(whole)
+      }),
+    )
   })
 
   it('F31 are no tags of thinking', () => {

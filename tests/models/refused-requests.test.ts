@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { ChatMessage, JsonObject } from '../../src/core/messages.ts'
 import type { ModelRequest } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
+import { messagesFromOpenAI } from '../../src/models/openai/from-openai.ts'
 import { moonshotSchema } from '../../src/models/openai/moonshot-schema.ts'
 import { startStrictProvider } from './rules/strict-provider.ts'
 
@@ -182,6 +183,22 @@ describe('the schema of a tool', () => {
     const plain = { type: 'object', properties: { a: { type: 'array', items: { type: 'string' } } }, required: ['a'] }
     expect(moonshotSchema(plain)).toEqual(plain)
   })
+
+  it('F28 has the types of its values for Moonshot', () => {
+    expect(moonshotSchema({ enum: [null, 'a', 1] })).toEqual({
+      anyOf: [{ type: 'string', enum: ['a'] }, { type: 'number', enum: [1] }, { type: 'null' }],
+    })
+    expect(moonshotSchema({ const: null })).toEqual({ type: 'null' })
+    expect(moonshotSchema({ enum: [[1], [2]] })).toEqual({ type: 'array', enum: [[1], [2]] })
+    expect(moonshotSchema({ type: 'string', enum: ['a', null] })).toEqual({ type: 'string', enum: ['a'] })
+    expect(moonshotSchema({ type: ['integer', 'string'], enum: [1, 2] })).toEqual({ type: 'integer', enum: [1, 2] })
+  })
+
+  it('F28 is not changed for Moonshot if it would become huge', () => {
+    let schema: JsonObject = { minimum: 1 }
+    for (let depth = 0; depth < 7; depth++) schema = { not: schema }
+    expect(moonshotSchema(schema)).toBe(schema)
+  })
 })
 
 describe('a conversation with calls', () => {
@@ -231,4 +248,9 @@ it.each([
   const [message] = (server.requests[0]?.body.messages ?? []) as JsonObject[]
   expect(message?.name).toBe(expected)
   expect(warnings.some((warning) => warning.includes('`name`'))).toBe(expected === undefined)
+})
+
+it('F32 the name of an author may be null in an imported conversation', async () => {
+  const [body] = await messagesOf('custom', 'm', messagesFromOpenAI([{ role: 'user', content: 'Hello', name: null }]))
+  expect(body).toMatchObject({ role: 'user', content: 'Hello' })
 })

@@ -77,7 +77,32 @@ it('a sink is called in the async context of its request, also over a connection
   expect(server.sockets.size).toBe(1)
 })
 
+it('a compressed body that can’t be read is an error with its cause', async () => {
+  await using server = await startServer((response) => {
+    response.setHeader('content-encoding', 'gzip')
+    eventStream(response).write('not compressed')
+  })
+  await expect(modelAt(server.baseURL).generate({ messages: hello })).rejects.toMatchObject({
+    code: 'stream_cut',
+    cause: { code: 'Z_DATA_ERROR' },
+  })
+})
+
 describe('a redirect', () => {
+  it('is followed in the async context of its request, also over a connection of an earlier one', async () => {
+    const context = new AsyncLocalStorage<string>()
+    const heard: (string | undefined)[] = []
+    await using server = await startServer((response, { url }) => {
+      if (url.startsWith('/v1/')) response.writeHead(307, { location: url.replace('/v1/', '/v2/') }).end()
+      else eventStream(response).end(textEvents('moved'))
+    })
+    const model = modelAt(server.baseURL)
+    for (const name of ['first', 'second']) {
+      await context.run(name, () => model.generate({ messages: hello }, { text: () => heard.push(context.getStore()) }))
+    }
+    expect(heard).toEqual(['first', 'second'])
+  })
+
   it.each([307, 308])('%d sends the same request to the new address, with its key if that is the same server', async (status) => {
     await using server = await startServer((response, { url }) => {
       if (url.startsWith('/v1/')) response.writeHead(status, { location: url.replace('/v1/', '/v2/') }).end()

@@ -1,4 +1,4 @@
-import { answerMarks, endTokens, thinkingTags, turnStarts } from '../thinking-tags.ts'
+import { answerMarks, endTokens, strikeTags, thinkingTags, turnStarts } from '../thinking-tags.ts'
 import { Cursor } from './cursor.ts'
 import { MarkerSet, wide } from './markers.ts'
 import { type Lookout, nothing, TextScanner } from './scanner.ts'
@@ -14,7 +14,7 @@ export interface ThinkingSink {
 /** Start tags have even indexes; each is followed by its end tag. */
 const tags = thinkingTags.flat()
 /** All that is looked for. The tags come first. */
-const markers = [...tags, ...answerMarks, ...endTokens, ...turnStarts]
+const markers = [...tags, ...answerMarks, ...endTokens, ...turnStarts, strikeTags[0]]
 const lookout = lookoutFor(markers)
 
 function lookoutFor(markers: readonly string[]): Lookout {
@@ -27,7 +27,7 @@ function lookoutFor(markers: readonly string[]): Lookout {
 /**
  * Divides a response into thinking and answer as it arrives. Thinking is between tags at the start of the text, or before an end tag whose
  * start tag was part of the prompt. Tags in code, and tags after the start, are text. Marks around the answer and tokens at its end, which
- * belong to the model's format, are left out.
+ * belong to the model's format, are left out. Inside an answer in JSON, marks are text too.
  */
 export class ThinkingReader {
   readonly #sink: ThinkingSink
@@ -35,8 +35,8 @@ export class ThinkingReader {
   readonly #cursor: Cursor = new Cursor()
   readonly #scanner: TextScanner = new TextScanner((text) => this.#take(text), lookout)
   /**
-   * `'answer'`: what was passed on as text may still turn out to be thinking. `'json'`: nothing is looked for. `'over'`: the rest is left
-   * out.
+   * `'answer'`: what was passed on as text may still turn out to be thinking. `'json'`: only the end is looked for. `'over'`: the rest is
+   * left out.
    */
   #state: 'head' | 'thinking' | 'answer' | 'plain' | 'json' | 'over' = 'head'
   /** The end tag of the current thinking. Undefined: any. */
@@ -51,6 +51,8 @@ export class ThinkingReader {
   #isInThought = false
   /** Tokens that end the turn, and blanks after them: text if more follows. */
   #ends = ''
+  /** Whether a tag of HTML is open whose end tag looks like such a token. */
+  #isStruck = false
 
   /** `opened`: the prompt opened the thinking, so the text begins inside it. */
   constructor(sink: ThinkingSink, opened: boolean) {
@@ -72,7 +74,7 @@ export class ThinkingReader {
     const cursor = this.#cursor
     cursor.load(chunk)
     while (cursor.at < chunk.length) {
-      if (this.#state === 'json' || this.#state === 'over') {
+      if (this.#state === 'over') {
         this.#scanner.end()
         this.#take(chunk.slice(cursor.at))
         cursor.at = chunk.length
@@ -92,13 +94,23 @@ export class ThinkingReader {
 
   #readToken(token: string): void {
     const { line } = this.#scanner
-    const isText = line.fence !== 0 || line.inCode || this.#state === 'thinking'
-    if (!isText && answerMarks.includes(token)) {
+    const isJson = this.#state === 'json'
+    const isMark = answerMarks.includes(token)
+    const isCode = !isJson && (line.fence !== 0 || line.inCode)
+    if (isCode || this.#state === 'thinking' || this.#strikes(token)) this.#scanner.pass(token)
+    else if (isMark && !isJson) {
       this.#length += token.length
       this.#scanner.reset()
-    } else if (!isText && endTokens.includes(token)) this.#ends += token
-    else if (!isText && this.#ends !== '' && turnStarts.includes(token)) this.#state = 'over'
+    } else if (isMark || endTokens.includes(token)) this.#ends += token
+    else if (this.#ends !== '' && !isJson && turnStarts.includes(token)) this.#state = 'over'
     else this.#scanner.pass(token)
+  }
+
+  /** Whether a token is a tag of struck text in HTML. */
+  #strikes(token: string): boolean {
+    const isTag = strikeTags.includes(token) && (token === strikeTags[0] || this.#isStruck)
+    if (isTag) this.#isStruck = token === strikeTags[0]
+    return isTag
   }
 
   #readTag(index: number): void {
@@ -118,7 +130,8 @@ export class ThinkingReader {
     this.#endTag = tags[index + 1]
     this.#hasTag = true
     this.#isInThought = false
-    this.#length += tag.length
+    this.#length += this.#ends.length + tag.length
+    this.#ends = ''
     this.#scanner.reset()
   }
 

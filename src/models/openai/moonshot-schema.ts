@@ -11,12 +11,18 @@ export const isToolSchema: QuirkCheck = oneOf('json-schema', 'moonshot')
 const beside = ['description', 'title', '$defs', 'definitions']
 const anyType = ['string', 'number', 'boolean', 'object', 'array', 'null']
 
+/** The most schemas inside a converted one. Copies into branches can make a small schema huge, and it may come from a server. */
+const mostSchemas = 10_000
+
 /**
  * Converts a JSON Schema to the forms that Moonshot's validator accepts. It refuses a request if one tool has another, such as a `type` or
- * `properties` beside `anyOf`: https://github.com/MoonshotAI/walle/blob/main/docs/walle.md. Keywords that it only ignores are sent.
+ * `properties` beside `anyOf`: https://github.com/MoonshotAI/walle/blob/main/docs/walle.md. Keywords that it only ignores are sent. A schema
+ * that would become huge is returned unchanged.
  */
 export function moonshotSchema(schema: JsonObject): JsonObject {
-  return mapSchemas(schema, typed)
+  let left = mostSchemas
+  const converted = mapSchemas(schema, (one) => (left-- > 0 ? typed(one) : {}))
+  return left < 0 ? schema : converted
 }
 
 /** Converts the top of a schema. What is inside it is converted afterwards. */
@@ -27,10 +33,10 @@ function typed(given: JsonObject): JsonObject {
   if (schema.$ref !== undefined) return only(schema, ['$ref', ...beside])
   if (Array.isArray(schema.allOf) && schema.allOf.length === 1) return typed(joined(schema.allOf[0], without(schema, ['allOf'])))
   if (Array.isArray(schema.anyOf)) return withBranches(schema, schema.anyOf)
-  const types = [schema.type ?? typeOf(schema)].flat()
+  const types = typesOf(schema)
   const isPlain = Object.keys(schema).every((key) => key === 'type' || beside.includes(key))
   if (types.length > 1 && !isPlain) return { ...only(schema, beside), anyOf: types.map((type) => branchOf(type, schema)) }
-  return { ...fieldsOf(schema), type: types.length > 1 ? types : (types[0] ?? 'object') }
+  return types.length > 1 ? { ...schema, type: types } : ofType(types[0] ?? 'object', fieldsOf(schema))
 }
 
 /** Moves the keywords beside `anyOf` into its branches. */
@@ -50,11 +56,14 @@ function joined(branch: Json | undefined, shared: JsonObject): JsonObject {
 }
 
 /** The part of a schema with several types that is about one of them. */
-function branchOf(type: Json, { enum: values, ...schema }: JsonObject): JsonObject {
-  if (type === 'null') return { type }
-  const named = type === 'integer' ? 'number' : type
-  const own = Array.isArray(values) ? values.filter((value) => typeof value === named) : []
-  return { ...without(schema, ['type', 'default', ...beside]), type, ...(own.length === 0 ? {} : { enum: own }) }
+function branchOf(type: Json, schema: JsonObject): JsonObject {
+  return type === 'null' ? { type } : ofType(type, without(schema, ['default', ...beside]))
+}
+
+/** A schema of one type. Values of other types, which it never matches, must not be in its `enum`. */
+function ofType(type: Json, { enum: values, ...schema }: JsonObject): JsonObject {
+  const own = Array.isArray(values) && type !== 'null' ? values.filter((value) => isOf(type, value)) : []
+  return { ...schema, type, ...(own.length === 0 ? {} : { enum: own }) }
 }
 
 /** A name that is required must be among the properties. */
@@ -66,11 +75,17 @@ function fieldsOf({ required, ...schema }: JsonObject): JsonObject {
   return { ...schema, ...(needed.length === 0 ? {} : { required: needed }) }
 }
 
-function typeOf({ properties, items, enum: values }: JsonObject): Json {
-  if (properties !== undefined) return 'object'
-  if (items !== undefined) return 'array'
-  const [sample] = Array.isArray(values) ? values : []
-  return sample === undefined || sample === null ? anyType : typeof sample
+/** The types of the values that a schema matches. */
+function typesOf({ type, properties, items, enum: values }: JsonObject): Json[] {
+  const told = type ?? (properties !== undefined ? 'object' : items !== undefined ? 'array' : anyType)
+  const types = [told].flat()
+  const fitting = Array.isArray(values) ? types.filter((one) => values.some((value) => isOf(one, value))) : types
+  return fitting.length === 0 ? types : fitting
+}
+
+function isOf(type: Json, value: Json): boolean {
+  const own = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+  return own === (type === 'integer' ? 'number' : type)
 }
 
 function only(schema: JsonObject, keys: readonly string[]): JsonObject {

@@ -129,7 +129,7 @@ export class OpenAIWire {
   messages(messages: readonly ChatMessage[], warnings: Set<string>): object[] {
     const ids = new CallIds(this.#quirks.toolCallId)
     const sent = messages.map((message) => this.#message(message, ids, warnings))
-    return this.#quirks.resultNames ? sent.map((message, at) => withToolName(message, at, messages)) : sent
+    return this.#quirks.resultNames ? withToolNames(sent, messages) : sent
   }
 
   #message(message: ChatMessage, ids: CallIds, warnings: Set<string>): object {
@@ -153,7 +153,7 @@ export class OpenAIWire {
 
   /** OpenAI accepts no other characters in names: https://github.com/moltis-org/moltis/pull/915 */
   #named(wire: OpenAIMessage, warnings: Set<string>): OpenAIMessage {
-    if (wire.role === 'tool' || wire.name === undefined) return wire
+    if (wire.role === 'tool' || typeof wire.name !== 'string') return wire
     const { name, ...rest } = wire
     const legal = name
       .trim()
@@ -224,13 +224,15 @@ export class OpenAIWire {
   }
 }
 
-/** Adds the tool's name to a result, as told in it or by its call. */
-function withToolName(sent: object, at: number, messages: readonly ChatMessage[]): object {
-  const message = messages[at]
-  if (message?.role !== 'tool') return sent
-  const called = messages.slice(0, at).findLast((one) => hasToolCalls(one) && one.toolCalls.some(({ id }) => id === message.toolCallId))
-  const call = called && hasToolCalls(called) ? called.toolCalls.find(({ id }) => id === message.toolCallId) : undefined
-  return { ...sent, ...withoutUndefined({ name: message.name ?? call?.function.name }) }
+/** Adds the tools' names to results, as told in them or by their calls. */
+function withToolNames(sent: readonly object[], messages: readonly ChatMessage[]): object[] {
+  const names = new Map<string, string>()
+  return sent.map((wire, at) => {
+    const message = messages[at]
+    if (message !== undefined && hasToolCalls(message)) for (const call of message.toolCalls) names.set(call.id, call.function.name)
+    if (message?.role !== 'tool') return wire
+    return { ...wire, ...withoutUndefined({ name: message.name ?? names.get(message.toolCallId) }) }
+  })
 }
 
 /** Finds the fields that came with a call. */

@@ -125,7 +125,7 @@ class UndiciRequest {
     const headers = util.parseHeaders(raw)
     const location = this.#redirects < mostRedirects ? redirectOf(status, headers, this.#url) : null
     if (location === null) this.#start(status, headers, resume)
-    else this.#follow(location)
+    else this.#inContext(() => this.#follow(location))
     return true
   }
 
@@ -166,8 +166,9 @@ class UndiciRequest {
       decoder.on('drain', resume)
       decoder.once('end', () => this.#inContext(() => this.#receiver.onEnd()))
       decoder.once('error', (error) => {
-        this.#stop?.()
+        // First, because the connection is then reported as aborted.
         this.#fail(error)
+        this.#stop?.()
       })
     }
     this.#inContext(() => this.#receiver.onStart(status, () => headersOf(headers)))
