@@ -119,7 +119,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * The work of this process, oldest first: runs that were started or resumed here, runs that a journal continues, and callers that wait
+   * The current work of this process, oldest first: runs started or resumed here, runs that a journal continues here, and callers that wait
    * for a run.
    */
   get active(): ActiveRun[] {
@@ -132,8 +132,8 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Runs until the model answers or a limit is reached. Failures of a provider, aborts and limits resolve too, unless `throwOnError` is
-   * set: the result says how the run ended, and always has the messages.
+   * Runs until the model answers or a limit is reached. If a provider fails or the run is aborted, the promise resolves as well, unless
+   * `throwOnError` is set. The result tells how the run ended, and always contains the messages.
    *
    * Rejects before anything is sent if options or messages are invalid, or if the model is not set up (`missing_api_key`,
    * `missing_dependency`, …). Rejects with a `RunError` if a model that the run switches to is not set up.
@@ -196,9 +196,10 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Continues every recorded run that a process has left unfinished, that was decided or cancelled while no process was running, or that
-   * has waited longer than it may. Call it at startup, and from time to time if several processes share the journal. Resolves when each run
-   * has ended or waits for a decision. Context, tools and callbacks that were passed to a single run are lost with its process.
+   * Continues every recorded run that a process left unfinished, that got decisions or was cancelled while no process was running, or that
+   * has waited longer than its `decisionTimeoutMs`. Call it at startup, and from time to time if several processes share the journal.
+   * Resolves when each run has ended or waits for a decision. Context, tools and callbacks that were passed to a single run are lost with
+   * its process.
    */
   async recover(options: RecoverOptions = {}): Promise<RecoveredRun[]> {
     this.#active.checkOpen()
@@ -206,10 +207,10 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Stops accepting work: `run`, `resume` and `recover` reject with `runner_closed`, and no run is resumed. Waits for running work, for
-   * at most `drainMs` milliseconds (default 20,000). Then releases recorded runs, as if the process had been killed: any other process can
-   * continue them, and callers that wait for one here get `runner_closed`. Aborts all other runs. Resolves when nothing is running. Leaves
-   * the journal and the sessions open: close them afterwards. Throws `invalid_option`.
+   * Stops accepting work: `run`, `resume` and `recover` reject with `runner_closed`, and the journal resumes no more runs here. Waits up to
+   * `drainMs` milliseconds (default 20,000) for running work. Then releases recorded runs, as if the process had been killed: any other
+   * process can continue them, and callers in this process that wait for such a run get `runner_closed`. Aborts runs that are not recorded.
+   * Resolves when nothing is running. Leaves the journal and the sessions open: close them afterwards. Throws `invalid_option`.
    */
   close(options: CloseOptions = {}): Promise<void> {
     return this.#active.close(options, (drained, problem) => this.#journal.close(drained, problem))

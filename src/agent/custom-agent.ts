@@ -32,8 +32,8 @@ type StepState = Parameters<NonNullable<RunSettings['stopWhen']>>[0]
 
 /**
  * Base class for agents written as classes. `run` drives the whole tool loop, `generate` asks for a single turn. Override the methods below
- * to change what the agent does. Each says when it is called, whether it is awaited, and what happens if it throws. They receive everything
- * that belongs to a run as arguments, so one agent serves any number of runs at once.
+ * to change what the agent does. The comment of each method says when it is called, whether it is awaited, and what happens if it throws.
+ * The methods receive everything that belongs to a run as arguments, so one agent can serve any number of runs at once.
  *
  * ```ts
  * class Librarian extends CustomAgent {
@@ -82,8 +82,8 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   }
 
   /**
-   * Returns the tools of a run. Called when it begins, and again when it continues in another process, with the context that `restore`
-   * supplies. Default: the bound ones.
+   * Returns the tools of a run. Called when the run begins, and again when it continues in another process, with the context that `restore`
+   * supplies. Default: the bound tools.
    *
    * Contract: not awaited. Throwing rejects the run.
    */
@@ -101,8 +101,8 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   }
 
   /**
-   * Supplies what a run was started with if it continues without its caller. See `restore` of a runner's options. Default: `restore` of the
-   * options.
+   * Supplies the options that a run was started with, for a run that continues without its caller. See `restore` of a runner's options.
+   * Default: `restore` of the options.
    *
    * Contract: awaited. If it throws, the run is unchanged and is not executed.
    */
@@ -150,13 +150,16 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   protected prepareTurn?(turn: ModelTurn<Context>): Awaitable<ModelTurnChange | undefined>
 
   /**
-   * Called after the calls of a turn. True ends the run with `stopped`, as `stopWhen` of the run does. Default: `stopWhen` of the options.
+   * Called after the calls of a turn. Returning true ends the run with `stopped`, as `stopWhen` does. Default: `stopWhen` of the options.
    *
    * Contract: not awaited. Throwing is logged and means false.
    */
   protected shouldStop?(state: StepState): boolean
 
-  /** Runs until the model answers or a limit is reached. Uses the tools of this call, else the bound ones. See `AgentRunner.run`. */
+  /**
+   * Runs until the model answers or a limit is reached. Uses the tools passed to this call or, if none are passed, the bound tools. See
+   * `AgentRunner.run`.
+   */
   run<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     input: RunInput,
     ...options: GivenToRun<Context, T, S>
@@ -208,8 +211,8 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   }
 
   /**
-   * The hooks, guardrails and limits that wrap the agent's turns and calls: overridden methods, and those of the options. They also apply
-   * after a `handoff` to it.
+   * The hooks, guardrails and limits that wrap the agent's turns and calls: those of the options, and the overridden methods. They also
+   * apply after a `handoff` to this agent.
    */
   get handoffRules(): AgentRules<Context> {
     const { hooks, ...rules } = rulesOf(this.options)

@@ -43,7 +43,10 @@ export async function takeNextTurn(execution: Execution, place: Place): Promise<
   return turn
 }
 
-/** Refuses calls over the limit. A last turn may only answer, but some models call tools in it: these calls are refused. */
+/**
+ * Refuses calls over the limit. In a last turn, refuses all calls except a call that gives the answer: the turn may only answer, but some
+ * models call tools in it.
+ */
 export function admitCalls({ run, state }: Execution, { lastTurn }: Place, planned: readonly PlannedCall[]): PlannedCall[] {
   return lastTurn === undefined ? state.budget.admit(planned) : refuseAll(planned, run.agent.output?.tool.name)
 }
@@ -90,7 +93,7 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
   return next
 }
 
-/** How often the model is asked to continue one answer. */
+/** Maximum number of times that the model is asked to continue one answer. */
 const mostContinuations = 3
 
 /** The place where the loop continues. */
@@ -116,7 +119,7 @@ export interface Facts {
   turn: Turn
   /** The results of the turn's calls. Undefined if there were no calls. */
   round: ToolRound | undefined
-  /** Set if the model was only asked for a last answer: how the run ends after this turn. */
+  /** How the run ends after this turn. Set if the model was asked only for a last answer. */
   lastTurn: Ending | undefined
   output: Pick<OutputFormat, 'tool' | 'wrapped'> | undefined
   /** Whether the caller's `stopWhen` has returned true. */
@@ -144,13 +147,15 @@ export type GoOn =
   | { kind: 'continue'; objection: Objection | undefined; messages: readonly ChatMessage[]; continuesText?: true }
   | { kind: 'answer'; limit: Ending; objection: Objection | undefined; messages: readonly ChatMessage[] }
 export type End = { kind: 'end'; ending: Ending }
-/** The decision depends on messages from outside. A run at a limit reads none; a run with an answer ends if there are none. */
+/**
+ * The decision depends on messages from outside. A run at a limit reads no messages. A run with an answer ends if there are no messages.
+ */
 export type Steer = { kind: 'steer'; takesMessages: boolean; hasAnswer: boolean }
 
-/** The ways a preview can end after which the user decides on the noted calls. */
+/** Stop reasons after which the user of a preview decides on the noted calls. */
 const asksAfter: ReadonlySet<StopReason> = new Set(['answered', 'truncated', 'stopped', 'max_iterations', 'repeated_calls', 'budget'])
 
-/** Decides how a run continues or ends. `steer` and `settle`: asks for the fact that is still undefined. */
+/** Decides how a run continues or ends. Returns `steer` or `settle` to ask for a fact that is still undefined. */
 export function decideNext(facts: Facts): GoOn | End | Steer | { kind: 'settle' } {
   const next = decideTurn(facts)
   if (next.kind !== 'end' || !facts.hasIntents || facts.steering?.stops === true || !asksAfter.has(next.ending.stopReason)) return next

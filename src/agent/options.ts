@@ -18,8 +18,8 @@ import type { AgentRules, RunnerOptions, RunOptions, RunSettings } from './types
 const settingChecks = checksOf(runSettings)
 
 /**
- * Opens the model, or several as one fallback list. Throws `invalid_option` unless either `model` or `models` is given, and what
- * `createModel` throws.
+ * Opens the model, or several as one fallback list. Throws `invalid_option` unless either `model` or `models` is given. Also throws the
+ * errors of `createModel`.
  */
 export function toModel({ model, models, fallbackOn }: Pick<RunnerOptions<never>, 'model' | 'models' | 'fallbackOn'>): ChatModel {
   if (model !== undefined && models !== undefined) throw new InvalidOptionError('models', 'absent when `model` is given', models)
@@ -29,7 +29,7 @@ export function toModel({ model, models, fallbackOn }: Pick<RunnerOptions<never>
   return openModel(model)
 }
 
-/** The options of an agent that also apply after another agent has handed its run over to it. */
+/** The options of an agent that also apply to a run that another agent has handed over to it. */
 export function rulesOf<Context>(options: RunSettings<Context>): AgentRules<Context> {
   const { hooks, plan, around, guardrails, limits, activeTools, stopWhen } = options
   const rules: AgentRules<Context> = {}
@@ -91,7 +91,7 @@ function assignGiven<T extends object>(options: T, given: T): void {
   for (const [name, value] of Object.entries(given)) if (value !== undefined) Object.assign(options, { [name]: value })
 }
 
-/** Throws `invalid_option` for a setting that is never allowed, or not with this model. */
+/** Throws `invalid_option` for a setting that is invalid, or that this model does not allow. */
 export function checkSettings(settings: RunSettings<never>, model: ChatModel): void {
   checkValues(settings, settingChecks)
   checkCostIsKnown('limits.costUsd', settings.limits?.costUsd, model)

@@ -37,8 +37,8 @@ export function iterationStep(iteration: number, name: IterationStep): string {
 }
 
 /**
- * The suffix for a turn that is repeated: because the conversation was too long or, for the `times`th time, because a budget was raised. It
- * gives the turn its own key.
+ * The suffixes that give a repeated turn its own key. A turn is repeated because the conversation was too long, or because a budget was
+ * raised (for the `times`th time).
  */
 export const afterOverflow = '.2'
 
@@ -100,7 +100,7 @@ export function cancelledStep(iteration: number, index: number): string {
   return `${callStep(iteration, index)}.cancelled`
 }
 
-/** The steps of a place: its item is emitted, it is decided, and the call is carried out. */
+/** The three steps of a call at `place` that waits: asking for the decision, deciding, and executing the call. */
 export const askedStep = (place: string): string => `${place}.asked`
 export const madeStep = (place: string): string => `${place}.made`
 export const doneStep = (place: string): string => `${place}.done`
@@ -148,7 +148,9 @@ export function isApproval(key: string): boolean {
   return nameOf(key) === 'approve'
 }
 
-/** Orders turns, calls and decisions by their position in the run, not by the time at which they occurred. Messages to the run come last. */
+/**
+ * Orders turns, calls and decisions by their position in the run, not by the time at which they occurred. Messages to the run come last.
+ */
 export function compareSteps(a: string, b: string): number {
   // The first decision on a call has no number. Decisions of an agent inside the call come before the steps they lead to.
   const numbered = (key: string) => key.replace(/\.decision(?!\.\d)/, '.decision.1').replace('/', ' ')
@@ -161,9 +163,9 @@ function rankOf(key: string): number {
 }
 
 /**
- * Whether a recorded step is executed again when the run continues after a wait. These steps announce the start and the end of an
- * execution, or say that it pauses. In the iteration that waited, they also say which attempt started calls, all of which are recorded by
- * now.
+ * Whether a recorded step is executed again when the run continues after a wait. This applies to steps that announce the start or the end
+ * of an execution, or record that it pauses. It also applies to steps of the waiting iteration that record which attempt started calls: by
+ * now, all these calls are recorded.
  */
 export function isDoneAnew(key: string, waitedIn: number): boolean {
   if (key === startStep || key === endStep) return true

@@ -23,7 +23,7 @@ import type { ToolsFor } from './types/typed.ts'
 
 /** Options of one turn. The defaults are the agent's options. */
 export interface GenerateOptions extends Sampling {
-  /** Tools of this turn alone. They take precedence over bound ones with the same name. */
+  /** Tools for this turn only. They replace the bound tools. */
   tools?: readonly AnyTool[]
   toolChoice?: ToolChoice
   parallelToolCalls?: boolean
@@ -80,7 +80,7 @@ export class ToolAgent<Context = unknown> {
     return this.#model
   }
 
-  /** The tools that the next turn sends. Default: the bound ones. */
+  /** The tools that the next turn sends. Default: the bound tools. */
   tools(_input?: { context: Context }): ToolsFor<Context> {
     return this.#tools
   }

@@ -19,8 +19,8 @@ export interface BackendOptions<Context = unknown, Tools extends AgentTools = To
 const backendOptionNames: OptionNames<BackendOptions> = { ...runnerOptions, backend: true }
 
 /**
- * Creates a runner with the backend that `backend` names. Tools, messages, events, limits and results are the same on both. To switch,
- * change the option; a run that was paused on one is resumed on the other.
+ * Creates a runner with the given `backend`. Tools, messages, events, limits and results are the same with both backends. To switch, change
+ * the option: a run that was paused with one backend can be resumed with the other.
  *
  * | | `native` | `langchain` |
  * | --- | --- | --- |
@@ -32,11 +32,11 @@ const backendOptionNames: OptionNames<BackendOptions> = { ...runnerOptions, back
  * | cost of a turn | see the benchmark | some milliseconds more; grows with the length of the conversation |
  *
  * If the chosen loop is unavailable (LangChain is not installed, or lacks something that is needed), the other one is used and a warning is
- * logged. If LangChain's loop fails during a run, that run ends with `model_error`, code `backend_failed`, and keeps what has happened so
- * far.
+ * logged. If LangChain's loop fails during a run, the run ends with stop reason `model_error` and error code `backend_failed`. Its result
+ * contains everything that has happened so far.
  *
- * Rejects with what the constructor of `AgentRunner` throws, and with `invalid_option` for an unknown backend or an option that the backend
- * does not support.
+ * Rejects with any error that the constructor of `AgentRunner` throws, and with `invalid_option` for an unknown backend or an option that
+ * the backend does not support.
  */
 export async function createAgentRunner<Context = unknown, Tools extends AgentTools = AgentTools>(
   options: Pick<BackendOptions, 'backend'> & GivenToRunner<Context, Tools>,

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../core/messages.ts'
 import { acceptSchema } from '../tools/schema/written-schema.ts'
 import { type AnyTool, defineTool, type JsonSchema } from '../tools/tool.ts'
 
-/** The parts of a LangChain tool that are needed: those created by `tool()`, and instances of `StructuredTool` and `Tool`, have them. */
+/** The required parts of a LangChain tool. Tools created by `tool()`, and instances of `StructuredTool` and `Tool`, have these parts. */
 export interface LangChainTool {
   readonly name: string
   readonly description: string
@@ -13,8 +13,8 @@ export interface LangChainTool {
 
 /**
  * Converts LangChain tools, for either backend. Names, descriptions and schemas stay the same. Arguments are validated by toolloop and then
- * by LangChain. If a tool throws, the model is told. `returnDirect` becomes `final`, the run's signal is passed on, and of a returned
- * `ToolMessage` the content is used. Add other fields by spreading: `{ ...tool, effect: 'read' }`.
+ * by LangChain. If a tool throws, its error is sent to the model. `returnDirect` becomes `final`. The run's signal is passed to the tool.
+ * If a tool returns a `ToolMessage`, its content is the result. Add other fields by spreading: `{ ...tool, effect: 'read' }`.
  *
  * Rejects with `missing_dependency` if `@langchain/core` is not installed, and with `invalid_tool` for an invalid tool.
  */
@@ -40,7 +40,7 @@ function parametersOf(parameters: unknown, name: string): JsonSchema {
   return schema
 }
 
-/** A returned message says itself whether it is a failure. */
+/** The status of a returned message says whether the call failed. */
 function resultOf(returned: unknown): unknown {
   if (typeof returned !== 'object' || returned === null || !('lc_direct_tool_output' in returned) || !('content' in returned))
     return returned

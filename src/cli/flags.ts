@@ -39,7 +39,7 @@ export interface Flags {
   json?: boolean
   events?: boolean
   yes?: boolean
-  /** Whether calls with effects are only noted, and asked about as a plan. */
+  /** Whether calls with effects are only noted at first, and then presented as a plan for approval. */
   preview?: boolean
   /** The file to record a run in. */
   record?: string
@@ -51,13 +51,13 @@ export interface Flags {
   status?: RunStatus
   /** `runs list`: only list runs that ended for this reason. */
   stopReason?: StopReason
-  /** `runs list`: only list running runs with this state of their process. */
+  /** `runs list`: only list running runs whose process is in this state. */
   process?: RunProcess
   /** Fields of the metadata, each as `field=value`. */
   metadata?: Record<string, string>
   /** `runs list`: maximum number of runs. */
   limit?: number
-  /** `runs decide`: the id of the only call to decide. */
+  /** `runs decide`: the id of the single call to decide. */
   call?: string
   /** `runs decide`: refuses the call for this reason, or without one if true. */
   reject?: string | true

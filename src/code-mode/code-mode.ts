@@ -10,25 +10,29 @@ import { ScriptTools } from './script-tools.ts'
 
 /** The limits of one script. */
 export interface ScriptLimits {
-  /** Bytes of its code. Default 65,536. */
+  /** Maximum size of the script's code, in bytes. Default 65,536. */
   scriptBytes?: number
-  /** Milliseconds of computing time. The time spent waiting for calls does not count. Default 5,000. */
+  /** Maximum computing time of the script, in milliseconds. Time spent waiting for calls does not count. Default 5,000. */
   timeoutMs?: number
-  /** Memory of its VM in bytes. Default 64 MiB. */
+  /** Maximum memory of the script's VM, in bytes. Default 64 MiB. */
   memoryBytes?: number
-  /** Maximum bytes that it returns, that it prints, and that the arguments of one call have. Default 1 MiB. */
+  /** Maximum size of the return value, of the printed output and of the arguments of one call, in bytes. Default 1 MiB. */
   outputBytes?: number
-  /** Number of its calls. Default 100. */
+  /** Maximum number of calls that the script may make. Default 100. */
   calls?: number
 }
 
-/** Which tools a script can call, and the limits of a script. */
+/** Options of `codeMode`: the tools that a script can call, and the limits of each script. */
 export interface CodeModeOptions {
-  /** Names of tools that the model calls itself, not in scripts. Default: only those that end the run or hand it over. */
+  /**
+   * Names of tools that the model calls directly, not from scripts. Tools that end the run or hand it over are always called directly.
+   * Default: none.
+   */
   keep?: Iterable<string>
   limits?: ScriptLimits
   /**
-   * Maximum characters of declarations in the definition of `run_script`. If there are more, scripts search for their tools. Default 3,000.
+   * Maximum length of the tool declarations in the definition of `run_script`, in characters. If the declarations are longer, they are left
+   * out, and scripts search for tools instead. Default 3,000.
    */
   declaredCharacters?: number
 }
@@ -64,9 +68,9 @@ const mostFound = 8
 /**
  * Replaces a set of tools with one tool, `run_script`. The model writes a script that calls the tools, and gets what the script returns.
  *
- * A call in a script is like any other: validated, approved, limited, recorded and reported to listeners. If a run has paused, or its
- * process has died, it starts the script again and answers its calls from the record. Throws `invalid_option`, also for a set with tools
- * named `run_script` or `search_tools`.
+ * A call in a script is like any other: validated, approved, limited, recorded and reported to listeners. When a run continues after a
+ * pause or after its process has died, the script starts again, and its earlier calls are answered from the record. Throws `invalid_option`
+ * for invalid options, and if a tool is named `run_script` or `search_tools`.
  *
  * ```ts
  * const runner = new AgentRunner({ model, tools: codeMode(tools, { keep: ['search'] }) })

@@ -8,7 +8,7 @@ const longestDescription = 300
 const mostValues = 40
 const mostSchemas = 300
 
-/** Declares tools in TypeScript. Undefined if that takes more than `most` characters. */
+/** Returns the TypeScript declarations of tools, or undefined if they are longer than `most` characters. */
 export function declareTools(tools: readonly AnyTool[], most: number): string | undefined {
   const lines: string[] = []
   let length = 0
@@ -21,7 +21,7 @@ export function declareTools(tools: readonly AnyTool[], most: number): string | 
   return `declare const tools: {\n${lines.join('\n')}\n}`
 }
 
-/** Declares a tool as a method: its description, its arguments, and its return type if that is known. */
+/** Returns the TypeScript declaration of a tool as a method, with its description, its arguments and, if known, its return type. */
 export function declareTool(tool: AnyTool | undefined): string | undefined {
   if (tool === undefined) return undefined
   const { name, description, outputSchema } = tool
@@ -46,7 +46,7 @@ function keyOf(name: string): string {
 interface Place {
   root: Json
   depth: number
-  /** How many more schemas are visited: references can turn a few schemas into very many. */
+  /** Number of schemas that may still be visited. It is limited because references can expand a few schemas into very many. */
   room: { left: number }
 }
 

@@ -1,9 +1,9 @@
 import { type Content, textOf } from '../core/messages.ts'
 
 /**
- * If the text of a result is JSON, a script gets its value, otherwise the text. So a text that happens to be the JSON of a number, of
- * `true` or of another text is recorded as JSON itself. A text that holds an object or a list is parsed, because many tools return those as
- * text.
+ * If the text of a result is JSON, the script gets the parsed value. Otherwise it gets the text itself. A text that merely looks like JSON,
+ * such as a text `42` or `true`, is therefore recorded as a JSON string. The text of a JSON object or array is still parsed, because many
+ * tools return those as text.
  */
 export function exactText(content: Content, value: unknown): Content {
   const isPlain = value === undefined || value === null || typeof value === 'number' || typeof value === 'boolean'
@@ -17,7 +17,7 @@ export function textForScript(content: Content, ok: boolean): string {
   return ok && isMistakable(text, undefined) ? JSON.stringify(text) : text
 }
 
-/** The notes that replace values without text. */
+/** Placeholders for values that have no text form. */
 const notes: ReadonlyMap<string, unknown> = new Map([
   ['(no result)', undefined],
   ['(empty result)', ''],

@@ -14,7 +14,9 @@ export function rulesOfCalls({ agent, settings }: RunContext): CallRules {
   }
 }
 
-/** Copies that have only these members and the name, each once. Leaves out those without any of the functions. */
+/**
+ * Copies each distinct object with only its name and the members in `names`. Leaves out objects that have no function among these members.
+ */
 function only<One extends { readonly name?: string }, Name extends keyof One & string>(
   names: readonly Name[],
   ...lists: readonly (readonly One[] | undefined)[]

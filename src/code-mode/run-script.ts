@@ -24,7 +24,7 @@ export interface GivenScript {
   limits: InlineLimits
 }
 
-/** The most bytes of one result that a script gets. */
+/** Maximum size of one call's result in a script, in bytes. */
 const mostResultBytes = 1024 * 1024
 
 /** The result of a script. */
@@ -33,13 +33,13 @@ export interface ScriptResult {
   value?: Json
   /** The printed text. Absent if it printed nothing. */
   output?: string
-  /** Notes on calls that ran differently than the script made them. Absent if there were none. */
+  /** Notes on calls that ran with other arguments than the script passed. Absent if there are none. */
   notes?: string[]
 }
 
 /**
- * Runs a script as a nested run whose turns the script makes instead of a model. So its calls are carried out, approved, recorded and
- * replayed like those of a nested agent, with the rules of the outer run.
+ * Runs a script as a nested run in which the script takes the place of the model. Its calls are therefore carried out, approved, recorded
+ * and replayed like the calls of a nested agent, under the rules of the outer run.
  */
 export async function executeScript(script: GivenScript, ctx: ToolContext): Promise<ScriptResult | Question> {
   const { name, code: written, scriptBytes } = script
@@ -107,7 +107,7 @@ const stoppedBy = stoppedByGuardrail('').error?.message ?? ''
 /** The JSON of returned values. Cached, because stringifying a large value again would block the event loop. */
 const returnedTexts = new WeakMap<ScriptResult, string>()
 
-/** Reads the end of a script from its last turn. */
+/** Parses the result of a script from the text of its last turn. */
 function readEnd(text: string): ScriptResult {
   const end = text.indexOf('\n')
   const json = text.slice(end + 1)
@@ -118,7 +118,7 @@ function readEnd(text: string): ScriptResult {
   return result
 }
 
-/** The text that the model gets of the result. A hook or an entry of the plan may have replaced the value. */
+/** Returns the text of the result for the model. A hook or an entry of the plan may have replaced the value. */
 export function showResult(result: unknown): string {
   if (!isScriptResult(result)) return resultText(result)
   const { value, output, notes = [] } = result

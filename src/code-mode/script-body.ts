@@ -4,8 +4,8 @@ const calledStart = /^\(\s*(?:async\b|function\b|\([^()]*\)\s*=>)/
 const calledEnd = /\)\s{0,20}\(\s{0,20}\)$/
 
 /**
- * Extracts the body of the function that a model was asked for, if the model has written the function itself or put the code in a fence.
- * All lines keep their numbers, because decisions quote lines by number.
+ * Returns the body of a script. The model is asked for a function body, but it may write the whole function or put the code in a code
+ * fence. Line numbers stay the same, because decisions refer to lines by number.
  */
 export function bodyOf(written: string): string {
   const code = withoutFence(written)

@@ -17,9 +17,9 @@ import type { RoundCall } from '../tools/sandbox/vm/vm-worker.ts'
 import { textForScript } from './result-values.ts'
 
 const longestLine = 200
-/** Most characters of a failed script's output that are shown. */
+/** Maximum number of characters of a failed script's output to show. */
 const shownOutput = 2_000
-/** Most calls that are listed if a script can't continue. */
+/** Maximum number of calls to list if a script can't continue. */
 const mostToldCalls = 20
 
 /** Replaces a model as the source of turns. */
@@ -29,7 +29,7 @@ const scriptItself = {
   capabilities: { nativeTools: true, reportsCost: true },
 }
 
-/** The model of a run whose turns are made by a script. A tool that asks a model asks that of the outer run. */
+/** Returns the model of a run whose turns come from a script. Tools that ask a model use the model of the outer run. */
 export function scriptModel(outside: ChatModel): ChatModel {
   const generate = () => Promise.reject(new Error('A script is not asked as a model.'))
   return { ...scriptItself, generate, forTurn: () => outside.forTurn?.() ?? outside }
@@ -50,13 +50,13 @@ export function scriptLoop(limits: InlineLimits): Loop {
   }
 }
 
-/** Takes the turns of a script: runs it until it waits for calls, or has ended. */
+/** Takes the turns of a script. Each turn runs the script until it waits for calls or ends. */
 class ScriptTurns {
   readonly #execution: Execution
   readonly #code: string
   readonly #vm: ScriptVm
   readonly #signal: AbortSignal
-  /** For how many rounds the VM has got the results. */
+  /** Number of rounds whose results the VM has received. */
   #answered = 0
   /** The line numbers of the calls of the last round. */
   #lines: readonly number[] = []
@@ -266,7 +266,7 @@ function roundsIn({ history, toolCalls }: Pick<LoopState, 'history' | 'toolCalls
   return rounds
 }
 
-/** How the script differs from its earlier run, in words. Undefined if it does not. */
+/** Describes how this round of the script differs from the recorded round. Undefined if they are the same. */
 function differenceOf({ calls }: RecordedRound, round: ScriptRound): string | undefined {
   const made = 'calls' in round ? round.calls : []
   for (let at = 0; at < Math.max(calls.length, made.length); at++) {

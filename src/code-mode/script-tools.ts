@@ -4,7 +4,7 @@ import { resultText } from '../tools/result-text.ts'
 import type { AnyTool, ApprovalContext, ToolContext, ToolDefinition } from '../tools/tool.ts'
 import { exactText } from './result-values.ts'
 
-/** The tools of a script: those of a set, with results whose values a script can read. */
+/** The tools of a set as a script calls them. Their results contain values that a script can read. */
 export class ScriptTools implements ToolSet {
   readonly #set: ToolSet
   readonly #made = new WeakMap<AnyTool, AnyTool>()
@@ -61,7 +61,7 @@ function withExactResults(tool: AnyTool): AnyTool {
 }
 
 /**
- * Returns what a script gets for a tool's value: its data, if the tool has an `outputSchema` or is an MCP server's; otherwise the
+ * Returns a tool's return value as a script gets it: as data if the tool has an `outputSchema` or belongs to an MCP server, otherwise as
  * content.
  */
 function contentFor(tool: AnyTool, value: unknown): Content {

@@ -12,7 +12,10 @@ export type Optional<Fields> = { [Name in keyof Fields]?: Fields[Name] | undefin
 
 type Names = Readonly<Record<string, unknown>>
 
-/** Options of another object that may be given here by mistake: their names, and what that object is. */
+/**
+ * Options of another object that may be passed here by mistake. `names`: the names of these options. `of`: a description of that object,
+ * for the message.
+ */
 export interface OtherOptions {
   names: Names
   of: string
@@ -22,8 +25,8 @@ export interface OtherOptions {
  * Throws `invalid_option` for an unknown option, because ignoring a mistyped one would hide the mistake. Options that are undefined count
  * as absent.
  *
- * `of`: what the options belong to, for the message. `at`: the path of the object that holds them. `other`: options that are searched for a
- * hint.
+ * `of`: the owner of the options, for the message. `at`: the path of the object that holds them. `other`: options of another object. If the
+ * unknown option is one of them, the message says so.
  */
 export function checkOptionNames(options: object, names: Names, of: string, at?: string, other?: OtherOptions): void {
   if (typeof options !== 'object' || options === null) throw new InvalidOptionError(at ?? 'options', 'an object', options)
@@ -37,13 +40,13 @@ function isGiven(options: object, name: string): boolean {
 
 /**
  * Like `checkOptionNames`, for objects that may have other fields, such as the options of a subclass. Throws only if a name looks like a
- * mistyped option that is not itself present.
+ * misspelling of an option that is absent.
  */
 export function checkMistypedNames(options: object, names: Names, of: string, at?: string): void {
   checkMeantNames(options, names, of, at, (name) => nearestName(name, Object.keys(names)))
 }
 
-/** Like `checkMistypedNames`, but also throws for an option's name in another library. */
+/** Like `checkMistypedNames`, but also throws for a name that another library uses for one of the options. */
 export function checkOtherNames(options: object, names: Names, of: string, at?: string): void {
   checkMeantNames(options, names, of, at, (name) => meantName(name, names))
 }

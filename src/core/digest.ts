@@ -8,14 +8,14 @@ export function digestOf(text: string): string {
   return process.getBuiltinModule('node:crypto').createHash('sha256').update(text).digest('base64url')
 }
 
-/** The same hash for the same value, regardless of the order of its keys. */
+/** Returns a hash of a JSON value. The order of object keys does not matter. */
 export function hashOf(value: Json): string {
   return digestOf(JSON.stringify(sorted(value)))
 }
 
 /**
- * The value with the keys of every object in order. Copies only objects whose keys are not sorted. A replacer for `JSON.stringify` would be
- * called for each value and take several times as long.
+ * Returns the value with the keys of every object sorted. Copies only objects whose keys are not sorted. A replacer for `JSON.stringify`
+ * would be called for each value and take several times as long.
  */
 export function sorted(value: Json): Json {
   if (Array.isArray(value)) {

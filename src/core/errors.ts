@@ -1,8 +1,9 @@
 import type { Usage } from './messages.ts'
 
 /**
- * Whose fault an error is, which decides what happens. Errors of the model and of tools go back to the model as the call's result. Errors
- * of the programmer are thrown at once. Errors of the provider are retried and then end the run. Errors of the caller end the run.
+ * The party at fault for an error. It determines how the error is handled. Errors of the model and of tools go back to the model as the
+ * call's result. Errors of the programmer are thrown at once. Errors of the provider are retried and then end the run. Errors of the caller
+ * end the run.
  */
 export type Fault = 'programmer' | 'model' | 'tool' | 'provider' | 'caller'
 
@@ -130,7 +131,7 @@ export class ToolloopError extends Error {
     return errorCodes[this.code].fault
   }
 
-  /** True for an error of any installed copy of this package. `instanceof` misses those of other copies. */
+  /** True for an error from any installed copy of this package. `instanceof` recognizes only errors from the same copy. */
   static isInstance(value: unknown): value is ToolloopError {
     try {
       return typeof value === 'object' && value !== null && brand in value
@@ -152,7 +153,7 @@ const setupCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'unknown_provider',
 ])
 
-/** Whether the programmer has to fix something before anything can be sent, such as a missing key. */
+/** Whether the error is a setup problem, such as a missing key, that the programmer must fix before any request can be sent. */
 export function isSetupFault(error: unknown): error is ToolloopError {
   return ToolloopError.isInstance(error) && setupCodes.has(error.code)
 }
@@ -194,7 +195,7 @@ export interface ModelErrorFields {
   retryable: boolean
   /** How long the provider asks to wait, in milliseconds. */
   retryAfterMs?: number
-  /** What had arrived before the failure. */
+  /** The part of the response that arrived before the failure. */
   partial?: { text: string; reasoning?: string; usage?: Usage }
   cause?: unknown
 }
@@ -290,8 +291,8 @@ export function stackOf(thrown: unknown): string | undefined {
 }
 
 /**
- * Returns the thrown value if its fields can be read at any depth; otherwise an Error with its message. Otherwise the code that handles the
- * error would fail when it reads a revoked proxy, or a field whose getter throws.
+ * Returns the thrown value if all of its fields, at any depth, can be read. If not, returns an Error with the same message, so that error
+ * handling doesn't fail on a revoked proxy or a throwing getter.
  */
 export function readableError(thrown: unknown): unknown {
   return isReadable(thrown, 8) ? thrown : new Error(messageOf(thrown))

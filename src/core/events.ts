@@ -55,7 +55,7 @@ export type PathStep = {
 /** A decision as the run stores it. */
 export interface MadeDecision {
   kind: 'approval' | 'client_tool' | 'question' | 'budget'
-  /** False if the call was refused, the question was not answered, no result was given, or the time was over. */
+  /** False if the call was refused, if the question was not answered, if no result was given, or if nobody decided in time. */
   approved: boolean
   /** Why it was not approved. The model is told. */
   reason?: string
@@ -63,7 +63,7 @@ export interface MadeDecision {
   by?: Json
   /** A remark, recorded but not shown to the model. */
   note?: string
-  /** For a call of an agent inside this call: the agents that lead to it, outermost first. */
+  /** If the decision is on a call of an agent nested inside this call: the agents on the way to that call, outermost first. */
   path?: PathStep[]
   /**
    * Earlier decisions on the same call, oldest first. A call has several if it was approved and then asked a question, or if its agent
@@ -82,12 +82,12 @@ export interface EventPayloads {
    * A request failed and is retried, or another model is asked instead. `provider` and `model` are those of the next request, which is sent
    * in `delayMs` milliseconds. `errorCode` and `error` say why.
    *
-   * With `discards`, part of the response was already streamed. Its text, its reasoning and its unfinished calls are invalid, and the
-   * response starts again. Discard everything of the same run and iteration since the last `MODEL_START`, or since the last `MODEL_RETRY`
-   * with `discards`.
+   * `discards` is set if part of the failed response was already streamed. The text, reasoning and unfinished calls of that part are
+   * invalid, and the response starts again. Discard everything of the same run and iteration since the last `MODEL_START`, or since the
+   * last `MODEL_RETRY` with `discards`.
    */
   MODEL_RETRY: { provider: string; model: string; errorCode: ErrorCode; error: string; delayMs: number; discards?: true }
-  /** The request waits because of its model's `rateLimits`. `ahead` other requests are before it. */
+  /** The request waits because of the `rateLimits` of its model. `ahead`: number of requests in front of it in the queue. */
   MODEL_QUEUED: { provider: string; model: string; ahead: number }
   /** The response is complete. With an `errorCode`, the request failed: `finishReason` is then `error`. */
   MODEL_END: { provider: string; model: string; finishReason: FinishReason; usage?: Usage; errorCode?: ErrorCode }
@@ -108,12 +108,12 @@ export interface EventPayloads {
     result: string
     /** The size of `result` in UTF-8 bytes. */
     bytes: number
-    /** `question`: the tool asks a question. It is called again with the answer. */
+    /** `question`: the tool asked a question, and will be called again with the answer. */
     outcome: Extract<ToolCallOutcome, 'ok' | 'failed' | 'timeout' | 'cancelled'> | 'question'
     errorCode?: ErrorCode
     /**
-     * The arguments without secrets: without the values under the tool's `secrets`, and without anything that looks like a secret. Absent
-     * if longer than 65,536 characters.
+     * The arguments, redacted: the values of the keys in the tool's `secrets`, and anything that looks like a secret, are hidden. Absent if
+     * longer than 65,536 characters.
      */
     args?: JsonObject
     /**
@@ -135,7 +135,7 @@ export interface EventPayloads {
   }
   /** A progress report of a running tool, from `ctx.progress`. */
   TOOL_PROGRESS: { tool: string; update: Json }
-  /** A guardrail intervened. Has a `reason` unless the guardrail only replaced its subject. */
+  /** A guardrail intervened. `reason` is absent if the verdict is `replace`. */
   GUARDRAIL: { guardrail: string; place: 'input' | 'output' | 'call' | 'result'; verdict: 'replace' | 'refuse' | 'stop'; reason?: string }
   /** The conversation was handed to another agent, which takes the next turn. */
   HANDOFF: { agent: string; provider: string; model: string }
@@ -159,24 +159,24 @@ export interface EventPayloads {
   LLM_SENTENCE: { text: string }
 }
 
-/** The line of a script that makes a call, from 1. */
+/** The line of a script that makes a call. Lines are numbered from 1. */
 export type ScriptLine = {
   line: number
   /** The text of the line. */
   code: string
 }
 
-/** The number of a call in the plan of a preview, from 1, and the number of calls in it. */
+/** The position of a call in the plan of a preview. `at`: the number of the call, counted from 1. `of`: the number of calls in the plan. */
 export type PlanPlace = { at: number; of: number }
 
 /** Where an event comes from. */
 export interface EventMeta {
   runId: string
-  /** Which model request of the run this event belongs to, counted from 1. 0 before the first request. */
+  /** Number of the model request that this event belongs to, counted from 1 in each run. 0 before the first request. */
   iteration: number
   /** When it happened, in milliseconds since 1970. */
   time: number
-  /** The run's `metadata`. A nested run without its own has that of the outer run. Frozen. */
+  /** The run's `metadata`. A nested run without its own `metadata` has the `metadata` of the outer run. Frozen. */
   metadata?: JsonObject
   toolCallId?: string
   /** For a run inside a tool call: the outer run, the call, and the nesting depth. */
@@ -198,5 +198,5 @@ export interface EventMeta {
 /** The part of an event's meta that varies within a run. */
 export type EventPlace = Omit<EventMeta, 'runId' | 'time' | 'metadata' | 'parentRunId' | 'parentToolCallId' | 'depth'>
 
-/** What `runner.stream()` yields: the payload with its `type` and `meta`. */
+/** An event as `runner.stream()` yields it: the payload with `type` and `meta`. */
 export type RunEvent = { [K in EventName]: { type: K; meta: EventMeta } & EventPayloads[K] }[EventName]

@@ -8,14 +8,14 @@ import type { SecretTexts } from './redaction/secret-texts.ts'
 /**
  * The logger that everything logs through. Pino loggers fit, and so does any object with these four methods.
  *
- * Contract: not awaited. May throw: the record is then lost, and the run continues.
+ * Contract: not awaited. If it throws, the record is lost and the run continues.
  */
 export interface Logger {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
-  /** Whether records of this level are written, as in pino. The steps of the loop are logged only if it returns true for `debug`. */
+  /** Whether records of this level are written, as in pino. The loop logs its steps only if this method returns true for `debug`. */
   isLevelEnabled?(level: RecordLevel): boolean
 }
 
@@ -84,8 +84,8 @@ function unawaited(destination: NonNullable<LoggerOptions['destination']>): { wr
 }
 
 /**
- * Wraps a logger so that everything it logs is redacted: what looks like a secret, and `secrets`, which may grow later. If the logger
- * throws, the record is lost.
+ * Wraps a logger so that everything it logs is redacted: anything that looks like a secret, and the texts in `secrets`, including texts
+ * that are added later. If the logger throws, the record is lost.
  */
 export function redacting(logger: Logger, secrets?: SecretTexts): Logger {
   if (redactingLoggers.has(logger) && secrets === undefined) return logger

@@ -23,7 +23,7 @@ export type MessageInput =
   | AIMessage
   | { role: 'system' | 'user' | 'assistant'; content: string; name?: string; providerData?: ProviderData }
 
-/** For each frozen message of a caller, the message that it was converted to. */
+/** Maps each frozen message of a caller to its converted message. */
 const made = new WeakMap<object, ChatMessage>()
 
 /**
@@ -115,7 +115,7 @@ function checkMessage(message: unknown, name: string): void {
   if (Array.isArray(toolCalls)) for (const [at, call] of toolCalls.entries()) checkCall(call, `${name}.toolCalls[${at}]`)
 }
 
-/** A message in OpenAI's format. If it were accepted, its calls and results would be lost silently. */
+/** Whether a message has OpenAI's format. Such messages are rejected, because their calls and results would be lost silently. */
 function isOpenAIs(message: JsonObject): boolean {
   return (message.tool_calls !== undefined && message.toolCalls === undefined) || typeof message.tool_call_id === 'string'
 }

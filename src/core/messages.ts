@@ -3,7 +3,7 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 /** A plain JSON object. */
 export type JsonObject = { [key: string]: Json }
 
-/** A text among other parts. */
+/** A text part of a message's content. */
 export interface TextPart {
   type: 'text'
   text: string
@@ -67,7 +67,7 @@ export interface CallKey {
   idempotencyKey: string
   /** A digest of tool and arguments. */
   call: string
-  /** Set if one of these calls has succeeded, so that later ones get new keys. */
+  /** True if a call with this key has succeeded. Later calls then get a new key. */
   settled?: true
 }
 
@@ -185,8 +185,8 @@ export function copyJson<T>(value: T): T {
 }
 
 /**
- * Removes fields that are undefined. Used for objects that are shown, stored or compared, and for defaults that undefined must not replace:
- * `{ ...defaults, ...withoutUndefined({ model }) }`.
+ * Removes fields that are undefined. Used for objects that are shown, stored or compared, and to keep undefined fields from overriding
+ * defaults: `{ ...defaults, ...withoutUndefined({ model }) }`.
  */
 export function withoutUndefined<Fields extends object>(fields: Fields): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
   const defined: Record<string, unknown> = {}

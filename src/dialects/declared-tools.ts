@@ -20,7 +20,8 @@ export class DeclaredTools {
   }
 
   /**
-   * Resolves a written name to a declared tool: the same name, or the only one that matches when decoration, case and escapes are ignored.
+   * Returns the declared tool that a written name refers to: the tool with the same name, or else the only tool whose name matches if
+   * decoration, case and escapes are ignored.
    */
   resolve(written: string): string | undefined {
     if (this.#tools.has(written)) return written
@@ -41,7 +42,7 @@ export class DeclaredTools {
     return isJsonObject(schema) ? schema : undefined
   }
 
-  /** The name of a tool's only argument, or of its only required one, for a bare value. */
+  /** The argument to which a value without a name belongs: the tool's only argument, or its only required one. */
   onlyArgument(name: string): string | undefined {
     const keys = Object.keys(this.properties(name) ?? {})
     if (keys.length === 1) return keys[0]

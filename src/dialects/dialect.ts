@@ -5,9 +5,12 @@ import type { Cursor } from './reader/cursor.ts'
 /** What a parser found in a model's text, in order. Text never contains markup of a call. */
 export type TextToolEvent =
   | { type: 'text'; text: string }
-  /** A complete call. `repairs` says what had to be repaired to read it; absent if nothing had to be. */
+  /** A complete call. `repairs` lists the repairs that were needed to parse it. Absent if there were none. */
   | { type: 'call'; name: string; arguments: Record<string, unknown>; repairs?: string[] }
-  /** Text that was meant as a call but can't be read, with the reason for the model. It is not also reported as text. */
+  /**
+   * Text that was meant as a call but can't be parsed. `reason` is an explanation for the model. The same text is not also reported as a
+   * `text` event.
+   */
   | { type: 'reject'; raw: string; reason: string }
 
 /** A call that was read from text. */
@@ -18,7 +21,8 @@ export interface TextToolCall {
 }
 
 /**
- * Receives what a parser finds. The texts of all four methods, joined in order, are the input, so a held call can be shown as text instead.
+ * Receives the output of a parser. Joined in order, the texts passed to the four methods are the input again. A caller can therefore show a
+ * call as text instead.
  *
  * Contract: methods are called synchronously and in order. They must not throw, and are not awaited.
  */
@@ -27,7 +31,10 @@ export interface TextToolSink {
   /** `raw` is the markup that the call was read from. */
   call(call: TextToolCall, raw: string): void
   reject(raw: string, reason: string): void
-  /** Markup without content (wrappers, stray closing tags), and everything after a tool result that the model made up. */
+  /**
+   * Called for markup without content (wrappers, stray closing tags). If the model made up a tool result, also called for that result and
+   * everything after it.
+   */
   skipped?(raw: string): void
 }
 
@@ -55,32 +62,35 @@ export interface PastResult {
   isError?: boolean
 }
 
-/** Waits for characters. Takes what it can from the cursor, and is fed again with the next piece until it returns true. */
+/** Waits for characters. `feed` consumes what it needs from the cursor. Until it returns true, it is called again with each new piece. */
 export interface Wait {
   feed(cursor: Cursor): boolean
 }
 
 /**
- * The outcome of a reading. `'done'`: what was read since the last call or rejection is skipped. `'text'`: it was not a call, and is passed
- * on as text. Reading continues at the cursor, so a reader moves the cursor back if it has read too much.
+ * The outcome of a reading, for the characters read since the last call or rejection. `'done'`: they are skipped. `'text'`: they were not a
+ * call and are passed on as text. Parsing continues at the cursor, so a reader that has read too far must move the cursor back.
  */
 export type ReadingEnd = 'done' | 'text'
 
 /**
- * A reader, written as sequential code: it yields what it waits for, and is resumed when that has arrived or the response has ended. It may
- * return another reading, which then takes its place.
+ * A reader, written as a generator. It yields a `Wait`, and is resumed once the wait is satisfied or the response has ended. If it returns
+ * another reading, that reading takes over.
  */
 export interface Reading extends Generator<Wait, ReadingEnd | Reading, void> {}
 
-/** What a body reader works with. */
+/** The context that is passed to a body reader. */
 export interface CallReading {
   readonly cursor: Cursor
   readonly tools: DeclaredTools
-  /** The marker that started this reading; `''` for an unmarked one. */
+  /** The marker that started this reading. `''` if the call has no marker. */
   readonly opener: string
-  /** Whether the reading started at the start of a line, after a colon, or after another call. Otherwise words precede it in its line. */
+  /**
+   * Whether the reading started at the start of a line, after a colon, or after another call. False if other words precede it on the same
+   * line.
+   */
   readonly alone: boolean
-  /** True once the response has ended by its length limit. Unfinished calls must then not be reported. */
+  /** Whether the response was cut off at its length limit. Unfinished calls must then not be reported. */
   readonly cut: boolean
   call(call: TextToolCall): void
   reject(reason: string): void
@@ -96,20 +106,23 @@ export type ReadBody = (reading: CallReading) => Reading
 /** Markers that start a call, and the reader of what follows. */
 export interface Envelope {
   readonly open: readonly string[]
-  /** Markers that may be left over after a call and are then skipped. A body reader that needs closing markers has its own. */
+  /**
+   * Markers that are skipped if they are left over after a call. Closing markers that are part of the call itself are handled by the body
+   * reader.
+   */
   readonly close?: readonly string[]
   readonly read: ReadBody
   /** Whether the opening marker counts only at the start of a line, possibly after blanks. */
   readonly lineStart?: true
-  /** Whether the opening marker also counts inside a code fence and after a backtick. For markers that are a fence. */
+  /** Whether the opening marker also counts inside a code fence and after a backtick. For markers that are code fences themselves. */
   readonly inFence?: true
-  /** Whether the opening marker also counts if the text announces an example. Control tokens always do. */
+  /** Whether the opening marker also counts if the text before it announces an example. Control tokens always count. */
   readonly inExample?: true
 }
 
 /**
- * A call without a marker. With `starts`, it is tried at each of these characters outside code, `alone` or not. Without, it is tried at a
- * line outside code fences that begins like the name of a declared tool.
+ * A form of calls without a marker. If `starts` is given, `read` is tried at each of these characters outside code, even in the middle of a
+ * line. Otherwise, `read` is tried at each line outside code fences that begins like the name of a declared tool.
  */
 export interface BareForm {
   readonly starts?: readonly string[]
@@ -117,7 +130,8 @@ export interface BareForm {
 }
 
 /**
- * How a model without native calls writes calls as text: what to look for, and what to show the model. Consists of data and pure functions.
+ * Defines how a model without native calls writes calls as text: the markers for parsing them, and the prompt for the model. Consists of
+ * data and pure functions.
  */
 export interface Dialect {
   readonly name: string
@@ -125,12 +139,15 @@ export interface Dialect {
   readonly bare?: readonly BareForm[]
   /** Reads a call whose opening tag is the name of a declared tool: `<get_weather>`. */
   readonly nameTag?: ReadBody
-  /** The start of a tool result. If the model writes one itself after a call, it is made up, and the rest of the response is dropped. */
+  /**
+   * Markers that start a tool result. If the model itself writes one after a call, the result is made up, so the rest of the response is
+   * dropped.
+   */
   readonly resultMarkers: readonly string[]
   /** Describes the tools and how to call them, for the system prompt. */
   prompt(tools: readonly ToolDefinition[]): string
-  /** Renders earlier calls as the model would have written them. Reading the text gives the same calls. */
+  /** Renders earlier calls as the model would have written them. Parsing the rendered text returns the same calls. */
   renderCalls(calls: readonly PastCall[]): string
-  /** Renders earlier results in the order of their calls. Markup in their content is made harmless. */
+  /** Renders earlier results in the order of their calls. Markup inside the results is escaped. */
   renderResults(results: readonly PastResult[]): string
 }

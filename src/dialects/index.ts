@@ -1,4 +1,4 @@
-/** Calls written as text: describes tools to models without native calls, and reads the calls that they write. */
+/** Text tool calls: describes tools in the prompt of models without native calls, and parses the calls that these models write as text. */
 
 import { handleRejectionOf } from '../core/callbacks/callbacks.ts'
 import { checkOptionNames, type OptionNames } from '../core/check-options.ts'
@@ -40,7 +40,10 @@ function heardSink(sink: TextToolSink): TextToolSink {
   }
 }
 
-/** Reads one response into `sink`. This form has no events, for callers that handle every piece themselves, such as the loop. */
+/**
+ * Creates a parser that reports to `sink` instead of returning events. For callers that handle every piece themselves, such as the agent
+ * loop.
+ */
 export function openTextToolParser(options: TextToolParserOptions, sink: TextToolSink): DialectParser {
   const { dialect, tools, ...rest } = options
   return new DialectParser(findDialect(dialect), heardSink(sink), tools === undefined ? rest : { ...rest, tools: definitionsOf(tools) })
@@ -55,8 +58,8 @@ export function openTextToolParser(options: TextToolParserOptions, sink: TextToo
  * for (const event of parser.end()) …
  * ```
  *
- * Text is returned at once, and a call by the `push` that completes it, in the order they were written. How the text is split into pieces
- * does not matter: joined, the events are the same.
+ * Text is returned immediately, and a call is returned by the `push` that completes it, in the order of the response. The result does not
+ * depend on how the response is split into pieces, except that text may be split into several events.
  */
 export function createTextToolParser(options: TextToolParserOptions = {}): TextToolParser {
   checkOptionNames(options, optionNames, 'a parser')

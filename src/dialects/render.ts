@@ -99,7 +99,10 @@ export function writeJson(value: unknown, dialect: Dialect): string {
 /** Markers that can occur only inside JSON strings. */
 const jsonMarker = /^[^[{"\d]|^\[[A-Z_/]/
 
-/** Makes the dialect's markers in a tool's text harmless: the text can't end its element, and a model that copies it makes no call. */
+/**
+ * Escapes the dialect's markers in the text of a tool. The text can then neither end the element around it, nor become a call if the model
+ * copies it.
+ */
 export function defuse(text: string, dialect: Dialect): string {
   let safe = text
   for (const marker of markersOf(dialect)) {
@@ -146,8 +149,8 @@ export function renderJsonCall(dialect: Dialect, { name, arguments: args }: Past
 }
 
 /**
- * A call's arguments as texts, for a format without escapes. Undefined if one doesn't fit, or contains a marker of the dialect or of
- * `tags`: such a call has to be written as JSON.
+ * Returns a call's arguments as texts, for formats without escapes. Returns undefined if an argument can't be written this way, or contains
+ * a marker of the dialect or of `tags`. The call then has to be written as JSON.
  */
 export function plainTexts(
   dialect: Dialect,

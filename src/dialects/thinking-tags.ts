@@ -51,8 +51,8 @@ export const answerMarks: readonly string[] = [
 ]
 
 /**
- * Tokens that end a turn. They are left at the end of the text if the server does not know them: https://github.com/mzau/mlx-knife/issues/20,
- * https://github.com/logancyang/obsidian-copilot/issues/2284
+ * Tokens that end a turn. They are left at the end of the text if the server does not know them:
+ * https://github.com/mzau/mlx-knife/issues/20, https://github.com/logancyang/obsidian-copilot/issues/2284
  */
 export const endTokens: readonly string[] = [
   '<|im_end|>',

@@ -17,7 +17,7 @@ import { type AnyModel, openModel } from './create-model.ts'
 
 /** The options of a query of an `AIDriver`. */
 export interface QueryOptions extends Sampling {
-  /** Definitions or tools. Only the definitions of tools are sent. */
+  /** Tools or tool definitions. Of a tool, only the definition is used. */
   tools?: readonly (ToolDefinition | AnyTool)[]
   /** Default: `'auto'`. */
   toolChoice?: ToolChoice
@@ -25,9 +25,9 @@ export interface QueryOptions extends Sampling {
   messages?: readonly MessageInput[]
   parallelToolCalls?: boolean
   signal?: AbortSignal
-  /** The longest silence of the provider, in milliseconds. */
+  /** Maximum time without any data from the provider, in milliseconds. */
   streamIdleTimeoutMs?: number
-  /** The longest time without an event of the provider's stream, in milliseconds. */
+  /** Maximum time without an event of the stream, in milliseconds, once the response has started. */
   streamStallTimeoutMs?: number
   /** Fields that are added to the provider's request body unchanged. */
   providerOptions?: JsonObject
@@ -48,29 +48,32 @@ const queryOptionNames: OptionNames<QueryOptions> = {
 /** The result of a query of an `AIDriver`. */
 export interface QueryResult {
   content: string
-  /** Undefined if there are none. Ids are unique within the result. */
+  /** The calls of the response, with ids that are unique within the result. Undefined if there are none. */
   toolCalls?: ToolCall[]
   finishReason?: 'stop' | 'length' | 'error' | 'tool_calls'
   /**
    * More about `finishReason`. `'content_filter'`: the provider's filter stopped the response; `finishReason` is `'error'`. `'refusal'`:
-   * the model declined; `finishReason` is `'stop'`, and the content is what it said.
+   * the model declined; `finishReason` is `'stop'`, and the content is its explanation.
    */
   stoppedBy?: 'content_filter' | 'refusal'
   usage?: Usage
   /** Settings that were not sent, parts that were replaced, and irregularities that were repaired. Undefined if there are none. */
   warnings?: string[]
-  /** Store it with the assistant message that you create from this result, because some providers need it back. */
+  /**
+   * Provider-specific data. Store it with the assistant message that you create from this result, because some providers require it in
+   * later requests.
+   */
   providerData?: ProviderData
 }
 
 /** A streamed query of an `AIDriver`: its text and its result. */
 export interface StreamResult {
   /**
-   * The text, piece by piece. Throws the error that `result` rejects with. Leaving the loop early aborts the request. The stream need not
-   * be read.
+   * The text, piece by piece. If the request fails, iteration throws the same error that `result` rejects with. Leaving the loop early
+   * aborts the request. Reading the stream is optional.
    */
   stream: AsyncIterable<string>
-  /** The complete result, calls included. It may be ignored: its rejection is then handled. */
+  /** The complete result, including calls. It may be ignored: an unused rejection does not become an unhandled one. */
   result: Promise<QueryResult>
 }
 
@@ -85,7 +88,7 @@ const finishReasons: Record<FinishReason, NonNullable<QueryResult['finishReason'
 
 /**
  * Sends single requests: `query` returns the complete response, `stream` returns its pieces. The model is offered tools and may answer with
- * calls. The caller runs them and asks again, with the messages of the calls and results in `messages`.
+ * calls. The caller runs the calls and queries again, passing the calls and their results in `messages`.
  *
  * ```ts
  * const driver = new AIDriver('openai/gpt-5.2')
@@ -101,15 +104,15 @@ export class AIDriver {
   }
 
   /**
-   * Sends one request. Rejects with a `ModelError`; its code is `aborted` if the signal is aborted. Rejects with `invalid_message`; with
-   * `invalid_tool` for an invalid or repeated tool name; and with `invalid_option` for tools if the model has no native calls, for which
-   * there is `ToolAgent`.
+   * Sends one request. Rejects with a `ModelError` if the request fails; its code is `aborted` if the signal is aborted. Also rejects with
+   * `invalid_message` for an invalid message, with `invalid_tool` for an invalid or repeated tool name, and with `invalid_option` if tools
+   * are passed to a model without native calls (use `ToolAgent` for such models).
    */
   async query(prompt: string | readonly MessageInput[], options: QueryOptions = {}): Promise<QueryResult> {
     return toResult(await this.model.generate({ ...this.#toRequest(prompt, options), stream: false }))
   }
 
-  /** Sends one request, at once, and streams the response. */
+  /** Sends one request immediately and streams the response. */
   stream(prompt: string | readonly MessageInput[], options: QueryOptions = {}): StreamResult {
     const abort = new AbortController()
     const pieces = new TextPieces(() => abort.abort())
@@ -160,7 +163,7 @@ function toResult({ text, toolCalls, finishReason, usage, warnings = [], provide
   }
 }
 
-/** Gives each call a unique id, under which its result is sent. Some servers send none. */
+/** Gives each call a unique id, which its result refers to. Some servers send no ids. */
 function withUniqueIds(calls: readonly ToolCall[]): ToolCall[] {
   const taken = new Set<string>()
   return calls.map((call) => {
@@ -170,7 +173,7 @@ function withUniqueIds(calls: readonly ToolCall[]): ToolCall[] {
   })
 }
 
-/** Text that may be read later than it is written. Every reader gets all of it. */
+/** Buffers text for readers. Every reader gets the whole text, even if it starts late. */
 class TextPieces implements AsyncIterable<string> {
   readonly #pieces: string[] = []
   readonly #onLeave: () => void

@@ -11,7 +11,7 @@ export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'function'; func
 export interface Sampling {
   temperature?: number
   topP?: number
-  /** The most tokens that the response may have, reasoning included. */
+  /** Maximum number of tokens in the response, including reasoning. */
   maxOutputTokens?: number
   stop?: string[]
   seed?: number
@@ -41,22 +41,25 @@ export interface ModelRequest extends Sampling {
   searchable?: SearchableTools
   /** Default: `'auto'`. */
   toolChoice?: ToolChoice
-  /** False: at most one call per response, if the provider has a setting for it. */
+  /** Set to `false` to allow at most one call per response. Ignored if the provider has no such setting. */
   parallelToolCalls?: boolean
   /**
-   * The response's text must be JSON that matches this schema, which describes an object. A driver whose model does not support that leaves
-   * it out and adds a warning.
+   * The response's text must be JSON that matches this schema, which describes an object. If the model does not support response schemas,
+   * the driver leaves the schema out and adds a warning.
    */
   responseSchema?: { name: string; schema: JsonSchema }
-  /** False: request the response as a whole. Default: true. The response is the same. */
+  /** Whether to stream the response. The resolved response is the same either way. Default: true. */
   stream?: boolean
   /** Aborts the request. `generate` then rejects with code `aborted`. */
   signal?: AbortSignal
-  /** The longest silence between two pieces of the stream, in milliseconds. Default 60,000. `Infinity` disables the limit. */
+  /**
+   * Maximum time without any data from the provider, in milliseconds, counted from the start of the request. Default 60,000 while
+   * streaming. `Infinity` disables the limit.
+   */
   streamIdleTimeoutMs?: number
   /**
-   * The longest time without an event of the stream, in milliseconds. Comments, blank lines and pings keep a connection alive but are not
-   * events. Default 600,000. `Infinity` disables the limit.
+   * Maximum time without an event of the stream, in milliseconds, once the response has started. Comments, blank lines and pings keep a
+   * connection alive but are not events. Default 600,000. `Infinity` disables the limit.
    */
   streamStallTimeoutMs?: number
   /** Routes requests that share a prefix to the same provider cache. Left out if the server does not accept it. */
@@ -69,7 +72,7 @@ export interface ModelRequest extends Sampling {
 export interface ModelResponse {
   /** The whole visible text; `''` if there is none. */
   text: string
-  /** The part at the end of `text` that is the answer, if the model marked the rest as commentary. Default: all of `text`. */
+  /** The answer, if the model marked the rest of `text` as commentary. Always the end of `text`. Default: all of `text`. */
   answer?: string
   reasoning?: string
   /** All calls in the order of the response, with unparsed arguments. Ids may be missing (`''`) or repeated: the loop makes them unique. */
@@ -115,17 +118,17 @@ export interface ModelSink {
   /** Called if the request has to wait for `rateLimits`, with the number of requests before it. */
   queued?(ahead: number): void
   /**
-   * Called before a response is delivered again from its start. With `retries`, it broke off and the request is retried; `retry` follows.
-   * Otherwise its text turned out to be thinking.
+   * Called before a response is delivered again from its start. If `retries` is true, the response broke off and the request is retried;
+   * `retry` is called next. Otherwise, the text delivered so far turned out to be thinking.
    *
-   * Return true to discard what was delivered: it was not shown, or it is taken back at `retry`. Return false if it can't be taken
-   * back. Default: false once the sink has received a piece.
+   * Return true if the delivered pieces can be discarded, because they were not shown or will be removed at `retry`. Return false if they
+   * can't be taken back. Default: false once the sink has received a piece.
    */
   restart?(retries?: boolean): boolean
-  /** Called before a failed request is retried, or another model is asked instead. */
+  /** Called before a failed request is retried, and before another model is asked instead. */
   retry?(retry: ModelRetry): void
   /**
-   * Called if the provider refused the model's output as a malformed call and quotes it in `text`.
+   * Called if the provider rejected the model's output as a malformed call. `text` is that output, as the provider quotes it.
    *
    * Contract: awaited, and must not reject. Resolve with the response that was meant, or with undefined if that is unclear; the request is
    * then retried. Default: it is retried.
@@ -138,7 +141,7 @@ export type ModelRetry = Omit<EventPayloads['MODEL_RETRY'], 'discards'>
 
 /** Prices in US dollars per million tokens. */
 interface TokenPrice {
-  /** For input tokens that are neither read from the provider's cache nor written to it. */
+  /** The price of input tokens that are neither read from the provider's cache nor written to it. */
   input: number
   output: number
   /** Default: the same as `input`. */
@@ -149,29 +152,33 @@ interface TokenPrice {
 
 /** The price of a model, in US dollars per million tokens. */
 export interface ModelPrice extends TokenPrice {
-  /** The price of a whole request with more than `above` input tokens. Default: the normal price. */
+  /** The price of requests with more than `above` input tokens. It applies to all tokens of such a request. Default: the normal price. */
   longContext?: TokenPrice & { above: number }
 }
 
-/** What a model supports, known before it is asked. */
+/** The capabilities of a model, as known before the first request. */
 export interface ModelCapabilities {
-  /** Whether it accepts tools and answers with native tool calls. If false, it has to write calls as text. */
+  /** Whether the model accepts tools and answers with native tool calls. If false, it has to write calls as text. */
   nativeTools: boolean
-  /** The dialect in which it writes calls, by its name in `toolloop/dialects`. Default: `'tool-action'`. Only without native calls. */
+  /**
+   * For models without native calls: the name of the dialect (see `toolloop/dialects`) in which the model writes calls. Default:
+   * `'tool-action'`.
+   */
   dialect?: string
-  /** Whether it writes some calls as text even if native ones are offered. Those are read from its text. */
+  /** Whether the model sometimes writes calls as text although native calls are offered. Such calls are then read from the text. */
   salvageTextCalls?: boolean
-  /** A deprecated setting, and what to write instead. */
+  /** A message about a deprecated setting and its replacement. */
   deprecated?: string
   /**
-   * Whether the provider enforces a JSON Schema for the text: only in requests without tools, or also beside tools. If absent, it doesn't.
+   * When the provider enforces a JSON Schema for the text: only in requests without tools (`'alone'`), or also in requests with tools
+   * (`'with-tools'`). Default: never.
    */
   structuredOutput?: 'alone' | 'with-tools'
-  /** The size of its context window in tokens, if known. */
+  /** The size of the model's context window in tokens, if known. */
   contextWindow?: number
   /** Used for the cost budget and `usage.costUsd`. */
   price?: ModelPrice
-  /** Whether the provider reports what a request cost. */
+  /** Whether the provider reports the cost of requests. */
   reportsCost?: boolean
 }
 
@@ -186,7 +193,7 @@ export interface ChatModel {
   readonly provider: string
   readonly model: string
   readonly capabilities: ModelCapabilities
-  /** The address that is asked, if it is known in advance; used for telemetry. */
+  /** The base URL of the server, if it is known in advance. Used for telemetry. */
   readonly baseURL?: string | undefined
   /** The API that is used: `'chat-completions'`, `'responses'`, `'messages'` or `'generate-content'`. Undefined for custom models. */
   readonly api?: string | undefined
@@ -196,7 +203,7 @@ export interface ChatModel {
    * `unknown_provider` or `invalid_option` if the model can't be used with its settings. Omit it if there is nothing to check.
    */
   prepare?(): Promise<void>
-  /** Returns the model to ask throughout one turn, if it may change between turns. */
+  /** Returns the model to use for one whole turn. Only for models that may change between turns. */
   forTurn?(): ChatModel
 }
 
@@ -206,7 +213,7 @@ export function answerIn({ answer }: Pick<ModelResponse, 'answer'>, text: string
   return typeof answer === 'string' && text.endsWith(answer) ? answer : text
 }
 
-/** Removes the calls of a response that a filter or the model itself stopped: they must not run. Adds a warning. */
+/** If a filter or a refusal ended the response, removes its calls, because they must not run, and adds a warning. */
 export function withoutDeclinedCalls<Response extends ModelResponse>(response: Response): Response {
   const { finishReason, toolCalls, warnings = [] } = response
   if ((finishReason !== 'content_filter' && finishReason !== 'refusal') || toolCalls.length === 0) return response
@@ -228,7 +235,7 @@ export function isModelError(error: unknown): error is ModelError {
   return ModelError.isInstance(error) && 'retryable' in error
 }
 
-/** Converts anything thrown to the `ModelError` that the contract promises. Other kinds of errors were not foreseen by the driver. */
+/** Converts any thrown value to the `ModelError` that the contract promises. */
 export function toModelError(given: unknown, provider: string, model: string): ModelError | ToolloopError {
   const thrown = readableError(given)
   if (ModelError.isInstance(thrown)) return thrown

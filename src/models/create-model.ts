@@ -89,9 +89,9 @@ function checkedQuirks({ quirks }: DriverEntry, settings: ModelSettings, preset:
  * Creates the model behind `'provider/model'` or settings. Everything after the first `/` is the model's name. `'demo'` is the built-in
  * model, which needs no key.
  *
- * Synchronous: the driver and its SDK are loaded with the first run or request, which rejects if the API key is missing. Failed requests
- * are retried (`maxRetries`), and requests wait for their `rateLimits`. `providers` adds providers, or facts about known ones, such as
- * prices. Throws `unknown_provider` or `invalid_option`.
+ * Synchronous, because the driver and its SDK are loaded only with the first run or request. If the API key is missing, that run or request
+ * rejects. Failed requests are retried (`maxRetries`), and requests wait for their `rateLimits`. The option `providers` adds providers, or
+ * overrides facts about known ones, such as prices. Throws `unknown_provider` or `invalid_option`.
  *
  * ```ts
  * const model = createModel('openrouter/anthropic/claude-sonnet-4')
@@ -124,7 +124,7 @@ export function openModel(model: AnyModel): ChatModel {
   return createModel(model)
 }
 
-/** Creates the model over the API that `settings.api` names, otherwise over the one that serves it at its address. */
+/** Creates the model with the API named by `settings.api`. Default: the API that serves the model at its base URL. */
 function servedModel(settings: ModelSettings, preset: ProviderPreset, providers: Providers): ChatModel {
   const { api, provider, model, baseURL } = settings
   const { apis = {} } = preset

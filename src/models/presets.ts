@@ -73,7 +73,7 @@ export function presetOver({ as }: OtherApi, preset: ProviderPreset, own: Provid
   return { ...preset, driver, quirks, models }
 }
 
-/** The API over which the provider's model is asked at the API's own host. Undefined: the driver's API, at any host. */
+/** Returns the API to use for a model at that API's host. Undefined if the driver's own API is used at every host. */
 export function hostedApi({ apis = {} }: ProviderPreset, model: string): OtherApi | undefined {
   return Object.values(apis).find(({ host, models }) => host !== undefined && models !== undefined && matches(models, model))
 }
@@ -98,7 +98,7 @@ export function presetQuirks(preset: ProviderPreset, model: string): (JsonObject
   return [preset.quirks, ...entriesOf(preset, model).map(({ quirks }) => quirks)]
 }
 
-/** The facts about the model besides its quirks: those of its preset, otherwise those that its provider has published. */
+/** The price and context window of the model: from its preset if they are set there, otherwise as published by its provider. */
 export function presetFacts(provider: string, preset: ProviderPreset, model: string): Pick<ModelPreset, 'price' | 'contextWindow'> {
   const entries = entriesOf(preset, model)
   const listed = listedFacts(provider, model)
@@ -107,13 +107,16 @@ export function presetFacts(provider: string, preset: ProviderPreset, model: str
   return withoutUndefined({ price, contextWindow })
 }
 
-/** A part with its own limits: a model, the models that match an entry, or, without a name, all models of a provider. */
+/**
+ * A group of models that share limits. `part` names a single model, or an entry of the preset, which stands for all models that match it.
+ * Null: all models of the provider.
+ */
 export interface LimitedPart {
   part: string | null
   limits: RateLimits
 }
 
-/** The limits that apply to a model's requests, those of the smallest part first. */
+/** The limits that apply to a model's requests, with the smallest group of models first. */
 export function rateLimitsOf({ model, rateLimits }: ModelSettings, preset: ProviderPreset): LimitedPart[] {
   const entry = entriesOf(preset, model).findLast((one) => one.rateLimits !== undefined)
   const parts: { part: string | null; limits: RateLimits | undefined }[] = [
@@ -125,7 +128,9 @@ export function rateLimitsOf({ model, rateLimits }: ModelSettings, preset: Provi
   return parts.flatMap(({ part, limits }) => (limits === undefined ? [] : [{ part, limits }]))
 }
 
-/** Identifies the address and the key with which a provider is asked, as settings and environment have them now. Does not check them. */
+/**
+ * Returns an identifier for the combination of base URL and API key that settings and environment currently select. Does not validate them.
+ */
 export function accountOf({ provider, baseURL, apiKey }: ModelSettings, preset: ProviderPreset): string {
   const key = typeof apiKey === 'function' ? `function ${functionNumber(apiKey)}` : apiKey?.trim() || keyInEnvironment(preset) || null
   const { baseURLEnv } = preset
@@ -174,7 +179,7 @@ function matches(match: string, model: string): boolean {
 }
 
 /**
- * Finds the key: that of the settings, otherwise that of the provider's environment variable. Empty keys count as absent. Throws
+ * Finds the API key in the settings, or else in the provider's environment variable. An empty key counts as absent. Throws
  * `missing_api_key`. Called with each request, because the environment may be filled later.
  */
 export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyEnv, apiKeyOptional }: ProviderPreset): APIKey {
@@ -204,7 +209,7 @@ export function describeKey({ apiKeyEnv, apiKeyOptional }: ProviderPreset): { ke
   return { keyEnv: first, hasKey: apiKeyOptional ? null : false }
 }
 
-/** Finds the base URL: that of the settings, of the environment variable, or of the preset. Throws `invalid_option` if there is none. */
+/** Finds the base URL in the settings, the environment variable, or the preset, in this order. Throws `invalid_option` if there is none. */
 export function findBaseURL(settings: ModelSettings, preset: ProviderPreset): string {
   const { provider, baseURL } = settings
   const { given, found } = lookForBaseURL(settings, preset)

@@ -5,13 +5,13 @@ import type { RateLimits } from './rate-limiter.ts'
 /** The facts about a provider. `config/providers.yaml` documents the fields. */
 export interface ProviderPreset {
   driver: string
-  /** Its only model, so that the provider's name alone is enough. */
+  /** The provider's only model, for providers that can be selected without a model name. */
   onlyModel?: string
   baseURL?: string
   baseURLEnv?: string
-  /** Appended to a base URL from the settings or the environment that has no path. */
+  /** A path that is appended to a base URL from the settings or the environment if that URL has none. */
   baseURLPath?: string
-  /** If there are several, the first one that is set is used. */
+  /** Environment variables for the API key. If several are listed, the first one that is set is used. */
   apiKeyEnv?: string | string[]
   /** Whether requests are sent without a key: for servers on the same machine. */
   apiKeyOptional?: boolean
@@ -19,16 +19,16 @@ export interface ProviderPreset {
   apiKeyHeader?: string
   /** Whether the provider's SDK may read its other environment variables (organization, project, headers). */
   sdkEnvironment?: boolean
-  /** Its other APIs, by the name that the setting `api` selects. */
+  /** Other APIs of the provider. The keys are the values of the setting `api`. */
   apis?: { [name: string]: OtherApi }
-  /** Limits for all its models together, with one key. */
+  /** Limits that all models of the provider share. They apply to each API key separately. */
   rateLimits?: RateLimits
   quirks?: JsonObject
   /** Facts about the models whose name matches the regular expression. Later entries override earlier ones. */
   models?: ModelPreset[]
 }
 
-/** An API of a provider besides its driver's. */
+/** An API that a provider offers in addition to the API of its `driver`. */
 export interface OtherApi {
   /** The provider whose driver, quirks and models apply. Address and key stay the same. */
   as: string
@@ -40,17 +40,17 @@ export interface OtherApi {
 /** Facts about a provider's models whose name matches. */
 export interface ModelPreset {
   match: string
-  /** Merged over the provider's, key by key. */
+  /** Quirks that are merged over the quirks of the provider, key by key. */
   quirks?: JsonObject
   price?: ModelPrice
   contextWindow?: number
-  /** Limits for all matching models together, with one key. */
+  /** Limits that all matching models share. They apply to each API key separately. */
   rateLimits?: RateLimits
 }
 
 /** The facts about a model in config/prices.yaml. */
 export interface ListedModel {
   contextWindow: number
-  /** Prices in order, each valid until the end of a day (UTC). The last one stays valid. */
+  /** Prices in chronological order. A price is valid through the day `until` (UTC); the last one has no end. */
   prices: readonly (ModelPrice & { until?: string })[]
 }

@@ -10,14 +10,14 @@ export interface QuirkCheck {
 export const isBoolean: QuirkCheck = { expected: 'true or false', passes: (value) => typeof value === 'boolean' }
 
 /**
- * Whether text in tags at the start of a response is thinking. `'opened'`: so is everything before the first end tag, because the model's
- * prompt opens the thinking.
+ * Whether text in thinking tags at the start of a response counts as thinking. With `'opened'`, everything before the first end tag counts
+ * too, because the model's prompt already contains the start tag.
  */
 export type ThinkTags = boolean | 'opened'
 
-/** Faults that servers leave in the text because they don't know the model's format. The same for every API. */
+/** Markup that servers leave in the response's text because they don't parse the model's format. These quirks exist for every API. */
 export interface TextQuirks {
-  /** Whether the text contains thinking in tags, which is then removed. */
+  /** Whether the text contains thinking in tags. The thinking is then removed from the text. */
   thinkTags: ThinkTags
   /** Whether the text sometimes contains calls, even if the request offered native ones. */
   salvageTextCalls: boolean
@@ -47,7 +47,7 @@ export const listOf = (...words: string[]): QuirkCheck => ({
   passes: (value) => Array.isArray(value) && value.every((word) => typeof word === 'string' && words.includes(word)),
 })
 
-/** Whether it accepts a schema for the response's text: only in requests without tools, beside tools as well, or not at all. */
+/** Checks a `structuredOutput` quirk: `'alone'`, `'with-tools'`, or null. */
 export const isStructuredOutput: QuirkCheck = {
   expected: "'alone', 'with-tools' or null",
   passes: (value) => value === null || value === 'alone' || value === 'with-tools',
@@ -57,7 +57,7 @@ export const isSystemMessages: QuirkCheck = oneOf('anywhere', 'first', 'as-user'
 
 export const isMessageOrder: QuirkCheck = oneOf('any', 'assistant-after-tools', 'alternating')
 
-/** The call ids that it accepts, or the template by which they are named. */
+/** Checks a `toolCallId` quirk: the accepted call ids, or a template for generating them. */
 export const isCallIdRule: QuirkCheck = {
   expected:
     "null, an object with a `pattern` that is a regular expression and a `length` from 8 to 40, or one with a `template` with 'INDEX'",

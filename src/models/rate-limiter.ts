@@ -3,17 +3,21 @@ import { InvalidOptionError, ModelError } from '../core/errors.ts'
 import { isJsonObject } from '../core/messages.ts'
 import { abortedError } from './chat-model.ts'
 
-/** Limits on the requests to a provider by everything in this process. Absent fields have no limit. */
+/** Limits on the requests that this process sends to a provider. A field that is absent sets no limit. */
 export interface RateLimits {
-  /** Requests in progress at the same time. A streamed request lasts until its end. */
+  /** Maximum number of requests in progress at the same time. A streamed request is in progress until its stream ends. */
   concurrency?: number
   /**
-   * Requests started within any 60 seconds, evenly spaced: 3,000 per minute are one every 20 ms; 60 or fewer are at most one per second.
+   * Maximum number of requests started within any 60 seconds. Starts are spaced evenly, but at most 1 second apart: with 3,000 per minute,
+   * one request starts every 20 ms; with 60 or fewer, one per second until the limit is reached.
    */
   requestsPerMinute?: number
-  /** Tokens of requests and responses within any 60 seconds. Estimated before a request, and corrected by its usage afterwards. */
+  /**
+   * Maximum number of tokens in requests and responses within any 60 seconds. Tokens are estimated before a request is sent, and corrected
+   * afterwards by its reported usage.
+   */
   tokensPerMinute?: number
-  /** Requests that may wait for their turn. One more fails with `queue_full`. Default 10,000. */
+  /** Maximum number of waiting requests. Further requests fail with `queue_full`. Default 10,000. */
   maxQueued?: number
 }
 
@@ -40,7 +44,7 @@ export interface Applicant {
   signal: AbortSignal | undefined
   /** The estimated number of tokens that it will use. */
   tokens: number
-  /** Whether the provider has refused it before. It then goes first. */
+  /** Whether the provider has refused this request before. Such requests start before all others. */
   isRefused: boolean
   /** Called if it has to wait, with the number of requests before it. */
   onWait(ahead: number): void
@@ -64,8 +68,8 @@ const longestDistanceMs = 1_000
 const madeUpMs = 100
 
 /**
- * Starts requests in order, as their limits allow. A request that has to wait holds back all behind it, so that a large one is not
- * overtaken forever by small ones. Requests that the provider has refused come first.
+ * Starts requests in order, as their limits allow. A waiting request blocks all requests behind it. Otherwise, small requests could keep
+ * overtaking a large one. Requests that the provider has refused come first.
  */
 export class RateLimiter {
   #underWay = 0
@@ -199,7 +203,10 @@ class LastMinute {
     return this.#amounts.length === 0
   }
 
-  /** The time until `amount` more is within the limit. An amount that exceeds the limit by itself waits until nothing else is left. */
+  /**
+   * The time in milliseconds until `amount` can be added without exceeding the limit. An amount that alone exceeds the limit waits until
+   * all other amounts have expired.
+   */
   waitMs(amount: number, limit: number, now: number): number {
     this.#forget(now)
     let excess = this.#sum + amount - limit

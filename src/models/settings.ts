@@ -17,15 +17,15 @@ export interface ModelSettings {
   provider: string
   model: string
   /**
-   * The key, or a function that returns it, such as an Azure token provider. The function's result is sent like a key of OpenAI's and
-   * Anthropic's SDKs: as `Authorization: Bearer`, or `x-api-key`. Default: the provider's environment variable. An empty string counts as
-   * absent.
+   * The key, or a function that returns it, such as an Azure token provider. The function's result is sent in the header that the SDKs of
+   * OpenAI and Anthropic use for keys: `Authorization: Bearer` or `x-api-key`. Default: the provider's environment variable. An empty
+   * string counts as absent.
    */
   apiKey?: APIKey
   baseURL?: string
   /**
-   * The API to use if the provider has several, such as `'chat-completions'` or `'responses'`. Default: the one that serves the model;
-   * `steps[].api` of a result names it.
+   * The API to use if the provider has several, such as `'chat-completions'` or `'responses'`. Default: the API that serves the model.
+   * `steps[].api` of a result shows which one was used.
    */
   api?: string
   /** Replaces the HTTP client. */
@@ -33,47 +33,47 @@ export interface ModelSettings {
   /** Headers sent with every request. */
   headers?: Record<string, string>
   /**
-   * False: the model has no native calls, and writes them as JSON text. Default true.
+   * Set to `false` for a model without native calls, which then writes calls as JSON text. Default true.
    * @deprecated Say how the model writes its calls instead, as in `dialect: 'json'`.
    */
   functionCalling?: boolean
   /**
-   * The dialect of a model without native calls, such as `'hermes'`: tools are described in its prompt, and it writes calls as text. The
-   * names are those of `toolloop/dialects`. Default: none; calls are native.
+   * The dialect of a model without native calls, such as `'hermes'`. Tools are then described in the prompt, and the model writes calls as
+   * text. `toolloop/dialects` lists the names. Default: none; calls are native.
    */
   dialect?: string
   /**
-   * Whether to read calls that the model writes as text although native ones were offered, from responses without native calls. Default:
-   * the provider's (`config/providers.yaml`), which is true if its servers are known to let such calls through.
+   * Whether to read calls from the text of responses without native calls, for models that write calls as text although native calls were
+   * offered. Default: the value in `config/providers.yaml`, which is true for providers whose servers are known to let such calls through.
    */
   salvageTextCalls?: boolean
   /**
-   * Whether thinking that the model writes in tags (`<think>…</think>`) at the start of its text is its reasoning, not its answer.
-   * `'opened'`: so is everything before the first end tag, for models whose prompt opens the thinking. Default: the provider's
-   * (`config/providers.yaml`), which is on if its servers are known to let thinking through.
+   * Whether text in thinking tags (`<think>…</think>`) at the start of a response counts as reasoning instead of as part of the answer.
+   * With `'opened'`, everything before the first end tag counts as reasoning too, for models whose prompt already contains the start tag.
+   * Default: the value in `config/providers.yaml`, which is on for providers whose servers are known to let thinking through.
    */
   thinkTags?: ThinkTags
-  /** The longest silence in a stream, in milliseconds. Default 60,000. */
+  /** Maximum time without any data from the provider, in milliseconds. Default 60,000 while streaming. */
   streamIdleTimeoutMs?: number
   /**
-   * The longest time without an event in a stream, in milliseconds. Comments, blank lines and pings keep a connection alive but are not
-   * events. Default 600,000.
+   * Maximum time without an event of a stream, in milliseconds, once the response has started. Comments, blank lines and pings keep a
+   * connection alive but are not events. Default 600,000.
    */
   streamStallTimeoutMs?: number
-  /** How often a failed request is retried. Default 2. */
+  /** Maximum number of retries of a failed request. Default 2. */
   maxRetries?: number
-  /** The longest wait between two attempts, in milliseconds. Default 30,000. */
+  /** Maximum wait between two attempts, in milliseconds. Default 30,000. */
   maxRetryDelayMs?: number
   /**
-   * Limits on the requests to the model with this key, shared by all runs of the process. Requests beyond the limits wait. Limits for all
-   * models of a provider together are in `providers`. Default: those of the provider's preset; the bundled presets have none.
+   * Limits on requests to this model with this key. All runs of the process share them, and requests beyond them wait. To limit all models
+   * of a provider together, use `providers`. Default: the limits in the provider's preset; the bundled presets have none.
    */
   rateLimits?: RateLimits
-  /** US dollars per million tokens. */
+  /** The price of the model, in US dollars per million tokens. */
   price?: ModelPrice
   /** The size of the model's context window, in tokens. */
   contextWindow?: number
-  /** Overrides individual quirks of the provider in `config/providers.yaml`. */
+  /** Overrides individual quirks of the provider that are set in `config/providers.yaml`. */
   quirks?: JsonObject
   /** Fields that are added to every request body unchanged. */
   providerOptions?: JsonObject

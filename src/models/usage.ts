@@ -192,7 +192,10 @@ function cacheApart({ counted, isNamedApart, outputTokens, total = 0, reasoning 
   return [cache, read, written].find((part) => part > 0 && (missing === part || missing === part + reasoning)) ?? 0
 }
 
-/** The usage that the other counts exclude: https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage */
+/**
+ * The usage of compaction, which the other counts exclude:
+ * https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage
+ */
 function compactionIn(iterations: readonly Json[]): Usage | undefined {
   let sum: Usage | undefined
   for (const iteration of iterations) {
@@ -216,7 +219,7 @@ export function estimateUsage(
   return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
 }
 
-/** Completes a response's usage: what the model reported, otherwise an estimate, with a warning. */
+/** Completes a response's usage: with the reported usage if there is one, otherwise with an estimate and a warning. */
 export function withWholeUsage(
   request: Pick<ModelRequest, 'messages' | 'tools'>,
   response: ModelResponse,
@@ -227,7 +230,10 @@ export function withWholeUsage(
   return { ...response, usage: estimateUsage(request, response), warnings: [...(response.warnings ?? []), warning] }
 }
 
-/** The fraction of a context window above which a response without output had no room. Some servers keep a few tokens for themselves. */
+/**
+ * If the input fills at least this fraction of the context window, a response without output is taken to have had no room. It is less than
+ * 1 because some servers reserve a few tokens.
+ */
 const fullWindow = 0.99
 
 /**

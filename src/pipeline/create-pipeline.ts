@@ -10,7 +10,8 @@ class SwitchedPipeline<Context> extends LLMPipeline<Context> {
 }
 
 /**
- * Creates the pipeline that fits the model's provider, even if a `switchableModel` is switched later. Throws what its constructor throws.
+ * Creates the pipeline that fits the model's provider, even if a `switchableModel` is switched later. Throws the errors of that pipeline's
+ * constructor.
  */
 export function createPipeline<Context = unknown>(options: PipelineOptions<Context>): LLMPipeline<Context> {
   checkOptionNames(options, pipelineOptionNames, '`createPipeline`')

@@ -1,7 +1,7 @@
 import type { CharacterKind } from './characters.ts'
 import type { WordLists } from './languages.ts'
 
-/** What the word before a full stop says about it. */
+/** The meaning of a full stop, judged by the word before it. */
 export type StopMeaning =
   /** The period does not end the sentence. */
   | 'inside'
@@ -85,7 +85,7 @@ export class WordContext {
     this.#behindLetter = false
   }
 
-  /** What a full stop directly after the word means. */
+  /** Returns the meaning of a full stop directly after the word. */
   meaningOfStop(lists: WordLists): StopMeaning {
     const word = this.#word.toLowerCase()
     const joined = this.#previous.endsWith('.') ? this.#previous + word : word

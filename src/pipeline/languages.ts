@@ -1,11 +1,11 @@
 /**
- * The words that tell the full stop of an abbreviation or an ordinal from the end of a sentence, in one language. Words are in any case,
- * without their last full stop; `z.b` matches both `z.B.` and `z. B.`.
+ * Words of one language that help to distinguish the full stop of an abbreviation or an ordinal from the end of a sentence. Words may be in
+ * upper or lower case, and are written without their last full stop; `z.b` matches both `z.B.` and `z. B.`.
  */
 export interface SentenceLanguage {
   /** Abbreviations that never end a sentence: `e.g`, `bzw`. */
   inside?: readonly string[]
-  /** Abbreviations that may end a sentence: they do if one of `starters` follows. Single letters and `U.S.` always count as such. */
+  /** Abbreviations that end a sentence only if one of `starters` follows. Single letters and `U.S.` always count as such. */
   either?: readonly string[]
   /** Abbreviations before numbers: `Fig. 3`. Before anything else they are ordinary words. */
   beforeNumbers?: readonly string[]

@@ -20,8 +20,9 @@ import { LiveSpeech, Speaker } from './speech.ts'
 
 interface SpeechSettings {
   /**
-   * Whether to also publish what the model says before it calls tools, as it arrives. If false, with tools bound, only the final text is
-   * published, at the end of a turn without calls. Without tools, text is always published as it arrives. Default: false.
+   * Whether to also publish the text that the model writes before it calls tools, as the text arrives. If false and if tools are bound,
+   * only the final text is published, at the end of a turn without calls. Without tools, text is always published as it arrives. Default:
+   * false.
    */
   speakInterim?: boolean
 }
@@ -60,7 +61,7 @@ export class LLMPipeline<Context = unknown> {
   readonly #liveSpeech: LiveSpeech
   #registry: ToolSet | null
 
-  /** Throws what `AgentRunner` throws, and `invalid_option` for invalid `sentences`. */
+  /** Throws the errors of the `AgentRunner` constructor, and `invalid_option` for invalid `sentences`. */
   constructor(all: PipelineOptions<Context>) {
     // A subclass may have its own options.
     const check = new.target === LLMPipeline || new.target === AnthropicPipeline ? checkOptionNames : checkMistypedNames

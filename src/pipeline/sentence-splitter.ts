@@ -15,7 +15,7 @@ export interface SentenceOptions {
 
 const sentenceOptionNames: OptionNames<SentenceOptions> = { languages: true, abbreviations: true }
 
-/** A place where the sentence may have ended, and what followed that helps to decide. */
+/** A place where the sentence may have ended, with the facts about the following text that decide it. */
 interface PossibleEnd {
   kind: 'stop' | 'ellipsis' | 'mark' | 'end'
   meaning: StopMeaning
@@ -61,7 +61,7 @@ export class SentenceSplitter {
   /** The first half of a surrogate pair whose second half has not arrived. */
   #half = ''
 
-  /** Takes options, or another splitter to use the options of. Throws `invalid_option` for an unknown language. */
+  /** `options`: the options of this splitter, or another splitter whose options to use. Throws `invalid_option` for an unknown language. */
   constructor(options: SentenceOptions | SentenceSplitter = {}) {
     this.#lists = options instanceof SentenceSplitter ? options.#lists : listsOf(options)
   }

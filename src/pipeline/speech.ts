@@ -9,7 +9,7 @@ export interface SpeakerParts {
   signal?: AbortSignal
 }
 
-/** Publishes what one run says as `LLM_SENTENCE`, until its signal is aborted. */
+/** Publishes the text of one run as `LLM_SENTENCE` events, until the run's signal is aborted. */
 export class Speaker {
   readonly runId: string
   readonly #bus: EventBus

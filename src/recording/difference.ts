@@ -32,7 +32,7 @@ export function firstDifference(expected: unknown, got: unknown, where = ''): Di
   return { where, expected, got }
 }
 
-/** What to compare. `liveModel`: skips what another model always words differently. */
+/** What to compare. `liveModel`: ignores the parts that another model always words differently. */
 export interface Comparison {
   liveModel: boolean
 }

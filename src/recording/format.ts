@@ -8,8 +8,8 @@ export const formatName = 'toolloop run'
 export const formatVersion = 1
 
 /**
- * A run that can be replayed, as plain JSON: its input and its steps, with more detail than in a journal. It has no times, and no random
- * ids unless they matter, so that a replay of the same run gives the same recording. Secrets are replaced by `[redacted]`.
+ * A run that can be replayed, as plain JSON: its input and its steps, with more detail than in a journal. Contains no timestamps, and
+ * random ids only where they matter, so that a replay of the run produces the same recording. Secrets are replaced by `[redacted]`.
  */
 export interface RunRecording extends RecordedRun {
   format: typeof formatName
@@ -24,22 +24,22 @@ export interface RunRecording extends RecordedRun {
 export interface RecordedRun {
   given: RecordedInput
   /**
-   * The steps in order, by their keys in the run's journal. `1.model` is the turn of the first iteration, `1.tool.0` its first call. A
-   * decision has the key of the place where the run waited (`1.tool.0.decision`), or of the step that called `approve` (`1.approve.0`).
-   * `1.steer` holds the messages sent to the run after that turn.
+   * The steps in order, by their keys in the run's journal. `1.model` is the turn of the first iteration, `1.tool.0` its first call. The
+   * key of a decision names the call that waited for it (`1.tool.0.decision`), or the step that called `approve` (`1.approve.0`). `1.steer`
+   * contains the messages that were sent to the run after the first turn.
    */
   steps: { [key: string]: RecordedStep }
-  /** The result of the run, which may be paused. Absent if there is none: the process died, or the run could not start. */
+  /** The result of the run, which may be paused. Absent if the process died or the run could not start. */
   result?: RecordedResult
 }
 
 /** A recorded step: a turn, a call, a decision, or a message to the run. */
 export type RecordedStep = RecordedTurn | RecordedCall | RecordedDecision | RecordedSteering
 
-/** A part in which a recording is stored: each step by its key, `given` and `result` by their names. */
+/** A separately stored part of a recording. A step is stored under its key, the input under `given`, and the result under `result`. */
 export type RecordedPart = RecordedStep | RecordedInput | RecordedResult
 
-/** The requests of one turn. More than one if a response was empty. */
+/** The requests of one turn. There is more than one if a response was empty and the model was asked again. */
 export type RecordedTurn = RecordedRequest[]
 
 /** The input of a recorded run. */
@@ -48,10 +48,10 @@ export interface RecordedInput {
   instructions?: string
   /** The conversation, ending with the run's input. */
   messages: readonly ChatMessage[]
-  /** The number of messages that are older than the run. */
+  /** The number of messages at the start of `messages` that are older than the run. */
   earlier: number
   tools: RecordedTool[]
-  /** The settings of the run and the runner that are data. */
+  /** The settings of the run and the runner, as far as they are plain data. */
   settings: JsonObject
   /** The schema of the answer. */
   output?: JsonSchema
@@ -82,14 +82,14 @@ export interface RecordedTool {
   effect?: string
   parallel?: false
   final?: true
-  /** Whether calls need an approval. `by call`: a callback decided that for each call. */
+  /** Whether calls need an approval. `by call`: a callback decided for each call whether it needed one. */
   approval?: true | 'by call'
   secrets?: readonly string[]
   /** Set if the caller runs this tool. */
   client?: true
   /** Set if this tool hands the conversation to another agent. */
   handoff?: true
-  /** Set if a call of this tool is a run of its own. */
+  /** Set if this tool is an agent, so that each call is a run of its own. */
   agent?: true
   /** Set if this tool has a `preview`. */
   preview?: true
@@ -109,20 +109,23 @@ export interface RecordedRequest {
   interrupted?: 'aborted' | 'deadline'
 }
 
-/** A recorded request. `model`: absent for the one the run started with. `agent`: only if it has changed since the request before. */
+/**
+ * A recorded request. `model` is absent if the request used the model that the run started with. `agent` is present only if the active
+ * agent has changed since the previous request.
+ */
 export type RecordedModelRequest = Omit<ModelRequest, 'signal'> & {
   model?: RecordedModelInfo
   /** The tools of the active agent from this request on. */
   agent?: RecordedTool[]
 }
 
-/** Consecutive pieces of one kind. `call`: index, id and name. `arguments`: the call's index, then the pieces. */
+/** Consecutive pieces of one kind. `call` is followed by the call's index, id and name; `arguments` by the call's index and the pieces. */
 export type RecordedPieces =
   | ['text' | 'reasoning', ...pieces: string[]]
   | ['call', index: number, id: string, name: string]
   | ['arguments', index: number, ...pieces: string[]]
 
-/** A request that failed, after all retries. `retryable` is absent if the error is not the provider's. */
+/** The error of a request that failed even after all retries. `retryable` is absent if the error did not come from the provider. */
 export type RecordedError = Partial<Omit<ModelErrorFields, 'cause'>> & { code: string; message: string }
 
 /** A call whose tool was started. */
@@ -154,7 +157,10 @@ export interface RecordedDecision {
   call: string
   tool: string
   args: JsonObject
-  /** `approved`, with a `reason` or, if they were changed, `args`; the `result` of a client's tool; or the `answer` to a question. */
+  /**
+   * One of: `approved`, optionally with a `reason`, or with `args` if the arguments were changed; the `result` of a tool that the caller
+   * runs; or the `answer` to a question.
+   */
   verdict: JsonObject
 }
 

@@ -23,15 +23,15 @@ export interface RecordedRunOptions {
 /**
  * Records a run and the runs inside it to a file, for `replayModel`, `replayTools` and `toolloop replay`.
  *
- * Contract: `start` is called once. It passes its options to the run it starts, and returns the result or the stream. `recordRun` settles
- * like `start`.
+ * Contract: `start` is called once. It must pass its argument as options to the run that it starts, and return the result or the stream.
+ * `recordRun` then resolves with that value, or rejects with the error of `start`.
  *
- * The file is written atomically when the run has ended, whatever the outcome, and only its owner can read it. A resumed run continues the
- * file that has its beginning. Any other run replaces the file.
+ * The file is written atomically when the run has ended, whatever the outcome, and only its owner can read it. If the run is resumed and
+ * the file contains its beginning, the recording is continued. Any other run replaces the file.
  *
- * Rejects with `invalid_option` before it calls `start` if the file can't be continued, and afterwards if `start` has started no run,
- * several, or one that has not ended. Rejects with the system's error if the file can't be written; if `start` has rejected too, with an
- * `AggregateError` of both.
+ * Rejects with `invalid_option` in two cases: before it calls `start`, if the existing file can't be continued; and afterwards, if `start`
+ * has started no run, several runs, or a run that has not ended. Rejects with the system's error if the file can't be written; if `start`
+ * has rejected too, with an `AggregateError` of both.
  *
  * ```ts
  * const result = await recordRun((record) => runner.run('What is 2 + 3?', record), 'runs/sum.json')
@@ -67,7 +67,7 @@ export async function recordRun<Result>(
   return result
 }
 
-/** Throws if the recording is incomplete, so that this is noticed now and not when the recording is needed. */
+/** Throws if the recording is incomplete, so that the mistake is noticed now and not when the recording is needed. */
 function checkWhole(recorder: RecordingRecorder): void {
   if (recorder.live === undefined)
     throw new InvalidOptionError('start', 'a function that gives the run its options, and resolves when it has ended: no run was recorded')

@@ -105,7 +105,7 @@ export class RecordedModel implements ChatModel {
     return `${where}: ${difference === undefined ? '' : describeDifference(difference)}`
   }
 
-  /** Ends the run. A model that had respected its signal then rejects; any other never settles. */
+  /** Ends the run, then never settles. Rejects instead if the recorded request had rejected, or if there is no run to end. */
   async #interrupted(why: 'aborted' | 'deadline', error: RecordedError | undefined): Promise<void> {
     this.#options.interrupt?.(why)
     if (error === undefined && this.#options.interrupt !== undefined) await new Promise(() => {})

@@ -63,7 +63,7 @@ export class RecordedCalls {
     const isCutShort = this.#cutShort.has(call)
     if (!isCutShort || call.runs !== undefined) await this.#around?.(call, ctx)
     if (call.outcome === undefined) {
-      // Waits until concurrent calls that had ended by then have ended here, too.
+      // Waits for concurrent calls that had already ended at this point of the recorded run.
       if (!isCutShort) await new Promise((resolve) => setImmediate(resolve))
       this.#options.interrupt?.(call.interrupted ?? 'aborted')
       if (this.#options.interrupt !== undefined) await new Promise(() => {})

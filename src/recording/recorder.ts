@@ -187,7 +187,7 @@ export class RecordingRecorder implements RunRecorder {
     if (open === undefined) return () => {}
     const { steps } = open.recorded
     if (isTurn(key)) open.turn = key
-    // The step is already recorded: a process executed it that died before the journal recorded it.
+    // The step is already recorded: an earlier process executed it, but died before the journal had recorded it.
     if (steps[key] !== undefined) {
       delete steps[key]
       this.noted(run, key, undefined)
@@ -268,7 +268,7 @@ function addRequest({ recorded: { steps }, turn }: OpenRun, request: RecordedReq
 
 function madeIn(run: RecordedScope, key: string, value: unknown): RecordedStep | undefined {
   if (isSteering(key)) return steered(value as Steering)
-  // A call that was only noted has not run.
+  // A call of a preview that was only noted has not been executed.
   return isJsonObject(value) && 'record' in value && value.noted !== true
     ? finished(run, (value as never as FinishedCall).record)
     : undefined
@@ -302,7 +302,7 @@ export function headOf(runId: string): Pick<RunRecording, 'format' | 'version' |
   return { format: formatName, version: formatVersion, toolloop: version, runId }
 }
 
-/** Returns the model if the run started with another one, and the agent if it has changed since the request before. */
+/** Returns the model if it differs from the one that the run started with, and the agent if it has changed since the previous request. */
 function otherThan(open: OpenRun, { agent }: RecordedScope, model: ChatModel): Pick<RecordedModelRequest, 'model' | 'agent'> {
   const { provider, model: name } = open.recorded.given.model
   const isOther = model.provider !== provider || model.model !== name

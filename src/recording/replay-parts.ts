@@ -10,7 +10,10 @@ import type { RecordingSecrets } from './secrets.ts'
 
 /** Selects the part of a recording to replay. */
 export interface ReplayPartOptions {
-  /** The name of a tool: the part is the runs inside its calls. Default: the outermost run; for a model, all runs in it too. */
+  /**
+   * The name of a tool. Only the runs inside calls of this tool are replayed. Default: the outermost run; for a model, also all runs inside
+   * it.
+   */
   inside?: string
   /** Known secret texts, redacted before anything is compared. */
   secrets?: Iterable<string>
@@ -19,10 +22,10 @@ export interface ReplayPartOptions {
 const optionNames: OptionNames<ReplayPartOptions> = { inside: true, secrets: true }
 
 /**
- * Creates a model that answers as the model of a recorded run did, including chunks, failures and usage. If several requests are equal,
- * they get the recorded responses one after the other. The order of different requests doesn't matter. A request that is not in the
- * recording rejects with `replay_differs` and says where it first differs: a run ends with that as its `model_error`. Throws
- * `invalid_option` if the file is not a recording.
+ * Creates a model that repeats the responses of a recorded run, including chunks, failures and usage. Several equal requests get their
+ * recorded responses in order. The order of different requests doesn't matter. A request that is not in the recording rejects with
+ * `replay_differs`. The message says where the request first differs. A run then ends with `model_error`. Throws `invalid_option` if the
+ * file is not a recording.
  *
  * ```ts
  * const runner = new AgentRunner({ model: replayModel('bug-17.json'), tools: replayTools('bug-17.json'), instructions })
@@ -34,8 +37,9 @@ export function replayModel(file: string | URL | RunRecording, options: ReplayPa
 }
 
 /**
- * Creates the tools of a recorded run. Each call returns or fails as the same call did, as often as it was recorded, in any order. A call
- * that is not recorded fails, and says where it first differs. No tool is executed. Throws `invalid_option` if the file is not a recording.
+ * Creates the tools of a recorded run. Each call returns or fails like the equal recorded call. Each recorded call is used only once. The
+ * order of the calls doesn't matter. A call that is not in the recording fails with a message that says where it first differs. No tool is
+ * executed. Throws `invalid_option` if the file is not a recording.
  */
 export function replayTools(file: string | URL | RunRecording, options: ReplayPartOptions = {}): AnyTool[] {
   const { runs, first, secrets } = openPart(file, options, '`replayTools`')

@@ -39,7 +39,7 @@ import { type RecordingSecrets, secretsOf } from './secrets.ts'
 
 /** What replaces the recorded model and tools. */
 export interface ReplayOptions {
-  /** A model to use instead of the recorded one. Only the text and calls of its answers are compared. */
+  /** A model to use instead of the recorded responses. Of its responses, only the text and the calls are compared with the recording. */
   model?: AnyModel
   /** Tools to use instead of the recorded ones. */
   tools?: readonly AnyTool[] | ToolSet
@@ -57,8 +57,8 @@ const optionNames: OptionNames<ReplayOptions> = { model: true, tools: true, inst
 /** The result of a replay. */
 export interface Replay {
   /**
-   * The first difference from the recording; undefined if there is none. The replay ends there, unless only the words of a live model
-   * differ.
+   * The first difference from the recording; undefined if there is none. The replay ends at the first difference, unless only the wording
+   * of a live model differs.
    */
   difference: Difference | undefined
   /** The recording of the replay. */
@@ -70,9 +70,9 @@ const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error:
 
 /**
  * Replays a recorded run, with the responses, results and decisions of the recording. No request is sent and no tool is executed, except
- * those passed in `options`. Takes a recording or its file. Hooks, guardrails and other code are not in a recording (`given.code`); to
- * replay with them, give your runner `replayModel` and `replayTools`. Rejects with `invalid_option` if the argument is not a recording, or
- * is incomplete.
+ * those passed in `options`. Takes a recording or its file. A recording does not contain hooks, guardrails and other code (`given.code`
+ * lists what was left out). To replay with your own code, use a runner with `replayModel` and `replayTools`. Rejects with `invalid_option`
+ * if the argument is not a recording, or is incomplete.
  */
 export async function replayRun(recorded: RunRecording | string | URL, options: ReplayOptions = {}): Promise<Replay> {
   checkOptionNames(options, optionNames, '`replayRun`')
@@ -106,7 +106,7 @@ export async function replayRun(recorded: RunRecording | string | URL, options: 
   return { difference: firstDifferenceOfRuns(recording, again, { liveModel: model !== undefined }), recording: again, result }
 }
 
-/** Why the run, or a run inside it, is not recorded whole; undefined if it is. */
+/** Why the recording of the run, or of a run inside it, is incomplete; undefined if it is complete. */
 function partialOf(run: RecordedRun): string | undefined {
   const inside = callsOf(run).flatMap(({ runs = [] }) => runs)
   return run.given.partial ?? inside.map(partialOf).find((partial) => partial !== undefined)
@@ -205,7 +205,7 @@ class PlayedRun {
   }
 }
 
-/** Returns the items that were decided first. An agent inside a call is told its decisions at once, or one after the other. */
+/** Returns the pending items that were decided first. The decisions on a nested agent's items were made together or one after the other. */
 function decidedFirst(recorded: RecordedRun, pending: readonly PendingItem[]): PendingItem[] {
   return pending.filter((item) => {
     const within = item.path?.[0]?.toolCallId
@@ -226,7 +226,10 @@ function decisionOn({ steps }: RecordedRun, item: PendingItem): Decision {
   return { ...item, ...(isDecision(decision) ? verdictOf(decision) : {}) } as never
 }
 
-/** A second placeholder, for a decision that changed one secret to another. A recording has the same placeholder for both. */
+/**
+ * A second placeholder, for a decision that changed one secret to another. A recording has the same placeholder for both secrets, which
+ * would hide the change.
+ */
 const changedSecret = REDACTED.toUpperCase()
 
 /** Returns a decision. It has arguments only if they differ from the call's. */

@@ -22,8 +22,8 @@ const mostShown = 32
 const valuesInOnePart = 1_000
 
 /**
- * Returns the texts of an option `secrets`. Throws `invalid_option` if it is not a list: of a single text, each character would be a
- * secret.
+ * Returns the texts of an option `secrets`. Throws `invalid_option` if the option is not a list. A single text is refused too, because each
+ * of its characters would count as a secret.
  */
 export function secretsOf(given: Iterable<string> = []): string[] {
   if (typeof given !== 'object' || given === null || !(Symbol.iterator in given)) throw new InvalidOptionError('secrets', 'texts', given)
@@ -44,7 +44,7 @@ export class RecordingSecrets {
   #learned = new WeakSet<object>()
   /** Frozen values, and their redacted form with the secrets known so far. */
   #seen = new WeakMap<object, object>()
-  /** The same for recent texts: what a model says occurs in its response, in the chunks, and in the next request. */
+  /** Recent texts and their redacted form. A model's text occurs in its response, in the chunks, and in the next request. */
   #shown = new Map<string, string>()
   #visited = 0
 
@@ -53,7 +53,7 @@ export class RecordingSecrets {
     this.#texts = new SecretTexts(secrets)
   }
 
-  /** The number of known secret texts; infinite if there are too many, and everything is hidden. */
+  /** The number of known secret texts; infinite if there are too many, in which case everything is hidden. */
   get size(): number {
     return this.#texts.isFull ? Number.POSITIVE_INFINITY : this.#texts.size
   }

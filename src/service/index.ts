@@ -1,4 +1,4 @@
-/** `toolloop/service`: the agent over HTTP. */
+/** `toolloop/service`: serves agents over HTTP. */
 export { type AgentOptions, defaultAgent } from './agents/agent-host.ts'
 export type { Config, LimitsConfig, McpRouteConfig, ServiceConfig, ToolsConfig } from './config/config.ts'
 export { ConfigError } from './config/config-error.ts'

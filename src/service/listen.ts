@@ -7,11 +7,11 @@ import { nodeFetchOf, type Service } from './service.ts'
 
 /** The address to listen on. */
 export interface ListenOptions {
-  /** Default: that of the configuration, or `127.0.0.1`. */
+  /** Default: the host in the configuration, or `127.0.0.1`. */
   host?: string
-  /** Default: that of the configuration, or 8787. 0: any free port. */
+  /** 0: any free port. Default: the port in the configuration, or 8787. */
   port?: number
-  /** How long a client may leave a response unread before its connection is closed, in milliseconds. Default 30,000. */
+  /** How long a client may read nothing of a pending response before the connection is closed, in milliseconds. Default 30,000. */
   writeTimeoutMs?: number
 }
 
@@ -30,7 +30,7 @@ export interface ListeningService {
   close(drainMs?: number): Promise<void>
 }
 
-/** Limits on connections before they send a request. Event streams have their own. */
+/** Limits on connections that have not sent a complete request. Event streams have separate limits. */
 const serverOptions = {
   maxHeaderSize: 16_384,
   headersTimeout: 10_000,
@@ -39,12 +39,12 @@ const serverOptions = {
   connectionsCheckingInterval: 2_000,
 }
 const maxConnections = 10_000
-/** How long responses in progress may take to be sent. */
+/** How long closing the server waits for responses in progress, in milliseconds. */
 const lastWordsMs = 1_000
 
 /**
- * Starts a server for a service on a port of this machine. Rejects with `invalid_option` if others can reach the address and no token is
- * configured, or if it can't listen there. The service is closed then.
+ * Starts an HTTP server for a service. Rejects with `invalid_option` if the server can't listen on the address, or if the address is
+ * reachable from other machines and no token is configured. In both cases, the service is closed.
  */
 export async function listen(service: Service, options: ListenOptions = {}): Promise<ListeningService> {
   checkOptionNames(options, optionNames, '`listen`')
@@ -85,7 +85,9 @@ function listening(server: Server, host: string, port: number): Promise<void> {
   })
 }
 
-/** Accepts connections until all runs have ended, so that new requests get the answer that the service is shutting down. */
+/**
+ * Keeps accepting connections until all runs have ended, so that new requests receive a response that says the service is shutting down.
+ */
 async function close(service: Service, server: Server, drainMs: number | undefined): Promise<void> {
   await service.drain(drainMs)
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))

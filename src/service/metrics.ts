@@ -1,6 +1,6 @@
 /** The bounds in seconds: from an answer of the demo model to a long run. */
 const buckets = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
-/** Clients choose label values, so a metric keeps this many series. All others share one more. */
+/** Maximum number of series per metric. Needed because clients choose label values. All further label values share one extra series. */
 const maxSeries = 500
 
 type Labels = Readonly<Record<string, string>>

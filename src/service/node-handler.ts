@@ -6,14 +6,15 @@ import { nodeFetchOf, type Service } from './service.ts'
 export type NodeRequest = IncomingMessage & { body?: unknown }
 
 /**
- * Answers a request of a Node.js server. Never rejects. `body`: the body a framework has already read. Default: the request's own `body`.
+ * Answers a request of a Node.js server. Never rejects. `body`: the request body, if a framework has already read it. Default:
+ * `request.body`.
  */
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, body?: unknown) => Promise<void>
 
 /**
- * Returns a request handler for Node.js servers: `node:http` itself, Express (`app.use('/agent', nodeHandler(service))`), and Fastify,
- * whose requests and replies have theirs as `raw`. Accepts a body that was already read as JSON, text or bytes. The limits of the service
- * apply to it too.
+ * Returns a request handler for Node.js servers: `node:http`, Express (`app.use('/agent', nodeHandler(service))`), and Fastify (pass
+ * `request.raw` and `reply.raw`). If a framework has already read the body, the handler accepts it as JSON, text or bytes. The limits of
+ * the service apply to such a body too.
  */
 export function nodeHandler(service: Service): NodeHandler {
   const bodies = new WeakMap<object, string | Uint8Array>()

@@ -2,8 +2,8 @@ import type { WaitingRoom } from '../agent/journal/shown-runs.ts'
 import { HttpProblem } from './http/problem.ts'
 
 /**
- * Limits on stored runs. Running runs are always kept, and waiting ones until they are decided. Of the others, the oldest are deleted
- * first.
+ * Limits on stored runs. Runs that are still running are always kept. Waiting runs are kept until a decision is made, for at most
+ * `waitingMs`. Finished runs are deleted, oldest first, when a limit is exceeded.
  */
 export interface RunBounds {
   /** The largest number of finished runs. */
@@ -14,14 +14,20 @@ export interface RunBounds {
   characters: number
   /** How long a run may wait before it is given up, in milliseconds. */
   waitingMs: number
-  /** The largest number of waiting runs of one caller, who then can't start another. */
+  /** Maximum number of waiting runs per caller. A caller who has reached the limit can't start another run. */
   waitingOfCaller: number
-  /** The total size of all waiting runs, and of those of one caller, in characters. A run that doesn't fit can't wait, and ends. */
+  /**
+   * Maximum total size of all waiting runs, in characters; `waitingCharactersOfCaller` is the limit per caller. A run that would exceed a
+   * limit ends instead of waiting.
+   */
   waitingCharacters: number
   waitingCharactersOfCaller: number
-  /** The largest state of one waiting run, in characters. A larger one ends, because resuming it would block the process. */
+  /**
+   * Maximum size of the state of one waiting run, in characters. A run with a larger state ends instead of waiting, because resuming it
+   * would block the process.
+   */
   stateCharacters: number
-  /** The largest number of stored events of one run, and of the feed of all runs. */
+  /** Maximum number of stored events of one run. Also the limit for the feed of all runs. */
   eventsOfRun: number
   charactersOfRun: number
   /** The total size of all recordings, in characters; 0 disables them. */
@@ -33,7 +39,7 @@ export interface RunBounds {
 export const tooLate = 'nobody has decided'
 export const noRoom = 'there is no room to store this run until somebody decides'
 
-/** Throws an `HttpProblem` 429 if the caller has too many waiting runs, or if they are too large together. */
+/** Throws an `HttpProblem` 429 if the caller has too many waiting runs, or if their total size is too large. */
 export function checkRoom({ waitingOfCaller, waitingCharactersOfCaller }: RunBounds, own: { runs: number; characters: number }): void {
   if (own.characters >= waitingCharactersOfCaller)
     throw new HttpProblem(429, 'too_many_waiting', 'The waiting runs of this token take too much space: decide on some or cancel them')
@@ -55,8 +61,8 @@ export function roomOf({
 }
 
 /**
- * Where runs are stored: in memory, if there is no journal; or with their journal, in a file of a folder, or in a PostgreSQL database that
- * services on several machines share.
+ * Where runs are stored. `memory`: in memory, without a journal. `sqlite`: together with their journal, in a file in `folder`. `dbos`:
+ * together with their journal, in a PostgreSQL database that services on several machines can share.
  */
 export type RunPlace =
   | { kind: 'memory' }

@@ -13,15 +13,18 @@ import { checkMcpOptions, type McpRouteOptions } from './mcp/mcp-options.ts'
 
 /** Options of `createService`. */
 export interface ServiceOptions {
-  /** The configuration file, which need not exist yet. Default: none, and nothing is watched. */
+  /** The path of the configuration file. The service watches the file, which need not exist yet. Default: no file. */
   configFile?: string
-  /** The configuration, if there is no file: plain data with the fields of the file. It can't be changed while the service runs. */
+  /**
+   * The configuration as a plain object with the same fields as the file. Can't be combined with `configFile`. It can't be changed while
+   * the service runs.
+   */
   config?: Config
   /** The model to use if the configuration names none. Default `'demo'`. */
   model?: AnyModel
   /** Whether `model` is used even if the configuration names another. Default false. */
   modelIsFixed?: boolean
-  /** Tools in addition to those of the configuration. A registry may be changed while the service runs. */
+  /** Tools to offer in addition to the tools of the configuration. If you pass a registry, you may change it while the service runs. */
   tools?: readonly AnyTool[] | ToolRegistry
   /**
    * Names of the built-in tools to use if the configuration doesn't set `tools.builtin`. Default: none. `toolloop serve` passes `calculate`
@@ -30,51 +33,58 @@ export interface ServiceOptions {
   builtinTools?: readonly string[]
   /** Hooks, guardrails and other options for the runner. The configuration's `limits` and `instructions` override them. */
   agent?: AgentOptions
-  /** A token with all roles, in addition to those of the configuration: at least 16 characters without a pattern. */
+  /**
+   * A token with all roles, accepted in addition to the tokens of the configuration. It must have at least 16 characters and no
+   * recognizable pattern.
+   */
   token?: string
   /**
-   * Identifies the sender of a request, instead of tokens: for a program that already knows its users. Contract: awaited for every request
-   * that needs a caller. Undefined or null means unknown: the response is 401. If it throws or rejects, the response is 401 too, and the
-   * error is logged. It must not read the body.
+   * Identifies the sender of a request. Use it instead of tokens in a program that already authenticates its users. Contract: called and
+   * awaited for every request that requires authentication. If the function returns undefined or null, the response is 401. If it throws or
+   * rejects, the response is also 401, and the error is logged. The function must not read the body of the request.
    */
   authenticate?(request: Request): Caller | undefined | null | Promise<Caller | undefined | null>
   /**
-   * Returns the `context` of tools, approvals and instructions: the user, the tenant, a database handle. Called when a run starts, and
-   * again when it resumes after a decision; the value is not stored. `identity` is the run's owner: name, roles and tenant. `request` may
-   * be from another caller, who decides, and is undefined if a run of an earlier process resumes automatically.
+   * Returns the `context` that is passed to tools, approvals and instructions, such as the user, the tenant or a database handle. Called
+   * when a run starts, and again when the run resumes after a decision, because the value is not stored. `identity`: the name, roles and
+   * tenant of the run's owner. `request`: the request that starts or resumes the run. If another caller made the decision, it is that
+   * caller's request. Undefined if a run of an earlier process resumes automatically.
    *
-   * Contract: awaited; must not read the body. If it throws or rejects, the error is logged and the response is 500, and nothing was
-   * started. A run of an earlier process then waits, and the function is called again later. The same happens if it returns nothing for a
-   * run that was started with a context.
+   * Contract: awaited; must not read the body. If the function throws or rejects, the error is logged, the response is 500, and no run is
+   * started or resumed. If a run of an earlier process was about to resume, the run keeps waiting and the function is called again later.
+   * The same applies if the function returns undefined for a run that was started with a context.
    */
   context?(request: Request | undefined, identity: Caller): unknown
   /** Offers the tools and agents to MCP clients, at `/mcp`; true means `{}`. Default: the configuration's `service.mcp`. */
   mcp?: boolean | McpRouteOptions
-  /** The prefix of every request path, such as `/agent`. Default: none, which fits a server that strips it, as `mount` does. */
+  /**
+   * The prefix of all request paths, such as `/agent`. Not needed if the surrounding server removes the prefix, as Hono's `mount` does.
+   * Default: no prefix.
+   */
   basePath?: string
   /**
    * Host names and allowed origins, in addition to the configuration's `service.hosts` and `service.origins`. Required if clients reach the
-   * service by a name other than localhost. Use `*` if the server around it checks host names itself.
+   * service by a name other than localhost. Use `*` if the surrounding server checks host names itself.
    */
   hosts?: readonly string[]
   origins?: readonly string[]
   bus?: EventBus
   logger?: Logger
   /**
-   * Traces and metrics of requests and runs: the return value of `telemetry()` from `toolloop/telemetry`. Default: that of the
-   * configuration.
+   * Exports traces and metrics of requests and runs. Pass the return value of `telemetry()` from `toolloop/telemetry`. Default: the
+   * telemetry settings of the configuration.
    */
   telemetry?: Telemetry
-  /** The variables to look up. Default: the process's environment. */
+  /** The environment variables to read. Default: the environment of the process. */
   env?: Readonly<Record<string, string | undefined>>
   /** The base of relative paths. Default: the working directory. */
   cwd?: string
   /**
-   * Called when the configuration has changed, or a change was rejected. `config` is the one in effect, with environment variables filled
-   * in. Contract: not awaited; an error it throws is logged.
+   * Called after a change of the configuration was applied, or after a change of the file was rejected. `config`: the configuration in
+   * effect, with environment variables substituted. Contract: not awaited; if the function throws, the error is logged.
    */
   onReload?(state: ConfigState, config: Config): void
-  /** Overrides of the service's times, in milliseconds. Used by tests. */
+  /** Overrides the intervals and timeouts of the service. Intended for tests. */
   times?: Optional<ServiceTimes>
 }
 

@@ -38,15 +38,15 @@ import { ByTenant } from './tenants/by-tenant.ts'
 /** A running service: mount it in any server that uses `fetch`, or pass it to `listen`. */
 export interface Service {
   /**
-   * Answers a request; never rejects. `from`: the server's view of the connection, as Hono passes it, from which the client's address is
-   * logged.
+   * Answers a request. Never rejects. `from`: the server's connection object, such as the one that Hono passes to `fetch`. The service
+   * reads the client's address from this object, for its log.
    */
   readonly fetch: (request: Request, from?: unknown) => Promise<Response>
   /** Rejects if the configuration is invalid. The service then answers every request with 503. */
   readonly ready: Promise<void>
   /** The current model, which changes with the configuration. */
   readonly model: SwitchableModel
-  /** The program's own tools, without those of the configuration. */
+  /** The tools that the program registered. Tools from the configuration are not in this registry. */
   readonly registry: ToolRegistry
   readonly bus: EventBus
   readonly logger: Logger
@@ -55,19 +55,23 @@ export interface Service {
   /** The token that was generated because none was configured; undefined otherwise. */
   readonly initialToken: string | undefined
   /**
-   * Returns a link that signs a browser in to the admin page: it works once, within ten minutes, and the session lasts twelve hours or
-   * until the process ends. Anyone with the link has all rights, so give it to one person. `url`: the base URL of the service without
-   * `basePath`, such as `https://agents.example.com`. Throws `invalid_option` for anything but an http or https URL.
+   * Returns a link that signs a browser in to the admin page. The link works once and expires after ten minutes. The session ends after
+   * twelve hours, or when the process ends. Whoever opens the link gets all permissions, so send the link to one person only. `url`: the
+   * base URL of the service without `basePath`, such as `https://agents.example.com`. Throws `invalid_option` for anything but an http or
+   * https URL.
    */
   signInLink(url: string): string
-  /** Refuses new work, gives runs `timeoutMs` milliseconds to finish, aborts the others, and closes streams and files. */
+  /**
+   * Shuts down the service: refuses new work, waits up to `timeoutMs` milliseconds for runs to finish, aborts the remaining runs or, if
+   * they are in a journal, leaves them to the next start, and closes streams and files.
+   */
   drain(timeoutMs?: number): Promise<void>
 }
 
 /**
- * Creates a service for an agent: an API compatible with OpenAI's, an API for runs, and one for administration. `/openapi.json` documents
- * them. The configuration may change while the service runs. Throws `invalid_option` or `invalid_tool`; an invalid configuration file
- * rejects `ready`.
+ * Creates an HTTP service for an agent. The service has an OpenAI-compatible API, an API for runs, and an API for administration. All three
+ * are documented in `/openapi.json`. The configuration may change while the service runs. Throws `invalid_option` or `invalid_tool`. If the
+ * configuration file is invalid, `ready` rejects.
  *
  * ```ts
  * const service = createService({ model: 'openai/gpt-5.2', tools: [weather], token: process.env.MY_TOKEN })
@@ -75,8 +79,9 @@ export interface Service {
  * app.mount('/agent', service.fetch)
  * ```
  *
- * Request paths start with `/v1`, `/admin` and so on. If the server around it doesn't strip the prefix, as `mount` does, set `basePath`.
- * For Node.js servers, use `nodeHandler(service)`. Name the host in `hosts`. Call `drain` when the program ends.
+ * Request paths start with `/v1`, `/admin` and so on. `mount` removes the prefix `/agent` from the path. If your server doesn't remove such
+ * a prefix, set `basePath`. For Node.js servers, use `nodeHandler(service)`. Add the public host name to `hosts`. Call `drain` when the
+ * program ends.
  */
 export function createService(options: ServiceOptions = {}): Service {
   checkServiceOptions(options)

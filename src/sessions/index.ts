@@ -1,4 +1,4 @@
-/** `toolloop/sessions`: for writing a session store, and the types of stored conversations. */
+/** `toolloop/sessions`: types for implementing a session store and for reading stored conversations. */
 
 // Session stores: docs/sessions.md
 

@@ -29,8 +29,8 @@ import { withoutUndefined } from '../core/messages.ts'
 import { processClock } from '../core/time/process-clock.ts'
 
 /**
- * Creates sessions in memory, for tests and for a process whose conversations may end with it. `sqliteSessions` and `postgresSessions` do
- * the same and survive the process. Throws `invalid_option`.
+ * Creates sessions in memory, for tests and for applications that can afford to lose conversations when the process ends. Conversations
+ * stored by `sqliteSessions` and `postgresSessions` survive the process. Throws `invalid_option`.
  *
  * ```ts
  * const runner = new AgentRunner({ model, tools, sessions: memorySessions() })
@@ -65,7 +65,7 @@ interface Entry {
   updatedAt: number
 }
 
-/** The memory of such stores, which outlives them like a disk outlives processes. */
+/** The memory shared by several stores. Like a disk, it continues to exist when a store is closed. */
 export class SessionMemory {
   /** Sessions by id, the most recently changed last. */
   readonly entries: Map<string, Entry> = new Map()

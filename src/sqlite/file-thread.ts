@@ -118,7 +118,10 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
       kind,
     )
 
-  /** If the calls don't fit into one transaction, each gets its own: one that is too large must not fail the others. */
+  /**
+   * Runs the calls in one transaction. If they don't fit, runs each call in its own transaction, so that a call that is too large doesn't
+   * fail the others.
+   */
   const commit = (opened: OpenedFile<Tables>, file: string, asked: readonly Asked[]): Answer[] => {
     try {
       return carryOut(opened, file, asked, 'writes')

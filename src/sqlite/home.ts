@@ -5,8 +5,8 @@ import { hasLivingOwner } from './owner.ts'
 import type { FileKind } from './problems.ts'
 
 /**
- * Throws for a copy of a file whose original is in use. Owners hold no locks beside the copy, so the copy would take them for dead. A file
- * that was moved, or restored from a backup, has no living original.
+ * Throws if the file is a copy whose original is in use. The lock files of the owners are next to the original, so a process that opens the
+ * copy would consider these owners dead. A file that was moved or restored from a backup passes, because no original is in use.
  */
 export function checkHome(database: DatabaseSync, { noun, code }: FileKind, { file, real }: { file: string; real: string }): void {
   const home = database.prepare('SELECT id, path FROM home').get()

@@ -17,7 +17,7 @@ export type MethodName<Tables> = { [K in keyof Tables]: Tables[K] extends (...ar
 type ArgsOf<Method> = Method extends (...args: infer Args) => unknown ? Args : never
 type ValueOf<Method> = Method extends (...args: never[]) => infer Value ? ResultOf<Value> : never
 
-/** Who is told about warnings and about the loss of the thread. */
+/** Receives warnings, and is notified if the thread is lost. */
 export interface Told {
   logger: Logger
   lost?: (problem: ToolloopError) => void

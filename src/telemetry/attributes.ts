@@ -36,7 +36,7 @@ function agentAttributes({ name, description, runId }: AgentIdentity): Attribute
   }
 }
 
-/** The most characters of a value of `metadata`. */
+/** Maximum number of characters of a `metadata` value. */
 const longestValue = 512
 
 /** The fields of a run's `metadata` for its spans, with secrets redacted. Objects and lists become JSON. */
@@ -53,7 +53,7 @@ export function metadataAttributes(fields: readonly string[], metadata: JsonObje
   return attributes
 }
 
-/** The names of OpenAI's two APIs in the conventions. */
+/** The names that the semantic conventions use for OpenAI's two APIs. */
 const openAIApis: ReadonlyMap<string | undefined, string> = new Map([
   ['chat-completions', 'chat_completions'],
   ['responses', 'responses'],
@@ -82,7 +82,7 @@ export function requestAttributes(
   }
 }
 
-/** The attributes for the server of an address. */
+/** The attributes that identify the server at a base URL. */
 export function serverAttributes(baseURL: string | undefined): Attributes {
   const url = baseURL === undefined ? null : URL.parse(baseURL)
   if (url === null) return {}
@@ -139,7 +139,7 @@ export function usageAttributes(names: Names, usage: Usage): Attributes {
   return attributes
 }
 
-/** The finish reason of a response. Its calls may have been read from its text. */
+/** The finish reason of a response. Calls count even if they were parsed from the response's text. */
 export function finishOf({ toolCalls, finishReason }: ModelResponse): string {
   return toolCalls.length > 0 && finishReason !== 'length' ? 'tool_call' : finishReasonName(finishReason)
 }

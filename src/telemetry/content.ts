@@ -18,7 +18,7 @@ import { finishOf } from './attributes.ts'
 type Part = JsonObject
 
 /**
- * Converts the conversation of a run to attributes. Removes secrets: what looks like one, and arguments that tools declare as `secrets`.
+ * Converts the conversation of a run to attributes. Removes texts that look like secrets, and arguments that tools declare as `secrets`.
  */
 export class SpanContent {
   readonly #secrets: SecretTexts
@@ -26,7 +26,7 @@ export class SpanContent {
   readonly #sensitive = new Set<string>()
   /** Frozen messages as JSON without known secrets. Cached, because each message is part of every later request. */
   #written = new WeakMap<ChatMessage, string>()
-  /** The number of secrets that were known when they were written. */
+  /** The number of secrets that were known when the cached messages were written. */
   #known = 0
 
   /** `secrets`: the known secrets. Newly found ones are added. */

@@ -6,8 +6,8 @@ import { RedactedSpan } from './redacted-span.ts'
 import { readTraceHeaders } from './trace-context.ts'
 
 /**
- * Creates a span around a request of the service, in the trace that its `traceparent` names. Does nothing if a span is already active: the
- * server that took the request has created one.
+ * Creates a span for a request to the service, in the trace that the request's `traceparent` header names. Creates none if a span is
+ * already active, because then the HTTP server has already created one.
  */
 export async function aroundHttpRequest<Answer extends { readonly status: number }>(
   { method, route, path, headers }: MeasuredHttpRequest,

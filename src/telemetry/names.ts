@@ -2,7 +2,7 @@ import type { Usage } from '../core/messages.ts'
 
 /** What differs between versions of the conventions (https://github.com/open-telemetry/semantic-conventions-genai). */
 export interface Names {
-  /** The part of the input that was written to the provider's cache. */
+  /** Name of the attribute for the input tokens that were written to the provider's cache. */
   cacheWriteTokens: string
   cacheReadTokens: string
   reasoningTokens: string
@@ -11,7 +11,10 @@ export interface Names {
   metrics: MetricNames
 }
 
-/** The names of the metrics. Those that are undefined are not recorded. Usage is a counter for each kind, or one histogram for all. */
+/**
+ * The names of the metrics. A metric without a name is not recorded. Usage is recorded as one counter per kind of token, or as a single
+ * histogram.
+ */
 export interface MetricNames {
   requestDuration: string
   timeToFirstChunk: string
@@ -83,7 +86,7 @@ const providerNames: ReadonlyMap<string, string> = new Map([
   ['xai', 'x_ai'],
 ])
 
-/** A provider as the conventions name it. Unknown providers keep their names. */
+/** The name of a provider in the semantic conventions. An unknown provider keeps its own name. */
 export function providerName(provider: string): string {
   return providerNames.get(provider) ?? provider
 }

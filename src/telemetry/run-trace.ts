@@ -61,8 +61,9 @@ interface OpenCall extends Open {
 }
 
 /**
- * The spans of one run: `invoke_agent` around an execution, with `chat` and `execute_tool` below it, and below a call the runs inside it.
- * Each is active while its work is in progress. Each has the right parent even if nothing tracks the active context.
+ * The spans of one run. Each execution is an `invoke_agent` span, whose children are `chat` and `execute_tool` spans. Runs inside a call
+ * are children of the call's span. Each span is active while its work is in progress, and has the right parent even if no context manager
+ * is registered.
  */
 export class RunTrace implements RunTelemetry {
   readonly tap: EventTap
@@ -76,7 +77,7 @@ export class RunTrace implements RunTelemetry {
   readonly #caller: Context
   readonly #calls = new Map<string, OpenCall>()
   readonly #agent: AgentIdentity
-  /** The run's metadata, with that of outer runs for missing fields. */
+  /** The run's metadata. Missing fields are taken from outer runs. */
   readonly #metadata: JsonObject
   readonly #attributes: Attributes
   #execution: Open | undefined
@@ -219,7 +220,8 @@ export class RunTrace implements RunTelemetry {
     const outer = this.#outer
     const caller = spanContextOf(this.#caller)
     const isLater = origin !== undefined
-    // Inside a call, the execution is part of that call. Otherwise a later execution continues the trace of the first, whatever started it.
+    // An execution inside a call is a child of that call. Any other later execution of a run continues the trace of the first execution,
+    // regardless of what started it.
     const parent = outer !== undefined ? this.#below(outer) : isLater ? trace.setSpanContext(this.#caller, origin) : this.#caller
     const link = outer === undefined && isLater && caller !== undefined && caller.traceId !== origin.traceId ? [{ context: caller }] : []
     const { name } = this.#agent

@@ -10,24 +10,27 @@ import { type InstrumentMaker, Instruments } from './metrics/instruments.ts'
 import { latestNames, names137 } from './names.ts'
 import { RunTrace } from './run-trace.ts'
 
-/** The names of attributes and metrics: those of the newest conventions, or of version 1.37, which more dashboards support. */
+/** The version of the semantic conventions that determines the names of attributes and metrics. More dashboards support version 1.37. */
 export type SemanticConventions = 'latest' | '1.37'
 
 /** The options of `telemetry`. */
 export interface TelemetryOptions {
-  /** Creates the spans. Default: the tracer of the provider that is registered with `@opentelemetry/api`, now or later. */
+  /**
+   * Creates the spans. Default: the tracer of the provider registered with `@opentelemetry/api`. The provider may also be registered later.
+   */
   tracer?: Tracer
   /** Creates the metrics. Default: the meter of the registered provider. */
   meter?: InstrumentMaker
   /**
-   * Whether spans contain the conversation: instructions, messages, tools, arguments and results, with secrets redacted. Default: true if the environment variable `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is `true`, otherwise false.
+   * Whether spans contain the conversation: instructions, messages, tools, arguments and results, with secrets redacted. Default: true if
+   * the environment variable `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is `true`, otherwise false.
    */
   content?: boolean
   /** Default: `'latest'`. */
   semconv?: SemanticConventions
   /**
-   * The fields of a run's `metadata` that its spans have, as `toolloop.metadata.FIELD`; at most 32. Texts that look like secrets are
-   * redacted, and values are cut to 512 characters. Default: none.
+   * Names of `metadata` fields to add to the spans of a run, as attributes `toolloop.metadata.FIELD`. Maximum 32 names. Texts that look
+   * like secrets are redacted, and values are cut to 512 characters. Default: none.
    */
   metadata?: readonly string[]
 }
@@ -76,7 +79,10 @@ function contentByEnvironment(): boolean {
   return process.env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT?.toLowerCase() === 'true'
 }
 
-/** A meter from before a provider was registered measures nothing, so the instruments are recreated when the provider changes. */
+/**
+ * A meter that was created before a provider was registered records nothing. The instruments are therefore recreated when the provider
+ * changes.
+ */
 function instrumentsOf(meter: InstrumentMaker | undefined, names: ConstructorParameters<typeof Instruments>[1]): () => Instruments {
   if (meter !== undefined) {
     let made: Instruments | undefined

@@ -28,7 +28,7 @@ export function outgoingHeaders(context: Context): Record<string, string> {
 
 const traceparentPattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
-/** The span that headers name. Undefined if they name none. */
+/** Reads the span context from trace headers. Undefined if they contain none. */
 export function readTraceHeaders(headers: Json | undefined): SpanContext | undefined {
   if (!isJsonObject(headers) || typeof headers.traceparent !== 'string') return undefined
   const [, version, traceId = '', spanId = '', flags = '', more] = traceparentPattern.exec(headers.traceparent) ?? []

@@ -2,9 +2,9 @@ import { InvalidOptionError } from '../core/errors.ts'
 import type { Expect } from './contract/kit.ts'
 
 /**
- * The functions that a contract suite needs of a test runner. Vitest's and Jest's globals fit. For `node:test`, two assertions are enough:
- * `expect: (actual) => ({ toBe: (expected) => assert.strictEqual(actual, expected), toEqual: (expected) => assert.deepEqual(actual,
- * expected) })`.
+ * The functions of a test runner that a contract suite needs. The globals of Vitest and Jest can be passed as they are. For `node:test`,
+ * define `expect` with two assertions: `expect: (actual) => ({ toBe: (expected) => assert.strictEqual(actual, expected), toEqual:
+ * (expected) => assert.deepEqual(actual, expected) })`.
  */
 export interface TestApi {
   /** Groups the cases. Called once; its body may run synchronously or later. */

@@ -16,10 +16,9 @@ export interface TestJournalOptions {
 const cases: readonly JournalCase[] = [...crashCases, ...previewCases, ...recordCases, ...decisionCases, ...ownerCases, ...keepingCases]
 
 /**
- * Tests the contract of `Journal`, which every journal must pass: what happens to a run if its process dies at any moment, which process
- * may execute it, which decisions count, and which runs are found again. `make` creates a new place for runs. The suite opens several
- * journals on one place, as several processes would. It simulates the death of a process by stopping a run between two steps and closing
- * its journal.
+ * Tests that a journal fulfills the contract of `Journal`: recovery of a run whose process dies at any moment, ownership of a run by one
+ * process, decisions, and queries for stored runs. `make` creates an empty place that stores runs. The suite opens several journals on one
+ * place, as several processes would. It simulates the death of a process by stopping a run between two steps and closing its journal.
  *
  * Defines one `describe` with one `it` per case.
  *

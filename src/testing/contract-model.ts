@@ -13,12 +13,13 @@ export interface TestModelOptions {
   /** The wire format that the model speaks. Default: `'chat-completions'`. */
   wire?: WireName
   /**
-   * What the provider refuses, as in `MockProviderOptions`. Every case then also proves that its requests are accepted. Default: nothing.
+   * Decides whether the mock provider refuses a request, as in `MockProviderOptions`. Every case then also proves that the driver sends
+   * only accepted requests. Default: refuses nothing.
    */
   refuse?: MockProviderOptions['refuse']
   /**
-   * The cases to skip, by name, each with a reason: what the model's format does not support. Throws at once for an unknown name, so that
-   * the list can't become outdated.
+   * The cases to skip, by name, each with a reason, such as a feature that the model's wire format does not support. Throws at once for an
+   * unknown name, so that the list can't become outdated.
    */
   skip?: Readonly<Record<string, string>>
 }
@@ -26,11 +27,12 @@ export interface TestModelOptions {
 const cases: readonly ModelCase[] = [...responseCases, ...requestCases, ...failureCases, ...abortCases]
 
 /**
- * Tests the contract of `ChatModel`, which every driver must pass: what a response is, what a request says, and what happens if the
- * provider fails or the caller aborts. It uses real HTTP to the mock provider; each case starts its own.
+ * Tests that a driver fulfills the contract of `ChatModel`: the content of responses and requests, and the behavior if the provider fails
+ * or the caller aborts. The tests use real HTTP. Each case starts its own mock provider.
  *
  * `create` is called once per server with the settings of the case. It must honor `maxRetries`; waits between attempts should be short.
- * Defines one `describe` with one `it` per case. The longest takes just over a second, because a provider asks to wait that long.
+ * Defines one `describe` with one `it` per case. The longest case takes just over a second, because its provider asks the client to wait
+ * that long.
  *
  * ```ts
  * import { describe, expect, it } from 'vitest'

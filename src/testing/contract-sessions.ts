@@ -16,9 +16,10 @@ export interface TestSessionsOptions {
 const cases: readonly SessionCase[] = [...keepingCases, ...turnCases, ...waitingCases, ...crashCases, ...replacingCases, ...ownerCases]
 
 /**
- * Tests the contract of `Sessions`, which every session store must pass: what is stored and found again, which run has a session if several
- * want it, and what happens to the session while a run waits, or if a process dies at any moment. `make` creates a new place. The suite
- * opens several sessions on one place, as several processes would, and closes them to simulate the death of a process.
+ * Tests that a session store fulfills the contract of `Sessions`: storing and reading messages, ownership if several runs want the same
+ * session, and the state of a session while a run waits, or after a process has died at any moment. `make` creates an empty place that
+ * stores sessions. The suite opens several `Sessions` on one place, as several processes would, and closes them to simulate the death of a
+ * process.
  *
  * Defines one `describe` with one `it` per case.
  *

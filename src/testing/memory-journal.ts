@@ -65,8 +65,9 @@ export class MemoryRuns {
 }
 
 /**
- * Creates a journal in memory, to test what happens to runs if a process dies. Open one on the same `kept` for each process, and `close` it
- * to let the process die. It behaves like a journal on a disk, except that it does not outlive the real process.
+ * Creates a journal in memory, to test what happens to runs if a process dies. For each simulated process, create a journal with the same
+ * `kept`. Close the journal to simulate the death of that process. It behaves like a journal on a disk, except that it does not outlive the
+ * real process.
  */
 export function memoryJournal(kept: MemoryRuns = new MemoryRuns()): Journal & { close(): Promise<void> } {
   return storeJournal(new MemoryStore(kept))
@@ -238,7 +239,7 @@ class MemoryStore implements Store {
     return doomed.length
   }
 
-  /** Lets the process die: nothing more is stored. */
+  /** Simulates the death of the process: nothing is stored after this. */
   async close(): Promise<void> {
     this.#kept.alive.delete(this.#owner)
   }

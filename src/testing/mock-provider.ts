@@ -17,11 +17,11 @@ export interface MockProviderOptions {
   /** Replies, one for each request in order of arrival; or one function that answers all requests. May be async. */
   script?: Script<MockScriptRequest, MockReply>
   /**
-   * Recorded responses instead of `script`, one per request. Each is the payloads of a stream, as an array or as the text of a `.jsonl`
-   * file.
+   * Recorded responses to use instead of `script`, one per request. Each recording consists of the payloads of a stream, as an array or as
+   * the text of a `.jsonl` file.
    */
   recordings?: readonly (string | readonly string[])[]
-  /** Faults for all requests or some. A fault that replaces the script's answer leaves the turn for the next request. */
+  /** Faults for all or some requests. If a fault replaces the script's answer, the script's turn is kept for the next request. */
   faults?: MockFaults
   /** Ids listed by `GET /v1/models`, and by Ollama's `GET /api/tags`. Requests may name any model. Default: `['mock-model']`. */
   models?: readonly string[]
@@ -57,11 +57,14 @@ export interface MockProvider extends AsyncDisposable {
   readonly url: string
   /** The base URL for the `openai` SDK and compatible clients: `url` + `/v1`. Anthropic's and Google's SDKs take `url`. */
   readonly baseURL: string
-  /** All requests so far, in the order in which they were complete, including requests for a list of models. */
+  /** All requests so far, in the order in which their bodies were completely received. Includes requests for a list of models. */
   readonly requests: readonly MockRequest[]
   /** The number of open connections, including idle ones. */
   readonly openConnections: number
-  /** Resolves with the `n`th request, counted from 1 (the default), once it has arrived. Rejects if aborted or closed. */
+  /**
+   * Resolves with the `n`th request, counted from 1 (the default), once it has arrived. Rejects if `signal` is aborted or the server
+   * closes.
+   */
   waitForRequest(n?: number, options?: { signal?: AbortSignal }): Promise<MockRequest>
   /** Resolves with the `n`th request once it has ended: answered completely, broken off, or aborted by the client. */
   waitForEnd(n?: number, options?: { signal?: AbortSignal }): Promise<MockRequest>
@@ -216,7 +219,7 @@ class LoopbackProvider implements MockProvider {
       for (const promise of answer.response.before) if (!(await settlesBeforeAbort(promise, exchange.signal))) return
       await transmit(exchange, answer.response, answer.fault)
     } catch (error) {
-      // The script, a gate or a fault has thrown. Status 400 makes the client fail with the reason instead of retrying.
+      // The script, a promise in it, or a fault has failed. With status 400, the client fails with the reason instead of retrying.
       if (exchange.res.headersSent) breakOff(exchange)
       else await transmit(exchange, prepareError(error, chooseWire(request.method, request.path).wire, 400), {})
     }

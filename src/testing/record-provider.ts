@@ -35,8 +35,8 @@ export interface ProviderRecorder {
 }
 
 /**
- * Records a provider's responses over HTTP, so that the mock provider can replay every piece of them to a driver, however odd. Nothing of
- * the requests is recorded.
+ * Records the contents of a provider's successful HTTP responses, without secrets, so that the mock provider can replay every piece of them
+ * to a driver. Requests are not recorded.
  *
  * ```ts
  * const recorder = recordProvider()
@@ -126,7 +126,10 @@ interface PiecedText {
   owners: { holder: Record<string, unknown>; key: string }[]
 }
 
-/** Removes secrets, which may be split anywhere: a text that contains one is moved into its first piece. */
+/**
+ * Removes secrets. A secret may be split between pieces. If a text contains one, the redacted text of all its pieces is moved into the
+ * first piece.
+ */
 function withoutSecrets(payloads: readonly string[], secrets: SecretTexts): string[] {
   const values = payloads.map(jsonIn)
   const texts = new Map<string, PiecedText>()

@@ -4,11 +4,14 @@ import { type JsonObject, type ProviderData, type ToolCall, type Usage, withoutU
 
 /** A tool call of a scripted turn. */
 export interface ScriptedCall {
-  /** Default: `call_1`, `call_2`…, unique during the life of the model or the server. `''`: the provider sends no id. */
+  /**
+   * The id of the call. Default: `call_1`, `call_2`…, unique for the lifetime of the model or the server. `''` means that the provider
+   * sends no id.
+   */
   id?: string
   /** The tool's name. Not checked: the tool may not exist. */
   name: string
-  /** An object is sent as JSON, a string verbatim, so that it may be broken, cut off or empty. Default: `{}`. */
+  /** An object is sent as JSON. A string is sent verbatim, for broken, truncated or empty arguments. Default: `{}`. */
   arguments?: JsonObject | string
   /** The same as `arguments`. */
   args?: JsonObject | string
@@ -34,11 +37,14 @@ export interface ScriptedTurn {
   interleave?: boolean
   /** Default: `'tool_calls'` if there are calls, otherwise `'stop'`. */
   finishReason?: FinishReason
-  /** The provider's own finish reason, if it should differ from the usual one. */
+  /** The finish reason in the provider's own words, if it should differ from the default for `finishReason`. */
   rawFinishReason?: string
   /** Default: no usage is reported. */
   usage?: ScriptedUsage
-  /** `scriptedModel` returns it. The mock provider adds the fields of its `data` to the message. */
+  /**
+   * The response's `providerData`. `scriptedModel` returns it unchanged. The mock provider adds the fields of `providerData.data` to the
+   * message.
+   */
   providerData?: ProviderData
   /**
    * Makes the turn fail with this error after its text and calls. `scriptedModel` rejects with this object. The mock provider sends an
@@ -50,7 +56,7 @@ export interface ScriptedTurn {
    * its reason.
    */
   before?: PromiseLike<unknown>
-  /** Whether the turn sends what it has and then nothing, until the request is aborted. */
+  /** Whether the turn sends its content and then stays open until the request is aborted. */
   hang?: boolean
   /** Like `hang`, but also ignores the abort: `generate` never settles. For the mock provider it is the same as `hang`. */
   deaf?: boolean
@@ -59,9 +65,9 @@ export interface ScriptedTurn {
 }
 
 /**
- * A turn, or a function that returns it when the request arrives. `index` counts requests from 0.
+ * A turn, or a function that is called when the request arrives and returns the turn. `index` counts requests from 0.
  *
- * Contract of the function: awaited. If it throws, the turn fails.
+ * Contract of the function: may be async. If it throws or rejects, the turn fails.
  */
 export type ScriptEntry<Request, Reply> = Reply | ((request: Request, index: number) => Reply | Promise<Reply>)
 

@@ -1,6 +1,6 @@
 /**
- * Waits for `promise`, but not longer than `signal` allows. Resolves with true if the promise settled first; rejects as it does. Leaves no
- * listener on the signal, and handles a rejection that comes too late.
+ * Waits until `promise` settles or `signal` is aborted. Resolves with true if the promise was fulfilled first, with false if the signal was
+ * aborted first. Rejects if the promise rejects first. Removes its listener from the signal, and handles a rejection after the abort.
  */
 export async function settlesBeforeAbort(promise: PromiseLike<unknown>, signal: AbortSignal | undefined): Promise<boolean> {
   if (signal === undefined) {
@@ -15,7 +15,7 @@ export async function settlesBeforeAbort(promise: PromiseLike<unknown>, signal: 
   }
 }
 
-/** Waits until `signal` is aborted; forever without one. */
+/** Waits until `signal` is aborted. Without a signal, never resolves. */
 export async function waitForAbort(signal: AbortSignal | undefined): Promise<void> {
   await settlesBeforeAbort(new Promise(() => {}), signal)
 }
@@ -33,12 +33,12 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
   }
 }
 
-// Captured here, because a test's fake timers would never run it.
+// Stored when the module loads, because the fake timers of a test may replace `setImmediate` later.
 const atNextTurn = setImmediate
 
 /** Resolves when everything that has arrived at this process's sockets so far has been read. */
 export function untilSocketsAreRead(): Promise<void> {
-  // The end of this turn of the event loop, which may be past its sockets, and of the next one.
+  // Waits for the end of this turn of the event loop, whose sockets may already have been polled, and for the end of the next turn.
   return new Promise((resolve) => void atNextTurn(() => void atNextTurn(resolve)))
 }
 

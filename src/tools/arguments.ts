@@ -13,10 +13,10 @@ import { issuesInWords } from './schema/issues-in-words.ts'
 import { compileSchema, mayTakeLong, parametersOf, standardSchemaOf, tooSlow } from './schema/schema.ts'
 import type { AnyTool } from './tool.ts'
 
-/** How deeply arguments may nest, so that code can recurse into them. */
+/** Maximum nesting depth of arguments. The limit allows recursive code to process them safely. */
 export const maxDepth = 512
 
-/** Longer argument texts are parsed in their own turn of the event loop. */
+/** Argument texts with more characters are parsed in a separate turn of the event loop. */
 const mostReadAtOnce = 100_000
 
 /**
@@ -69,7 +69,7 @@ export function parseArguments(
   return { ok: false, code: 'invalid_arguments_json', problem: `expected a JSON object, got ${kind}` }
 }
 
-/** Whether a text that is not JSON is only missing its end: a bracket or string is still open when it stops. */
+/** Whether a text that is not valid JSON was cut off: a bracket or string is still open at its end. */
 export function isCutJson(text: string): boolean {
   const json = new JsonScanner()
   for (let at = 0; at < text.length; at++) json.read(text.charCodeAt(at))
@@ -78,14 +78,12 @@ export function isCutJson(text: string): boolean {
 
 /** How to read the arguments of a call. */
 export interface ArgumentTerms {
-  /**
-   * Whether the model wrote the call as text. Values are then converted to the types in the schema before they are validated. Default
-   * false.
-   */
+  /** Whether the model wrote the call as text. If so, values are converted to the types in the schema before validation. Default false. */
   asText?: boolean
   /**
-   * Whether the model made the call natively. Reads arguments that can mean only one object (see `innerArguments`). Also decodes texts
-   * inside them that don't match the schema but contain exactly the JSON it asks for. Default false.
+   * Whether the model made the call natively. If so, malformed arguments are accepted if they can mean only one object (see
+   * `innerArguments`). Strings in the arguments are decoded if they don't match the schema but contain exactly the JSON that it requires.
+   * Default false.
    */
   asNative?: boolean
   /** Maximum number of values in the arguments. Default: no limit. */
@@ -96,7 +94,10 @@ export interface ArgumentTerms {
   signal?: AbortSignal
 }
 
-/** Parses and validates arguments. Uses the tool's own schema, which may transform them, or else its JSON Schema. Never rejects. */
+/**
+ * Parses and validates arguments. Uses the tool's Standard Schema, which may transform the arguments, or its JSON Schema if it has no
+ * Standard Schema. Never rejects.
+ */
 export async function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerms = {}): Promise<Preparation> {
   // Many calls may be prepared at once, so slow ones wait their turn.
   if (raw.length > mostReadAtOnce || mayTakeLong(parametersOf(tool))) await yieldNow()
@@ -126,7 +127,7 @@ function prepared(tool: AnyTool, args: JsonObject, input: unknown, repairs: stri
 interface ReadArguments {
   args: JsonObject
   fitted: FittedArguments
-  /** How the arguments that are used differ from those that were written. */
+  /** Describes the differences between the arguments to use and the arguments as written. */
   repairs: string[]
 }
 
@@ -163,8 +164,8 @@ function valueIn(text: string, maxValues: number = Number.POSITIVE_INFINITY): Js
 }
 
 /**
- * The JSON object in native arguments that are not one themselves, but can mean only one: arguments that were encoded twice, or that are
- * followed by text without JSON. Undefined for all others.
+ * Extracts the JSON object from native arguments that are not a JSON object but can mean only one: arguments that were encoded twice, or
+ * that are followed by text without JSON. Returns undefined for all other arguments.
  */
 export function innerArguments(raw: string, maxValues?: number): string | undefined {
   const inner = isQuoted.test(raw) ? quotedObject(raw) : objectBeforeText(raw)
@@ -176,7 +177,7 @@ function innerRepair(raw: string): string {
 }
 
 const isQuoted = /^\s*"/
-/** Further JSON, or a part of it: then it is unclear what the arguments are. */
+/** Matches further JSON, or a part of it. Its presence makes it unclear which value contains the arguments. */
 const moreJson = /["{}[\]]/
 
 function quotedObject(raw: string): string | undefined {
@@ -184,14 +185,17 @@ function quotedObject(raw: string): string | undefined {
   return typeof inner === 'string' && inner.startsWith('{') && inner.endsWith('}') ? inner : undefined
 }
 
-/** Leaves out tokens and tags of the model's format, and what it continued to write: https://github.com/librefang/librefang/pull/2995 */
+/**
+ * Drops what follows the object: tokens and tags of the model's format, and further text from the model. See
+ * https://github.com/librefang/librefang/pull/2995
+ */
 function objectBeforeText(raw: string): string | undefined {
   if (!raw.startsWith('{') || raw.trimEnd().endsWith('}')) return undefined
   const end = endOfJson(raw)
   return end === undefined || moreJson.test(raw.slice(end)) ? undefined : raw.slice(0, end)
 }
 
-/** Where the JSON value at the start of a text ends. Undefined if it does not. */
+/** The end position of the JSON value at the start of a text. Undefined if the value is incomplete. */
 function endOfJson(text: string): number | undefined {
   const json = new JsonScanner()
   for (let at = 0; at < text.length; at++) {
@@ -208,7 +212,7 @@ function unprepared(code: ErrorCode, message: string, args?: JsonObject): Prepar
 /** The default time limit of one attempt at a call. */
 const defaultCheckMs = 30_000
 
-/** An asynchronous check might never settle. It gets the time limit of one attempt and ends with the run. */
+/** Limits an asynchronous check, which might never settle, to the time limit of one attempt and to the duration of the run. */
 async function inTime(
   tool: AnyTool,
   checking: Promise<ReadArguments>,
@@ -233,8 +237,8 @@ export type FittedArguments = { input: unknown } | { problems: string[] }
 const maxCheckMs = 100
 
 /**
- * Turns arguments into the tool's input. If the tool has a Standard Schema, only that one decides, because its JSON Schema is less precise.
- * Otherwise the JSON Schema decides. Never rejects.
+ * Turns arguments into the tool's input. If the tool has a Standard Schema, only that schema is checked, because its JSON Schema is less
+ * precise. Otherwise the JSON Schema is checked. Never rejects.
  */
 export async function fitArguments(tool: AnyTool, args: JsonObject): Promise<FittedArguments> {
   const standard = standardSchemaOf(tool)

@@ -5,7 +5,7 @@ import type { AnyTool } from './tool.ts'
 
 // Texts for the model about single calls, which need no run. Texts about runs are in `agent/run-texts.ts`.
 
-/** Maximum number of names listed for an unknown name. Thousands would be longer than the rest of the conversation. */
+/** Maximum number of names listed for an unknown name. Thousands of names would be longer than the rest of the conversation. */
 const mostNames = 100
 
 /** The result of a call to an unknown tool. If there are very many names, those that share a word with the unknown name come first. */
@@ -26,7 +26,10 @@ export function unreadableArgumentsText(tool: string, problem: string, received:
   return `Arguments of tool \`${tool}\` could not be read: ${harmless(problem)}. Expected one JSON object. Received: ${harmless(received)}`
 }
 
-/** Breaks control tokens, which a model would imitate or read as its own: https://github.com/anomalyco/opencode/issues/37297 */
+/**
+ * Breaks up control tokens, because a model would imitate them or mistake them for its own:
+ * https://github.com/anomalyco/opencode/issues/37297
+ */
 function harmless(text: string): string {
   return text.replace(/<(?=[|｜])|(?<=[|｜])>/g, '')
 }
@@ -85,7 +88,7 @@ export function failureText(thrown: unknown): string {
   return text.trim() === '' ? silentFailureText : text
 }
 
-/** Turns `folder/file` into `file` and the folder itself into `.`. Leaves names alone that are part of a longer path or word. */
+/** Turns `folder/file` into `file` and the folder itself into `.`. Names that are part of a longer path or word stay unchanged. */
 function withoutFolder(text: string, folder: string): string {
   if (!text.includes(folder)) return text
   const path = new RegExp(`(?<![\\w./\\\\-])${folder.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}(?:[/\\\\](?=\\w|\\.|-)|(?!\\.?[\\w-]))`, 'g')

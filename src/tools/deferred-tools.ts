@@ -8,7 +8,7 @@ import { resultText } from './result-text.ts'
 import { type AnyTool, convertToOpenAITool, defineTool, type SearchableTools, type ToolDefinition, type ToolFunction } from './tool.ts'
 import { ToolRunner } from './tool-runner.ts'
 
-/** Which tools a model sees from the start, and how many a search returns. */
+/** Options of `deferTools`: the tools that a model sees from the start, and how it searches for the others. */
 export interface DeferOptions {
   /** Names of the tools that the model sees from the start. Default: none. */
   keep?: Iterable<string>
@@ -38,9 +38,9 @@ interface FoundTools {
  * `search_tools` and `call_tool`.
  *
  * Search results are kept only in the conversation. Therefore the definitions sent to a provider never change and stay in its cache, any
- * number of runs can share the set, and a resumed run knows what it has found. Before anything else happens, a `call_tool` is replaced by
- * the call it stands for. That call has its own schema, approval, effect and time limit, and its own name in events and history. A found
- * tool that the model calls by its own name also runs.
+ * number of runs can share the set, and a resumed run knows what it has found. Before a `call_tool` call is handled in any way, it is
+ * replaced by a call to the tool that its arguments name. The schema, approval, effect and time limit are those of the named tool, and
+ * events and history show the name of that tool. A model may also call a found tool directly by its name.
  *
  * Throws `invalid_option` if `maxFound` is out of range or the set already has a tool with one of these two names.
  */
@@ -75,7 +75,7 @@ class DeferredTools implements ToolSet {
   #specs: readonly ToolDefinition[] = []
   #deferred: readonly ToolDefinition[] = []
   #index = new ToolIndex([])
-  /** What the model sees of the values that found tools returned: each tool may have its own `toContent`. */
+  /** The content to show to the model for each value that a found tool returned, because each tool may have its own `toContent`. */
   readonly #contents = new WeakMap<object, Content>()
   readonly #isSearchable: boolean
 
@@ -202,7 +202,7 @@ export class ToolIndex {
     this.#tools = definitions.map(indexed)
   }
 
-  /** The best matches first. `more`: how many others match, less well. */
+  /** Returns the best matches first. `more`: the number of further matches with lower scores. */
   find(query: string, most: number): { found: ToolFunction[]; more: number } {
     const words = new Set(wordsOf(query.slice(0, maxQueryLength)).slice(0, maxWords))
     const exact = query.trim().toLowerCase()

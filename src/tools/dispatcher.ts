@@ -25,7 +25,7 @@ interface DispatcherOptions {
   logger?: Logger
 }
 
-/** Options of a call that no model made. */
+/** Options of `ToolDispatcher.dispatch`, for a call that was not made by a model. */
 interface DispatchOptions {
   /** Passed to the tool as `ToolContext.context`. */
   context?: unknown

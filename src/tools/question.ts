@@ -3,7 +3,7 @@ import { type Json, withoutUndefined } from '../core/messages.ts'
 import { isStandardSchema, type JsonSchema } from './schema/schema.ts'
 import { jsonSchemaOf } from './schema/standard-schema.ts'
 
-/** Means that a tool needs an answer before it can continue. Created with `ask()`. */
+/** A question that a tool returns if it needs an answer before it can continue. Created with `ask()`. */
 export interface Question {
   /** The question, as shown to the user. */
   about: Json
@@ -11,7 +11,7 @@ export interface Question {
   schema?: JsonSchema
 }
 
-/** A question whether to run the calls that a nested agent has only noted. */
+/** Asks whether to run the calls that a nested agent has noted but not run. */
 export interface NotedQuestion extends Question {
   /** The result that the model sees until the noted calls have run. */
   meanwhile: string

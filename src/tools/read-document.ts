@@ -11,8 +11,8 @@ const maxDepth = 200
 
 /**
  * Parses a text as a single YAML document, in time linear in its length, and yields to the event loop in between. Rejects with the first
- * `YAMLError`, with its line and column. An unknown tag is an error as well, because its author meant something by it; `passOverWarnings`
- * ignores it.
+ * `YAMLError`, with its line and column. Unknown tags are errors as well, because ignoring a tag could change the meaning. With
+ * `passOverWarnings`, they are ignored.
  */
 export async function readDocument(text: string, { passOverWarnings = false }: { passOverWarnings?: boolean } = {}): Promise<Document> {
   const { Composer, isScalar, Lexer, Parser, visit, YAMLError: AnyError, YAMLParseError } = await import('../core/yaml.ts')

@@ -18,18 +18,19 @@ export interface ToolSet {
   list(): AnyTool[]
   /** The definitions to send to a model. Returns the same array until a tool is added, removed or changed. */
   getAllSpecs(): readonly ToolDefinition[]
-  /** Names that `get` finds although no model sees them. Default: none. */
+  /** Names of tools that models don't see but that `get` returns. Default: none. */
   hidden?(): string[]
   /**
-   * Returns the call that a call to one of these tools stands for, with its arguments as JSON text. That call is prepared, run and recorded
-   * instead. Returns undefined for an ordinary call. Default: all calls are ordinary.
+   * Unwraps a call whose arguments describe a call to another tool, as with `call_tool`. Returns the inner call, with its arguments as JSON
+   * text; the inner call is then prepared, run and recorded in place of the outer one. Returns undefined for an ordinary call. Default: all
+   * calls are ordinary.
    */
   opened?(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined
   /** Hidden tools that a model may find with its provider's tool search. Default: none. */
   searchable?(): SearchableTools | undefined
   /**
-   * Resolves when changes that the set already expects have arrived. Each model request of a run waits for it, up to five seconds. Returns
-   * undefined if no change is expected. Default: no change ever is.
+   * Resolves when all pending changes of the set have arrived. A run waits for this before each model request, for up to five seconds.
+   * Returns undefined if no change is pending. Default: no change is ever pending.
    */
   settled?(): Promise<void> | undefined
 }
@@ -160,7 +161,7 @@ export class ToolRegistry implements ToolSet {
   }
 }
 
-/** Whether a value is a set of tools, of this package or of the caller. */
+/** Whether a value is a tool set, implemented by this package or by the caller. */
 export function isToolSet(tools: unknown): tools is ToolSet {
   if (typeof tools !== 'object' || tools === null) return false
   const { get, names, list, getAllSpecs }: Partial<ToolSet> = tools
@@ -178,8 +179,8 @@ export function checkedTools(set: ToolSet): ToolSet {
 const known = new WeakMap<ToolSet, ToolSet>()
 
 /**
- * Checks a set written by the caller. Throws `invalid_tool` if a method throws, returns a promise, or returns something else than a list
- * where one is expected.
+ * Checks a set written by the caller. Throws `invalid_tool` if a method throws, returns a promise, or does not return a list where a list
+ * is expected.
  */
 class CheckedTools implements ToolSet {
   readonly #set: ToolSet

@@ -6,10 +6,10 @@ const maxValues = 1_000_000
 const maxCharacters = 16 * 1024 * 1024
 
 /**
- * Turns anything a tool may return into a stable, readable text. Dates become ISO texts, Maps objects, Sets arrays, Errors their message,
- * and binary data a note of its size. Cycles are cut and lone surrogates replaced. At most 1,000,000 values of an object, with 16 Mi
- * characters of text in them, are written; notes say how many are left out. Never throws. Never returns an empty text, because some
- * providers refuse empty results.
+ * Turns anything a tool may return into a stable, readable text. Dates become ISO 8601 strings, Maps become objects, Sets become arrays,
+ * Errors become their messages, and binary data becomes a note with its size. Cycles are cut and lone surrogates replaced. At most
+ * 1,000,000 values of an object, with 16 Mi characters of text in them, are written; notes say how many are left out. Never throws. Never
+ * returns an empty text, because some providers refuse empty results.
  */
 export function resultText(value: unknown): string {
   return textWithin(value, { values: maxValues, characters: maxCharacters })
@@ -92,14 +92,14 @@ function headWithin(text: string, room: Room): string {
   return taken === text.length ? text : `${text.slice(0, taken)}(… ${text.length - taken} more characters left out …)`
 }
 
-/** Takes up to `size` values of the room that is left, and returns how many. */
+/** Reserves up to `size` of the values that may still be written, and returns the number reserved. */
 function takeOf(size: number, room: Room): number {
   const taken = Math.min(size, room.values)
   room.values -= taken
   return taken
 }
 
-/** Returns the list itself if it is an array that is written whole. */
+/** Returns the items that there is room for: the array itself if it fits whole. */
 function listWithin(list: unknown[] | Set<unknown>, room: Room): unknown[] {
   const size = Array.isArray(list) ? list.length : list.size
   const taken = takeOf(size, room)
@@ -156,7 +156,7 @@ export interface CappedContent {
 
 /** Maximum size of a picture or document in base64 characters. No provider accepts a larger one. */
 const maxMediaBytes = 20 * 1024 * 1024
-/** Bytes of pictures and documents allowed for each byte of text allowed: 20 MiB by default. */
+/** How many bytes of pictures and documents are allowed per allowed byte of text. By default, this results in 20 MiB. */
 const mediaBytesPerByte = 320
 const maxParts = 256
 

@@ -6,7 +6,9 @@ import type { ChatMessage, FinishReason, Json, JsonObject } from '../core/messag
 export interface ToolContext<Context = unknown> {
   /** The object given to `run(input, { context })`. Never sent to a model, never stored. */
   readonly context: Context
-  /** The run's `metadata`, frozen. A nested run without its own has that of the outer run. Absent if there is none. */
+  /**
+   * The run's `metadata`, frozen. A nested run without its own metadata inherits the metadata of the outer run. Absent if there is none.
+   */
   readonly metadata?: JsonObject
   /** Aborted when the call times out or the run ends. A tool that ignores it is abandoned. */
   readonly signal: AbortSignal
@@ -16,19 +18,19 @@ export interface ToolContext<Context = unknown> {
   /** The number of the model request that made this call, from 1. */
   readonly iteration: number
   /**
-   * All attempts at this call share this key, even after a crash. So does a later repetition, if this call may have taken effect. Pass
-   * it to services that deduplicate requests.
+   * A key that is the same for all attempts at this call, even after a crash. If this call may have taken effect, a later repetition of the
+   * call has the same key. Pass it to services that deduplicate requests.
    */
   readonly idempotencyKey: string
   /** The number of the attempt, from 1; see `Tool.retries`. */
   readonly attempt: number
-  /** The answer to this tool's `ask()` when the tool is called again. */
+  /** The answer to the question that this tool asked with `ask()`. Set when the tool is called again with the answer. */
   readonly answer?: Json
-  /** The question (`Question.about`) when the tool is called again. */
+  /** The question that was asked (`Question.about`). Set when the tool is called again with the answer. */
   readonly asked?: Json
   /** The decision that allowed the call: its approval, or the answer to its question. Absent if no decision was needed. */
   readonly decision?: MadeDecision
-  /** The run of this call. A run started inside the tool with `parent: ctx` shares its budget. Absent outside of a run. */
+  /** The run of this call. A run started inside the tool with `parent: ctx` shares the budget of this run. Absent outside of a run. */
   readonly run?: RunScope
   /** The position of the call in the run's trace. Absent if the run has no telemetry. */
   readonly trace?: CallTrace
@@ -39,8 +41,8 @@ export interface ToolContext<Context = unknown> {
   /** Publishes `TOOL_PROGRESS`. Ignored after the attempt has ended. */
   progress(update: Json): void
   /**
-   * The value that this call saved before its process died or an earlier attempt timed out. If an `unsafe` tool can continue from it, its
-   * `reconcile` returns `{ ran: false }`.
+   * The value that this call last stored with `save`, before its process died or an earlier attempt timed out. If an `unsafe` tool can
+   * continue from this value, its `reconcile` should return `{ ran: false }`.
    */
   readonly saved?: Json
   /**
@@ -53,11 +55,11 @@ export interface ToolContext<Context = unknown> {
    * the call. Rejects with `tool_denied` if a limit is reached, and with the model's error if the request fails. Absent outside of a run.
    */
   askModel?(question: ModelQuestion): Promise<ModelAnswer>
-  /** The time limit of this attempt when it began, in milliseconds. */
+  /** The initial time limit of this attempt, in milliseconds. */
   readonly timeoutMs?: number
   /**
-   * Resets the time limit of this attempt to the given number of milliseconds from now; `Infinity` removes it. Use it for work that runs
-   * elsewhere and takes as long as it takes.
+   * Resets the time limit of this attempt to the given number of milliseconds from now; `Infinity` removes it. Use it for work of unknown
+   * duration that runs elsewhere.
    */
   extendTimeout?(milliseconds: number): void
 }
@@ -96,24 +98,24 @@ export interface RunScope {
   /** Nesting depth: 0 for a run that no tool started. */
   readonly depth: number
   /**
-   * Stores a text under a name until the run ends: in the run's journal, or in the state of a paused run without one. Replaces the previous
-   * text of that name. A run shares these texts with the runs it is nested in. Use it for what later calls need; use `save` for what
-   * belongs to one call.
+   * Stores a text under a name until the run ends. The text is kept in the run's journal or, if the run has no journal, in the state of the
+   * paused run. Replaces the previous text with that name. Nested runs share these texts with their outer runs. Use `keep` for data that
+   * later calls need, and `save` for data of a single call.
    */
   keep(name: string, text: string): Promise<void>
-  /** A stored text, possibly stored by another process; undefined if there is none. */
+  /** Returns the text that was stored under a name, possibly by another process. Undefined if there is none. */
   kept(name: string): Promise<string | undefined>
 }
 
 /** The MCP client that made a call. */
 export interface McpClient {
-  /** The name the client gives itself. */
+  /** The client's name, as reported by the client. */
   readonly name?: string
   readonly version?: string
-  /** Whether `ask()` can ask its user. */
+  /** Whether `ask()` can ask the client's user. */
   readonly asksUser: boolean
-  /** Whether `askClientModel()` can ask its model. */
+  /** Whether `askClientModel()` can ask the client's model. */
   readonly asksModel: boolean
-  /** Whether `askClientRoots()` can ask for its folders. */
+  /** Whether `askClientRoots()` can ask for the client's folders. */
   readonly listsRoots: boolean
 }

@@ -23,9 +23,9 @@ import { type AnyTool, checkTool, isQuestion, type ModelQuestion, type ToolConte
 
 export type { ExecutedEnd, RawEnd, ToolCallEnd, ToolCallEnvironment } from './call/environment.ts'
 
-/** Ends the call as recorded when a tool's function returns it. Used by tools that replay a recording. */
+/** Returned by a tool's function to end the call as it was recorded. Used by tools that replay a recording. */
 export class RecordedEnd {
-  /** `value`: what the function returned when it was recorded, for hooks around it. */
+  /** `value`: the value that the function returned when the call was recorded, for hooks that wrap the function. */
   readonly recorded: { end: ExecutedEnd; value: unknown }
 
   constructor(recorded: { end: ExecutedEnd; value: unknown }) {
@@ -126,7 +126,10 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
   }
 }
 
-/** The end of a call that may have run, with whether it has taken effect. */
+/**
+ * Asks the tool whether a call that may have run has taken effect, and adds the finding to the end of the call. Not for a tool that only
+ * reads.
+ */
 async function settled(call: PreparedCall, environment: ToolCallEnvironment, end: LeftEnd): Promise<ToolCallEnd> {
   return call.tool.effect === 'read' ? end : told(call, environment, end, await askReconcile(call, environment, end.attempts))
 }
@@ -252,7 +255,7 @@ class Attempt {
     return this.#call.tool.timeoutMs ?? this.#environment.timeoutMs
   }
 
-  /** Counts from now. */
+  /** Sets the time limit of the attempt, counted from now, in milliseconds. */
   #limit(milliseconds: number): void {
     if (this.#isOver) return
     this.#extendedMs = milliseconds

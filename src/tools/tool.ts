@@ -29,7 +29,10 @@ export interface ToolDefinition {
   function: ToolFunction
 }
 
-/** Tools that a model doesn't see but can find. `searchedBy`: the tools that search and call them if the provider can't. */
+/**
+ * Tools that a model doesn't see but can find with a search. `searchedBy`: names of the tools that search for and call them if the provider
+ * has no tool search.
+ */
 export type SearchableTools = { tools: readonly ToolDefinition[]; searchedBy: readonly string[] }
 
 /**
@@ -45,7 +48,7 @@ export type NeedsApproval = boolean | { about: unknown }
 export type ApprovalContext<Context = unknown> = Pick<ToolContext<Context>, 'context' | 'metadata'>
 
 /**
- * A tool: what the model sees (`name`, `description`, `parameters`), how it runs, and what its result means.
+ * A tool: its definition for the model (`name`, `description`, `parameters`), its implementation, and the handling of its results.
  * `defineTool` makes one from functions, `BaseTool` from a class; both are plain objects of this shape.
  */
 export interface Tool<Context = unknown> {
@@ -78,7 +81,7 @@ export interface Tool<Context = unknown> {
   readonly approval?: boolean | ((args: JsonObject, ctx: ApprovalContext<Context>) => NeedsApproval | Promise<NeedsApproval>)
   /** False: a call runs alone, never in parallel with another call of its turn. Default true. */
   readonly parallel?: boolean
-  /** True: the result is the run's output and ends the run, unless another call of the same turn waits for the caller. */
+  /** True: the tool's result ends the run and becomes its output, unless another call of the same turn is waiting for the caller. */
   readonly final?: boolean
   /** Names of arguments, at any depth, that are redacted in logs and dumps. */
   readonly secrets?: readonly string[]
@@ -103,17 +106,17 @@ export interface Tool<Context = unknown> {
    */
   readonly execute?: (args: never, ctx: ToolContext<Context>) => unknown
   /**
-   * Finds out whether a call took effect. Called after an attempt has timed out or was aborted, unless the tool only reads, and before an
-   * `unsafe` call that was running when its process died is repeated. If the call continues with an answer, `ctx` has it too (`answer`,
-   * `asked`).
+   * Finds out whether a call took effect. Called in two cases: after an attempt has timed out or was aborted, unless the tool only reads;
+   * and before repeating an `unsafe` call that was running when its process died. If the call continues after a question, `ctx` contains
+   * the question and its answer (`asked`, `answer`).
    *
-   * Contract: the run awaits it, for as long as one attempt may take but at most 30 seconds, or one second once the run is over. Returning
-   * `undefined` or throwing means that it can't tell.
+   * Contract: the run awaits the result. The time limit is that of one attempt, at most 30 seconds, or one second once the run is over.
+   * Return `undefined` or throw if the outcome is unknown.
    */
   readonly reconcile?: (args: never, ctx: ToolContext<Context>) => Reconciled | undefined | Promise<Reconciled | undefined>
   /**
-   * Says what a call would do, for a run with `effects: 'preview'`: the model gets its value instead of "noted, not done". Must have no
-   * effects. Not called for a `read` tool.
+   * Describes what a call would do, for a run with `effects: 'preview'`. The model receives the returned value as the result of the call.
+   * Must have no effects. Not called for a `read` tool.
    *
    * Contract: as `execute`, with the same time limit and no retries. If it returns nothing, the model gets "noted, not done". If it fails,
    * the call has failed and is not part of the plan.
@@ -121,7 +124,10 @@ export interface Tool<Context = unknown> {
   readonly preview?: (args: never, ctx: ToolContext<Context>) => unknown
 }
 
-/** The answer of `reconcile`: the call took effect and this is its value, or it did not and may run again. */
+/**
+ * The result of `reconcile`. With `ran: true`, the call took effect and returned `value`. With `ran: false`, the call did not take effect
+ * and may run again.
+ */
 export type Reconciled = { ran: true; value: unknown } | { ran: false }
 
 /** A tool with any argument and context types. The compiler does not check which context the tool needs. */
@@ -174,7 +180,10 @@ type SharedOptions = Exclude<keyof Tool, 'parameters' | 'approval' | 'schema' | 
 /** Options of `defineTool`: the fields of a `Tool`, with `execute` typed by `parameters`. */
 export interface ToolOptions<S, Value, Context, Name extends string = string> extends Pick<Tool<Context>, SharedOptions> {
   name: Name
-  /** A Standard Schema (zod, valibot, arktype, …), from which the argument types are inferred, or a JSON Schema. Default: no arguments. */
+  /**
+   * The schema of the arguments: a Standard Schema (zod, valibot, arktype, …) or a JSON Schema. The argument types are inferred from it.
+   * Default: no arguments.
+   */
   parameters?: S
   /** The JSON Schema to show to the model, for a Standard Schema that can't produce one. */
   jsonSchema?: JsonSchema

@@ -42,7 +42,7 @@ export function toolNameAt(value: unknown, path: string): string {
   return typeof value === 'string' && /^[a-zA-Z0-9_-]{1,64}$/.test(value) ? value : fail(path, 'the name of a tool', value)
 }
 
-/** Accepts `https:`, `http:` and `data:`, because other URLs open something on the machine that reads them. */
+/** Accepts only `https:`, `http:` and `data:` URLs, because any other URL could open a local resource of the machine that reads it. */
 export function urlAt(value: unknown, path: string): string {
   const isUrl = typeof value === 'string' && /^(https?:\/\/|data:)/i.test(value)
   return isUrl ? value : fail(path, 'a URL that begins with `https:`, `http:` or `data:`', value)
@@ -53,7 +53,7 @@ export function jsonOf(value: unknown, path: string): string {
   try {
     if (!isDeeperThan(maxLevels, value)) return JSON.stringify(value ?? null)
   } catch {
-    // A value that can't be written is refused like one that is too deep.
+    // A value that can't be serialized is refused like a value that is nested too deeply.
   }
   return fail(path, 'plain JSON of no great depth', value)
 }

@@ -5,7 +5,7 @@ export function withinText(agent: string): string {
   return `Its result is part of what the agent \`${agent}\` does.`
 }
 
-/** The output that a page shows for a run that continues over its budget. */
+/** The output that a page shows when a run was approved to exceed its budget. */
 export const continuedText = 'The run continues.'
 
 export function waitingText(tool: string): string {

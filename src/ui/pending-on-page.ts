@@ -2,7 +2,7 @@ import type { PendingItem } from '../agent/types/result.ts'
 import type { RunEvent } from '../core/events.ts'
 import { type JsonObject, withoutUndefined } from '../core/messages.ts'
 
-/** The page's id of an item's call. Ids are unique within a run, but not among nested runs. */
+/** The id that the page uses for the call of an item. A call's own id is unique within its run, but not among nested runs. */
 export function idOnPage({ path = [], toolCallId }: Pick<PendingItem, 'path' | 'toolCallId'>): string {
   return [...path.map((step) => step.toolCallId), toolCallId].join('/')
 }

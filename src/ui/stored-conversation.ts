@@ -17,9 +17,9 @@ import { idOnPage, isOwnCall } from './pending-on-page.ts'
 /** A run that waits for decisions: `waiting` of `sessions.get(id)`, or `{ pending }` of a result. */
 export interface WaitingConversation {
   pending: readonly PendingItem[]
-  /** The messages that the run has added. If absent, they are among the messages. */
+  /** The messages that the run has added. Leave this out if they are already part of the conversation. */
   messages?: readonly MessageInput[]
-  /** The position of the first message that these replace. If absent, they follow all others. */
+  /** The position of the first message in the conversation that `messages` replaces. If absent, `messages` are appended. */
   at?: number
 }
 
@@ -27,7 +27,10 @@ export interface WaitingConversation {
 export interface ShownConversationOptions {
   /** The waiting run, whose calls can be decided. */
   waiting?: WaitingConversation | undefined
-  /** The position of the first message in its conversation, if the messages are only a part: ids are derived from positions. Default 0. */
+  /**
+   * If the messages are only a part of a conversation: the position of the first of them in the whole conversation. Ids are derived from
+   * positions. Default 0.
+   */
   from?: number
   /** Whether to show system messages, which may contain your instructions. Default `'omit'`. */
   system?: 'omit' | 'keep'
@@ -35,12 +38,12 @@ export interface ShownConversationOptions {
 
 const optionNames: OptionNames<ShownConversationOptions> = { waiting: true, from: true, system: true }
 
-/** The state of a call. Without `result`, the call is open; without `pending`, nobody has to decide on it. */
+/** The state of a call. A call without `result` is open. A call without `pending` needs no decision. */
 export interface ShownCall {
   call: ToolCall
   result?: ToolResultMessage
   pending?: PendingItem
-  /** The nested agent in the call that waits; what it waits for is shown next to the call. */
+  /** The name of a nested agent that waits inside the call. Its pending items are shown next to the call. */
   waitingAgent?: string
 }
 
@@ -49,7 +52,7 @@ export type Shown =
   | { id: string; message: Exclude<ChatMessage, AssistantMessage | ToolResultMessage> }
   | { id: string; message: AssistantMessage; calls: ShownCall[] }
 
-/** Converts the conversation to what a page shows. Throws `invalid_message` and `invalid_option`. */
+/** Converts a conversation to the messages that a page shows. Throws `invalid_message` and `invalid_option`. */
 export function readConversation(given: readonly MessageInput[], options: ShownConversationOptions, name: string): Shown[] {
   checkOptionNames(options, optionNames, `\`${name}\``)
   const { waiting, from = 0, system = 'omit' } = options

@@ -1,7 +1,10 @@
 import { isDeeperThan, jsonOrText } from '../core/json.ts'
 import { isJsonObject, type Json } from '../core/messages.ts'
 
-/** Parses a result that is the JSON of an object or array, so that it appears as the tool returned it. Returns any other result as text. */
+/**
+ * Parses a result that is JSON of an object or array, so that the page shows the value that the tool returned. Returns any other result as
+ * text.
+ */
 export function structured(result: string): Json {
   return /^[[{]/.test(result) ? sendable(result) : result
 }

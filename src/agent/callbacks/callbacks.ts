@@ -9,7 +9,7 @@ import type { Hooks, ModelEnding, ModelTurn, RunningToolCall, SentRequest, ToolE
 /** A function from one of the caller's lists. */
 export interface Callback<Ask> {
   readonly name: string | undefined
-  /** Names it in messages, such as `beforeTool` and `hook`. */
+  /** The words that messages use for the callback, such as `beforeTool` and `hook`. */
   readonly kind: readonly [word: string, noun: string]
   /** Says in the log what the failure means. Undefined if a failing function is skipped. */
   readonly refused: string | undefined
@@ -87,7 +87,7 @@ function listOf<Entry extends { name?: string; onFailure?: 'refuse' | 'skip' }, 
   return callbacks
 }
 
-/** A hook or an entry failed, and what it decides about must not continue without it. */
+/** A hook or an entry failed, and the step that it decides on must not continue without its decision. */
 export class HookFailure extends ToolloopError {
   /** The hook's name, or its kind if it has none. */
   readonly hook: string

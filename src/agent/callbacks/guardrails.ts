@@ -5,19 +5,19 @@ import type { MessageInput } from '../../core/message-input.ts'
 import type { ChatMessage, Content, JsonObject } from '../../core/messages.ts'
 import type { HookPlace, ToolEnding, ToolTurn } from './hooks.ts'
 
-/** The result of a check: nothing if it passed, or what to do. */
+/** The result of a check: nothing if the value passed, otherwise the action to take. */
 export type GuardrailVerdict<T> =
   | undefined
   /** Continues with this value instead. */
   | { replace: T }
-  /** Rejects it. The model is told why, and continues. */
+  /** Refuses the value. The model is told the reason, and continues. */
   | { refuse: string }
   /** Ends the run: stop reason `refused`, error code `guardrail`. */
   | { stop: string }
 
 /**
- * A named set of checks, called in order after all hooks and entries. Each sees the changes of those before it. They are called once for
- * each step, and not again when a recorded run is resumed.
+ * A named set of checks, called in order after all hooks and entries. Each check sees the changes made by earlier checks. The checks are
+ * called once for each step, and not again when a recorded run is resumed.
  *
  * Contract of all checks: awaited, for at most the time of one attempt at a tool (`toolTimeoutMs`). A check fails if it throws, rejects,
  * takes longer, or returns an invalid replacement. The call is then refused, or the result withheld; for input and output, the run is
@@ -51,7 +51,7 @@ export interface Guardrail<Context = unknown> {
   readonly stream?: 'sentences' | { readonly window: number }
   /** Checks each call of a turn, before any of them runs. Replaced arguments are validated again. */
   call?(call: ToolTurn<Context>): Awaitable<GuardrailVerdict<JsonObject>>
-  /** Checks the content that the model gets as a result. Called after all hooks. */
+  /** Checks the result of a call, in the form that the model gets. Called after all hooks. */
   result?(ending: ToolEnding<Context>): Awaitable<GuardrailVerdict<Content>>
 }
 

@@ -13,9 +13,9 @@ export interface HookPlace<Context = unknown> {
   readonly runId: string
   readonly iteration: number
   readonly context: Context
-  /** The run's `metadata`. A nested run without its own has that of the outer run. Frozen. */
+  /** The run's `metadata`. A nested run without its own `metadata` has the `metadata` of the outer run. Frozen. */
   readonly metadata?: JsonObject
-  /** Aborted when the run is. */
+  /** Aborted when the run is aborted. */
   readonly signal: AbortSignal
   /**
    * The run itself. Pass it as `parent` to start another run inside it. That run, such as one of a judging agent, shares its limits, budget
@@ -34,11 +34,11 @@ export interface ModelTurn<Context = unknown> extends HookPlace<Context> {
   readonly toolChoice?: ToolChoice
 }
 
-/** What `beforeModel` may change for this one request. The run's own conversation does not change. */
+/** Changes that `beforeModel` may make to one request. The run's own conversation does not change. */
 export interface ModelTurnChange {
-  /** Sent instead of the conversation. Calls without results, and results without calls, are repaired. */
+  /** Messages to send instead of the conversation. Calls without results, and results without calls, are repaired. */
   messages?: readonly MessageInput[]
-  /** The names of the run's tools to send. The others can't be called in this turn. */
+  /** Names of the tools to send, out of the run's tools. The other tools can't be called in this turn. */
   tools?: readonly string[]
   model?: AnyModel
   toolChoice?: ToolChoice
@@ -57,7 +57,7 @@ export interface ModelEnding<Context = unknown> extends HookPlace<Context> {
 export interface ToolTurn<Context = unknown> extends HookPlace<Context> {
   readonly toolCallId: string
   readonly tool: string
-  /** A validated copy. */
+  /** A copy of the validated arguments. */
   readonly args: JsonObject
 }
 
@@ -67,7 +67,7 @@ export type ToolTurnChange =
   | { refuse: string }
   /** Runs the call with these arguments instead. They are validated again. */
   | { args: JsonObject }
-  /** The function does not run; this replaces its return value. Kept as JSON. */
+  /** The function does not run, and this value replaces its return value. Stored as JSON. */
   | { result: unknown }
 
 /** A call whose function has run, as passed to `afterTool`. */
@@ -85,16 +85,16 @@ export interface SentRequest<Context = unknown> extends HookPlace<Context>, Read
 /** A call that is about to run, with its final arguments. Both are frozen. */
 export interface RunningToolCall<Context = unknown> extends ToolTurn<Context> {
   readonly effect: ToolEffect
-  /** Passed to the tool as well (`ctx.idempotencyKey`): the same for every attempt, also after a crash. */
+  /** The key that the tool gets as `ctx.idempotencyKey`. It is the same for every attempt, even after a crash. */
   readonly idempotencyKey: string
 }
 
 /**
  * Functions that take part in the loop. They act as entries of the plan (`beforeModel`, `beforeTool`, `afterModel`) and as wrappers of a
- * step (`aroundModel`, `aroundTool`, `afterTool`); see `PlanEntry` and `AroundEntry`. Those before a step are called in the order of the
- * hooks. Each sees the request or the arguments as earlier hooks changed them, until one refuses or answers. Those after a step are called
- * in reverse. Of those around a step, the first is the outermost. Hooks are called once for each step, and not again when a recorded run is
- * resumed.
+ * step (`aroundModel`, `aroundTool`, `afterTool`); see `PlanEntry` and `AroundEntry`. Functions called before a step run in the order of
+ * the hooks. Each sees the request or the arguments as earlier hooks changed them, until one refuses or answers. Functions called after a
+ * step run in reverse order. Among the functions that wrap a step, the first is the outermost. Hooks are called once for each step, and not
+ * again when a recorded run is resumed.
  *
  * Contract of all hooks: awaited, for at most the time of one attempt at a tool (`toolTimeoutMs`), not counting the time in `next`. A hook
  * fails if it throws, rejects, takes longer, or returns something invalid; `onFailure` says what happens then. Returning nothing changes
@@ -129,8 +129,8 @@ export interface Hooks<Context = unknown> {
    * meanwhile. It rejects with the request's error, or with `budget_spent` if a budget does not allow it.
    *
    * The response that the hook returns replaces the one from `next`. If `next` is not called, nothing is sent, and the returned response is
-   * shown as if it had been streamed. The usage is that of the returned response. If it has none, the usage of the request counts. A
-   * `Budget` counts the requests that were sent.
+   * shown as if it had been streamed. The run counts the usage in the returned response. If the response has no usage, the usage of the
+   * request counts. A `Budget` counts the requests that were sent.
    */
   aroundModel?(
     request: SentRequest<Context>,
@@ -141,7 +141,7 @@ export interface Hooks<Context = unknown> {
    * return value. It rejects with a `ToolloopError` if the call fails (`tool_failed`, `tool_timeout`, `tool_cancelled`), whose `cause` is
    * what was thrown.
    *
-   * The value that the hook returns replaces that of the function. If `next` is not called, the function does not run. Guardrails and
+   * The hook's return value replaces the function's return value. If `next` is not called, the function does not run. Guardrails and
    * `beforeTool` are called before it, `afterTool` and checks of the result after it.
    */
   aroundTool?(call: RunningToolCall<Context>, next: () => Promise<unknown>): unknown

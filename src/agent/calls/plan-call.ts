@@ -14,8 +14,9 @@ import { prepareAgain } from './tool-call.ts'
 const mostEdits = 2
 
 /**
- * Asks the plan about calls, each as a step, and returns the calls to carry out. Calls that wait, were refused, or were planned before with
- * the same arguments are returned unchanged. `times`: how often these calls have been planned, including this time.
+ * Asks the plan about each call, in a step of its own, and returns the calls with the plan's decisions. Calls that wait, were refused, or
+ * were planned before with the same arguments are returned unchanged. `times`: how often these calls have been planned, including this
+ * time.
  */
 export function putToPlan<Work extends Pick<CallWork, 'call' | 'key' | 'result'>>(
   execution: Execution,

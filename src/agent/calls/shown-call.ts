@@ -76,8 +76,8 @@ export interface ShownRejection {
 }
 
 /**
- * `args`: the raw text if it could not be parsed. For a tool with secrets, none of an unparsed text is shown, because secrets can't be
- * distinguished in it.
+ * `args`: the raw text if it could not be parsed. For a tool with secrets, unparsed text is not shown at all, because the secrets in it
+ * can't be located.
  */
 export function shownRejection(tool: Pick<AnyTool, 'secrets'> | undefined, args: JsonObject | string, error: string): ShownRejection {
   const names = new Set(tool?.secrets)

@@ -88,7 +88,10 @@ export function carryOutTogether(execution: Execution, iteration: number, calls:
   const deferred = calls.some(hasTextAfter) ? new DeferredText(calls) : undefined
   let batches = intent?.waited ?? 0
 
-  /** Records which attempt starts the batch. True if an earlier attempt started it: its calls without a record may have run then. */
+  /**
+   * Records which attempt starts the batch. True if an earlier attempt of this run may already have executed calls that have no recorded
+   * result.
+   */
   const mayHaveRun = async (batch: number | 'again'): Promise<boolean> => {
     const { attempt } = durable
     return (await durable.step(roundStep(iteration, batch, intent?.index), async () => attempt)) !== attempt

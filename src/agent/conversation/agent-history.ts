@@ -17,14 +17,15 @@ export interface AgentHistory<Context = unknown> {
   /**
    * Loads the conversation that a run continues. Called when the run begins, unless its caller passes `messages` or a `session`.
    *
-   * Contract: awaited. Throwing rejects the run. Returning nothing means that no conversation exists. Nothing of the run is then saved.
+   * Contract: awaited. Throwing rejects the run. Returning nothing means that no conversation exists. In this case, the run is not saved
+   * either.
    */
   load(run: HistoryRun<Context>): Awaitable<readonly MessageInput[] | undefined>
   /**
    * Saves `result.newMessages`, the messages that the run added, when it has ended.
    *
-   * Contract: awaited before a journal records the end, so after a crash it may be called again for the same `runId`, in another process.
-   * Throwing rejects the run; a recorded run is then tried again.
+   * Contract: awaited before a journal records the end of the run. After a crash, it may therefore be called again for the same `runId`, in
+   * another process. Throwing rejects the run; a recorded run is tried again later.
    */
   save(run: HistoryRun<Context>, result: RunResult): Awaitable<void>
 }

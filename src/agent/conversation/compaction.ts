@@ -110,7 +110,8 @@ export function sizeOf(messages: readonly ChatMessage[], estimate: (message: Cha
 }
 
 /**
- * Wraps the caller's `estimate` with a check. Throws what `estimate` throws, and `invalid_option` if it does not return a number of tokens.
+ * Wraps the caller's `estimate` with a check. The wrapped function throws `invalid_option` if `estimate` does not return a number of
+ * tokens, and passes on errors of `estimate`.
  */
 export function checkedEstimate(estimate: CompactionSize['estimate']): ((message: ChatMessage) => number) | undefined {
   if (estimate === undefined) return undefined
@@ -123,9 +124,9 @@ export function checkedEstimate(estimate: CompactionSize['estimate']): ((message
 }
 
 /**
- * Shortens a conversation to a number of tokens: shortens old results first, then leaves out the oldest rounds. System messages and the
- * task stay. Returns the whole conversation if it fits. Calling it again changes nothing. The last round stays whole, even if it is too
- * long on its own. Throws `invalid_message`, and what `estimate` throws.
+ * Shortens a conversation to at most the given number of tokens. Shortens old results first, then leaves out the oldest rounds. Keeps
+ * system messages and the task. Returns the whole conversation if it fits. Shortening the result again changes nothing. The last round
+ * stays whole, even if it is too long on its own. Throws `invalid_message`, and what `estimate` throws.
  */
 export function compactMessages(given: readonly MessageInput[], size: CompactionSize): readonly ChatMessage[] {
   const messages = toChatMessages(given)

@@ -12,7 +12,7 @@ import {
 import { noResultText } from '../run-texts.ts'
 import { type Compaction, compacted, noCompaction } from './compaction.ts'
 
-/** What was repaired in a conversation that was passed in. All zero for a valid one. */
+/** The numbers of repairs made to a conversation that was passed in. All are zero if the conversation was valid. */
 export interface Healing {
   /** Calls without a result that were given one. */
   answeredCalls: number
@@ -137,8 +137,8 @@ export class History {
   }
 
   /**
-   * Removes the last message of the model, with the results of its calls, if it is an answer: it has no calls except those of the tool
-   * `answering`. If it has others, only the calls of that tool are returned, and everything stays.
+   * Removes the last message of the model, with the results of its calls, if the message is an answer, that is, if it calls no tool but
+   * `answering`. If it calls other tools, removes nothing and returns the calls of `answering`.
    */
   dropAnswer(answering: string | undefined): ToolCall[] {
     const at = this.#messages.findLastIndex(({ role }) => role === 'assistant')

@@ -10,7 +10,7 @@ import { History } from './history.ts'
 /** The input of a run: a text, or messages to append to the conversation. */
 export type RunInput = string | MessageInput | readonly MessageInput[]
 
-/** Throws `invalid_option` for anything but an input, and `invalid_message`. */
+/** Throws `invalid_option` if the value is not an input, and `invalid_message` if one of its messages is invalid. */
 export function toMessages(input: RunInput): readonly ChatMessage[] {
   if (typeof input === 'string') return [asChecked({ role: 'user', content: input })]
   if (isList(input)) return toChatMessages(input, 'input')
@@ -30,8 +30,8 @@ function inputHint(input: object): string {
  * Steers a running run: pass it to the run as `control`, or take it from the stream. The run reads messages between two steps: when the
  * calls of a turn have ended, or when the model has answered, before asking again.
  *
- * Messages that the run has not read when it ends are in `unread` of its result, and stay in the control. Give the control to the next run,
- * or send the messages again, but not both.
+ * Messages that the run has not read when it ends are in `unread` of its result, and stay in the control. To deliver them, either pass the
+ * control to the next run or send the messages again, but not both.
  */
 export class RunControl {
   /** Set by the run. False after the run has read messages for the last time, until the control is given to another run. */
@@ -59,8 +59,8 @@ export class RunControl {
   }
 
   /**
-   * Asks this model from the next turn on. Throws what `createModel` throws. Not stored: a resumed run begins with its runner's model, so
-   * call it again.
+   * Uses this model from the next turn on. Throws the errors of `createModel`. The change is not stored: a resumed run begins with its
+   * runner's model, so call `useModel` again.
    */
   useModel(model: AnyModel): void {
     this.#model = openModel(model)

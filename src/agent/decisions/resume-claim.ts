@@ -5,11 +5,14 @@ import type { RunState } from '../types/result.ts'
 /** A paused state that is about to be resumed. */
 export interface ResumeClaim {
   runId: string
-  /** The same for every copy of this state, and for no other. If the same run pauses again later, that state has another key. */
+  /**
+   * Identifies this state: every copy of the state has the same key, and no other state has it. If the same run pauses again later, the new
+   * state has another key.
+   */
   key: string
 }
 
-/** Whether this caller may continue: return true for the first caller with a key, and false for all others. */
+/** Decides whether this caller may resume the run. Return true for the first caller with a given key, and false for all others. */
 export type Claim = (claim: ResumeClaim) => boolean | Promise<boolean>
 
 /** The run that is about to continue. */
@@ -30,8 +33,8 @@ const mostCarriedOut = 10_000
 
 /**
  * Does `work` unless the state is already being resumed: in this process or, if the host has a `claim`, in any process. Also refuses a
- * state that was resumed in this process before. Rejects with `already_resumed` in these cases, with what `claim` throws, and if the run is
- * interrupted before `work`.
+ * state that was resumed in this process before. Rejects with `already_resumed` in these cases. Also rejects if `claim` throws, with the
+ * same error, and if the run is interrupted before `work`.
  */
 export async function withClaim<T>(
   run: ResumedRun,

@@ -245,8 +245,8 @@ export class RunnerJournal {
   }
 
   /**
-   * The result of the run. A run executed here ends with its interruption, unless it had ended before. If another process executes the run,
-   * the caller only stops waiting.
+   * Resolves with the result of the run. If the run is interrupted while this process executes it, it ends as interrupted, unless it has
+   * ended already. If another process executes the run, the caller only stops waiting.
    */
   async #resultOf(engine: Engine, live: LiveRun): Promise<Json> {
     const { run } = live

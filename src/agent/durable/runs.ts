@@ -103,9 +103,9 @@ export class Runs {
   }
 
   /**
-   * Streams the run from its beginning until it waits or has ended, in any process. Recorded events come first (`meta.recorded`), then live
-   * events of this process, and the turns and calls that other processes record. Reasoning and earlier events of nested runs are not
-   * recorded, so they are missing. Leaving the iteration ends only the stream. Iterating rejects with `unknown_run`.
+   * Streams the run from its beginning until it waits or has ended, in any process. Emits the recorded events first (`meta.recorded`), then
+   * the live events of this process, and the turns and calls that other processes record. Reasoning and earlier events of nested runs are
+   * missing, because they are not recorded. Leaving the iteration ends only the stream. Iterating rejects with `unknown_run`.
    */
   stream(runId: string): RunStream {
     return new RunStream<string>((watch) => this.#watch(runId, watch), new RunControl())
@@ -176,8 +176,9 @@ export async function knownRun(engine: Engine, runId: string): Promise<KeptRun> 
 }
 
 /**
- * Stores the decisions on a run, all or none, before any is carried out. Rejects with `decision_refused` if nothing waits, or if a decision
- * was made for another call, comes too late, or comes after an earlier one. Rejects with `invalid_option` if one can't be carried out.
+ * Stores the decisions on a run, all or none, before any is carried out. Rejects with `decision_refused` if no item waits, or if a decision
+ * was made for another call, is too late, or is a second decision on the same call. Rejects with `invalid_option` if a decision can't be
+ * carried out.
  */
 export async function storeDecisions(engine: Engine, kept: KeptRun, decisions: readonly Decision[], registry: ToolSet): Promise<void> {
   if (!Array.isArray(decisions)) throw new InvalidOptionError('decisions', 'an array', decisions)

@@ -9,7 +9,7 @@ export interface StepContext {
 }
 
 /**
- * What the loop needs from a journal. Outside `step` and `wait`, the loop computes only from its input and from recorded values, so
+ * The part of a journal that the loop uses. Outside `step` and `wait`, the loop depends only on its input and on recorded values, so
  * replaying these values restores its state.
  */
 export interface Durable {
@@ -27,19 +27,21 @@ export interface Durable {
   readonly resumed?: boolean
   /** Aborted when the run is cancelled from outside, or when the journal can't record it any longer. */
   readonly signal?: AbortSignal
-  /** Set if every process that resumed the run has died. Says why the run has to end now, without a replay, further steps or events. */
+  /**
+   * The reason why the run has to end now, without a replay, further steps or events. Set if every process that resumed the run has died.
+   */
   readonly givenUp?: string
   /**
    * Runs `fn` and records its value under `key`, or returns the recorded value without running it. The value is plain JSON. The type
-   * parameter can't require that, because interfaces are not assignable to `Json`. Rejects only for a fault of the engine. `about`: the
+   * parameter can't require that, because interfaces are not assignable to `Json`. Rejects only if the engine itself fails. `about`: the
    * item that the step decides on, as for `wait`. An engine can ignore it.
    */
   step<T>(key: string, fn: (step: StepContext) => Promise<T>, about?: object): Promise<T>
   /** Joins steps that were started in the same tick. Resolves in their order. */
   all<T>(steps: Promise<T>[]): Promise<T[]>
   /**
-   * Waits for a value delivered from outside. Resolves with null when the time is over. Resolves with undefined if the journal can't wait
-   * beyond this process; the run then pauses.
+   * Waits for a value delivered from outside. Resolves with null if `timeoutMs` passes first. Resolves with undefined if the journal can't
+   * wait longer than this process lives; the run then pauses.
    */
   wait<T extends Json>(name: string, options?: { timeoutMs?: number; about?: Json }): Promise<T | null | undefined>
   /**
@@ -71,7 +73,7 @@ export interface RecordEntry {
 export type DurableBody = (durable: Durable, input: Json) => Promise<Json>
 
 /**
- * What a runner needs from a journal. `get`, `list` and `prune` exist if the journal can find its runs again. `runner.resume(runId)` needs
+ * The part of a journal that a runner uses. A journal that can look up its runs has `get`, `list` and `prune`. `runner.resume(runId)` needs
  * `get`; `runner.runs` needs all three.
  */
 export interface Engine {
@@ -88,7 +90,7 @@ export interface Engine {
   deliver(runId: string, values: { readonly [name: string]: Json }): Promise<void>
   /** Ends the run with `aborted`, in any process. Resolves when the cancellation is recorded. Does nothing to a run that has ended. */
   cancel(runId: string, reason?: string): Promise<void>
-  /** The run's output, once it has ended or waits for a decision. Rejects for a fault of the engine. */
+  /** Resolves with the run's output when the run has ended or waits for a decision. Rejects if the engine fails. */
   result(runId: string): Promise<Json>
   /** Ids of the runs that can continue and that no living process executes. */
   pending(): Promise<string[]>
@@ -134,14 +136,14 @@ export interface RunSummary {
   stopReason?: StopReason
   createdAt: number
   updatedAt: number
-  /** Why its last execution broke off, if it did: the journal or the runner's setup failed. */
+  /** If the last execution broke off: the reason, which is a failure of the journal or of the runner's setup. */
   problem?: string
   metadata?: JsonObject
   /** The id of its session. */
   session?: string
   /** The model that was last asked, as `provider/model`. Only if the run has ended or waits. */
   model?: string
-  /** Whether the process that executes a `running` run is alive. `gone`: no process executes it until one resumes it. */
+  /** For a `running` run: whether the process that executes it is alive. `gone`: no process executes the run until one resumes it. */
   process?: RunProcess
 }
 
@@ -166,7 +168,7 @@ export interface RunQuery {
   session?: string
   /** Only runs that ended for this reason. `paused` selects runs that wait. */
   stopReason?: StopReason
-  /** Only runs that have ended or wait, and whose last model was this one (`provider/model`). */
+  /** Only runs that last asked this model (`provider/model`) and that have ended or wait. */
   model?: string
   /** Only `running` runs whose process is alive, or whose process is gone. */
   process?: RunProcess
@@ -187,14 +189,14 @@ export interface RunPage {
 export interface PruneOptions {
   /** How long a run is kept after it has ended, in milliseconds. */
   olderThanMs?: number
-  /** How many runs are kept: the newest ones. */
+  /** Maximum number of runs to keep. The newest are kept. */
   keep?: number
 }
 
 /** The version of the loop's step keys and recorded values. A run recorded by a newer version is not resumed. */
 export const loopVersion = 1
 
-/** The names that a run's output says it waits for. Undefined if the run has ended. */
+/** The names of the `wait`s of a paused run, read from its output. Undefined if the run has ended. */
 export function waitsOf(output: Json): string[] | undefined {
   if (!isJsonObject(output) || output.stopReason !== 'paused') return undefined
   const pending = Array.isArray(output.pending) ? output.pending : []

@@ -75,7 +75,7 @@ export class KeptResults {
   }
 }
 
-/** The most bytes of JSON that one call can save. */
+/** Maximum number of bytes of JSON that one call can save. */
 const mostBytes = 1_048_576
 
 /** The value that this call has saved. Undefined if the journal stores only steps. Kept until the run has ended. */

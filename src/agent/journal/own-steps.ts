@@ -132,7 +132,7 @@ class Waits {
     this.#asOf = asOf
   }
 
-  /** The decision. Null if its time is over, undefined if it is still open. */
+  /** The decision. Null if the wait has timed out, undefined if there is no decision yet. */
   look<T extends Json>(name: string, timeoutMs: number | undefined): T | null | undefined {
     const waited = this.#waitingSince[name]
     const since = waited ?? processClock.now()

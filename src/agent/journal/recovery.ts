@@ -11,8 +11,8 @@ export interface Release {
 }
 
 /**
- * Runs whose execution broke off, and that the store is not able to release now. Until they are released, no other process continues them,
- * because it would repeat calls that have ended.
+ * Runs whose execution broke off, but which the store could not release yet. Until they are released, no other process continues them,
+ * because that process would repeat calls that have ended.
  */
 export class Releases {
   readonly #store: Pick<Store, 'release'>
@@ -72,7 +72,7 @@ export class Releases {
  */
 const aloneMs = (tries: number) => Math.min(10 * 3 ** (tries - 1), 60_000)
 
-/** Runs that were taken over from a process that died, perhaps because of one of them. */
+/** Runs that were taken over from a process that died. One of these runs may have caused its death. */
 export class Trials {
   readonly #store: Pick<Store, 'noteTries'>
   readonly #maxTakeOvers: number
@@ -141,7 +141,7 @@ export class Trials {
     return `${tries} processes in a row that took it over have died before anything more was recorded (\`maxTakeOvers\`)`
   }
 
-  /** Whether a process has died even of the refusal, which replays the record to emit the end of the run. */
+  /** Whether a process died even while it refused the run. Refusing a run replays its record to emit the end of the run. */
   isGivenUp({ tries }: Taken): boolean {
     return tries > this.#maxTakeOvers
   }
@@ -179,7 +179,7 @@ export class Trial {
 
 /** How a process resumes runs that no living process executes. */
 export interface TakeOverOptions {
-  /** Time between two looks, in milliseconds. */
+  /** Time between two checks for such runs, in milliseconds. */
   everyMs: number
   /** Maximum number of resumed runs that are executed at once. */
   concurrency: number

@@ -1,9 +1,9 @@
 import type { RunStatus } from '../../core/runs/run-states.ts'
 
 /**
- * The runs that a host shows, stored beside their journal: owners, events and results. Lists and views read nothing else. Any number of
- * processes may use the store at once: each call is one transaction, and is durable when it resolves. Rejects with `journal_failed` if the
- * store can't be read or written.
+ * Stores the runs that a host shows, with their owners, events and results, next to their journal. Lists and views of runs read only this
+ * store. Any number of processes may use the store at once: each call is one transaction, and is durable when it resolves. Rejects with
+ * `journal_failed` if the store can't be read or written.
  */
 export interface ShownRuns {
   /**
@@ -29,19 +29,19 @@ export interface ShownRuns {
     room?: WaitingRoom,
   ): Promise<'settled' | 'changed' | 'no_room'>
   /**
-   * Records that the run waits or is over. When it is over, all its secrets are deleted here; for the journal, see `clear`. Resolves with
-   * `changed` if the run is no longer as `expected`. Resolves with `no_room` if the run was to wait, but there is no room for waiting runs.
-   * In both cases nothing was written.
+   * Records that the run waits or is over. If it is over, deletes its secrets from this store; for those in the journal, see `clear`.
+   * Resolves with `changed` if the run is no longer in the `expected` state. Resolves with `no_room` if the run would wait, but there is no
+   * room for another waiting run. In both cases nothing was written.
    */
   settle(runId: string, expected: ExpectedRun, outcome: ShownOutcome, room?: WaitingRoom): Promise<'settled' | 'changed' | 'no_room'>
   /**
-   * Ends waiting runs without a result; everything else known about them stays. Resolves with their ids. With `waitingForMs`, ends only a
-   * few of the runs that have waited longer than that, by the clock of the store.
+   * Ends waiting runs without a result, and keeps all other data about them. Resolves with the ids of these runs. With `waitingForMs`, ends
+   * a limited number of the runs that have waited for more than this time, by the clock of the store.
    */
   giveUp(which: { runId: string } | { waitingForMs: number }, error: { code: string; message: string }): Promise<string[]>
   /**
-   * Keeps decisions with their authors, each as JSON, for as long as the run. Repeating a `note` changes nothing. Resolves with false for
-   * an unknown run.
+   * Stores decisions with their authors, each as JSON, until the run is deleted. A second call with the same `note` changes nothing.
+   * Resolves with false for an unknown run.
    */
   noteDecisions(runId: string, note: string, decisions: readonly string[]): Promise<boolean>
   /** Removes decisions that were noted but could not be carried out. */
@@ -53,11 +53,13 @@ export interface ShownRuns {
   state(runId: string): Promise<string>
   /** The events after that number, as many as one answer can hold. Empty only if there are no more. */
   events(runId: string, after: number): Promise<ShownEvent[]>
-  /** Whether parts of a recording are stored before any step that is recorded later. Nothing has to wait for them then. */
+  /**
+   * Whether a part of a recording is always stored before the steps that are recorded after it. If so, no step has to wait for the part.
+   */
   readonly writesInOrder: boolean
   /** Stores parts of the run's recording, each replacing the one of its name. Resolves with false if another execution has begun since. */
   keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): Promise<boolean>
-  /** The parts of the run's recording whose names follow `after`, in order, as many as one answer can hold. */
+  /** Returns the parts of the run's recording whose names sort after `after`, in order, as many as fit into one response. */
   recording(runId: string, after: string): Promise<RecordingPart[]>
   /** The progress of the given runs. Unknown ids are left out. */
   progress(runIds: readonly string[]): Promise<ShownProgress[]>
@@ -74,21 +76,22 @@ export interface ShownRuns {
   /** The sessions of the runs that match a query. The session with the newest run comes first. `offset` and `limit` count sessions. */
   sessions(query: ShownQuery): Promise<ShownSession[]>
   /**
-   * Ids of runs that are shown as running, but have not been running in the journal for this many milliseconds: their process died while
-   * they ended.
+   * Ids of runs that are shown as running, but that stopped running in the journal at least `forMs` milliseconds ago, or are not in the
+   * journal. Their process died while they ended.
    */
   unsettled(forMs: number): Promise<string[]>
-  /** The number and total size of waiting runs: those of one caller, those with all of these tags, or all. */
+  /** The number and total size of waiting runs: the runs of one caller, the runs that have all of these tags, or all runs. */
   waiting(of?: Pick<ShownQuery, 'caller' | 'tags'>): Promise<{ runs: number; characters: number }>
-  /** Resolves with true for one process in each period. Absent: every process may delete what is too old. */
+  /** Resolves with true in only one process per period, which may then delete old data. Absent: every process may delete old data. */
   mayTidy?(periodMs: number): Promise<boolean>
   /**
    * Deletes the journal's steps of one run, or of all runs, if the run is done here and no process executes it. Only what is shown remains.
    */
   clear(runId?: string): Promise<void>
   /**
-   * Deletes finished runs beyond these limits: the caller with the most loses its oldest. Ages are measured by the clock of the store. Then
-   * deletes recordings that exceed their limit, beginning with those of finished runs. Resolves with the number of runs.
+   * Deletes finished runs that exceed these limits. If there are too many runs or characters, the caller that has the most loses its oldest
+   * runs. Ages are measured by the clock of the store. Then deletes recordings that exceed their limit, beginning with those of finished
+   * runs. Resolves with the number of deleted runs.
    */
   forget(bounds: ShownBounds): Promise<number>
 }
@@ -118,7 +121,7 @@ export interface NewShownRun {
   title: string
   /** Text that a search looks in besides the title, in lower case. Default: none. */
   words?: string | undefined
-  /** What the host needs to continue it, as JSON. `''`: it is done. */
+  /** The data that the host needs to continue the run, as JSON. `''` if the run is done. */
   head: string
 }
 
@@ -192,7 +195,7 @@ export interface ShownOutcome {
   state?: string | undefined
 }
 
-/** How much may wait, in characters of events, results and states. */
+/** Size limits for waiting runs, in characters of their events, results and states. */
 export interface WaitingRoom {
   /** The limit for the state of one run. */
   ofState: number

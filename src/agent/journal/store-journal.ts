@@ -21,8 +21,8 @@ const lookEveryMs = 200
 
 /**
  * A journal that stores its runs in `store`. With `takeOver`, a process that has started a run or called `pending` resumes runs that no
- * process executes. Without it, runs are resumed only by `start`. `maxTakeOvers`: how many processes in a row may die of a run, without
- * recording anything more, before it is ended. Default 10.
+ * process executes. Without it, runs are resumed only by `start`. `maxTakeOvers`: the number of processes in a row that may die while
+ * executing a run, without recording anything more, before the run is ended. Default 10.
  */
 export function storeJournal(
   store: Store | EngineStore,

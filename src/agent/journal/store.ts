@@ -5,9 +5,9 @@ import type { RunStatus } from '../../core/runs/run-states.ts'
 import type { PruneOptions, RecordEntry, RunPage, RunQuery, RunSummary } from './journal.ts'
 
 /**
- * Where `storeJournal` keeps runs. Each call is one transaction: it happens completely or not at all, and is durable when it resolves. One
- * instance is one owner of runs. If its process dies, it loses all of them. Values are JSON texts. Rejects with `journal_failed` if the
- * store can't be read or written.
+ * Where `storeJournal` keeps runs. Each call is one transaction: it happens completely or not at all, and is durable when it resolves. Each
+ * instance is one owner of runs. If the process of an instance dies, the instance loses all its runs. Values are JSON texts. Rejects with
+ * `journal_failed` if the store can't be read or written.
  */
 export interface Store {
   /**
@@ -54,7 +54,8 @@ export interface Store {
   /** May take several transactions. */
   prune(which: PruneOptions): Promise<number>
   /**
-   * Calls `lost` if this instance loses all its runs although it was not closed. The instance can still be used, as a new owner.
+   * Registers `lost`, which is called if this instance loses all its runs without being closed. The instance can still be used, as a new
+   * owner.
    *
    * Contract of `lost`: not awaited. Must not throw.
    */
@@ -138,7 +139,7 @@ export interface Taken {
    * waited again.
    */
   decisions: readonly NamedValue[]
-  /** Why it should be cancelled. Absent if it should not. */
+  /** Why the run should be cancelled. Absent if it should not be. */
   cancelled?: string
   /** The count from `noteTries`. 0 for a new run. */
   tries: number
@@ -172,7 +173,7 @@ export const mostRuns = 1_000
 /** The latest possible time, in milliseconds since 1970. https://tc39.es/ecma262/#sec-time-values-and-time-range */
 export const endOfTime = 8.64e15
 
-/** The value of a wait whose time is over, as JSON. */
+/** The value of a wait that has timed out, as JSON. */
 export const expiredText = 'null'
 
 export function unknownRun(runId: string): ToolloopError {
@@ -211,7 +212,7 @@ export function cursorOf(cursor: string): number {
   return n
 }
 
-/** Characters of a tag: 192 bits, so that no two fields can be made to share a tag. */
+/** Number of characters of a tag: 192 bits, so that nobody can construct two fields with the same tag. */
 const tagLength = 32
 
 /**

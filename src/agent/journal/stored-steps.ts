@@ -96,7 +96,7 @@ export class StoredSteps implements Durable {
     return promise
   }
 
-  /** Rejects the step without ending it: the store failed, not the step's own work. */
+  /** Rejects the step although its work has not ended, because the store failed. */
   #breakOff(key: string, problem: ToolloopError): void {
     this.#brokenOff.add(key)
     const reject = this.#underWay.get(key)

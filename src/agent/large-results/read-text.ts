@@ -1,7 +1,7 @@
 import { headOf } from '../../tools/result-text.ts'
 import { foundText, partText } from '../run-texts.ts'
 
-/** The part of a text to read. Characters are UTF-16 units, from 0; lines count from 1. */
+/** The part of a text to read. Characters are UTF-16 code units, counted from 0. Lines are counted from 1. */
 export interface TextRange {
   offset?: number
   line?: number
@@ -20,8 +20,8 @@ const mostCounted = 1_000
 const numberSlack = 16
 
 /**
- * A part of the text of at most `partBytes` (UTF-8), with its position and how to read on; together at most `maxBytes`. It has at least one
- * character, because otherwise the model would make no progress.
+ * Returns a part of the text, with its position and how to read on. The part has at most `partBytes` bytes (UTF-8), but at least one
+ * character, so that the model always makes progress. Everything together has at most `maxBytes` bytes.
  */
 export function readPart(text: string, range: TextRange, partBytes: number, maxBytes: number = Number.POSITIVE_INFINITY): string {
   const from = startOf(text, range)

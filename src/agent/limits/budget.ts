@@ -23,9 +23,9 @@ const amountNames: OptionNames<BudgetAmounts> = { costUsd: true, tokens: true }
 /** The amount reserved for a current request. Must be settled exactly once. */
 export interface Reservation {
   readonly amount: BudgetAmounts
-  /** How many milliseconds the request waited for it. Absent if it did not wait. */
+  /** How long the request waited for the reservation, in milliseconds. Absent if it did not wait. */
   readonly waitedMs?: number
-  /** Replaces the reservation with the request's usage. Undefined if it used nothing. */
+  /** Replaces the reservation with the usage of the request. Pass undefined if the request used nothing. */
   settle(used: Usage | undefined): void
 }
 
@@ -49,7 +49,7 @@ interface Waiter {
 /** A request was not sent, because a budget of the run or its `limits` did not allow it. `next()` of `aroundModel` rejects with it. */
 export class BudgetSpentError extends ToolloopError {
   override readonly name = 'BudgetSpentError'
-  /** The option that did not allow the request, of this run or of an outer one. */
+  /** The option that did not allow the request. It may be an option of an outer run. */
   readonly option: 'budget' | 'limits'
   /** The part of the budget that was spent. */
   readonly spent: Readonly<BudgetAmounts>
@@ -76,8 +76,8 @@ const nothing: BudgetAmounts = { costUsd: 0, tokens: 0 }
 
 /**
  * A budget that several runs share, such as all runs of one user, day or project. Pass it to each run as `budget`. An estimated amount is
- * reserved before each request, so that concurrent runs can't all spend the same rest. Afterwards the request's real usage replaces the
- * reservation.
+ * reserved before each request, so that concurrent runs can't all spend the same remaining amount. Afterwards the request's real usage
+ * replaces the reservation.
  *
  * ```ts
  * const budget = new Budget({ costUsd: 20 })
@@ -152,15 +152,16 @@ export class Budget {
     this.#handOut()
   }
 
-  /** The expected number of tokens of a response, based on earlier ones, and at most `most`. */
+  /** Estimates the number of tokens of a response from earlier responses. Returns at most `most`. */
   expectedOutput(most: number = Number.POSITIVE_INFINITY): number {
     return this.#expected.tokens(most)
   }
 
   /**
-   * Reserves the estimated amount. Waits if the amount fits only if running requests use less than is reserved for them. Also waits behind
-   * earlier requests, so that small requests can't overtake a large one forever. `held`: amounts reserved for requests that wait for this
-   * one. They can't end before this request, so it goes first. Undefined if the amount does not fit, or if `signal` was aborted.
+   * Reserves the estimated amount. If the amount fits only when running requests use less than is reserved for them, waits for those
+   * requests. Also waits behind earlier requests, so that small requests can't overtake a large one forever. `held`: amounts reserved for
+   * requests that wait for this one. Those requests can't end before this one, so this one goes first. Resolves with undefined if the
+   * amount does not fit, or if `signal` is aborted.
    */
   async reserve(estimate: BudgetAmounts, signal: AbortSignal, held: BudgetAmounts = nothing): Promise<Reservation | undefined> {
     const amount = this.#account === undefined ? estimate : atLeast(estimate, this.#account.dearest())

@@ -145,7 +145,10 @@ export class RunUsage {
     return { ...refused, action: 'reject', refusal: { code: 'tool_denied', text: callLimitText(limit) } }
   }
 
-  /** The reason to end the run after `iteration`. If there are several, the one with the highest priority. Undefined if it may continue. */
+  /**
+   * Returns the reason to end the run after `iteration`. If several reasons apply, returns the one with the highest priority. Undefined if
+   * the run may continue.
+   */
   exhausted(iteration: number): StopReason | undefined {
     if (this.#callsLeftOut || this.isUsedUp) return 'budget'
     return iteration >= this.#resolved.maxIterations ? 'max_iterations' : undefined

@@ -17,7 +17,7 @@ import type { RunStep } from '../types/result.ts'
  * valid longer.
  */
 const leftOver = 0.6
-/** The part of a model's context window that the conversation may use. The rest is for tools and the response. */
+/** The fraction of a model's context window that the conversation may use. The rest is for tools and the response. */
 const usable = 0.75
 
 /** Takes another turn of the same iteration, recorded under its own key. */

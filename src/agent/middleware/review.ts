@@ -89,8 +89,8 @@ async function checkWhole(run: RunContext, iteration: number, earlier: string, t
 }
 
 /**
- * Whether JSON that ends here is complete, provided that it is valid. A number may lack digits, so it is not. A model that must follow a
- * schema may write blanks after its answer until it reaches the limit.
+ * Whether JSON that ends here is complete, provided that it is valid. A number at the end is never complete, because it may lack digits. A
+ * model that must follow a schema may write blanks after its answer until it reaches the limit.
  */
 function isClosed(json: string): boolean {
   return !/\d$/.test(json.trimEnd())

@@ -12,7 +12,7 @@ import type { AroundModel } from '../types/model-call.ts'
 import type { Unpaid } from '../types/recorded.ts'
 import type { PendingItem } from '../types/result.ts'
 
-/** Sends a request only if every budget of the run, and its limits, allow it. Counts its usage. Rejects with `budget_spent`. */
+/** Sends a request only if the run's limits and all its budgets allow it. Counts the usage of the request. Rejects with `budget_spent`. */
 export function withinBudget(run: RunContext): AroundModel {
   return (next) => async (call) => {
     const { model, request } = call
@@ -49,8 +49,8 @@ interface Held {
 let around: AsyncLocalStorage<Held> | undefined
 
 /**
- * The current request and its reservations. A request ends only after the runs that the model's own code starts for it, so these runs can't
- * wait for its reservation.
+ * The current request and its reservations. The model's own code may start runs for a request. The request ends only after these runs, so
+ * they can't wait for its reservation.
  */
 function requests(): AsyncLocalStorage<Held> {
   around ??= new (process.getBuiltinModule('node:async_hooks').AsyncLocalStorage)()

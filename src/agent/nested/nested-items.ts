@@ -41,7 +41,7 @@ export function agentTools(tool: object | undefined): ToolSet | undefined {
   return isToolSet(tools) ? tools : undefined
 }
 
-/** Whether each call of the tool is a run whose own calls have effects. */
+/** Whether the tool runs an agent, so that effects come from the calls of that run. */
 export function runsAgent(tool: object): boolean {
   const runs: unknown = 'runs' in tool ? tool.runs : undefined
   return typeof runs === 'object' && runs !== null && 'tools' in runs
@@ -60,12 +60,12 @@ export function shownAbout(about: unknown): unknown {
   return itemsWithin(about, '', '') === undefined ? about : waitsWithinText(String(about.agent))
 }
 
-/** An item, or an event about it, with only the part of its question that may be shown. */
+/** Returns an item, or an event about an item, with only the part of the question that may be shown. */
 export function withShownAbout<Item extends Pick<PendingItem, 'about'>>(item: Item): Item {
   return item.about === undefined ? item : { ...item, about: shownAbout(item.about) as Json }
 }
 
-/** An item, or an event about it, as an application's page may show it: also without what an agent inside a call said. */
+/** Like `withShownAbout`, for the page of an application: also leaves out the text of an agent inside a call. */
 export function itemOnPage<Item extends Pick<PendingItem, 'about' | 'path' | 'said'>>(item: Item): Item {
   const shown = withShownAbout(item)
   if (item.path === undefined || item.said === undefined) return shown
@@ -73,7 +73,7 @@ export function itemOnPage<Item extends Pick<PendingItem, 'about' | 'path' | 'sa
   return others as Item
 }
 
-/** An item as it may be shown: also without the secrets of its arguments. */
+/** Like `withShownAbout`, but also leaves out the secrets in the arguments. */
 export function shownItem({ secrets, ...item }: PendingItem): PendingItem {
   const shown = withShownAbout(item)
   if (secrets === undefined) return shown

@@ -37,7 +37,10 @@ export interface RunRecorder {
    * it is recorded, or with the decision after a wait. `about`: the pending item that was decided.
    */
   step(run: RecordedScope, key: string, about: object | undefined): (value: unknown) => void
-  /** Called before a request that hooks may answer themselves. The returned function is called with the response, no matter who gave it. */
+  /**
+   * Called before a request that hooks may answer themselves. The returned function is called with the response, whether it came from a
+   * hook or from the model.
+   */
   asks(run: RecordedScope, call: Pick<ModelCall, 'model' | 'request'>): (response: ModelResponse) => void
   /** Returns the model to ask instead of `model`. It is called inside hooks and guardrails, so it sees the final requests. */
   watched(run: RecordedScope, model: ChatModel): ChatModel

@@ -21,7 +21,7 @@ export interface Telemetry {
   /**
    * Wraps an HTTP request of the service.
    *
-   * Contract: awaited. Must call `next` exactly once, and return or throw what it does.
+   * Contract: awaited. It must call `next` exactly once, and return its result or throw its error.
    */
   aroundHttpRequest<Answer extends { readonly status: number }>(request: MeasuredHttpRequest, next: () => Promise<Answer>): Promise<Answer>
 }
@@ -53,8 +53,8 @@ export interface MeasuredRun {
 /**
  * Wraps the parts of a run.
  *
- * Contract of all methods: awaited. Must call `next` exactly once, and return or throw what `next` does: a fault of the telemetry must not
- * fail a run.
+ * Contract of all methods: awaited. Each method must call `next` exactly once, and return its result or throw its error. A fault of the
+ * telemetry must not fail a run.
  */
 export interface RunTelemetry {
   readonly tap: EventTap

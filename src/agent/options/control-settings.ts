@@ -12,7 +12,7 @@ import type { AroundEntry, PlanEntry } from '../types/middleware.ts'
 import type { RunStep } from '../types/result.ts'
 import type { SettingRows } from './setting-row.ts'
 
-/** Settings for those who take part in a run, decide in it, or watch it. */
+/** Settings for hooks, guardrails, approvals and telemetry. */
 export interface ControlSettings<Context = unknown> {
   /**
    * Functions that wrap model requests and tool calls, in order.
@@ -21,7 +21,7 @@ export interface ControlSettings<Context = unknown> {
    */
   hooks?: readonly Hooks<Context>[]
   /**
-   * Entries that decide what a run does, before it does it. See `PlanEntry`.
+   * Entries that decide on each request and call before it is carried out. See `PlanEntry`.
    *
    * @see [Middleware: plan and around](docs/middleware.md)
    */
@@ -39,18 +39,20 @@ export interface ControlSettings<Context = unknown> {
    */
   guardrails?: readonly Guardrail<Context>[]
   /**
-   * Says whose run this is, or what it is for. JSON of at most 16,384 characters. Tools, hooks, guardrails and approvals read it
-   * (`ctx.metadata`), and the `meta` of every event has it.
+   * Identifies the user or the purpose of the run. JSON of at most 16,384 characters. Tools, hooks, guardrails and approvals can read it
+   * (`ctx.metadata`), and the `meta` of every event contains it.
    *
-   * Stored with the run when it pauses or is recorded. Never sent to a model. A nested run without its own has that of the outer run.
+   * Stored with the run when it pauses or is recorded. Never sent to a model. A nested run that sets no metadata gets the metadata of the
+   * outer run.
    *
    * @see [audit](docs/streaming-and-events.md#audit)
    */
   metadata?: JsonObject
   /**
-   * Decides on calls that need an approval, while the run waits. If it throws, the call is refused. Without `approve`, the run pauses.
+   * Decides on calls that need an approval. The run waits for the decision. If the function throws, the call is refused. Without `approve`,
+   * the run pauses.
    *
-   * A paused run needs `decisions` for what is pending, even if `resume` is given an `approve`.
+   * To resume a paused run, pass `decisions` on its pending items, even if you also pass `approve`.
    *
    * Contract: awaited until the run is aborted or its deadline passes. Throwing, and returning nothing, refuses the call.
    *
@@ -60,26 +62,30 @@ export interface ControlSettings<Context = unknown> {
   /** How long a run waits for a decision before the call is refused, in milliseconds. Default: forever. */
   decisionTimeoutMs?: number
   /**
-   * `'preview'`: carries out only calls of `read` tools. All other calls are noted, and the run pauses with them as its plan. `resume`
-   * carries out the approved ones. Default `'apply'`: carries out all calls.
+   * `'preview'`: carries out only calls of `read` tools. All other calls are only noted, and the run pauses with these calls as its plan.
+   * `resume` carries out the calls that were approved. Default `'apply'`: carries out all calls.
    *
    * @see [preview](docs/preview.md)
    */
   effects?: 'apply' | 'preview'
-  /** Fingerprints of calls that need no further approval: `remembered` of an earlier result, whose decisions had `remember`. */
+  /**
+   * Fingerprints of calls that need no further approval. Pass the field `remembered` of an earlier result: it has the fingerprints of calls
+   * that were approved with `remember`.
+   */
   remembered?: readonly string[]
   /**
    * Called after the calls of each turn. If it returns true, the run ends with `stopped`.
    *
-   * Contract: not awaited. If it throws, that is logged and the run continues. Returning nothing continues the run. A journal records its
-   * answers, so a run that continues in another process keeps them.
+   * Contract: not awaited. If it throws, that is logged and the run continues. Returning nothing continues the run. A journal records the
+   * return values, so they stay the same if the run continues in another process.
    */
   stopWhen?(state: { iteration: number; steps: readonly RunStep[]; messages: readonly ChatMessage[] }): boolean
   /**
    * `true`: a run whose result has an `error` rejects with a `RunError`, which has the `result`. Default false.
    *
-   * Results with the stop reason `model_error`, `refused` or `aborted` have an error, and so do results whose last answer at a limit
-   * failed. A limit that is reached (`deadline`, `budget`, `max_iterations`, `repeated_calls`), `stopped` and `paused` are not errors.
+   * Results with the stop reason `model_error`, `refused` or `aborted` have an error. So do results at a limit if the request for a last
+   * answer (`onLimit`) failed. A limit that is reached (`deadline`, `budget`, `max_iterations`, `repeated_calls`), `stopped` and `paused`
+   * are not errors.
    */
   throwOnError?: boolean
   /** The agent's name in telemetry. Default: none. In a nested run: the name of the tool. */
@@ -105,9 +111,9 @@ export interface ApprovalRequest<Context = unknown> {
   about?: Json
   runId: string
   context: Context
-  /** The run's `metadata`. A nested run without its own has that of the outer run. Frozen. */
+  /** The run's `metadata`. A nested run that sets no metadata gets the metadata of the outer run. Frozen. */
   metadata?: JsonObject
-  /** For a call made by a script: the line that makes it. */
+  /** For a call made by a script: the line of the script that makes the call. */
   script?: ScriptLine
   signal: AbortSignal
 }

@@ -40,9 +40,10 @@ export interface LimitSettings {
    */
   maxArgumentValues?: number
   /**
-   * Maximum size of the text that the model gets from one result, in bytes. The middle of a longer one is cut. Default 65,536. The note that says how much was cut counts toward the limit.
+   * Maximum size of the text that the model gets from one result, in bytes. If a text is longer, its middle is cut out. Default 65,536. The
+   * note that says how much was cut counts toward the limit.
    *
-   * The images and documents of a result may have 320 times as many bytes together (base64), and a result may have 256 parts.
+   * The images and documents of a result may together have up to 320 times as many bytes (as base64). A result may have at most 256 parts.
    */
   maxResultBytes?: number
   /**
@@ -67,8 +68,9 @@ export interface RunLimits {
   /** The time for the whole run, in milliseconds. When it is over, running work is aborted and the run ends with `deadline`. */
   deadlineMs?: number
   /**
-   * Maximum tokens of all model requests together, including those of nested runs. No request is sent once they are used up or reserved for
-   * requests in flight, so the overrun is at most one request for each concurrent call. The run then ends with `budget`, as for `costUsd`.
+   * Maximum tokens of all model requests together, including those of nested runs. No request is sent once all tokens are used up or
+   * reserved for requests in flight, so the limit is exceeded by at most one request for each concurrent call. When `tokens` or `costUsd`
+   * is reached, the run ends with `budget`.
    */
   tokens?: number
   /** Maximum cost of all model requests together, in US dollars, counted like `tokens`. The model must have a price, or report its cost. */
@@ -76,35 +78,38 @@ export interface RunLimits {
   /** Maximum number of tool calls that run, including those of nested runs. The model is told that further calls were not run. */
   toolCalls?: number
   /**
-   * How often the same call (name, arguments and result) may be repeated. Then the model is told once. If it repeats the call again, the
-   * run ends with `repeated_calls`. A call is not a repeat if its result changed, or if the model has made a new call since. `Infinity`
-   * turns this limit off. Default 3.
+   * How often the same call (name, arguments and result) may be repeated. When this number is reached, the model is told once. If it still
+   * repeats the call, the run ends with `repeated_calls`. A call is not a repeat if its result changed, or if the model has made a new call
+   * since. `Infinity` turns this limit off. Default 3.
    */
   repeatedCalls?: number
   /**
-   * How many turns back to look for repeated calls. This finds cycles of up to half as many turns, such as alternating calls (A, B, A, B).
-   * 1: finds only calls that are repeated from one turn to the next. Default 8.
+   * Number of previous turns to search for repeated calls. Cycles of up to half as many turns are found, such as alternating calls (A, B,
+   * A, B). With 1, only calls that are repeated from one turn to the next are found. Default 8.
    */
   repeatWindow?: number
-  /** How deep runs may be nested in each other's tool calls. The outermost run's value applies to all of them. Default 5. */
+  /** Maximum depth of runs nested in tool calls. The value of the outermost run applies to all runs nested in it. Default 5. */
   depth?: number
 }
 
 /**
- * How large results are kept, so that the model can read them in parts with the tool `read_result`. They are kept until the run ends, in
- * its journal if it has one.
+ * Options for storing large results, which the model can read in parts with the tool `read_result`. Results are stored until the run ends,
+ * in its journal if it has one.
  */
 export interface LargeResultOptions {
   /**
-   * Results with more bytes of text than this (UTF-8) are kept. `read_result` returns at most this many at once. At most `maxResultBytes`,
-   * the default.
+   * Results whose text has more bytes than this (UTF-8) are stored. `read_result` returns at most this many bytes at once. Can't be greater
+   * than `maxResultBytes`, which is the default.
    */
   overBytes?: number
-  /** How many bytes of the beginning the model gets, and how many `read_result` returns if no length is requested. Default 8,192. */
+  /**
+   * Number of bytes that the model gets from the beginning of a stored result. Also the number of bytes that `read_result` returns if no
+   * length is requested. Default 8,192.
+   */
   shownBytes?: number
   /**
-   * How many bytes a run keeps, including its nested runs. A result for which there is no room is cut (`maxResultBytes`). `Infinity`: no
-   * limit. Default 33,554,432.
+   * Maximum number of bytes that a run stores, including its nested runs. A result that no longer fits is not stored, but cut to
+   * `maxResultBytes`. `Infinity`: no limit. Default 33,554,432.
    */
   keptBytes?: number
 }

@@ -72,7 +72,7 @@ interface Limited {
   outer: Limited | undefined
 }
 
-/** The option that limits the cost of a run, its own or an outer run's, and its value. */
+/** The option that limits the cost of a run, and the value of this option. The option may belong to the run or to an outer run. */
 function costLimitOf({ limits, settings: { budget }, outer }: Limited): [option: string, costUsd: number] {
   if (Number.isFinite(limits.costUsd)) return ['limits.costUsd', limits.costUsd]
   if (budget !== undefined && Number.isFinite(budget.limits.costUsd)) return ['budget.costUsd', budget.limits.costUsd]
@@ -80,7 +80,8 @@ function costLimitOf({ limits, settings: { budget }, outer }: Limited): [option:
 }
 
 /**
- * Throws `invalid_option` if the cost of the run, or of the agent that has its conversation, is limited and the model's cost is not known.
+ * Throws `invalid_option` if the model's cost is not known, but a limit applies to the cost of the run or of the agent that has the
+ * conversation.
  */
 export function checkModelCost(run: Limited, own: RunLimits | undefined, model: ChatModel): void {
   const [option, costUsd] = costLimitOf(run)

@@ -21,11 +21,11 @@ export interface RequestSettings {
   /** Names of the tools that the model gets. The others can't be called. Default: all. */
   activeTools?: readonly string[]
   /**
-   * Native calls or text calls. Default `'auto'`.
+   * Whether the model calls tools natively or in its text. Default `'auto'`.
    *
    * `'native'`: the model's own function calling. `'tags'`: as text, in `<tool_action>` tags. `'json'`, the name of another dialect of
-   * `toolloop/dialects`, or a dialect of your own: as text in that form. `'auto'`: native if the model supports it, and tags in its text
-   * are found, too. Otherwise the form in the model's settings (`dialect`), or tags.
+   * `toolloop/dialects`, or a dialect of your own: as text in that form. `'auto'`: native if the model supports native calls; tags in its
+   * text are then found as well. If the model doesn't support them: the form in its settings (`dialect`), or else tags.
    *
    * @see [text calls](docs/text-calls.md)
    */
@@ -48,9 +48,10 @@ export interface RequestSettings {
   onTruncated?: 'stop' | 'continue'
   /**
    * What happens if a response breaks off after part of it was shown. `'end'`: the run ends with `model_error`. `'restart'`: the response
-   * is always requested again. Default: requests the response again if everyone who watches the run can take that part back.
+   * is always requested again. Default: the response is requested again if everything that has received that part can discard it.
    *
-   * Events and pages can (see `MODEL_RETRY`). If text has reached `.text`, `onText` or a format that can't take it back, the run ends.
+   * Consumers of events and pages can discard it (see `MODEL_RETRY`). If text has reached `.text`, `onText` or a format that can't take it
+   * back, the run ends.
    *
    * @see [responses that break off](docs/streaming-and-events.md#responses-that-break-off)
    */
@@ -82,8 +83,8 @@ export type ToolCalling = 'auto' | 'native' | 'tags' | 'json' | (string & {}) | 
 
 /**
  * How a long conversation is shortened for each request. Old results are shortened first, then the oldest rounds are left out; calls and
- * results stay together. System messages and the task stay. This happens if the conversation is estimated to be too long, and if the
- * provider says that it is.
+ * results stay together. System messages and the task stay. A conversation is shortened if its estimated size exceeds the limit, or if the
+ * provider reports that it is too long.
  */
 export interface CompactionOptions {
   /**
@@ -93,7 +94,7 @@ export interface CompactionOptions {
   /**
    * Estimates the tokens of a message. Default: by its length, see `estimateTokens`.
    *
-   * Contract: not awaited. If it throws, that is logged and the message counts by its length.
+   * Contract: not awaited. If it throws, the error is logged and the tokens are estimated from the message's length.
    */
   estimate?(message: ChatMessage): number
   /**

@@ -53,8 +53,8 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
    * Nests the run in another one: pass the `ctx` of a tool call, or the argument of a hook, a guardrail or `summarise`. The nested run
    * shares the signal, limits and budget of the outer run.
    *
-   * Events name the outer run, and its context, `approve` and telemetry are the defaults. A nested run is kept only in memory, or recorded
-   * with the call that starts it.
+   * Events of the nested run name the outer run. The context, `approve` and telemetry of the outer run are the defaults. A nested run is
+   * kept only in memory, or recorded with the call that starts it.
    */
   parent?: NestingPlace<Context>
   /**
@@ -70,11 +70,12 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
 /** Options of a run whose answer has a schema. */
 export interface OutputOptions<S extends OutputSchema = OutputSchema> {
   /**
-   * The schema of the answer: `result.output` is the value that the schema returns for it. It is not stored: give it to `resume` again.
+   * The schema of the answer. `result.output` is the value that the schema returns for the answer. The schema is not stored: pass it to
+   * `resume` again.
    *
-   * The provider's structured output is used if it works together with tools. Otherwise, the answer is requested through a tool. An answer that doesn't
-   * fit is sent back up to `outputRetries` times. Then the run ends with `model_error` and code `invalid_output`. The schema doesn't apply
-   * if a `final` tool of yours ends the run with `stopped`.
+   * The provider's structured output is used if it works together with tools. Otherwise, the answer is requested through a tool. If an
+   * answer doesn't fit, the model is asked again, up to `outputRetries` times. After that, the run ends with `model_error` and code
+   * `invalid_output`. The schema doesn't apply if a `final` tool of yours ends the run with `stopped`.
    *
    * @see [structured output](docs/structured-output.md)
    */
@@ -87,23 +88,26 @@ export interface ResumeOptions<Context = unknown, Tools extends AgentTools = Too
   /** Decisions on pending calls, in any order, such as `{ ...item, approved: true }`. Calls without a decision stay pending. */
   decisions?: readonly Decision[]
   /**
-   * Decides which of several processes may continue a state. For example, an `INSERT … ON CONFLICT DO NOTHING` of `key`.
+   * Decides which of several processes may resume a paused run. For example, inserts `key` with `INSERT … ON CONFLICT DO NOTHING`.
    *
    * Within one process, a state is never resumed twice at the same time. A claim outlives its process. If the process dies, the host has to
    * decide whether the state may be resumed again.
    *
-   * Contract: called once, before anything is carried out. True lets this caller continue; false rejects with `already_resumed`.
+   * Contract: called once, before anything is carried out. If it returns true, this caller continues. If it returns false, `resume` rejects
+   * with `already_resumed`.
    *
    * @see [approvals](docs/approvals.md#one-state-several-processes)
    */
   claim?: Claim
   /**
-   * `true`: resumes a state again whose resumed run broke off, because its process died or its result could not be stored. Default false.
+   * `true`: resumes a state that was resumed before, if that attempt broke off because its process died or its result could not be stored.
+   * Default false.
    *
-   * Decided calls may already have run then. Those of `read` and `idempotent` tools run again, with the same `idempotencyKey`. A call of an
-   * `unsafe` tool runs again only if the tool's `reconcile` says that it had no effect. Otherwise its outcome is `uncertain`, and the model
-   * is told so. The run's work after these calls is lost. With a journal, which knows all this, the option has no effect. In a session,
-   * such a state rejects with `already_resumed` by default.
+   * The earlier attempt may already have run the decided calls. Calls of `read` and `idempotent` tools run again, with the same
+   * `idempotencyKey`. A call of an `unsafe` tool runs again only if the tool's `reconcile` says that it had no effect. Otherwise its
+   * outcome is `uncertain`, and the model is told so. The run's work after these calls is lost. With a journal, the option has no effect,
+   * because the journal has recorded what the earlier attempt did. In a session, resuming such a state without `again` rejects with
+   * `already_resumed`.
    *
    * @see [approvals](docs/approvals.md#a-resumed-run-that-breaks-off)
    */

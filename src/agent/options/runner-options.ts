@@ -100,8 +100,8 @@ export const onlyRunner: OptionChecks<Omit<RunnerOptions, keyof RunSettings>> = 
 export const runnerOptions: OptionChecks<RunnerOptions> = { ...checksOf(runSettings), ...onlyRunner }
 
 /**
- * Rules that wrap the turns and calls of an agent in any run. After a `handoff` they apply inside the rules of the run, and their limits
- * count from there.
+ * Rules of an agent (hooks, guardrails, limits and others) that apply to its turns and calls in any run. After a `handoff` to the agent,
+ * they apply inside the rules of the run, and the limits count from the handoff.
  */
 export interface AgentRules<Context = unknown>
   extends Pick<
@@ -134,7 +134,7 @@ interface OwnOptions<Context>
 export type RestoredName = keyof OwnOptions<unknown>
 
 /**
- * The return value of `restore`: at least what the run was started with. Anything else is ignored. It can't include what belongs to the
- * caller: `signal`, `control`, `onText`, `recorder`.
+ * The return value of `restore`. Of the options of this type, it must contain at least those that the run was started with. The others are
+ * ignored. It can't include what belongs to the caller: `signal`, `control`, `onText`, `recorder`.
  */
 export type Restored<Context = unknown> = OwnOptions<Context> & RequiredContext<Context>

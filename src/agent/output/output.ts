@@ -18,7 +18,10 @@ export type OutputSchema = StandardSchemaV1 | JsonSchema
 /** The value that a schema returns for an answer. */
 export type OutputOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromSchema<S>
 
-/** The output of a run with such a schema. Undefined if no answer fits. Without a schema (`never`): text. */
+/**
+ * The type of `output` of a run with the schema `S`: the type of the answer, or undefined if no answer fits the schema. Without a schema
+ * (`never`): a string.
+ */
 export type AnswerOf<S> = [S] extends [never] ? string : OutputOf<S> | undefined
 
 /** JSON that has partly arrived: anything may be missing, and texts may be cut off. */
@@ -30,7 +33,7 @@ type PartOf<T> = T extends string
       ? { [K in keyof T]?: PartOf<T[K]> }
       : T
 
-/** The answer of a run with such a schema as it arrives. Its type is the schema's input, not its output. */
+/** The type of an answer with the schema `S` while it arrives. It is derived from the schema's input type, not from its output type. */
 export type PartialAnswerOf<S> = [S] extends [never]
   ? never
   : S extends StandardSchemaV1

@@ -15,7 +15,7 @@ export interface ActiveAgent {
   readonly registry: ToolSet
   /** How to give the answer, if it has a schema. */
   readonly output: OutputFormat | undefined
-  /** The hooks and entries of the run. If another agent has taken over, its own are inside them. */
+  /** The hooks and entries of the run. If another agent has taken over, they wrap the hooks and entries of that agent. */
   readonly callbacks: Callbacks
   /** The guardrails of the run, followed by those of an agent that has taken over. For output and results the order is reversed. */
   readonly guardrails: GuardrailsByPlace

@@ -77,8 +77,8 @@ export class CallKeys {
   }
 
   /**
-   * In a nested run, keys come from tool and arguments, not from the place. If the outer call runs again in another run, the model may make
-   * its calls in another order. No payment may then get the key of another payment.
+   * In a nested run, a key is derived from the tool and the arguments, not from the position of the call. If the outer call runs again in
+   * another run, the model may make the nested calls in another order, and a payment must not get the key of another payment.
    */
   #next(digest: string): string {
     const count = (this.#counts.get(digest) ?? 0) + 1

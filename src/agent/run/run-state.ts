@@ -320,7 +320,7 @@ interface CallPlace {
   others: Map<string, number> | undefined
 }
 
-/** Counts a round by the limits of the run and by those of an agent that has taken over. */
+/** Counts a round toward the limits of the run, and toward those of an agent to which the run was handed off. */
 export function countRound(
   { breaker, ownBreaker }: Pick<LoopState, 'breaker' | 'ownBreaker'>,
   planned: readonly PlannedCall[],

@@ -16,9 +16,9 @@ export interface ActiveRun {
   parentRunId?: string
 }
 
-/** How a runner is closed. */
+/** Options of `AgentRunner.close`. */
 export interface CloseOptions {
-  /** How much time running work has to end, in milliseconds. Default 20,000. */
+  /** How long to wait for running work to end, in milliseconds. Default 20,000. */
   drainMs?: number
 }
 

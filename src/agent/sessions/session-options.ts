@@ -32,7 +32,7 @@ export function sessionOptions(given: string | SessionOptions): SessionOptions {
   return options
 }
 
-/** The longest id, in UTF-16 code units. Every database can index an id of this length. */
+/** Maximum length of an id, in UTF-16 code units. Every database can index an id of this length. */
 const longestId = 512
 
 /** Throws `invalid_option`. */
@@ -44,8 +44,8 @@ export function checkId(id: unknown, option = 'session'): asserts id is string {
 /** Options of every session store. */
 export interface ExpiryOptions {
   /**
-   * How long an unchanged session is kept, in milliseconds. Then it no longer exists, unless a run has it. Its space is freed when other
-   * sessions are created, and by `prune`. Default: never.
+   * How long an unchanged session is kept, in milliseconds. After that, the session no longer exists, unless a run has it. The space is
+   * freed when other sessions are created, and by `prune`. Default: never.
    */
   expireAfterMs?: number
 }

@@ -2,8 +2,8 @@ import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 
 /**
  * Stores conversations for `Sessions`. Each call is one transaction: it happens completely or not at all, and is durable when it resolves.
- * One instance is one owner of claims. Claims of a dead process or a closed instance block nobody. Messages, compactions and drafts are
- * JSON texts, which no store parses. Rejects with `session_failed` if the store can't be read or written.
+ * Each instance owns the claims that are made through it. Claims of a dead process or a closed instance block nobody. Messages, compactions
+ * and drafts are JSON texts, which no store parses. Rejects with `session_failed` if the store can't be read or written.
  */
 export interface SessionStore {
   /**
@@ -13,18 +13,19 @@ export interface SessionStore {
   claim(id: string, request: ClaimRequest): Promise<Claimed | NotClaimed>
   /** Appends the run's messages, stores the compaction, and releases the session. */
   commit(claim: Claim, added: Added): Promise<Kept>
-  /** Stores the draft of a run that waits for a decision beside the conversation. Only this run can then claim the session. */
+  /** Stores the draft of a run that waits for a decision, separately from the conversation. Only this run can then claim the session. */
   pause(claim: Claim, draft: Draft): Promise<Kept>
   /** Releases a session without adding anything. Deletes it if it was created for the run. Does nothing if the claim was lost. */
   unclaim(claim: Claim, options: UnclaimOptions): Promise<void>
   /**
    * Takes the session away from the run that has it, after appending these messages. Messages that the run adds later are not stored.
-   * Resolves with false if the run does not have the session. `outcome`: the result of later claims of the run. `'stored'`: these messages
-   * are all that the run added.
+   * Resolves with false if the run does not have the session. `outcome`: the refusal that later claims by this run get. Pass `'stored'` if
+   * these messages are all that the run added.
    */
   release(id: string, runId: string, added: Added, outcome: 'stored' | 'released'): Promise<boolean>
   /**
-   * The messages of a session from position `from` to before `to`. The session is given by its number or id. Empty if it does not exist.
+   * Returns the messages of a session from position `from` up to, but not including, `to`. `session`: the number or id of the session.
+   * Returns an empty list if there is no such session.
    */
   read(session: string | number, range: { from?: number; to?: number }): Promise<string[]>
   /** Appends messages outside a run. Creates the session if it does not exist. `isNew`: appends only if the session does not exist. */
@@ -34,8 +35,8 @@ export interface SessionStore {
   /** Deletes a session and everything stored with it, even if a run has it. */
   delete(id: string): Promise<boolean>
   /**
-   * Deletes sessions that have not changed for this many milliseconds, unless a run has them. Resolves with their number. May take several
-   * transactions.
+   * Deletes sessions that have not changed for this many milliseconds, except those that a run has. Resolves with the number of deleted
+   * sessions. May take several transactions.
    */
   prune(olderThanMs: number): Promise<number>
   /** Releases all claims, except those of durable runs. Later calls reject with `session_failed`. */
@@ -65,9 +66,9 @@ export interface ClaimRequest {
 
 /** How a session is released. */
 export interface UnclaimOptions {
-  /** Whether the run has not ended and keeps the session as if its process had died. */
+  /** True if the run has not ended and keeps the session, as if its process had died. */
   keeps: boolean
-  /** Whether nothing was carried out since the claim, so that the session is no longer marked as resumed. */
+  /** True if nothing was carried out since the claim. The session is then no longer marked as resumed. */
   untouched?: boolean
 }
 
@@ -92,8 +93,8 @@ export interface Claimed {
 /** Why a run can't claim the session. */
 export type NotClaimed =
   /**
-   * Another run has the session, or the same run for another caller. `alive`: whether the process of that run is alive. A dead process
-   * blocks only for durable runs.
+   * Another run has the session, or the same run has it on behalf of another caller. `alive`: whether the process of that run is alive. A
+   * dead process blocks only for durable runs.
    */
   | { kind: 'busy'; runId: string; durable: boolean; alive: boolean }
   /**
@@ -148,7 +149,7 @@ export interface SessionSummary {
   status: SessionStatus
   /** The run that is running or waiting in the session. */
   runId?: string
-  /** How many messages the session has, without those of such a run. */
+  /** Number of messages in the session, without the messages of a run that is running or waiting in it. */
   messageCount: number
   createdAt: number
   /** When a run or an `append` last added messages. */
@@ -162,7 +163,7 @@ export interface StoredSession extends SessionSummary {
   compaction?: string
   /** The draft of a run. Set only if a run waits. */
   draft?: string
-  /** When the waiting run was resumed, in milliseconds since 1970, if it has not ended or paused again. */
+  /** When the waiting run was resumed, in milliseconds since 1970. Set until the run has ended or paused again. */
   resumedAt?: number
 }
 

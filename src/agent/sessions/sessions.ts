@@ -38,7 +38,7 @@ export interface WaitingRun {
    * appended.
    */
   at?: number
-  /** When the run was resumed, in milliseconds since 1970, if it has not ended or paused since. See `again` of `resume`. */
+  /** When the run was resumed, in milliseconds since 1970. Absent if the run has ended or paused since then. See `again` of `resume`. */
   resumedAt?: number
 }
 
@@ -163,7 +163,7 @@ export class Sessions {
   }
 
   /**
-   * Takes the session away from the run that is running or waiting in it, and resolves with whether there was one. The messages of a
+   * Takes the session away from the run that is running or waiting in it. Resolves with true if there was such a run. The messages of a
    * waiting run are stored, with its pending calls unanswered. Messages that the run adds later are not stored. Use this for a run that
    * will never end, such as a waiting run whose state is lost.
    */
@@ -180,14 +180,18 @@ export class Sessions {
   }
 
   /**
-   * Deletes a session with everything stored in it, and resolves with whether it existed. A run that is running in it is not stored either.
+   * Deletes a session with everything stored in it. Resolves with true if the session existed. The messages of a run that is still running
+   * in the session are not stored either.
    */
   async delete(id: string): Promise<boolean> {
     checkId(id)
     return this.store.delete(id)
   }
 
-  /** Deletes sessions that have not changed for this many milliseconds, unless a run has them. Resolves with their number. */
+  /**
+   * Deletes sessions that have not changed for `olderThanMs` milliseconds, except those that a run has. Resolves with the number of deleted
+   * sessions.
+   */
   async prune(which: { olderThanMs: number }): Promise<number> {
     checkOptionNames(which, pruneNames, '`sessions.prune`')
     const { olderThanMs } = which

@@ -28,9 +28,12 @@ export interface ConversationTaker<Context = unknown> {
 
 /** Options of `handoff`. */
 export interface HandoffOptions {
-  /** The agent's name, in the result's `agent` and in the tool's name, `hand_off_to_NAME`. `a-z A-Z 0-9 _ -`, at most 52 characters. */
+  /**
+   * The agent's name. It appears as `agent` in the result, and in the tool's name, `hand_off_to_NAME`. At most 52 of the characters
+   * `a-z A-Z 0-9 _ -`.
+   */
   name: string
-  /** What the agent is for. The model decides by it. */
+  /** Describes the purpose of the agent. The model uses this text to decide when to hand over. */
   description: string
 }
 
@@ -45,8 +48,8 @@ interface HandoffTool extends Tool<never> {
  * and tools are used. Its hooks, guardrails, limits, `activeTools` and `stopWhen` apply to its turns and calls, inside those of the run.
  * The result's `agent` names the agent that has the conversation at the end: start the next run with it.
  *
- * The agent's `input` guardrails check the conversation so far. If they refuse it, or would replace a message, the run ends `refused`. Its
- * limits count from the handoff. Throws `invalid_tool`.
+ * The agent's `input` guardrails check the conversation so far. If they refuse it, or would replace a message, the run ends `refused`. The
+ * agent's limits are counted from the handoff on. Throws `invalid_tool`.
  */
 export function handoff<Context = unknown>(to: ConversationTaker<Context>, options: HandoffOptions): Tool<Context> {
   checkOptionNames(options, handoffOptionNames, '`handoff`')

@@ -31,7 +31,7 @@ export interface RunnableAgent<Context = unknown> {
 /** Options of `asTool`. */
 export interface AsToolOptions<Context = unknown, S = TaskSchema> {
   name: string
-  /** What the agent is for. The model decides by it. */
+  /** Describes the purpose of the agent. The model uses this text to decide when to call the tool. */
   description: string
   /** The parameters of the tool. Default: one text, `task`. */
   parameters?: S
@@ -42,7 +42,7 @@ export interface AsToolOptions<Context = unknown, S = TaskSchema> {
    */
   input?(args: TaskArgs<S>): RunInput
   /**
-   * Makes the content for the model from the agent's result. Default: its output.
+   * Converts the agent's result to the content for the model. Default: the `output` of the result.
    *
    * Contract: throwing fails the call.
    */
@@ -51,7 +51,7 @@ export interface AsToolOptions<Context = unknown, S = TaskSchema> {
   options?: Omit<RunOptions<Context>, 'parent' | 'forwardEvents' | 'runId'>
   /** Whether the stream of the outer run includes the agent's events. Default false. */
   forwardEvents?: boolean
-  /** Time limit of the agent's run, in milliseconds. Default: only the limits of the runs. */
+  /** Time limit of the agent's run, in milliseconds. Default: no limit besides the limits of the two runs. */
   timeoutMs?: number
   /** The effect of the agent's run. Default `'unsafe'`. */
   effect?: ToolEffect

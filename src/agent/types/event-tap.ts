@@ -7,8 +7,8 @@ export interface EventTap {
   /** Contract: called synchronously. Must not throw. */
   take(event: RunEvent): void
   /**
-   * Whether the watcher can discard the part of a broken-off response that it has received: `MODEL_RETRY` with `discards` follows.
-   * `hasText`: whether that part includes text. Default: true.
+   * Whether the watcher can discard the part of a broken-off response that it has received. If so, the part is discarded by `MODEL_RETRY`
+   * with `discards`. `hasText`: whether that part includes text. Default: true.
    */
   takesBack?(hasText: boolean): boolean
   /** Called before an event, with the texts that were removed from it as secrets. Contract: called synchronously. Must not throw. */

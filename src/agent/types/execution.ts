@@ -24,7 +24,7 @@ export interface Execution {
 /** The current position of the loop. */
 export interface Place {
   iteration: number
-  /** Set if the model is only asked for an answer and can't call anything: how the run ends after this turn. */
+  /** The ending of the run after this turn. Set if the model is only asked for an answer and can't call tools. */
   lastTurn?: Ending
   /** The failed turn that this one replaces. */
   after?: Failed

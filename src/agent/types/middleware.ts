@@ -23,15 +23,15 @@ export type CallPlan =
   /** The tool does not run; this replaces its return value. Kept as JSON. */
   | { result: unknown }
   /**
-   * The call waits for an approval, as with a tool that has `approval`. The person who decides sees this value. After the approval, the
-   * remaining entries are asked. If the arguments were changed, all entries are asked again.
+   * The call waits for an approval, like a call of a tool with `approval`. The approver sees this value. After the approval, the remaining
+   * entries are asked. If the approver changed the arguments, all entries are asked again.
    */
   | { ask: Json }
 
 /**
- * Decides what a run does, before any of it is done. The decision is recorded, so a run that continues in another process does the same.
- * Entries are asked in order, after the hooks and before the guardrails. Each sees the request or arguments as earlier ones changed them,
- * until one refuses, answers or asks.
+ * Decides on a request or a call before it is carried out. The decision is recorded, so it stays the same if the run continues in another
+ * process. Entries are asked in order, after the hooks and before the guardrails, until one refuses, answers or asks. Each entry sees the
+ * request or the arguments with the changes of the entries before it.
  */
 export interface PlanEntry<Context = unknown> {
   /** The name in logs and messages. */
@@ -67,7 +67,8 @@ export interface AroundEntry<Context = unknown> {
   /**
    * What happens if the entry fails: it throws, rejects, or takes longer than `toolTimeoutMs`, not counting the time in `next`. A failure
    * is logged. `'refuse'`: the call fails, and the model is told whether its tool ran; for a request, the run ends `refused` with the error
-   * code `hook_failed`. `'skip'`: continues as if the entry had returned the result of what it wraps. Default: `'skip'`.
+   * code `hook_failed`. `'skip'`: continues as if the entry had returned the result of the wrapped request or function unchanged. Default:
+   * `'skip'`.
    */
   readonly onFailure?: 'refuse' | 'skip'
   /**

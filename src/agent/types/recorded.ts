@@ -10,7 +10,7 @@ export interface PlainError {
   message: string
 }
 
-/** What to do with one call. Recorded with the model's reply, so a resumed run does the same without looking anything up again. */
+/** The plan for one call. It is recorded with the model's reply, so that a resumed run follows it without looking anything up again. */
 export interface PlannedCall {
   id: string
   /** The tool's registered name, or the name that the model wrote if there is no such tool. */

@@ -35,8 +35,8 @@ export interface ToolCallRecord {
   /** The usage of the runs started inside the call. */
   nested?: Spent
   /**
-   * Set if the call may have taken effect: the key that the same call uses from now on. Also set if the call carried such a key and has
-   * succeeded.
+   * Set if the call may have taken effect: the idempotency key for the next call of the same tool with the same arguments. Also set if the
+   * call carried the key of an earlier call and has succeeded.
    */
   callKey?: CallKey
 }
@@ -51,7 +51,7 @@ export interface RunStep {
   usage?: Usage
   finishReason: FinishReason
   durationMs: number
-  /** How long the request waited for `rateLimits` and a `Budget` before it was sent. Absent if it did not wait. */
+  /** How long the request waited for `rateLimits` and a `Budget` before it was sent, in milliseconds. Absent if it did not wait. */
   waitedMs?: number
   /** The time from the request to the first piece of the response, in milliseconds. Undefined for a response that was not streamed. */
   timeToFirstTokenMs?: number
@@ -63,7 +63,7 @@ export interface RunStep {
 
 /** A call that waits for your application before the run can continue. */
 export interface PendingItem {
-  /** `budget` is not a call but a request that the run's `budget` does not allow. Raise the budget, then approve it. */
+  /** `budget`: not a call, but a model request that the run's `budget` does not allow. Raise the budget, then approve the item. */
   kind: 'approval' | 'client_tool' | 'question' | 'budget'
   toolCallId: string
   tool: string
@@ -80,11 +80,11 @@ export interface PendingItem {
   place: string
   /** Names of arguments that only the approver may see. Pages and events don't show them. */
   secrets?: string[]
-  /** For an item of an agent inside a call: the agents that lead to it, outermost first, each with the call that it runs in. */
+  /** For an item of a nested agent: the agents on the path to the item, outermost first, each with the call in which it runs. */
   path?: PathStep[]
-  /** For a call that a script makes: the line that makes it. */
+  /** For a call made by a script: the line of the script that makes the call. */
   script?: ScriptLine
-  /** For a call that was noted in a preview: its number in the plan, from 1, and the number of calls in the plan. */
+  /** For a call in the plan of a preview: its position in the plan, starting at 1, and the number of calls in the plan. */
   plan?: PlanPlace
 }
 
@@ -119,13 +119,16 @@ interface RunOutcome<Call> {
   usage: Usage
   iterations: number
   steps: RunStep[]
-  /** The calls. If the compiler knows the agent's tools, `tool` and `outcome` narrow the arguments and the value. */
+  /**
+   * The calls of the run. If the types of the agent's tools are known, checking `tool` and `outcome` narrows the types of the arguments and
+   * the value.
+   */
   toolCalls: Call[]
   /** Calls that wait for the caller. Empty unless the run has `paused`. */
   pending: PendingItem[]
   /**
-   * What `resume` needs to continue a `paused` run, as plain JSON. Absent if a journal keeps the run, or the outer run whose call started
-   * it.
+   * The state of a `paused` run, as plain JSON. Pass it to `resume`. Absent if the run is recorded in a journal, or if it is a nested run
+   * that is recorded with the call that started it.
    */
   state?: RunState
   /** The remembered approvals. Pass them as `remembered` to other runs. */

@@ -21,7 +21,7 @@ export interface FittingTools<Context> {
   tools?: ToolsFor<Context>
 }
 
-/** The context of a run, or the tool call that the run is nested in, from which it takes its context. */
+/** Options that give a run its context: the context itself, or the tool call in which the run is nested. */
 type WithContext<Context> = { context: Context } | { parent: ToolContext<Context> }
 
 /** Whether a run needs no context: the type of the context is unknown or includes `undefined`. */

@@ -12,8 +12,8 @@ export interface AgentHost {
   /** Runs one call of the last turn. The calls of a turn are requested all at once. Must not reject. */
   answerCall(id: string, name: string): Promise<ToolMessage>
   /**
-   * Called before every turn, and after one without calls, when the calls of the turn before are answered. Returns messages to add before
-   * the model is asked, or undefined to end the loop.
+   * Called before every turn, once the calls of the previous turn are answered, and after a turn without calls. Returns messages to add
+   * before the model is asked, or undefined to end the loop.
    */
   beginTurn(): Promise<BaseMessage[] | undefined>
 }
@@ -70,10 +70,11 @@ export async function runAgent(
         wrapToolCall: (request, next) => next({ ...request, tool: toolFor(host, request.toolCall) }),
       }),
     ],
-    // The state of the run is stored elsewhere. Inside another LangChain agent, it would also be stored with that agent's state.
+    // The state of the run is stored elsewhere. Without this, an outer LangChain agent would also store it with its own state.
     checkpointer: false,
   })
-  // Without these settings, they would come from an outer agent, or be defaults that end a long run too early. The host has its own limits.
+  // Without these settings, LangChain would use those of an outer agent, or defaults that end a long run too early. The host has its own
+  // limits.
   await agent.invoke({ messages }, { recursionLimit: nodesAnIteration * (mostIterations + 2), maxConcurrency: Number.MAX_SAFE_INTEGER })
 }
 

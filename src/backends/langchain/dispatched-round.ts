@@ -45,7 +45,7 @@ export class DispatchedRound {
     return Promise.race([dispatch.ended.promise, whole])
   }
 
-  /** Doesn't wait if the run is interrupted: its calls then end as cancelled. */
+  /** Waits until the call is dispatched, but not if the run is interrupted. The remaining calls then end as `cancelled`. */
   async #whenBegun(id: string, carryOut: () => Promise<FinishedCall[]>): Promise<FinishedCall[]> {
     const dispatch = this.#dispatches.get(id)
     if (dispatch !== undefined) await this.#run.untilInterrupted(dispatch.begun.promise)

@@ -131,8 +131,8 @@ function noReply(turn: Turn): ToolloopError {
 }
 
 /**
- * Checks that LangChain's state has the same messages as the run, which sends its own list. Otherwise LangChain's loop would decide by
- * another conversation.
+ * Checks that LangChain's state has the same messages as the run. The run sends its own messages to the model, so LangChain's loop would
+ * otherwise make its decisions from a different conversation.
  */
 function checkState(messages: readonly BaseMessage[], own: readonly ChatMessage[]): void {
   const given = messages.map(({ id }) => id)

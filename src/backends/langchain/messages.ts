@@ -11,14 +11,16 @@ import {
 } from '../../core/messages.ts'
 import { parseArguments } from '../../tools/arguments.ts'
 
-/** The id of a message in LangChain's state: made from its position, or from the call that it is the result of. */
+/**
+ * The id of a message in LangChain's state. For a tool result, the id is derived from the call; for any other message, from its position.
+ */
 export function stateId(message: ChatMessage, position: number): string {
   return isToolResult(message) ? `result-${message.toolCallId}` : `message-${position}`
 }
 
 /**
- * Converts a message for LangChain's state. Parts without an equivalent stay in the original, which is what models are sent: the arguments
- * as written, data that a provider wants back, and whether a call's arguments could not be read.
+ * Converts a message for LangChain's state. Some data has no equivalent there: a call's arguments as the model wrote them, whether they
+ * could not be parsed, and data that the provider requires back. It stays in the original message, and models are always sent the original.
  */
 export function toLangChain(message: ChatMessage, position: number): BaseMessage {
   const id = stateId(message, position)

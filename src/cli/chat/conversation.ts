@@ -76,7 +76,7 @@ export class Conversation {
     }
   }
 
-  /** How the next run gets the conversation. Its runner needs `sessions`. */
+  /** The options that pass the conversation to the next run. The runner needs the option `sessions`. */
   get runOptions(): Pick<RunOptions, 'messages' | 'session'> {
     const at = this.#replaced
     if (this.#sessions === undefined) return { messages: this.messages.slice(0, at) }

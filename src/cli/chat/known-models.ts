@@ -17,7 +17,10 @@ interface KnownModel {
   from: string
 }
 
-/** The models that can be used here: those of the configuration, of servers on this machine, and of providers whose key is set. */
+/**
+ * The models that can be used: models in the configuration, models of servers on this machine, models of providers whose API key is set,
+ * and the demo model.
+ */
 export async function knownModels({ env, cwd }: Pick<CliIO, 'env' | 'cwd'>, signal: AbortSignal): Promise<KnownModel[]> {
   const { models: configured = {} } = (await readConfig(cwd, env)) ?? {}
   const servers = await findServers(localServers(env), probeMs, signal)

@@ -8,7 +8,9 @@ import type { Terminal } from '../terminal/terminal.ts'
 
 /** Maximum number of characters of output for the model: the last ones. */
 const mostOutput = 16_384
-/** How long output may arrive after the command has ended, and how long a command may take to end once it is told to, in milliseconds. */
+/**
+ * How long output may still arrive after the command has ended, and how long a command may take to end after the signal, in milliseconds.
+ */
 const lastOutputMs = 200
 const endMs = 2_000
 

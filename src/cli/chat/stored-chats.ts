@@ -8,7 +8,7 @@ interface StoredChat {
   id: string
   /** The first line that a person wrote in it. */
   firstLine: string
-  /** How long ago it changed, its length, and whether a run has it. */
+  /** How long ago the conversation changed, its length, and whether a run is using it. */
   about: string
 }
 

@@ -32,7 +32,8 @@ import { type ChatState, runSlashCommand, slashCommands } from './slash-commands
 
 /**
  * `toolloop chat`: a conversation, with one prompt per line, until the end of the input. Resolves with the exit code. If no person is at
- * the terminal to read the reason, the code is that of the last run without an answer. Rejects for invalid options and files.
+ * the terminal to read the reason, this is the exit code of the last run that ended without an answer. Rejects for invalid options and
+ * files.
  */
 export async function chat(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)

@@ -70,8 +70,8 @@ export async function callTool(name: string, args: string, flags: Flags, io: Cli
 }
 
 /**
- * Describes what is wrong with arguments for the person who typed them; undefined if they are valid. The errors of a call itself are worded
- * for models.
+ * Describes invalid arguments for the person who typed them; undefined if they are valid. The errors of the call itself are worded for
+ * models, not for people.
  */
 async function problemWith(args: string, tool: AnyTool): Promise<string | undefined> {
   const parsed = parseArguments(args)

@@ -20,9 +20,10 @@ export interface AttachedPrompt {
 }
 
 /**
- * Attaches the files that `@path` names in a prompt, as far as the workspace's tools may read them. Texts follow the prompt; pictures and
- * PDFs become parts of the message. Rejects with `invalid_option` for a file that can't be attached. A reference to a missing file stays
- * text. In `pasted`, the pasted pieces of the prompt, an `@` without an attachable file is not a reference. `outputs` follow the files.
+ * Attaches the files that a prompt refers to as `@path`, if the workspace's tools may read them. Texts follow the prompt; pictures and PDFs
+ * become parts of the message. Rejects with `invalid_option` for a file that can't be attached. A reference to a missing file stays text.
+ * `pasted`: the pasted pieces of the prompt, in which an `@` counts as a reference only if its file can be attached. `outputs`: texts to
+ * add after the files.
  */
 export async function attachFiles(
   prompt: string,

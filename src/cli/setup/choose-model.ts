@@ -39,7 +39,10 @@ interface ChooseModelOptions {
   signal?: AbortSignal
   /** Local servers to look for. Default: those of the environment. */
   servers?: readonly LocalServer[]
-  /** How long all of them together have to answer, in milliseconds. A missing one refuses the connection immediately. Default 300. */
+  /**
+   * Time limit for all servers together to respond, in milliseconds. If no server is running on a port, the connection is refused
+   * immediately. Default 300.
+   */
   probeMs?: number
 }
 
@@ -49,9 +52,9 @@ type ConfigFile = Config & { file?: string }
 const listModelsMs = 5_000
 
 /**
- * Chooses the model: that of the option, or of `TOOLLOOP_MODEL`, or of `toolloop.yaml`, or of the first API key in the environment, or the
- * first model of a server on this machine, or the demo model. A base URL applies to a configured model; if none is configured, its server
- * is asked for its first model. Rejects with `invalid_option` for an invalid configuration.
+ * Chooses the model from the first of these sources: the option, `TOOLLOOP_MODEL`, `toolloop.yaml`, the first API key in the environment, a
+ * model server on this machine, or the demo model. A base URL applies to a configured model. If no model is configured, the server at the
+ * base URL is asked for its first model. Rejects with `invalid_option` for an invalid configuration.
  */
 export async function chooseModel(options: ChooseModelOptions): Promise<ModelChoice> {
   const { baseURL } = options
@@ -84,7 +87,7 @@ function chooseFromServers(found: readonly FoundServer[]): ModelChoice | undefin
   return undefined
 }
 
-/** The model that the option, the environment or the file names, which may be a name in `models` of the file. */
+/** The model named by the option, the environment or the file. The name may refer to an entry in `models` of the file. */
 function findNamed({ model, baseURL, env }: ChooseModelOptions, config: ConfigFile = {}): ModelChoice | undefined {
   const { model: chosen, file = 'the configuration' } = config
   const find = (name: string, source: ModelSource, from: string): ModelChoice => {

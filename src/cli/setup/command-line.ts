@@ -1,7 +1,7 @@
 import type { Flags } from '../flags.ts'
 import type { CliIO } from '../terminal/terminal.ts'
 
-/** The command that started this program. Messages name it, so that people can copy what they show. */
+/** The command that started this program. Messages contain this command, so that people can copy it from there. */
 export function commandOf({ npm_lifecycle_event: script }: CliIO['env']): string {
   if (script === 'start') return 'npm start --'
   return script === 'npx' ? 'npx toolloop' : 'toolloop'

@@ -34,7 +34,7 @@ export function findKeys(env: Readonly<Record<string, string | undefined>>): Fou
   const found = new Map<string, FoundKey>()
   for (const provider of new Set([...preferred, ...known])) {
     const variable = [findPreset(provider).apiKeyEnv ?? []].flat().find((name) => (env[name] ?? '').trim() !== '')
-    // A variable that several providers share counts for the first one.
+    // If several providers share a variable, it counts only for the first of them.
     if (variable === undefined || found.has(variable)) continue
     found.set(variable, { provider, variable, defaultModel: defaultModels.get(provider) })
   }

@@ -11,8 +11,8 @@ const runsFromSource = import.meta.url.endsWith('.ts')
 let registered = false
 
 /**
- * Lets a tool module `import 'toolloop'` wherever it is. The module gets the running build if it would find no such package, or
- * another build in this package's own folder. It gets any other installed copy unchanged. See
+ * Lets a tool module in any folder `import 'toolloop'`. The import resolves to the running build if no such package is installed there, or
+ * if it would resolve to another build in this package's own folder. Any other installed copy is used unchanged. See
  * https://nodejs.org/api/module.html#moduleregisterhooksoptions.
  */
 export function resolveSelfForTools(): void {

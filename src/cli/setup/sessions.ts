@@ -55,8 +55,8 @@ function fileIn(folder: string): string {
 }
 
 /**
- * Releases the conversation from a run that nobody will decide: one that was aborted while it waited, or that waits without a journal to
- * find it in. Keeps its progress.
+ * Releases the conversation from a paused run that can no longer be decided: the run was aborted while it waited, or it is paused and not
+ * stored in a journal. Keeps the progress of the run.
  */
 export async function releaseUndecided(
   { stopReason }: RunResult,

@@ -2,12 +2,14 @@ import { show } from '../../core/errors.ts'
 import { createLogger, type Logger, redacting } from '../../core/logger.ts'
 import { type Terminal, withoutControls } from './terminal.ts'
 
-/** Fields of records about a run's end, a call or a model request, which have their own lines on the screen. */
+/**
+ * Log records with one of these fields are left out, because the end of a run, calls and model requests have their own lines on the screen.
+ */
 const ownLines = ['stopReason', 'toolCallId', 'iteration']
 
 /**
- * Creates the logger of a command. Shows warnings and errors as lines for a person; with `verbose` everything, as pino's JSON lines; with
- * `quiet` only errors.
+ * Creates the logger of a command. By default, it shows warnings and errors as readable lines. With `verbose`, it shows everything as
+ * pino's JSON lines; with `quiet`, only errors.
  */
 export function createCliLogger(terminal: Terminal, { verbose, quiet }: { verbose?: boolean; quiet?: boolean }): Logger {
   if (verbose) return createLogger({ level: 'debug', destination: { write: (line) => terminal.note(line.trimEnd()) } })

@@ -7,13 +7,13 @@ import type { CliIO } from './terminal.ts'
 export interface Lines {
   /** Whether a person is at the terminal. */
   readonly interactive: boolean
-  /** Called for Ctrl-C on a terminal, which does not end the process then. `typed` says whether there is text after the prompt. */
+  /** Called for Ctrl-C on a terminal, instead of ending the process. `typed`: whether there is text after the prompt. */
   onInterrupt: (typed: boolean) => void
   /** Called for Ctrl-D while no input is being read. `next` then resolves with undefined once earlier input is used up. */
   onLeave: () => void
   /**
-   * Called for Esc while no question is asked. `typed` says whether there is text after the prompt; `isTwice`, that it was pressed twice
-   * quickly.
+   * Called for Esc while no question is asked. `typed`: whether there is text after the prompt. `isTwice`: whether Esc was pressed twice in
+   * quick succession.
    */
   onEscape: (typed: boolean, isTwice: boolean) => void
   /** Resolves with the next text without its line end; with undefined at the end of the input, and if `signal` is aborted. */
@@ -24,9 +24,9 @@ export interface Lines {
    */
   ask(question: string, signal: AbortSignal, draft?: string): Promise<string>
   /**
-   * Asks a question that a single key answers, by what each key means. Resolves with the key; with `'n'` for Esc and the end of the input.
-   * Enter stands for `onEnter`, by default `'n'`. Keys pressed before the question and its answers are on the screen, and pasted ones, do
-   * not count. Rejects if `signal` is aborted.
+   * Asks a question that is answered with a single key. `answers` maps each key to its meaning. Resolves with the key; with `'n'` for Esc
+   * and at the end of the input. Enter counts as the key `onEnter`, by default `'n'`. Ignores pasted keys, and keys pressed before the
+   * question and its answers are on the screen. Rejects if `signal` is aborted.
    */
   choose<K extends string>(
     question: string,
@@ -38,7 +38,7 @@ export interface Lines {
   pick(title: string, items: readonly PickerItem[], signal: AbortSignal): Promise<number | undefined>
   /** Drops the typed text. */
   clearLine(): void
-  /** Puts input that was entered ahead back at the next prompt for editing, after `first`. */
+  /** Puts input that was typed ahead back into the next prompt for editing, after the text `first`. */
   takeBack(first?: TypedText): void
   /** Lets another program use the terminal during `work`. */
   lend<T>(work: () => Promise<T>): Promise<T>
@@ -48,7 +48,7 @@ export interface Lines {
   close(): void
 }
 
-/** The lines of a file or pipe. Early lines wait. */
+/** The lines of a file or pipe. Lines that arrive early are queued. */
 export class PipedLines implements Lines {
   readonly interactive = false
   onInterrupt: (typed: boolean) => void = () => {}

@@ -35,15 +35,15 @@ interface RunningCall {
   tool: string
   args: JsonObject
   meta: EventMeta
-  /** The number under which it is stored. */
+  /** The number under which the call is stored. */
   number: number | undefined
   /** Whether a line says that it has started. */
   isShown: boolean
 }
 
 /**
- * Shows one run to a person: the answer's text as it arrives, and its calls. A screen that shows what is running gets one line for a call,
- * with the start of its result; anything else a line when it starts and one when it has ended.
+ * Shows one run to a person: the text of the answer as it arrives, and the calls. On a screen with a status line, each call gets one line
+ * when it has ended, followed by the start of its result. Otherwise, each call gets one line when it starts and another when it has ended.
  */
 export class RunRenderer {
   readonly #terminal: Terminal
@@ -119,7 +119,7 @@ export class RunRenderer {
   }
 
   /**
-   * Completes the answer on stdout with what was not streamed, such as a tool's result that is the answer, and with the end of the last
+   * Completes the answer on stdout: writes text that was not streamed, such as the result of a tool that is the answer, and ends the last
    * line.
    */
   finish(result: RunResult): void {
@@ -215,7 +215,7 @@ export class RunRenderer {
   }
 
   #rejectCall({ tool, args, error, meta }: Extract<RunEvent, { type: 'TOOL_CALL_REJECTED' }>): void {
-    // Only collects the secrets that the error may quote.
+    // Called only to collect the secrets that the error may quote.
     if (typeof args !== 'string') this.#redactor.redactArguments(tool, args)
     this.#showOuter(meta)
     this.#note(

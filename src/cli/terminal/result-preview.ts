@@ -14,10 +14,7 @@ const mostLines = 2
 const mostChanges = 6
 const longestText = 40
 
-/**
- * The first two lines of a result that contain something. JSON is folded to one line. If the call replaces texts, the first lines that
- * change.
- */
+/** The first two non-empty lines of a result. JSON is folded to one line. For a call that replaces texts: the first changed lines. */
 export function previewOf(args: JsonObject, result: string): ResultPreview {
   const changes = editsIn(args).edits.flatMap(({ before, after }) => changedLines(linesOf(before), linesOf(after)))
   const changed = changes.filter(({ kind }) => kind === 'removed' || kind === 'added')
@@ -44,7 +41,7 @@ function diffLineOf(text: string): DiffLine {
   return /^-(?!-- )/.test(text) ? { kind: 'removed', text: text.slice(1) } : { kind: 'same', text }
 }
 
-/** The object or list that a text is; undefined for any other text. */
+/** Parses a text that is a JSON object or list; undefined for any other text. */
 export function parsedJson(text: string): Json | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined
   try {

@@ -29,7 +29,7 @@ async function showRun(stream: RunStream, { tools }: PreparedAgent, flags: Flags
   return result
 }
 
-/** Who decides what a run waits for; nobody if `approve` is undefined. */
+/** Decides the pending items of a run. If `approve` is undefined, nobody decides. */
 export interface People {
   approve: RunnerOptions['approve']
   /** Undefined if nobody is at the terminal. */
@@ -83,7 +83,7 @@ export async function decisionsOn(
 /** Shown for a run that waits, but was not decided. */
 export const nobodyDecided = 'nobody was here to decide: you are asked on a terminal, and --yes approves calls'
 
-/** Says why there is no answer, and what may help. For a run that waits in a journal, names the command that continues it. */
+/** Prints why there is no answer, and what may help. For a paused run in a journal, also prints the command that continues the run. */
 export function explainEnding(result: RunResult, { choice }: PreparedAgent, terminal: Terminal, decide?: string): void {
   const ending = describeEnding(result)
   if (ending === undefined) return

@@ -28,15 +28,16 @@ interface Question {
   draft?: string | undefined
 }
 
-/** How long nobody may have typed before a key can answer a question, in milliseconds. Nobody reads and answers one faster than this. */
+/** Minimum pause in typing before a key can answer a question, in milliseconds. Nobody can read and answer a question faster than this. */
 const pauseMs = 400
 
 /**
  * Input on a terminal, edited at a prompt on stderr, over several lines. Node's own `readline` edits only a single line, and no small,
  * maintained package does more. A paste is one text whatever it contains, and is never sent by itself.
  *
- * Text that is typed or pasted while nothing reads is shown at the end of the screen for editing, and answers no question. A single press
- * of Enter makes it the next prompt. Further Enters, as in a paste that is not marked, only start new lines.
+ * Text that is typed or pasted while no input is being read is shown at the end of the screen for editing. It never answers a question. A
+ * single press of Enter makes this text the next prompt. An Enter that arrives together with other keys, as in an unmarked paste, only
+ * starts a new line.
  */
 export class TerminalLines implements Lines {
   readonly interactive = true

@@ -136,7 +136,7 @@ export class Terminal {
     }
   }
 
-  /** Writes a line of data to stdout: unchanged, except on a terminal, which it can't control. */
+  /** Writes a line of data to stdout. The line is written unchanged, except that it can't control a terminal. */
   print(line: string): void {
     this.#print(this.#io.stdout.isTTY ? readable(line) : line)
   }
@@ -271,7 +271,7 @@ export function withoutControls(text: string): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they begin with it
 const look = /(\x1b\[(?:[0-79]|[1-9]\d|10\d)m)/
 
-/** Makes `text` safe for a terminal: it can't control it except by its styles. */
+/** Makes `text` safe for a terminal: of its control sequences, only colors and styles keep their effect. */
 function steerless(text: string): string {
   if (!/[\p{Cc}\u202A-\u202E\u2066-\u2069]/u.test(text)) return text
   return text

@@ -1,7 +1,7 @@
 import { charactersOf } from './editor/edited-text.ts'
 import { cellsOf } from './editor/layout.ts'
 
-/** Codes that turn a style off, by the codes that turn it on: those of `Style`. */
+/** Maps the code that turns a style on to the code that turns it off, for the styles of `Style`. */
 const offCodes: Readonly<Record<string, string>> = { 1: '22', 2: '22', 3: '23', 4: '24', 9: '29' }
 /** A name and its description in two columns. */
 const twoColumns = /^( {2,}\S+(?: \S+)*) {2,}(?=\S)/
@@ -12,8 +12,8 @@ const breaks = /[,;:/\\&?)}\]|]$/
 
 /**
  * Wraps a line into rows of up to `columns` cells, between words; continuation rows are indented to where its text starts. Its colors
- * continue in the next row. A word longer than a row is broken too. An address is not, so that it can be opened and copied, unless each row
- * must fit on the screen (`exact`).
+ * continue in the next row. A word longer than a row is broken too. A URL is not broken, so that it can be opened and copied, unless each
+ * row must fit on the screen (`exact`).
  */
 export function wrapWords(
   line: string,

@@ -10,8 +10,8 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /**
- * Calls a callback without awaiting it. Whatever it throws or rejects with goes to `onFailure` and no further. A type that says `void` also
- * allows an async function, and an unhandled rejection would end the process. `onFailure` may itself be a user's callback.
+ * Calls a callback without awaiting it. If the callback throws or rejects, the error is passed to `onFailure` and not rethrown. A type that
+ * says `void` also allows an async function, and an unhandled rejection would end the process. `onFailure` may itself be a user's callback.
  */
 export function callUnawaited(call: () => unknown, onFailure: (error: unknown) => unknown = ignore): void {
   try {
@@ -25,7 +25,10 @@ function report(onFailure: (error: unknown) => unknown, error: unknown): void {
   if (onFailure !== ignore) callUnawaited(() => onFailure(error))
 }
 
-/** Returns what a synchronous callback returned. Throws a `TypeError` for a promise, and handles its rejection. */
+/**
+ * Returns the value that a synchronous callback returned. If the value is a promise, throws a `TypeError` and ignores the promise's
+ * rejection.
+ */
 export function syncAnswer<T>(name: string, returned: T): T {
   if (!isThenable(returned)) return returned
   handleRejection(returned, ignore)

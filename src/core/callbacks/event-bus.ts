@@ -8,8 +8,8 @@ import { callUnawaited } from './callbacks.ts'
 /**
  * Receives the events of one name, in the order of subscription.
  *
- * Contract: called synchronously and not awaited. May throw or return a rejecting promise; the first failure of a subscription is logged
- * and changes nothing else. The return value is ignored.
+ * Contract: called synchronously and not awaited. It may throw or return a promise that rejects: the first failure of each subscription is
+ * logged, and failures have no other effect. The return value is ignored.
  */
 export type EventListener<K extends EventName> = (payload: EventPayloads[K], meta: EventMeta) => unknown
 /** Receives every event. The contract is that of `EventListener`. The first argument is the name of the event. */

@@ -40,7 +40,9 @@ function isTaken(take: () => void): boolean {
   }
 }
 
-/** Loads SQLite on first use. Suppresses Node 22's warning that it is experimental: an application that uses a lock has not chosen SQLite. */
+/**
+ * Loads SQLite on first use. Suppresses Node 22's warning that it is experimental: an application that uses a lock has not chosen SQLite.
+ */
 function loadSqlite(): typeof import('node:sqlite') {
   const { emitWarning } = process
   process.emitWarning = () => {}

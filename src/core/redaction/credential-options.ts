@@ -11,7 +11,7 @@ const values: Readonly<Record<string, RegExp>> = { '"': /[^"\r\n]{1,512}/y, "'":
 /** A value in quotes that follows without a space: `-p'…'`, `-u ann:'…'`. A quote before a space may have ended a text. */
 const inQuotes = /[^\s"']{1,512}/y
 const longestUser = 100
-/** How far before an option its command may be. Less than what is kept of a text that is shown in pieces. */
+/** Maximum distance between a command and its option, in characters. It is smaller than the part that is kept of a text shown in pieces. */
 const mostBefore = 200
 
 const curl = /(?<![\w-])curl(?:\.exe)?(?![\w-])/
@@ -114,8 +114,8 @@ function secretAt(value: string, offset: number): number | undefined {
 const separateOption = /^(?:--[A-Za-z][\w-]{0,60}|-[A-Za-z#]{1,9})$/
 
 /**
- * The texts of a list that may be the words of a command line, with passwords after their options hidden: `['-u', 'ann:…']`,
- * `['--token', '…']`. `clean` redacts a text by itself.
+ * Hides passwords after their options in a list that may contain the words of a command line: `['-u', 'ann:…']`, `['--token', '…']`.
+ * `clean` redacts a text by itself.
  */
 export function hideInWords(words: readonly unknown[], clean: (word: unknown) => unknown): unknown[] {
   let line = ''

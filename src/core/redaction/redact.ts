@@ -114,8 +114,8 @@ function secretTextsOf(secrets: Iterable<string>): SecretTexts {
 
 /**
  * Copies `value` so that it is safe to log. Replaces values under secret-looking keys and texts that look like tokens, at any depth. Errors
- * become plain objects. Cycles are cut, and so is everything nested more than 12 levels deep. Never throws. `secretKeys` adds keys, and
- * `secrets` adds texts.
+ * become plain objects. Cycles are cut, and so is everything nested more than 12 levels deep. Never throws. `secretKeys`: further keys
+ * whose values are replaced. `secrets`: further texts to replace.
  */
 export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set(), secrets: Iterable<string> = []): unknown {
   const known = secretTextsOf(secrets)

@@ -8,9 +8,12 @@ export interface Form {
   behind: number
 }
 
-/** How many first characters of a secret are compared. A text may quote no more than those. The full length is hidden from there on. */
+/**
+ * Number of leading characters of a secret to compare. A text may quote only these. If they match, as many characters as the secret has are
+ * hidden.
+ */
 const mostLookedFor = 100
-/** The most bytes that are compared in hexadecimal or base64. */
+/** Maximum number of bytes to compare in hexadecimal or base64. */
 const mostBytes = 18
 /**
  * The length below which a secret counts as short, in characters. Shorter secrets would match ordinary words in other cases, or in base64.

@@ -1,10 +1,12 @@
 const secretKey =
   /^(authorization|proxy-authorization|cookie|set-cookie|pass(word|wd|phrase)?|pwd|secret|client[-_]?secret|api[-_]?keys?|x-api-key|apikey|(access|auth|refresh|id|session|bearer|api|csrf)?[-_]?token|credentials?|private[-_]?key|secret[-_]?(access[-_]?)?key|connection[-_]?string)$/i
-/** Endings that make a longer key a secret's: `OPENAI_API_KEY`, `dbPassword`, `github.token`; but not `maxTokens`. */
+/**
+ * Endings by which a longer key is recognized as the name of a secret: `OPENAI_API_KEY`, `dbPassword`, `github.token`; but not `maxTokens`.
+ */
 const secretEnding =
   /(^|[-_. ])(pass(word|wd|phrase)|secret|token|credentials?|(api|access|account|private|secret|signing|encryption)[-_]?keys?|connection[-_]?string)$/
 
-/** Every secret's key matches this. A quick test: most keys don't, and a text may have many. */
+/** A quick test that every secret's key passes. Most other keys fail it, and a text may have many keys. */
 const mayBeSecret = /pass|pwd|secret|token|cookie|authorization|credential|key|connection/i
 
 /** Caches results, because a program uses the same few keys repeatedly. */

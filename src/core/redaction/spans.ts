@@ -1,4 +1,4 @@
-/** Replaces what is hidden. */
+/** The text that replaces a hidden text. */
 export const REDACTED = '[redacted]'
 
 /** A part of a text. `to` may be greater than the text's length. */
@@ -12,11 +12,11 @@ export interface Span {
 /** The parts to hide in a text that may continue. */
 export interface Look {
   found: Span[]
-  /** Text that follows can't change the result before this position. */
+  /** Further text can't change the result before this position. */
   decided: number
 }
 
-/** The end of the part that following text can't change. No span to hide extends beyond it. */
+/** Returns the end of the part of the text that further text can't change. No hidden span crosses this position. */
 export function decidedPart({ found, decided }: Look): number {
   let end = decided
   for (const { from, to } of found.toSorted((a, b) => b.from - a.from)) if (to > end) end = Math.min(end, from)

@@ -8,7 +8,7 @@ export interface Stretch {
   to: number | undefined
 }
 
-/** What a run waits for: the payload of its `DECISION_NEEDED`. */
+/** An item that a run waits for: the payload of a `DECISION_NEEDED` event. */
 export type PendingView = EventPayloads['DECISION_NEEDED']
 
 /** A request that failed and was retried. */
@@ -31,7 +31,7 @@ export interface RunView {
   turns: TurnView[]
   /** The run's own calls by id, in the order in which they started. */
   calls: Map<string, CallView>
-  /** What the run waits for now, by `place`, in the order of the requests. */
+  /** The items that the run currently waits for, by `place`, in the order in which they were requested. */
   pending: Map<string, PendingView>
   /** The periods in which the whole run waited and nothing was executed. */
   pauses: Stretch[]
@@ -41,7 +41,7 @@ export interface RunView {
   parent: { runId: string; toolCallId: string | undefined } | undefined
   /** All nested runs, at any depth, by id. Filled only in the view of the outermost run. */
   runs: Map<string, RunView>
-  /** The highest `id` given to `reduceRun`: where to continue after a reconnect. */
+  /** The highest `id` passed to `reduceRun`. After a reconnect, continue after this event. */
   lastEventId: number
 }
 
@@ -51,7 +51,7 @@ export interface TurnView {
   /** The model that was asked. Undefined if the event is missing. */
   provider: string | undefined
   model: string | undefined
-  /** Whether its text continues that of the turn before, which was cut off. */
+  /** Whether the text of this turn continues the text of the previous turn, which was cut off. */
   continues: boolean
   /** The parts in the order in which they arrived. */
   parts: TurnPart[]
@@ -78,13 +78,13 @@ export type TurnPart =
 /** A tool call. */
 export interface CallView {
   id: string
-  /** `''` as long as only nested runs have mentioned the call. */
+  /** `''` as long as the call is known only from events of nested runs. */
   tool: string
   status: CallStatus
-  /** How the call ended. Undefined until then, and if the event is missing. */
+  /** How the call ended. Undefined while the call has not ended, or if the event is missing. */
   outcome: ToolCallOutcome | undefined
   errorCode: string | undefined
-  /** The JSON of the arguments, as far as the model has written it. Empty once `args` is known. */
+  /** The JSON text of the arguments that the model has written so far. Empty once `args` is known. */
   written: string
   /** The arguments. Undefined until they are complete. A text if they are not a JSON object, or too long for an event. */
   args: JsonObject | string | undefined
@@ -94,7 +94,7 @@ export interface CallView {
   result: string
   /** The return value of the function, if the event contains it. */
   value: Json | undefined
-  /** What the call and agents inside it wait for now, by `place`. */
+  /** The items that the call and the agents inside it currently wait for, by `place`. */
   pending: Map<string, PendingView>
   /** The kind of decision that the call waits for, or last waited for. */
   waitsFor: PendingView['kind'] | undefined
@@ -187,7 +187,7 @@ export function turnText({ parts }: TurnView): string {
   return parts.reduce((text, part) => (part.type === 'text' ? text + part.text : text), '')
 }
 
-/** The model's latest text: that of the last turn, with the turns it continues. */
+/** Returns the model's latest text: the text of the last turn, preceded by the text of the turns that it continues. */
 export function lastText({ turns }: RunView): string {
   let text = ''
   for (let at = turns.length - 1; at >= 0; at--) {

@@ -15,7 +15,10 @@ const editNames = [
   ['old_text', 'new_text'],
 ] as const
 
-/** The texts that a call replaces, if its arguments have one of these names, also inside a list of `edits`. Also the other arguments. */
+/**
+ * Returns the text replacements in a call's arguments, which have the names above, either directly or in a list `edits`. Also returns the
+ * other arguments.
+ */
 export function editsIn(args: JsonObject): { edits: TextEdit[]; others: JsonObject } {
   const { edits: list, ...fields } = args
   if (!Array.isArray(list) || list.length === 0) return editIn(args, editNames)

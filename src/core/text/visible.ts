@@ -45,7 +45,7 @@ export function readable(text: string): string {
   return text.replace(/\p{Cc}/gu, (found) => (found === '\n' || found === '\t' ? found : '')).replace(overrides, marked)
 }
 
-/** Whether a screen may show the text in another order than it is stored. */
+/** Whether a screen may show the characters of the text in an order different from their stored order. */
 export function isReordered(text: string): boolean {
   return rightToLeft.test(text)
 }

@@ -27,7 +27,7 @@ function steadyNow(): number {
 
 /**
  * A clock for expiry, in milliseconds since 1970. If the system's clock jumps, this one continues as if it had not, until the system's
- * clock has been consistent for twenty minutes. A machine that wakes from sleep looks the same.
+ * clock has been consistent for twenty minutes. A machine that wakes from sleep is treated the same way.
  */
 export class SteadyClock {
   readonly #jumped: (message: string) => void

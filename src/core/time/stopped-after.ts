@@ -2,7 +2,7 @@ import type { Script } from 'node:vm'
 
 let timed: { script: Script; context: { work?: () => unknown } } | undefined
 
-/** The number of attempts if the machine was busy with other work each time. */
+/** Maximum number of attempts if the machine is busy with other work each time. */
 const maxTries = 4
 
 /**

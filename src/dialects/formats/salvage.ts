@@ -61,8 +61,8 @@ function* readFromBracket(reading: CallReading): Reading {
 }
 
 /**
- * Reads every marked form, for responses of a model that was offered native calls but wrote one as text: leaked special tokens of harmony,
- * Gemma, DeepSeek and Kimi, and the tags of all other dialects. Unmarked text is never read as a call.
+ * Reads calls in any marked form, for models that were offered native calls but wrote a call as text. The forms include leaked special
+ * tokens of Harmony, Gemma, DeepSeek and Kimi, and the tags of all other dialects. Text without a marker is never read as a call.
  */
 export const salvage: Dialect = {
   name: 'salvage',

@@ -24,7 +24,7 @@ const forms: readonly RegExp[] = [
   /\b(?:syntax|format|schema|template)(?: (?:of|for) .{1,40})? (?:is|looks like)(?: this| as follows)?\s*:$/i,
   /(?:格式|語法|语法)[^:]{0,4}:$/,
 ]
-/** How a sentence says that no call will follow. Other things that are impossible may be the reason for a call. */
+/** Phrases that say that no call will follow. If a sentence says that something else is impossible, that may be the reason for a call. */
 const declines =
   /\b(?:cannot|can['’]?t|can not|unable to|not able to|not possible to)(?: \w+)? (?:(?:call|invoke)\b|(?:use|make|execute)\b.{0,40}\b(?:function|tool|call)s?\b)|(?:无法|不能)(?:直接)?(?:调用|使用)/i
 /** How a sentence says what the model does next. */
@@ -33,8 +33,8 @@ const intends =
 const illustrates = /\b(?:show|give|provide)\b.{0,40}\bexamples?\b/i
 
 /**
- * Whether a line announces that what follows, in it or below it, is an example and not a call to run. Only its last sentence counts, and
- * only if it doesn't say what the model does next: dropping a call does more harm than running an example.
+ * Whether a line announces an example, so that markup after it is not a call to run. Only the last sentence of the line counts, and only if
+ * it doesn't announce the model's next step, because dropping a real call does more harm than running an example.
  */
 export function announcesExample({ text, own }: LastLine): boolean {
   if (text === '') return false

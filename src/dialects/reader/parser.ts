@@ -21,16 +21,19 @@ import { type Watch, watchFor } from './watch.ts'
 
 /** The options of a parser for text calls. */
 export interface ParserOptions {
-  /** The tools that were offered. Unmarked calls need a declared name, and values written as text are read by their schemas. */
+  /**
+   * The tools that were offered. A call without a marker counts only if it names one of them. Their schemas determine the types of values
+   * that are written as text.
+   */
   tools?: readonly ToolDefinition[]
   /** How to treat a call inside a code fence or backticks. Default: `'text'`. */
   fencedTags?: 'text' | 'run'
 }
 
 /**
- * Reads one response of a model as it arrives. The loop uses this form: whatever is found goes to `sink` at once, in order. Text outside
- * calls is not delayed, and a call is reported by the `push` that completes it. Neither method throws. The total time is linear in the
- * length of the text, however it is split.
+ * Parses one response of a model as it arrives. The agent loop uses this class directly. Everything that is found is passed to `sink`
+ * immediately and in order. Text outside calls is not delayed, and a call is reported by the `push` that completes it. Neither method
+ * throws. The total time is linear in the length of the text, however it is split.
  */
 export class DialectParser {
   readonly #sink: TextToolSink
@@ -129,7 +132,7 @@ export class DialectParser {
       this.#startReading(envelope, marker)
       return
     }
-    // A left-over closing tag is skipped only after a call, and only then is a result one that the model made up.
+    // Left-over closing tags are skipped only after a call. A result, too, counts as made up by the model only after a call.
     if (this.#context.called && !quoted) {
       const result = role === 'result' || (role === 'result line' && scanner.foundAtHead)
       if (result || role === 'close') {
@@ -143,7 +146,7 @@ export class DialectParser {
     else if (role === 'think end') this.#think(false)
   }
 
-  /** While the model thinks, nothing that it writes is a call. */
+  /** Switches between thinking, in which no calls are looked for, and the answer. */
   #think(on: boolean): void {
     this.#thinking = on
     this.#scanner.watch(on ? this.#watch.thinkLookout : this.#lookout)

@@ -25,9 +25,9 @@ function lookoutFor(markers: readonly string[]): Lookout {
 }
 
 /**
- * Divides a response into thinking and answer as it arrives. Thinking is between tags at the start of the text, or before an end tag whose
- * start tag was part of the prompt. Tags in code, and tags after the start, are text. Marks around the answer and tokens at its end, which
- * belong to the model's format, are left out. Inside an answer in JSON, marks are text too.
+ * Divides a response into thinking and answer as it arrives. Thinking is the text between thinking tags at the start of the response, or
+ * before an end tag whose start tag was part of the prompt. Tags in code, and tags later in the response, are ordinary text. Markers of the
+ * model's format around the answer, and special tokens at its end, are removed. In a JSON answer, such markers are kept as text.
  */
 export class ThinkingReader {
   readonly #sink: ThinkingSink
@@ -35,8 +35,8 @@ export class ThinkingReader {
   readonly #cursor: Cursor = new Cursor()
   readonly #scanner: TextScanner = new TextScanner((text) => this.#take(text), lookout)
   /**
-   * `'answer'`: what was passed on as text may still turn out to be thinking. `'json'`: only the end is looked for. `'over'`: the rest is
-   * left out.
+   * `'answer'`: the text so far may still turn out to be thinking. `'json'`: only the end of the response is looked for. `'over'`: the rest
+   * of the response is dropped.
    */
   #state: 'head' | 'thinking' | 'answer' | 'plain' | 'json' | 'over' = 'head'
   /** The end tag of the current thinking. Undefined: any. */
@@ -51,7 +51,7 @@ export class ThinkingReader {
   #isInThought = false
   /** Tokens that end the turn, and blanks after them: text if more follows. */
   #ends = ''
-  /** Whether a tag of HTML is open whose end tag looks like such a token. */
+  /** Whether an HTML tag `<s>` is open. Its end tag looks like an end token. */
   #isStruck = false
 
   /** `opened`: the prompt opened the thinking, so the text begins inside it. */
@@ -65,7 +65,7 @@ export class ThinkingReader {
     return this.#prefixLength
   }
 
-  /** Whether the text was read as thinking to its end without any tag to confirm it. */
+  /** Whether the whole text was read as thinking although it contained no thinking tag. */
   get isUnproven(): boolean {
     return this.#state === 'thinking' && !this.#hasTag
   }

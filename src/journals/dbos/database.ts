@@ -29,7 +29,7 @@ const mostPrepared = 200
 /** The largest number of values of a prepared statement. One with more has a list, and its text differs for each length of the list. */
 const mostValues = 30
 
-/** Returns the name under which the connections of a pool prepare a statement; undefined for one that they don't. */
+/** Returns the name under which the connections of a pool prepare a statement. Undefined if the statement is not prepared. */
 function preparedName(text: string, prepared: Map<string, string>): string | undefined {
   const known = prepared.get(text)
   // A statement that returns all columns fails if it was prepared before another process has added one.
@@ -70,7 +70,10 @@ export function openPool(pg: Pg, { url, connections }: Pick<DatabaseOptions, 'ur
   })
 }
 
-/** A PostgreSQL database. Calls wait while the server restarts, and are then repeated as a whole, so they must be safe to repeat. */
+/**
+ * A PostgreSQL database. If the server restarts during a call, the call waits and is then repeated from its beginning. Calls must therefore
+ * be safe to repeat.
+ */
 export class Database {
   /** Used in messages. Without the password. */
   readonly name: string

@@ -36,7 +36,9 @@ interface Opened {
   owner: Owner
 }
 
-/** A store whose executions are workflows of DBOS, and whose steps are their steps. Everything else is in our own tables beside DBOS's. */
+/**
+ * A store in which each execution is a DBOS workflow and each step is a DBOS step. All other data is in separate tables of this package.
+ */
 export class DbosStore implements EngineStore {
   readonly #options: DbosStoreOptions
   readonly #pg: ReturnType<typeof loadDbos>['pg']

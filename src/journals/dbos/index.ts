@@ -1,4 +1,4 @@
-/** `toolloop/journals/dbos`: runs that outlive the process and the machine, as workflows of DBOS in PostgreSQL. */
+/** `toolloop/journals/dbos`: records runs as DBOS workflows in PostgreSQL, so that they survive the loss of the process or the machine. */
 import type { Journal } from '../../agent/journal/journal.ts'
 import { checkedTakeOver } from '../../agent/journal/recovery.ts'
 import { checkMaxTakeOvers, storeJournal } from '../../agent/journal/store-journal.ts'
@@ -10,41 +10,46 @@ import { DbosStore } from './dbos-store.ts'
 /** Options of `dbosJournal`. */
 export interface DbosJournalOptions {
   /**
-   * The address of the database, such as `postgres://user:password@host:5432/name`: of the server itself or a pooler in session mode,
-   * because each lock needs its own session.
+   * The URL of the database, such as `postgres://user:password@host:5432/name`. Connect to the server directly or through a pooler in
+   * session mode, because each lock needs its own session.
    */
   url: string
-  /** A name for this agent, if several share the database: each sees and continues only its own runs. Without `/`. Default `'default'`. */
+  /**
+   * A name for this agent, if several agents share the database. Each agent sees and resumes only its own runs. Must not contain `/`.
+   * Default `'default'`.
+   */
   agent?: string
-  /** The schema of the journal's own tables, created if it doesn't exist. DBOS uses its own, `dbos`. Default `'toolloop'`. */
+  /**
+   * The schema for the journal's tables. It is created if it doesn't exist. DBOS keeps its tables in a separate schema, `dbos`. Default
+   * `'toolloop'`.
+   */
   schema?: string
   /**
-   * The largest number of connections of this process to the database, at least 7. DBOS uses two thirds of them for all journals. Default
-   * 13.
+   * Maximum number of database connections of this process, at least 7. DBOS uses two thirds of them, shared by all journals. Default 13.
    */
   connections?: number
-  /** How long a call waits for an unreachable server, in milliseconds. A step waits as long as it takes. Default 30,000. */
+  /** How long a call waits for an unreachable server, in milliseconds. Recording a step has no time limit. Default 30,000. */
   outageMs?: number
   /**
-   * How often this process looks for runs that no living process executes, in milliseconds, and continues them; at least 100. `Infinity`:
-   * only `recover()` continues them. Starts with the first run or the first `recover()`. Default 2,000.
+   * Interval in milliseconds, at least 100, at which this process looks for runs that no living process executes, and resumes them. The
+   * first run or the first `recover()` starts the timer. `Infinity`: only `recover()` resumes such runs. Default 2,000.
    */
   takeOverEveryMs?: number
-  /** How many of these runs are executed at once. Default 100. */
+  /** Maximum number of taken-over runs that execute concurrently. Default 100. */
   takeOverConcurrency?: number
   /**
-   * How many processes in a row may die while they execute a run and record nothing new of it. Then the run ends with `aborted`.
+   * How many processes in a row may die while executing a run without recording any progress. After that, the run ends with `aborted`.
    * `Infinity`: no limit. Default 10.
    */
   maxTakeOvers?: number
   /**
-   * Whether the journal launches DBOS, and shuts it down with the last journal of the process. `false`: your application launches it,
-   * after `dbosJournal`, on the same database, with its own `executorID` in each process. Default true.
+   * Whether the journal launches DBOS, and shuts it down when the last journal of the process closes. `false`: your application launches
+   * DBOS after calling `dbosJournal`. DBOS must then use the same database, and a different `executorID` in each process. Default true.
    */
   launch?: boolean
   /**
-   * Where DBOS logs, for all journals of the process; the first one's counts. Not used with `launch: false`. Default: warnings and errors,
-   * to standard error.
+   * The logger for DBOS. All journals of the process share the logger of the first one. Ignored with `launch: false`. Default: warnings and
+   * errors, to standard error.
    */
   logger?: Logger
 }
@@ -64,9 +69,9 @@ const optionNames: OptionNames<DbosJournalOptions> = {
 
 /**
  * Records runs in PostgreSQL, for processes on several machines. Each run is executed by one process, as a workflow of DBOS; if that
- * process dies, another continues it within seconds. Needs the packages `@dbos-inc/dbos-sdk` and `pg`. Throws `missing_dependency` without
- * them, and `invalid_option`. The first run connects to the database, and rejects with `journal_failed` if that fails. The connections keep
- * the process alive until `close()`.
+ * process dies, another continues it within seconds. Needs the packages `@dbos-inc/dbos-sdk` and `pg`. Throws `missing_dependency` if a
+ * package is not installed, and `invalid_option` if an option is invalid. The first run opens the connection to the database, and rejects
+ * with `journal_failed` if the connection fails. Open connections keep the process alive until `close()`.
  *
  * ```ts
  * const journal = dbosJournal({ url: process.env.DATABASE_URL ?? '', agent: 'refunds' })

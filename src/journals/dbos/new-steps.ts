@@ -7,14 +7,17 @@ const most = 1_000
 /** Reads the steps that workflows have recorded since the last read, without reading known values again. */
 export class NewSteps {
   readonly #dbos: Pick<DbosProcess, 'stepsFrom'>
-  /** The first steps of each workflow, between which no other can appear. A failed step has no name. */
+  /** The first steps of each workflow, without gaps in which a step could still appear. A failed step has no name. */
   readonly #begun = new Map<string, (string | undefined)[]>()
 
   constructor(dbos: Pick<DbosProcess, 'stepsFrom'>) {
     this.#dbos = dbos
   }
 
-  /** Returns the steps of a workflow, without the first ones as long as all of them are `known`. */
+  /**
+   * Returns the steps of a workflow. Leaves out those at its beginning that were read before, up to but not including the first one that is
+   * not in `known`.
+   */
   async read(id: string, known: ReadonlySet<string>): Promise<NamedValue[]> {
     const names = this.#begun.get(id) ?? []
     const unknown = names.findIndex((name) => name !== undefined && !known.has(name))

@@ -6,8 +6,8 @@ import type { Pg } from './load-dbos.ts'
 import { checkSession } from './session.ts'
 
 /**
- * How long an owner must be without its lock before it counts as dead, in milliseconds. By then a living owner has it back after a lost
- * connection or a server restart.
+ * How long an owner must be without its lock before it counts as dead, in milliseconds. After a lost connection or a server restart, a
+ * living owner gets its lock back sooner than that.
  */
 const graceMs = 3_000
 /** The delay before the next attempt to get a lock, in milliseconds. */
@@ -26,8 +26,8 @@ const sessionSettings = {
 }
 
 /**
- * Tells which owners are alive, without clocks. Each owner holds an advisory lock on its own connection, and PostgreSQL releases it however
- * the process dies. A paused process keeps its lock.
+ * Determines which owners are alive, without comparing clocks. Each owner holds an advisory lock on its own connection. PostgreSQL releases
+ * the lock when the process dies for any reason. A paused process keeps its lock.
  */
 export class Owner {
   /** The owner's number, which no earlier owner of these runs has had. */
@@ -40,7 +40,10 @@ export class Owner {
   #closed = false
   /** The last turn that this owner has taken. */
   #turn: number | undefined
-  /** Owners seen without their lock, and since when. Counts only while this owner holds its own lock without a break. */
+  /**
+   * Owners seen without their lock: `since` is the time of the first look that found no lock, `last` that of the latest look. Valid only
+   * while this owner continuously holds its own lock.
+   */
   readonly #suspects = new Map<number, { since: number; last: number }>()
 
   private constructor(n: number, database: Database, schema: string, connect: () => Client) {
@@ -100,7 +103,7 @@ export class Owner {
     return now - since
   }
 
-  /** Does `work` while no other owner does. */
+  /** Runs `work` under an exclusive lock, so that only one owner does so at a time. */
   async exclusively(work: () => Promise<void>): Promise<void> {
     const client = this.#client
     const lock = [this.#lockClass, exclusive]
@@ -118,8 +121,8 @@ export class Owner {
   }
 
   /**
-   * Returns true for one owner in each period, by the server's clock. The owner holds a lock for the period, so that neither an owner that has
-   * died nor one that is paused takes the next turn from the others.
+   * Returns true for one owner in each period, measured by the server's clock. The owner holds a lock that is valid for this period only,
+   * so that a dead or paused owner can't block the next period.
    */
   async takesTurn(periodMs: number): Promise<boolean> {
     const turns = ~this.#lockClass
@@ -135,7 +138,7 @@ export class Owner {
     return true
   }
 
-  /** Makes this owner dead to all others. */
+  /** Releases the lock, so that other owners see this owner as dead. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#client.end().catch(() => {})
@@ -152,7 +155,7 @@ export class Owner {
       // Leaves out settings that this server version doesn't know.
       const settings = JSON.stringify(sessionSettings)
       await client.query('SELECT set_config(name, $1::jsonb ->> name, false) FROM pg_settings WHERE $1::jsonb ? name', [settings])
-      // If the server believes an earlier connection of ours to be alive, this waits until it doesn't.
+      // If the server has not noticed yet that our earlier connection is lost, this call waits until it does.
       await client.query('SELECT pg_advisory_lock($1, $2)', [this.#lockClass, this.n])
     } catch (error) {
       await client.end().catch(() => {})

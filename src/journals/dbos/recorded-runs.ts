@@ -125,8 +125,8 @@ export class RecordedRuns extends RunWork {
   }
 
   /**
-   * Like `pruned`, for runs that are shown as finished and that nobody executes. Ends them here too. Without `runIds` all, but not those that
-   * have just ended: their processes delete them.
+   * Like `pruned`, for runs that are shown as finished and that no process executes. Also ends these runs in the journal. Without `runIds`,
+   * selects all such runs except those that have just ended, which their own processes delete.
    */
   *cleared(runIds?: readonly string[]): Work<Doomed[]> {
     const those = runIds === undefined ? sql`` : sql`AND id = ANY(${runIds})`

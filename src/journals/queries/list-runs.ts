@@ -13,7 +13,7 @@ export function ownersOf({ table }: Dialect, agent: string): Statement {
   return new Statement(`SELECT DISTINCT owner FROM ${table('runs')} WHERE ${running}`, [agent])
 }
 
-/** The runs of a page, plus one that tells whether there is another page. `dead`: the owners of running runs that have died. */
+/** The runs of a page, plus one more run if there is another page. `dead`: the owners of running runs that have died. */
 export function listOf(dialect: Dialect, agent: string, query: RunQuery, dead: ReadonlySet<Value>): Statement {
   const { status, stopReason, session, model, process, createdAfter, createdBefore, metadata, cursor } = query
   const { table, isOneOf } = dialect

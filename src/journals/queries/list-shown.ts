@@ -163,7 +163,10 @@ export function sessionOf(row: RunRow): ShownSession {
   }
 }
 
-/** Counts the waiting runs and sums their sizes: of one caller, with all of these tags, or of all. */
+/**
+ * Counts waiting runs and sums their sizes. `caller`: only runs of this caller. `tags`: only runs with all of these tags. Default: all
+ * waiting runs.
+ */
 export function sumWaiting(dialect: Dialect, { caller, tags = [] }: Pick<ShownQuery, 'caller' | 'tags'> = {}): Statement {
   const conditions = ["status = 'waiting'", ...(caller === undefined ? [] : ['caller = ?']), ...tags.map(() => hasTag(dialect))]
   const sums = `SELECT count(*) AS runs, coalesce(sum(size), 0) AS characters FROM ${dialect.table('shown_runs')}`

@@ -342,7 +342,10 @@ export abstract class ShownWork {
     return doomed.length
   }
 
-  /** Recordings of running and waiting runs are kept longest; among equals, the newest of each caller. */
+  /**
+   * Deletes recordings to stay within the limit. Recordings of ended runs are deleted first. Otherwise, the newest recordings of each
+   * caller are kept longest.
+   */
   *#forgetRecordings(characters: number): Work<void> {
     const recordings = this.table('recordings')
     const sizes = sql`SELECT run, sum(size) AS size FROM ${recordings} GROUP BY run`
@@ -440,7 +443,10 @@ function valuesOf(rows: readonly (readonly unknown[])[]): Statement {
   return new Statement(places.join(', '), rows.flat())
 }
 
-/** The first rows of a query, as many as have this many characters in a column; at least one. */
+/**
+ * Limits a query to its first rows, up to and including the row with which the total length of `column` reaches `characters`. At least one
+ * row is selected.
+ */
 function within(characters: number, query: Statement, { column, order }: { column: string; order: string }): Statement {
   const earlier = `OVER (ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)`
   const before = new Statement(`coalesce(sum(octet_length(${column})) ${earlier}, 0) AS before`)

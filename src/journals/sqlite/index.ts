@@ -1,4 +1,4 @@
-/** `toolloop/journals/sqlite`: runs that outlive the process, in one file. */
+/** `toolloop/journals/sqlite`: records runs in an SQLite file, so that they survive the process. */
 import type { Journal } from '../../agent/journal/journal.ts'
 import { checkedTakeOver } from '../../agent/journal/recovery.ts'
 import { checkMaxTakeOvers, storeJournal } from '../../agent/journal/store-journal.ts'
@@ -11,39 +11,42 @@ import { SqliteStore } from './sqlite-store.ts'
 /** Options of `sqliteJournal`. */
 export interface SqliteJournalOptions {
   /**
-   * The file, on a local disk. It is created, with its folder, if it doesn't exist, and only its owner can read it. SQLite and the journal
-   * create further files beside it whose names start with its name.
+   * The path of the database file, which must be on a local disk. The file and its folder are created if they don't exist. Only the owner
+   * of the file can read it. SQLite and the journal create more files in the same folder, whose names start with the name of this file.
    */
   file: string
-  /** A name for this agent, if several share the file: each sees and continues only its own runs. Default `'default'`. */
+  /** A name for this agent, if several agents share the file. Each agent sees and resumes only its own runs. Default `'default'`. */
   agent?: string
   /**
-   * `'full'`: a recorded step survives a power failure. `'normal'`: it survives a crash of the process, and a power failure may lose the
-   * latest steps. Default `'full'`.
+   * `'full'`: a recorded step survives a power failure. `'normal'`: a recorded step survives a crash of the process, but a power failure
+   * may lose the latest steps. Default `'full'`.
    */
   synchronous?: 'full' | 'normal'
-  /** How long to wait while another process has locked the file, in milliseconds. After that, a call fails. Default 5,000. */
+  /** How long a call waits for a file that another process has locked, in milliseconds. After that, the call fails. Default 5,000. */
   busyTimeoutMs?: number
-  /** The largest size of the file in bytes, at least 1,048,576. A write that doesn't fit fails with `journal_failed`. Default: none. */
+  /**
+   * Maximum size of the file in bytes, at least 1,048,576. A write that would exceed the limit fails with `journal_failed`. Default: no
+   * limit.
+   */
   maxBytes?: number
   /**
-   * Uses a copy of a journal whose original is in use. Both then execute the runs, including those of living processes. Default false: the
-   * copy is refused with `journal_failed`.
+   * Whether to accept a copy of a journal file while the original is in use. If true, both the original and the copy execute the runs,
+   * including runs that living processes are executing. If false, opening such a copy fails with `journal_failed`. Default false.
    */
   adopt?: boolean
   /**
-   * How often this process looks for runs that no living process executes, in milliseconds, and continues them; at least 100. `Infinity`:
-   * only `recover()` continues them. Starts with the first run or the first `recover()`. Default 2,000.
+   * Interval in milliseconds, at least 100, at which this process looks for runs that no living process executes, and resumes them. The
+   * first run or the first `recover()` starts the timer. `Infinity`: only `recover()` resumes such runs. Default 2,000.
    */
   takeOverEveryMs?: number
-  /** How many of these runs are executed at once. Default 100. */
+  /** Maximum number of taken-over runs that execute concurrently. Default 100. */
   takeOverConcurrency?: number
   /**
-   * How many processes in a row may die while they execute a run and record nothing new of it. Then the run ends with `aborted`.
+   * How many processes in a row may die while executing a run without recording any progress. After that, the run ends with `aborted`.
    * `Infinity`: no limit. Default 10.
    */
   maxTakeOvers?: number
-  /** Where jumps of this machine's clock are logged. Default: warnings and errors, to standard error. */
+  /** Receives a warning if the clock of this machine jumps. Default: logs warnings and errors to standard error. */
   logger?: Logger
 }
 
@@ -61,10 +64,10 @@ const optionNames: OptionNames<SqliteJournalOptions> = {
 }
 
 /**
- * Records runs in an SQLite file, without a server. Several processes can share the file. Each run is executed by one of them; if that
- * process dies, another process that has started to execute runs resumes its runs within seconds. `runner.recover()` resumes them at once.
- * Throws `invalid_option`. The first run opens the file. It fails with `journal_failed` if the disk is full, or if the file is locked,
- * damaged, read-only, of a newer version or of another program.
+ * Records runs in an SQLite file, without a server. Several processes can share the file. Each run is executed by one process. If that
+ * process dies, another process that already executes runs resumes its runs within seconds. `runner.recover()` resumes them immediately.
+ * Throws `invalid_option`. The first run opens the file. That run fails with `journal_failed` if the disk is full, or if the file is
+ * locked, damaged, read-only, or was created by a newer version or another program.
  *
  * ```ts
  * const runner = new AgentRunner({ model, tools, journal: sqliteJournal({ file: 'data/runs.sqlite' }) })

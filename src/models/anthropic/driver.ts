@@ -11,16 +11,18 @@ import { AnthropicApi, isAnthropic } from './request.ts'
 export type AnthropicModelSettings = ModelSettings & { preset?: ProviderPreset }
 
 /**
- * Creates a model behind Anthropic's Messages API, or any server that speaks it. Uses the `@anthropic-ai/sdk` package, which is imported at
- * the first request. `createModel` adds the retries.
+ * Creates a model that uses Anthropic's Messages API, on Anthropic's or any compatible server. Uses the `@anthropic-ai/sdk` package, which
+ * is imported at the first request. `createModel` adds the retries.
  *
- * `generate` sends one request, and another each time the provider pauses a turn while its own tools work (`pause_turn`, at most 16 times):
- * the turn is sent back, the next response is appended to it, and the usage is added up. Tools that the provider runs are given in
- * `providerOptions.tools`. Their blocks are kept in `providerData` and never returned as calls. Thinking is kept there too, with its
- * signature.
+ * `generate` sends one request, plus one more each time the provider pauses a turn while its own tools run (`pause_turn`, at most 16
+ * times). The paused turn is sent back, the next response is appended to it, and the usage is summed. To use tools that the provider runs,
+ * list them in `providerOptions.tools`. Their blocks are kept in `providerData` and never returned as calls. Thinking and its signature are
+ * kept there too.
  *
- * - `refusal`: the model's words are the text, with `finishReason: 'refusal'`. Calls beside it are dropped, because they must not run.
- * - `model_context_window_exceeded`: returns `finishReason: 'length'` with a partial answer; rejects with `context_overflow` without one.
+ * - `refusal`: returns the model's explanation as the text, with `finishReason: 'refusal'`. Calls in the same response are dropped,
+ *   because they must not run.
+ * - `model_context_window_exceeded`: if there is a partial answer, returns it with `finishReason: 'length'`. Otherwise rejects with
+ *   `context_overflow`.
  * - The repeated parts of the prompt are marked for caching. `providerOptions: {promptCaching: false}` or the quirk turns that off.
  *
  * Throws `invalid_option` for invalid quirks, and `unknown_provider` for a provider without a preset.
@@ -68,7 +70,7 @@ function anthropicClient(
       return sdkEnvironment ? make() : withoutVariable('ANTHROPIC_CUSTOM_HEADERS', make)
     },
     ask(sdk, { params }, exchange) {
-      // The SDK prints that a model is deprecated, even if another vendor's server is asked.
+      // The SDK prints a deprecation warning for some model names, even if the request goes to another vendor's server.
       const warn = (warning: string): void => {
         if (isAnthropic(sdk.baseURL)) exchange.warn(warning)
       }

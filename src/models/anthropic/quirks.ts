@@ -24,42 +24,45 @@ export interface AnthropicQuirks extends TextQuirks {
   /** The `max_tokens` of a request without `maxOutputTokens`. The API requires the field. */
   maxTokens: number
   /**
-   * Marks what the provider should cache: the tools, the system prompt, the last turn, and the user's turn before it. `providerOptions:
-   * {promptCaching: false}` turns it off for one request.
+   * Whether to mark parts of the request for caching: the tools, the system prompt, the last turn, and the user's turn before that.
+   * `providerOptions: {promptCaching: false}` turns caching off for one request.
    */
   promptCaching: boolean
-  /** The call ids that it accepts; as in the `openai` driver. */
+  /** The call ids that the server accepts. Same format as in the `openai` driver. */
   toolCallId: CallIdRule | null
   /**
-   * Where it accepts system messages. `anywhere`: also within the conversation. `as-user`: only at the start; later ones are sent as the
-   * user's. `first`: all are moved to the start, which invalidates the cache.
+   * Where the server accepts system messages. `anywhere`: also within the conversation. `as-user`: only at the start; later system messages
+   * are sent as user messages. `first`: all system messages are moved to the start, which invalidates the cache.
    */
   systemMessages: SystemMessages
-  /** The order of messages that it accepts; as in the `openai` driver. */
+  /** The order of messages that the server requires. Same values as in the `openai` driver. */
   messageOrder: MessageOrder
-  /** Whether it accepts a conversation that ends with an answer; as in the `openai` driver. */
+  /** Whether a conversation may end with an assistant message that has no calls. Same as in the `openai` driver. */
   endsWithAnswer: boolean
-  /** The efforts it knows, with the body fields that request each. Others become the nearest one. */
+  /** The efforts that the model supports, each with the body fields that request it. Any other effort is replaced by the nearest one. */
   reasoningEffort: { [effort: string]: JsonObject }
-  /** Whether it accepts thinking without a signature. If false, such thinking is left out. */
+  /** Whether the server accepts thinking without a signature. If false, such thinking is left out. */
   unsignedThinking: boolean
-  /** The thinking to send for assistant messages that have none, if it requires some. */
+  /** Placeholder text for the thinking of assistant messages that have none, for servers that require thinking in each of them. */
   missingReasoning: string | null
-  /** When it thinks. While it thinks, it refuses a temperature and a tool choice that forces a call. */
+  /** When the model thinks. Requests with thinking can't set a temperature or force a tool call. */
   thinks: 'when-asked' | 'by-default' | 'always'
-  /** Whether it accepts a schema for the response's text: only in requests without tools, beside tools as well, or not at all. */
+  /**
+   * When the server accepts a schema for the response's text: only in requests without tools (`'alone'`), also in requests with tools
+   * (`'with-tools'`), or never (null).
+   */
   structuredOutput: 'alone' | 'with-tools' | null
-  /** Sampling settings that it refuses, besides those the API has no field for. */
+  /** Sampling settings that the model refuses, in addition to settings for which the API has no field. */
   unsupported: string[]
-  /** Whether it accepts `strict` in a tool's definition. */
+  /** Whether the server accepts `strict` in tool definitions. */
   strictTools: boolean
-  /** The parts that it accepts besides text, in user messages and tool results. */
+  /** The types of content parts, besides text, that the server accepts in user messages and tool results. */
   contentParts: ('image' | 'file')[]
-  /** Whether it searches deferred tools itself. Null: only at Anthropic's own address. */
+  /** Whether the server has its own tool search. Null: only Anthropic's own servers do. */
   toolSearch: TakesToolSearch
   /** The `anthropic-version` header. Null: the SDK's. */
   apiVersion: string | null
-  /** The prefix of its keys. Other keys are sent with a warning. */
+  /** The prefix of the provider's API keys. Keys without the prefix are still sent, with a warning. */
   keyPrefix: string | null
 }
 

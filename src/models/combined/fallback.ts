@@ -20,7 +20,7 @@ import { knowsCost, sumOfUsage, usageOfAttempt, usageOfFailure, wholeUsage, with
 const declinedReasons = ['refusal', 'content_filter'] as const
 
 /**
- * The responses after which the next model is asked: those with one of these finish reasons, or those for which the function returns true.
+ * Selects the responses after which the next model is asked: a list of finish reasons, or a function that returns true for such a response.
  */
 export type FallbackOn = readonly (typeof declinedReasons)[number][] | ((response: ModelResponse) => boolean)
 
@@ -28,29 +28,29 @@ export type FallbackOn = readonly (typeof declinedReasons)[number][] | ((respons
 export interface FallbackOptions {
   /**
    * Responses after which the next model is asked, as after a failure: `'refusal'`, `'content_filter'` (only if the response has no text),
-   * or a function. Default: none. The last model's response is always returned, and so is a response whose text was streamed and can't be
-   * taken back.
+   * or a function. Default: none. Two kinds of responses are always returned: the last model's, and those whose text was already streamed
+   * and can't be taken back.
    *
    * Contract of the function: called synchronously; return true to ask the next model. If it throws or returns a promise, the response is
    * kept and a warning is added.
    */
   fallbackOn?: FallbackOn
   /**
-   * How long a model that failed is asked only after the others, in milliseconds. A longer `retry-after` of the provider takes precedence.
-   * Default 30,000.
+   * How long a failed model is tried only after the other models, in milliseconds. If the provider's `retry-after` is longer, it applies
+   * instead. Default 30,000.
    */
   cooldownMs?: number
 }
 
 const fallbackOptionNames: OptionNames<FallbackOptions> = { cooldownMs: true, fallbackOn: true }
 
-/** A model of the list, and the time until which it comes after the others, by the process's monotonic clock. */
+/** A model in the list. Until `restsUntil` (as returned by `performance.now()`, in milliseconds), the model is tried after the others. */
 interface Candidate {
   model: ChatModel
   restsUntil: number
 }
 
-/** Failures that are about the provider's state, not about the request. */
+/** Error codes that are caused by the state of the provider, not by the request. */
 const restingCodes: ReadonlySet<string> = new Set([
   'connection_failed',
   'missing_api_key',
@@ -61,9 +61,10 @@ const restingCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Combines models into one that falls back: each request goes to the first model. If that fails, the request goes to the next one, and so
- * on, unless a part of its response was streamed and can't be taken back. The response's `warnings` say what failed; its `provider` and
- * `model` say which one answered. If all fail, it rejects with the last error. An abort ends it at once.
+ * Combines several models into one with fallbacks. Each request goes to the first model. If it fails there, it goes to the next model, and
+ * so on, unless a part of the failed response was already streamed and can't be taken back. The response's `warnings` list the failures;
+ * its `provider` and `model` name the model that answered. If all models fail, the request rejects with the last error. An abort ends the
+ * request at once.
  *
  * Throws `invalid_option` for an empty list, and for models that don't write calls in the same way.
  */
@@ -81,7 +82,7 @@ export function fallbackModel(models: readonly AnyModel[], options: FallbackOpti
   return new FallbackModel(opened, first, { cooldownMs, fallbackOn })
 }
 
-/** Throws `invalid_option` unless it is a function or a list of finish reasons. */
+/** Throws `invalid_option` if `given` is neither a function nor a list of finish reasons. */
 function checkFallbackOn(given: unknown): void {
   const reasons: readonly unknown[] = declinedReasons
   if (typeof given === 'function' || (Array.isArray(given) && given.every((one) => reasons.includes(one)))) return
@@ -119,7 +120,10 @@ class FallbackModel implements ChatModel {
     return this.#first.api
   }
 
-  /** The capabilities that all models share: the smallest context window, a price only if all have one, a schema only if all accept one. */
+  /**
+   * The capabilities that all models share. `contextWindow` is the smallest one. The cost is reported, and response schemas are supported,
+   * only if this is true of every model.
+   */
   get capabilities(): ModelCapabilities {
     const all = this.#candidates.map(({ model }) => model.capabilities)
     const windows = all.flatMap(({ contextWindow }) => (contextWindow === undefined ? [] : [contextWindow]))

@@ -3,10 +3,11 @@ import { type AnyModel, openModel } from '../create-model.ts'
 
 /** A model that can be replaced while runs are in progress. */
 export interface SwitchableModel extends ChatModel {
-  /** The model that the next turn asks. */
+  /** The model for the next turn. */
   readonly current: ChatModel
   /**
-   * Asks `model` from the next turn on. A turn in progress keeps its model. Throws what `createModel` throws; the current model then stays.
+   * Uses `model` from the next turn on. A turn in progress keeps its model. Throws the errors of `createModel`; the current model is then
+   * kept.
    */
   switchTo(model: AnyModel): void
 }

@@ -26,8 +26,9 @@ function isEffort(value: Json): boolean {
 }
 
 /**
- * Returns the body fields that request an effort. If the model doesn't accept the effort, the nearest one is sent, the higher of two, with
- * a warning. `inWords` returns the fields for an effort by name. `model` includes the provider's name.
+ * Returns the body fields that request an effort. If the model doesn't accept the effort, the nearest one is used (the higher one if two
+ * are equally near), and a warning is added. `inWords` returns the fields for models whose effort is given by name rather than by a number
+ * of tokens. `model` includes the provider's name.
  */
 export function effortFields(
   effort: Effort,

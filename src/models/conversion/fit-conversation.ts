@@ -11,8 +11,8 @@ import {
 import { isCommonPart } from './part-bytes.ts'
 
 /**
- * Where a server accepts system messages. `'anywhere'`; `'first'`: only one, as the first message; `'as-user'`: only at the start, so later
- * ones are sent as messages of the user.
+ * Where a server accepts system messages. `'anywhere'`: at any position. `'first'`: only one, as the first message. `'as-user'`: only at
+ * the start; later system messages are sent as user messages.
  */
 export type SystemMessages = 'anywhere' | 'first' | 'as-user'
 
@@ -83,7 +83,10 @@ function isSystem(message: ChatMessage): message is ChatMessage & { role: 'syste
   return message.role === 'system'
 }
 
-/** Moves parts that the server only accepts from the user behind the results of their turn. A note marks where each belongs. */
+/**
+ * Moves parts that the server accepts only in user messages into a user message after the tool results. A note in the result replaces each
+ * moved part.
+ */
 function withMovedParts(messages: readonly ChatMessage[], movesPart: (part: ContentPart) => boolean): readonly ChatMessage[] {
   const fitted: ChatMessage[] = []
   let moved: ContentPart[] = []

@@ -15,7 +15,9 @@ export interface ObjectSchema {
   schema: JsonObject
   /** The keywords and property names that the API does not accept. */
   removed: readonly string[]
-  /** Schemas that the arguments must match in addition, because something was removed. Each states one rule. */
+  /**
+   * Additional schemas that the arguments must match, to make up for the removed keywords and property names. Each schema states one rule.
+   */
   beyond: readonly JsonObject[]
 }
 
@@ -44,7 +46,10 @@ export function objectSchema(parameters: JsonObject, rules: TopRules = {}): Obje
   return { schema, removed: [...scope.removed, ...odd], beyond }
 }
 
-/** The most parts and properties that are combined. References can make a small schema huge, and the schema may come from a server. */
+/**
+ * Maximum number of parts and properties to combine. References can make a small schema expand enormously, and the schema may come from an
+ * untrusted server.
+ */
 const mostParts = 3000
 
 interface Scope {

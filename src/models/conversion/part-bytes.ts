@@ -47,7 +47,10 @@ function toldBytesOf(part: ImagePart | FilePart): PartBytes | undefined {
 /** The image types that every vision model accepts. Includes `image/jpg`, because many tools misspell the type of a JPEG. */
 export const commonImageTypes: readonly string[] = ['image/jpeg', 'image/jpg', 'image/png', 'image/gif', 'image/webp']
 
-/** Whether providers are likely to accept a part. Asked of parts that a tool returned, which nobody chose for this provider. */
+/**
+ * Whether providers are likely to accept a part. Used for parts of tool results, because tools do not know which provider will receive
+ * them.
+ */
 export function isCommonPart(part: ImagePart | FilePart): boolean {
   const type = bytesOf(part)?.mediaType
   if (part.type === 'file') return type === 'application/pdf'

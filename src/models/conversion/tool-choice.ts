@@ -1,6 +1,9 @@
 import type { ToolChoice } from '../chat-model.ts'
 
-/** Returns the choice if the server accepts it, otherwise the nearest one that demands no more. Undefined if there is none. */
+/**
+ * Returns the choice if the server accepts it. For a named choice that is not accepted, returns `required` if that is accepted. Otherwise
+ * returns undefined.
+ */
 export function fitToolChoice(choice: ToolChoice, taken: readonly string[]): ToolChoice | undefined {
   const kind = typeof choice === 'object' ? 'named' : choice
   if (taken.includes(kind)) return choice

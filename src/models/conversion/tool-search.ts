@@ -3,7 +3,7 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import type { ModelRequest } from '../chat-model.ts'
 import type { QuirkCheck } from '../quirk-checks.ts'
 
-/** Whether the provider has its own tool search. Null: only at its own address. Other servers refuse unknown fields. */
+/** Whether the server has its own tool search. Null: only the provider's own servers do. Other servers refuse the unknown fields. */
 export type TakesToolSearch = boolean | null
 
 export const takesToolSearch: QuirkCheck = {
@@ -20,8 +20,8 @@ export interface SearchedTools {
 }
 
 /**
- * Splits the request's tools. Undefined if there are none to search, if there are more than `most`, or if the tool choice demands a call at
- * once: the model would have to search first. `known`: names of tools that must not be deferred.
+ * Splits the request's tools. Returns undefined if there are no tools to search, or more than `most`. Also returns undefined if the tool
+ * choice requires a call immediately, because the model would have to search first. `known`: names of tools that must not be deferred.
  */
 export function searchedTools(
   { tools = [], searchable, toolChoice }: ModelRequest,

@@ -8,8 +8,8 @@ interface TakenIds {
 }
 
 /**
- * `TakenIds` as data. Or the provider's own numbering, which replaces all ids: `NAME` is the tool, and `INDEX` counts the calls of the
- * conversation from 0.
+ * The rule for call ids. Either the accepted ids (see `TakenIds`), with the pattern as a string, or a template that replaces all ids. In
+ * the template, `NAME` is the name of the tool, and `INDEX` counts the calls of the conversation from 0.
  */
 export type CallIdRule = { pattern: string; length: number } | { template: string }
 

@@ -107,7 +107,7 @@ function requestError(cause: unknown, context: ErrorContext): ModelError {
   return new ModelError('invalid_option', message, { ...fieldsOf(context), retryable: false, cause })
 }
 
-/** The error for a request that an SDK did not send: it got no token, or the request is invalid. */
+/** The error for a request that the SDK did not send, because it could not get a token or the request is invalid. */
 export function accessError(thrown: unknown, context: ErrorContext): ModelError {
   const error = readableError(thrown)
   const { status } = typeof error === 'object' && error !== null ? { status: undefined, ...error } : {}

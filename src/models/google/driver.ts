@@ -12,15 +12,15 @@ import { GoogleApi } from './request.ts'
 export type GoogleModelSettings = ModelSettings & { preset?: ProviderPreset }
 
 /**
- * Creates a model behind Google's `generateContent`, of the Gemini API or of Vertex AI. Uses the `@google/genai` package, an optional peer
+ * Creates a model that uses `generateContent` of Google's Gemini API or Vertex AI. Uses the `@google/genai` package, an optional peer
  * dependency that is imported at the first request. `createModel` adds the retries.
  *
- * `generate` sends one request, and another each time the provider stops at its own limit for one request (`CONTINUATION`, at most 16
- * times). Thought signatures are kept in `providerData`, on the parts they came with, and are sent back there. Tools that the provider runs
- * are given in `providerOptions.tools`; what they did is kept in the same way and never returned as calls.
+ * `generate` sends one request, plus one more each time the provider stops at its own limit for one request (`CONTINUATION`, at most 16
+ * times). Thought signatures are kept in `providerData` and are sent back on the parts with which they arrived. To use tools that the
+ * provider runs, list them in `providerOptions.tools`. Their parts are also kept in `providerData` and never returned as calls.
  *
  * - `MALFORMED_FUNCTION_CALL`, `UNEXPECTED_TOOL_CALL` and similar: rejects with `bad_response`, which may be retried.
- * - `SAFETY`, `RECITATION` and similar, and a blocked prompt: `finishReason: 'content_filter'`; calls are dropped.
+ * - `SAFETY`, `RECITATION` and similar, or a blocked prompt: returns `finishReason: 'content_filter'`. Calls are dropped.
  *
  * Rejects with `missing_dependency` if the package is not installed. Throws `invalid_option` for invalid quirks, and `unknown_provider` for
  * a provider without a preset.

@@ -16,25 +16,30 @@ import {
 export interface GoogleQuirks extends TextQuirks {
   /** The service, which determines addresses and credentials. */
   service: 'gemini' | 'vertex'
-  /** The API's version. `beta`: the service's newest; null: the SDK's. A version in the address takes precedence. */
+  /** The API version. `beta`: the newest version of the service. Null: the SDK's default. A version in the base URL takes precedence. */
   apiVersion: string | null
-  /** The efforts it knows, with the `thinkingConfig` that requests each. Others become the nearest one. */
+  /**
+   * The efforts that the model supports, each with the `thinkingConfig` that requests it. Any other effort is replaced by the nearest one.
+   */
   reasoningEffort: { [effort: string]: JsonObject }
-  /** Whether to request summaries of thoughts. Models that don't think refuse that. */
+  /** Whether to request summaries of thoughts. Models without thinking refuse such requests. */
   includeThoughts: boolean
-  /** The signature to send for a call without one, such as another model's. Null: none is required. */
+  /** Placeholder signature for calls without one, such as calls that another model made. Null: signatures are not required. */
   missingSignature: string | null
-  /** Whether it accepts a schema for the response's text: only in requests without tools, beside tools as well, or not at all. */
+  /**
+   * When the model accepts a schema for the response's text: only in requests without tools (`'alone'`), also in requests with tools
+   * (`'with-tools'`), or never (null).
+   */
   structuredOutput: 'alone' | 'with-tools' | null
-  /** Sampling settings that it refuses. */
+  /** Sampling settings that the model refuses. */
   unsupported: string[]
   /** How schemas of tools and responses are sent: as JSON Schema, or converted to the OpenAPI subset. */
   toolSchema: 'json-schema' | 'openapi'
-  /** Whether it accepts `id` in calls and results. If not, results are matched by their order. */
+  /** Whether the service accepts `id` in calls and results. If false, results are matched to calls by their order. */
   callIds: boolean
-  /** The parts that it accepts besides text in user messages. */
+  /** The types of content parts, besides text, that the model accepts in user messages. */
   contentParts: ('image' | 'file')[]
-  /** The parts that it accepts besides text in tool results. */
+  /** The types of content parts, besides text, that the model accepts in tool results. */
   resultParts: ('image' | 'file')[]
 }
 

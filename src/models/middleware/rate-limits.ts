@@ -11,7 +11,7 @@ let sweepAt = 1_000
 
 /**
  * Wraps a model so that its requests wait until they are within its own limits and its provider's. If the provider refuses a request and
- * says how long to wait, other requests wait as well, unless that is longer than `maxRetryDelayMs`.
+ * asks to wait, other requests wait too, unless the requested time is longer than `maxRetryDelayMs`.
  */
 export function withRateLimits(
   model: ChatModel,
@@ -57,7 +57,7 @@ export function withRateLimits(
       const slots = []
       let used: number | undefined = 0
       try {
-        // The smallest part comes first: while a request waits for it, those to the provider's other models continue.
+        // The limit on the fewest models comes first. While a request waits for it, requests to the provider's other models can continue.
         for (const { limits, limiter } of limited) slots.push(await limiter.enter({ ...applicant, limits }))
         const waitedMs = performance.now() - askedAt
         used = undefined

@@ -7,9 +7,9 @@ import { writtenCallOf } from '../errors/provider-error.ts'
 import { sumOfUsage, usageOfAttempt, usageOfFailure, withUsage, withWholeUsage } from '../usage.ts'
 
 export interface RetryOptions {
-  /** How often a failed request is retried. Default 2. */
+  /** Maximum number of retries of a failed request. Default 2. */
   maxRetries?: number
-  /** The longest wait between two attempts, in milliseconds. Default 30,000. */
+  /** Maximum wait between two attempts, in milliseconds. Default 30,000. */
   maxRetryDelayMs?: number
   /** The first wait, in milliseconds. Each further one is twice as long, minus a random part of up to a quarter. Default 500. */
   firstDelayMs?: number
@@ -18,10 +18,10 @@ export interface RetryOptions {
 export const defaultMaxRetryDelayMs = 30_000
 
 /**
- * Wraps a model so that failed requests are retried if their error is `retryable`, but not once a piece of the response was streamed that
- * can't be taken back (see `ModelSink.restart`). Waits for a provider's `retry-after`, but gives up if that is longer than
- * `maxRetryDelayMs`. An abort ends a wait at once. The usage of the response, or of the error, covers all attempts. Throws `invalid_option`
- * for options out of range.
+ * Wraps a model so that failed requests are retried if their error is `retryable`. A request is not retried if a piece of its response was
+ * already streamed and can't be taken back (see `ModelSink.restart`). Waits for a provider's `retry-after`, but gives up if that is longer
+ * than `maxRetryDelayMs`. An abort ends a wait at once. The usage of the response, or of the error, covers all attempts. Throws
+ * `invalid_option` for options out of range.
  */
 export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatModel {
   const { maxRetries = 2, maxRetryDelayMs = defaultMaxRetryDelayMs, firstDelayMs = 500 } = options

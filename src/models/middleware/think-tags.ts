@@ -15,8 +15,8 @@ interface ThinkTagOptions {
 const dataKey = 'thinkTags'
 
 /**
- * Wraps a model so that thinking in tags becomes its reasoning. If a stream was shown as text until an end tag arrived, it is shown again
- * from its start, provided that the sink can take it back. The response is correct either way.
+ * Wraps a model so that thinking in tags becomes its reasoning. If thinking was streamed as text before its end tag arrived, the response
+ * is streamed again from its start, provided that the sink can take the text back. The returned response is correct either way.
  */
 export function withThinkTags(model: ChatModel, { tags, sendBack }: ThinkTagOptions): ChatModel {
   const restored = new WeakMap<ChatMessage, ChatMessage>()

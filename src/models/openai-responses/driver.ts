@@ -10,18 +10,18 @@ import { ResponsesApi } from './request.ts'
 export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
 
 /**
- * Creates a model behind OpenAI's Responses API, or any server that speaks it. Uses the `openai` package, which is imported at the first
- * request. `generate` sends exactly one request; `createModel` adds the retries.
+ * Creates a model that uses the Responses API, on OpenAI's or any compatible server. Uses the `openai` package, which is imported at the
+ * first request. `generate` sends exactly one request; `createModel` adds the retries.
  *
- * The server stores nothing: each request contains the whole conversation and says `store: false`. Reasoning arrives encrypted, is kept in
- * `providerData`, and is sent back to the same provider. So are the items of tools that the provider runs, which are given in
- * `providerOptions.tools`. A custom tool's call has one argument, `input`, with its text.
+ * The server stores nothing: each request contains the whole conversation and says `store: false`. Encrypted reasoning is kept in
+ * `providerData` and sent back to the same provider. To use tools that the provider runs, list them in `providerOptions.tools`; their items
+ * are kept and sent back in the same way. A call of a custom tool has one argument, `input`, which is the text that the model wrote.
  *
- * - `providerOptions.reasoning` and `.include` are merged with what is sent anyway; other options replace it. Without `{reasoning:
- *   {summary: 'auto'}}`, the response has no `reasoning`.
- * - A refusal's words are the response's text, with `finishReason: 'refusal'`.
- * - A response that only contains a provider's tool that waits for an approval or a result has `finishReason: 'error'`; `warnings` names
- *   the tool.
+ * - `providerOptions.reasoning` and `.include` are merged with the fields that the driver sends. Other options replace the driver's
+ *   fields. Without `{reasoning: {summary: 'auto'}}`, the response has no `reasoning`.
+ * - If the model refuses, the text of the refusal is returned as the response's text, with `finishReason: 'refusal'`.
+ * - A response with nothing but a call of a provider's tool that waits for an approval or a result has `finishReason: 'error'`;
+ *   `warnings` names the tool.
  * - A response that was cut off by its token limit or otherwise has `finishReason: 'length'`; if the content filter stopped it,
  *   `'content_filter'`.
  *

@@ -5,8 +5,8 @@ import { namesOf, type Searches } from './items.ts'
 import type { ResponsesWire } from './wire.ts'
 
 /**
- * Maximum number of functions to defer. The model still sees the names and descriptions of deferred functions; only their parameters are loaded
- * later. With more functions, toolloop's own tool search costs fewer tokens.
+ * Maximum number of functions to defer. The model still sees the names and descriptions of deferred functions; only their parameters are
+ * loaded later. With more functions, toolloop's own tool search costs fewer tokens.
  * https://developers.openai.com/api/docs/guides/tools-tool-search
  */
 const mostDeferred = 128
@@ -18,8 +18,9 @@ interface Conversation {
 }
 
 /**
- * Converts the conversation and selects the tools that the provider searches. They depend on each other: a search can't be sent back
- * without its tools, and a tool that was called without a search, such as by another provider's model, can't be deferred.
+ * Converts the conversation and selects the tools that the provider searches. The two steps depend on each other. A search can't be sent
+ * back without the tools that it found, and a tool that was called without a search (for example, by another provider's model) can't be
+ * deferred.
  *
  * `searches`: whether the provider has a tool search. `theirs`: the tools of `providerOptions`. Adds a warning for whatever is lost.
  */

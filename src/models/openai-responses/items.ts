@@ -85,8 +85,8 @@ export function namesOf(tools: Json | undefined): string[] {
 }
 
 /**
- * The fields that the results of some calls must repeat, by the call's id: that it is a custom tool's call, and which program of the
- * provider made it.
+ * Fields of calls that must be repeated in their results, by the call's id. They mark calls of custom tools, and identify the provider's
+ * program that made the call.
  */
 export function resultFields(calls: readonly ToolCall[], data: JsonObject): [id: string, fields: JsonObject][] {
   return readLayout(data.layout).flatMap((piece): [string, JsonObject][] => {

@@ -53,7 +53,9 @@ export class ResponsesOutput {
     return this.#messages.map(({ gap, text }) => gap + text).join('')
   }
 
-  /** The text of the final phase; without one, the text that is not commentary. Undefined if that is all of the text, or none of it. */
+  /**
+   * The text of the final phase. If there is no such phase, the text that is not commentary. Undefined if this is the whole text, or empty.
+   */
   get answer(): string | undefined {
     const spoken = this.#messages.filter(({ isEmpty }) => !isEmpty)
     const final = spoken.filter(({ item }) => item.phase === 'final_answer')
@@ -70,7 +72,7 @@ export class ResponsesOutput {
     return this.#reasoning.toString()
   }
 
-  /** Whether the provider waits for something that can't be provided. Known after `layout`, whose warnings name it. */
+  /** Whether the provider waits for something that toolloop can't provide. Set by `layout`, which also adds a warning that names it. */
   get isWaiting(): boolean {
     return this.#waiting
   }
@@ -79,7 +81,7 @@ export class ResponsesOutput {
     return this.#messages.some((message) => message.isRefusal)
   }
 
-  /** Whether something has arrived and all announced items are done: the stream may then end without an end mark. */
+  /** Whether any item has arrived and all announced items are done. The stream may then end without an end mark. */
   get isFinished(): boolean {
     return this.#all.length > 0 && this.#unfinished.size === 0
   }
@@ -182,8 +184,8 @@ export class ResponsesOutput {
       if (item.kind === 'reasoning' || item.kind === 'kept') keeps ||= own.length > 0
       pieces.unshift(own)
     }
-    // An item's id refers to the reasoning it came from. The API refuses it if part of that reasoning is missing, and it is useless without
-    // any.
+    // An item's id refers to the reasoning that produced the item. The API refuses the id if part of that reasoning is missing. Without any
+    // reasoning, the id has no use.
     return keeps && isComplete ? pieces.flat() : pieces.flat().map(withoutIds)
   }
 

@@ -26,46 +26,58 @@ export interface ResponsesQuirks extends TextQuirks {
   developerRole: boolean
   /** Whether it accepts `store: false` and returns encrypted reasoning. */
   stateless: boolean
-  /** When it reasons. While it reasons, it refuses `temperature` and `topP`. `never`: it also refuses an effort. */
+  /**
+   * When the model reasons. While reasoning, it refuses `temperature` and `topP`. `never`: the model does not reason, and refuses an
+   * effort.
+   */
   reasons: Reasons
   /**
-   * The efforts it knows. `true` or a list: sent as `reasoning.effort`. An object: the body fields that request each. Others become the
-   * nearest one.
+   * The efforts that the model supports. `true` (all) or a list of names: the effort is sent as `reasoning.effort`. An object: maps each
+   * effort to the body fields that request it. Any other effort is replaced by the nearest one.
    */
   reasoningEffort: KnownEfforts
-  /** The call ids that it accepts; as in the `openai` driver. */
+  /** The call ids that the server accepts. Same format as in the `openai` driver. */
   toolCallId: CallIdRule | null
   /**
-   * Where it accepts system messages. `first`: only one, as the first message. `as-user`: only at the start; later ones are sent as the
-   * user's.
+   * Where the server accepts system messages. `first`: only one, as the first message. `as-user`: only at the start; later system messages
+   * are sent as user messages.
    */
   systemMessages: SystemMessages
-  /** The order of messages that it accepts. Missing messages are inserted and adjacent ones are joined before sending. */
+  /**
+   * The order of messages that the server requires. Messages are inserted, and adjacent messages of the same role joined, until the
+   * conversation has this order.
+   */
   messageOrder: MessageOrder
   /** Whether it accepts `parallel_tool_calls`. */
   parallelToolCalls: boolean
   /**
-   * What is sent back if a call's arguments are not a JSON object. `'empty'`: `{}`, because the server may refuse the whole conversation
-   * for the text itself.
+   * How to send back a call whose arguments are not a JSON object. `'empty'`: with `{}` as its arguments, for servers that would refuse the
+   * whole conversation because of the model's original text.
    */
   malformedArguments: MalformedArguments
-  /** Whether it accepts `strict` in a tool's definition. If it does, it treats a tool without the field as strict. */
+  /** Whether the server accepts `strict` in tool definitions. Such a server treats a tool without the field as strict. */
   strictTools: boolean
-  /** The tool choices that it accepts. Others become the nearest one. */
+  /**
+   * The tool choices that the server accepts. A named choice that is not accepted is replaced by `required` if that is accepted. Any other
+   * choice that is not accepted is left out. For `none`, the tools are then left out too.
+   */
   toolChoice: ('auto' | 'none' | 'required' | 'named')[]
-  /** Whether it accepts a schema for the response's text: only in requests without tools, beside tools as well, or not at all. */
+  /**
+   * When the server accepts a schema for the response's text: only in requests without tools (`'alone'`), also in requests with tools
+   * (`'with-tools'`), or never (null).
+   */
   structuredOutput: 'alone' | 'with-tools' | null
-  /** Sampling settings that it refuses, besides those the API has no field for. */
+  /** Sampling settings that the model refuses, in addition to settings for which the API has no field. */
   unsupported: string[]
-  /** The smallest token limit that it accepts. */
+  /** The smallest value that the server accepts for `max_output_tokens`. */
   leastOutputTokens: number
-  /** The parts that it accepts besides text. */
+  /** The types of content parts, besides text, that the server accepts. */
   contentParts: ('image' | 'file')[]
   /** Whether it accepts these parts in tool results too. If false, results are text. */
   toolContentParts: boolean
-  /** Whether it accepts `prompt_cache_key`. Null: only if it is OpenAI. */
+  /** Whether the server accepts `prompt_cache_key`. Null: only OpenAI's own servers do. */
   promptCacheKey: TakesCacheKey
-  /** Whether it searches deferred tools itself. Null: only if it is OpenAI. */
+  /** Whether the server has its own tool search. Null: only OpenAI's own servers do. */
   toolSearch: TakesToolSearch
 }
 

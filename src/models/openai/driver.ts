@@ -10,11 +10,11 @@ import { OpenAIApi } from './request.ts'
 export type OpenAIModelSettings = ModelSettings & { preset?: ProviderPreset }
 
 /**
- * Creates a model behind OpenAI's Chat Completions API, or any server that speaks it. Uses the `openai` package, which is imported at the
- * first request. `generate` sends exactly one request; `createModel` adds the retries.
+ * Creates a model that uses the Chat Completions API, on OpenAI's or any compatible server. Uses the `openai` package, which is imported at
+ * the first request. `generate` sends exactly one request; `createModel` adds the retries.
  *
- * A refusal's words are the response's text, with `finishReason: 'refusal'`. Reasoning is returned as `reasoning` and kept in
- * `providerData`.
+ * If the model refuses, the text of the refusal is returned as the response's text, with `finishReason: 'refusal'`. Reasoning is returned
+ * as `reasoning` and kept in `providerData`.
  *
  * Throws `invalid_option` for invalid quirks, and `unknown_provider` for a provider without a preset.
  */

@@ -136,8 +136,8 @@ function toolContent(content: Json | undefined, position: number): Content {
 }
 
 /**
- * The differences between `raw` and `ours` after it is converted back: fields to set and fields to drop. Each holds the value that would be
- * there otherwise, so that a field that the caller edits later is not overwritten with the old value.
+ * The differences between `raw` and `ours` after it is converted back: fields to set and fields to drop. Each entry also holds the value
+ * that the plain conversion would produce. If the caller edits the field later, the edited value differs from it and is not overwritten.
  */
 function whatIsLost(ours: OpenAIMessage, raw: object, position: number): JsonObject | undefined {
   const mine = new Map<string, unknown>(Object.entries(ours))

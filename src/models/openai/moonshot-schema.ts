@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { mapSchemas } from '../conversion/map-schemas.ts'
 import { oneOf, type QuirkCheck } from '../quirk-checks.ts'
 
-/** The schemas that a server accepts as a tool's parameters: any, or those of Moonshot's subset. */
+/** The JSON Schemas that a server accepts for tool parameters: any schema, or only Moonshot's subset. */
 export type ToolSchema = 'json-schema' | 'moonshot'
 
 export const isToolSchema: QuirkCheck = oneOf('json-schema', 'moonshot')
@@ -11,13 +11,16 @@ export const isToolSchema: QuirkCheck = oneOf('json-schema', 'moonshot')
 const beside = ['description', 'title', '$defs', 'definitions']
 const anyType = ['string', 'number', 'boolean', 'object', 'array', 'null']
 
-/** The most schemas inside a converted one. Copies into branches can make a small schema huge, and it may come from a server. */
+/**
+ * Maximum number of schemas inside a converted schema. Copying keywords into branches can make a small schema huge, and the schema may come
+ * from an untrusted server.
+ */
 const mostSchemas = 10_000
 
 /**
- * Converts a JSON Schema to the forms that Moonshot's validator accepts. It refuses a request if one tool has another, such as a `type` or
- * `properties` beside `anyOf`: https://github.com/MoonshotAI/walle/blob/main/docs/walle.md. Keywords that it only ignores are sent. A schema
- * that would become huge is returned unchanged.
+ * Converts a JSON Schema to the forms that Moonshot's validator accepts. The validator refuses a whole request if one tool's schema has any
+ * other form, such as `type` or `properties` beside `anyOf`: https://github.com/MoonshotAI/walle/blob/main/docs/walle.md. Keywords that it
+ * only ignores are sent. A schema that would become huge is returned unchanged.
  */
 export function moonshotSchema(schema: JsonObject): JsonObject {
   let left = mostSchemas

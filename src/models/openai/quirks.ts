@@ -28,72 +28,95 @@ export interface OpenAIQuirks extends TextQuirks {
   /** Whether it accepts messages with the role `developer`. If false, they are sent as `system`. */
   developerRole: boolean
   /**
-   * Where it accepts system messages. `first`: only one, as the first message. `as-user`: only at the start; later ones are sent as the
-   * user's.
+   * Where the server accepts system messages. `first`: only one, as the first message. `as-user`: only at the start; later system messages
+   * are sent as user messages.
    */
   systemMessages: SystemMessages
-  /** The order of messages that it accepts. Missing messages are inserted and adjacent ones are joined before sending. */
+  /**
+   * The order of messages that the server requires. Messages are inserted, and adjacent messages of the same role joined, until the
+   * conversation has this order.
+   */
   messageOrder: MessageOrder
-  /** Whether it accepts a conversation that ends with an answer. If false, a message of the user is added. */
+  /** Whether the server accepts a conversation that ends with an answer of the model. If false, a user message is added. */
   endsWithAnswer: boolean
   /** Whether it accepts `parallel_tool_calls`. */
   parallelToolCalls: boolean
-  /** Whether it accepts `stream_options: {include_usage: true}`. If false, it reports usage unasked, or not at all. */
+  /**
+   * Whether the server accepts `stream_options: {include_usage: true}`. Set to `false` for servers that always report usage, and for
+   * servers that never do.
+   */
   streamOptions: boolean
-  /** Whether it can answer without a stream. If false, a stream is always requested, and the response is assembled from it. */
+  /**
+   * Whether the server supports requests without streaming. If false, all requests are streamed, and the response is assembled from the
+   * stream.
+   */
   wholeResponses: boolean
-  /** Whether it accepts `strict` in a tool's definition. */
+  /** Whether the server accepts `strict` in tool definitions. */
   strictTools: boolean
-  /** The schemas that it accepts as a tool's parameters: any, or those of Moonshot's subset. */
+  /** The JSON Schemas that the server accepts for tool parameters: any schema, or only Moonshot's subset. */
   toolSchema: ToolSchema
-  /** Whether it wants the definitions of tools that were called earlier, even if none are offered. */
+  /**
+   * Whether the server requires definitions of the tools that were called earlier in the conversation, even if the request offers no tools.
+   */
   toolsOfCalls: boolean
-  /** Whether it accepts the names of those who wrote messages. */
+  /** Whether the server accepts `name`, the author's name, in messages. */
   messageNames: boolean
-  /** Whether it wants a tool's name with its result. */
+  /** Whether the server requires the tool's name in tool results. */
   resultNames: boolean
-  /** The tool choices that it accepts. Others become the nearest one. */
+  /**
+   * The tool choices that the server accepts. A named choice that is not accepted is replaced by `required` if that is accepted. Any other
+   * choice that is not accepted is left out. For `none`, the tools are then left out too.
+   */
   toolChoice: ('auto' | 'none' | 'required' | 'named')[]
-  /** Whether it accepts `required` and named choices while it thinks. */
+  /** Whether the tool choice may be `required` or name a tool while the model thinks. */
   forcedChoiceWhileThinking: boolean
   /**
-   * The efforts it knows. `true` or a list: sent as `reasoning_effort`. An object: the body fields that request each. Others become the
-   * nearest one.
+   * The efforts that the model supports. `true` (all) or a list of names: the effort is sent as `reasoning_effort`. An object: maps each
+   * effort to the body fields that request it. Any other effort is replaced by the nearest one.
    */
   reasoningEffort: KnownEfforts
-  /** The efforts that it accepts beside tools: any; none, so that it uses its default; or only `none`, which has to be sent. */
+  /**
+   * The efforts that are accepted in requests with tools. `true`: any. `false`: none, so the field is left out. `'none'`: only `none`,
+   * which must be sent.
+   */
   effortWithTools: boolean | 'none'
-  /** When it reasons, for a model that refuses `temperature`, `topP`, `stop` and penalties while it does. Null: it always accepts them. */
+  /**
+   * When the model reasons, for models that refuse `temperature`, `topP`, `stop` and penalties while reasoning. Null: these settings are
+   * always accepted.
+   */
   reasons: Reasons | null
   /**
-   * Whether the reasoning text of assistant messages is sent back, in the field it came in. Reasoning in blocks or content parts is always
-   * sent back.
+   * Whether the reasoning text of assistant messages is sent back, in the field in which it arrived. Reasoning in blocks or content parts
+   * is always sent back.
    */
   sendReasoningBack: boolean
-  /** The `reasoning_content` to send for assistant messages that have none, if it requires the field. */
+  /** Placeholder `reasoning_content` for assistant messages without reasoning, for servers that require the field. */
   missingReasoning: string | null
   /**
-   * What is sent back if a call's arguments are not a JSON object. `'empty'`: `{}`, because the server may refuse the whole conversation
-   * for the text itself.
+   * How to send back a call whose arguments are not a JSON object. `'empty'`: with `{}` as its arguments, for servers that would refuse the
+   * whole conversation because of the model's original text.
    */
   malformedArguments: MalformedArguments
   /**
-   * The call ids that it accepts, as a regular expression. Others are replaced by a hash of `length` letters and digits. Or a `template` by
-   * which all calls are named, such as `functions.NAME:INDEX`; `INDEX` counts the calls of the conversation. The ids of results match those
-   * of their calls.
+   * The call ids that the server accepts. With a `pattern` (a regular expression), any other id is replaced by a hash of `length` letters
+   * and digits. With a `template`, such as `functions.NAME:INDEX`, all ids are generated from it; `INDEX` counts the calls of the
+   * conversation. Results get the same ids as their calls.
    */
   toolCallId: CallIdRule | null
-  /** Whether it accepts a schema for the response's text: only in requests without tools, beside tools as well, or not at all. */
+  /**
+   * When the server accepts a schema for the response's text: only in requests without tools (`'alone'`), also in requests with tools
+   * (`'with-tools'`), or never (null).
+   */
   structuredOutput: 'alone' | 'with-tools' | null
   /** Sampling settings that it refuses. */
   unsupported: string[]
-  /** The parts of a user message that it accepts besides text. */
+  /** The types of content parts, besides text, that the server accepts in user messages. */
   contentParts: ('image' | 'file')[]
-  /** Whether it accepts a list of text parts as a tool message's content. If false, the texts are joined. */
+  /** Whether the content of tool messages may be a list of text parts. If false, the texts are joined into one string. */
   toolContentParts: boolean
   /** Whether it reports the cost of a request in US dollars, as `usage.cost`. */
   reportsCost: boolean
-  /** Whether it accepts `prompt_cache_key`. Null: only if it is OpenAI. */
+  /** Whether the server accepts `prompt_cache_key`. Null: only OpenAI's own servers do. */
   promptCacheKey: TakesCacheKey
 }
 

@@ -34,7 +34,7 @@ export type OpenAIMessage =
   | { role: 'assistant'; content?: string | null; tool_calls?: ToolCall[]; name?: string }
   | { role: 'tool'; content: string | OpenAITextPart[]; tool_call_id: string }
 
-/** The `provider` of data that is kept only so that `messagesFromOpenAI` can be reversed without loss. */
+/** The value of `provider` in `providerData` that only serves to reverse `messagesFromOpenAI` without loss. */
 export const OPENAI_MESSAGES = 'openai-messages'
 
 /** Converts messages to Chat Completions messages: plain data, ready for the OpenAI SDK or a fine-tuning file. Throws `invalid_message`. */

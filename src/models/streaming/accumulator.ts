@@ -89,8 +89,9 @@ export class ToolCallAccumulator {
   }
 
   /**
-   * Takes the final arguments of a call if they differ from those that arrived. They replace them if the sink has received none of those,
-   * or if parts of those are missing. Otherwise both are kept, so that parsing fails: the call that runs is always the one that was shown.
+   * Takes the final arguments of a call. If the final arguments differ from the streamed ones, they replace the streamed ones, provided
+   * that the sink has received none of those or that some parts are merely missing. Otherwise both are kept, so that parsing fails. The
+   * call that runs is therefore always the one that was shown.
    *
    * With an id, the call is a repetition: complete arguments are not changed.
    */
@@ -110,7 +111,7 @@ export class ToolCallAccumulator {
     if (call.position >= 0) flow(call, sink)
   }
 
-  /** Returns the complete calls, and gives the sink what was held back. Called once, after the last delta. */
+  /** Returns the complete calls, and passes the held-back pieces to the sink. Called once, after the last delta. */
   finish(sink?: ToolCallSink): ToolCall[] {
     for (const call of [...this.#calls]) if (call.repeats !== undefined) this.#resolve(call, sink)
     const kept = this.#calls.filter((call) => call.name !== '' || call.length > 0)

@@ -119,9 +119,9 @@ export interface ReadEnd {
 }
 
 /**
- * Determines how a response ended, the same for every API. Complete calls take precedence over the finish reason, unless it says that the
- * response was filtered, refused or cut off. Throws a `ModelError` for a response that has to be requested again, and for a full context
- * window without an answer.
+ * Determines how a response ended, the same for every API. Complete calls take precedence over the provider's finish reason, unless that
+ * reason means that the response was filtered, refused or cut off. Throws a `ModelError` for a response that has to be requested again, and
+ * for a full context window without an answer.
  */
 export function readEnd(
   { word, otherwise = 'stop', explanation = '', ...end }: ResponseEnd,

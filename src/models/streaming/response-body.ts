@@ -11,7 +11,7 @@ import { type ErrorContext, isError, providerError, responseError, tellsError } 
 export interface ResponseReader {
   /** Whether the end of the response has arrived and nothing more is needed. */
   readonly isDone: boolean
-  /** Whether what has arrived is a complete response. */
+  /** Whether a complete response has arrived. */
   readonly hasFinished: boolean
   /** Reads an event. Returns false if it is not part of a response. */
   readEvent(event: JsonObject, name?: string): boolean
@@ -30,17 +30,20 @@ const EVENT_STARTS = new Set([...':deir'].map((char) => char.charCodeAt(0)))
 /** Names of events that only keep a connection alive. https://platform.claude.com/docs/en/build-with-claude/streaming#ping-events */
 const keepsAlive = /^(ping|keep-?alive|heartbeat)$/i
 const BRACE = 123
-/** The longest body, in decompressed bytes: a small body can expand to more than fits in memory. */
+/** Maximum size of a body, in bytes after decompression, because a small compressed body can expand to more than fits in memory. */
 const mostBytes = 256 * 2 ** 20
-/** How many characters that are not part of a response are kept. */
+/** Maximum number of characters to keep of text that is not part of a response. */
 const mostStray = 2 ** 16
-/** The most lines that are neither a field of an event stream nor part of a response. An error printed over several lines has fewer. */
+/**
+ * Maximum number of lines that are neither a field of an event stream nor part of a response. An error that is printed over several lines
+ * has fewer lines than this.
+ */
 const mostStrayLines = 1000
 
 /**
- * Passes a body to its reader as server-sent events or as one JSON value. The first character determines which, not the request or the
- * content type. Servers report errors in many forms: text that is neither part of a response nor clearly an error is kept, and explains a
- * response that never finishes.
+ * Passes a body to its reader as server-sent events or as one JSON value. The first character of the body determines which of the two it
+ * is, not the request or the content type. Servers report errors in many forms. Text that is neither part of a response nor clearly an
+ * error is therefore kept, and is used in the error message if the response never finishes.
  */
 export class ResponseBody {
   readonly #reader: ResponseReader

@@ -1,9 +1,10 @@
 import { isJsonObject, type Json, type JsonObject, type ToolCall } from '../../core/messages.ts'
 
 /**
- * A piece of a response's layout, in order. Text and calls are only referenced, because the message itself contains them: by the number of
- * characters, or by the position of the call, each with the fields it came with. Everything else (thoughts, blocks of the provider's own
- * tools) is kept verbatim, because it must be sent back unchanged. A gap counts the separating characters that toolloop has added.
+ * A piece of a response's layout, in order. Text and calls are only referenced, because the message itself contains them. Text is
+ * referenced by its number of characters, and a call by its position, each with the additional fields that arrived with it. Everything else
+ * (thoughts, blocks of the provider's own tools) is kept verbatim, because it must be sent back unchanged. A gap counts the separating
+ * characters that toolloop has added.
  */
 export type LayoutPiece =
   | { text: number; fields?: JsonObject }
@@ -28,8 +29,8 @@ export function layoutJson(layout: readonly LayoutPiece[]): Json {
 }
 
 /**
- * Reads the layout from provider data, which may come from a store. Invalid pieces are dropped; the rest then no longer fits and is not
- * used.
+ * Reads the layout from provider data, which may come from a store. Invalid pieces are dropped. The remaining layout then no longer fits
+ * the message, so it is not used.
  */
 export function readLayout(layout: Json | undefined): LayoutPiece[] {
   if (!Array.isArray(layout)) return []

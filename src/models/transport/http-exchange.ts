@@ -11,7 +11,9 @@ export interface ExchangeOptions {
   provider: string
   /** The caller's signal. */
   signal: AbortSignal | undefined
-  /** The longest silence, from the request on, in milliseconds. `Infinity` disables the limit. */
+  /**
+   * Maximum time without any data from the server, in milliseconds, counted from the start of the request. `Infinity` disables the limit.
+   */
   idleMs: number
   /** The longest time without a part of the response, in milliseconds, once it has started. `Infinity` disables the limit. */
   stallMs: number
@@ -20,18 +22,18 @@ export interface ExchangeOptions {
   secrets: string[]
 }
 
-/** How long a body may take to end after its reader has all it needs, in milliseconds. */
+/** Maximum time to wait for the end of a body once its reader needs no more data, in milliseconds. */
 const graceMs = 250
 const longestTimerMs = 2 ** 31 - 1
 /** The longest time to read an error's body, in milliseconds. Its status is already known. */
 const errorBodyMs = 5000
-/** The most bytes of an error's body that are read. */
+/** Maximum number of bytes to read from the body of an error response. */
 const mostErrorBytes = 1 << 20
 
 /**
  * One request that an SDK makes with `fetch`, under the caller's signal and an idle timer. The response goes to a reader as it arrives.
- * Once it has settled, it leaves no listener, timer or open body, with one exception: a body whose reader needs no more may still end by
- * itself, so that its connection can be reused.
+ * Once the exchange has settled, no listener, timer or open body is left. There is one exception: a body that the reader no longer needs
+ * may end on its own, so that its connection can be reused.
  */
 export class HttpExchange implements Receiver {
   readonly #options: ExchangeOptions

@@ -21,7 +21,7 @@ const defaultIdleMs = 60_000
 const defaultWholeMs = 600_000
 /** The default for the longest time without an event, in milliseconds. */
 const defaultStallMs = 600_000
-/** How often a response that the provider has paused is continued. */
+/** Maximum number of times that a paused response is continued. */
 const maxPauses = 16
 
 /** API key and base URL. */
@@ -208,7 +208,7 @@ export function exchangeFetch(url: string | URL | Request, { exchange, ...init }
   return exchange.fetch(url, init)
 }
 
-/** Calls `make` without a variable in the environment. An SDK would send the headers in it to any server. */
+/** Calls `make` while an environment variable is unset. An SDK would send the headers in that variable to every server. */
 export function withoutVariable<T>(name: string, make: () => T): T {
   const value = process.env[name]
   delete process.env[name]

@@ -41,7 +41,7 @@ const staleCodes = new Set<unknown>(['ECONNRESET', 'EPIPE'])
  */
 const staleMs = 1000
 
-/** The most bytes of a redirect's body that are read to keep its connection. */
+/** Maximum number of bytes to read from the body of a redirect in order to keep its connection open. */
 const mostRedirectBytes = 2 ** 14
 
 /** The origins that have responded: a connection to them may be a reused one. */
@@ -59,8 +59,8 @@ function sendOverUndici(post: Post, receiver: Receiver): () => void {
 }
 
 /**
- * Follows redirects that ask for the same request (307, 308). Retries once, immediately, if the connection to a server
- * that has responded before is closed without a response.
+ * Follows redirects that ask for the same request (307, 308). Retries once, immediately, if a server that has responded before closes the
+ * connection without a response.
  *
  * Implements the handlers that dispatchers of all versions of undici accept. An application may have set any of them.
  */
@@ -280,8 +280,9 @@ function isAddress({ protocol, username, password }: URL): boolean {
 let proxies: EnvHttpProxyAgent | null | undefined
 
 /**
- * The undici dispatcher for requests to an address: the global one, as for `fetch`. If the application has not replaced that, the proxies
- * in `HTTP_PROXY` and `HTTPS_PROXY` are used, as set at the first request, but not for hosts in `NO_PROXY` and for this machine.
+ * The undici dispatcher for requests to an address: the global one, as for `fetch`. If the application has not replaced the global
+ * dispatcher, the proxies in `HTTP_PROXY` and `HTTPS_PROXY` are used, with their values at the first request. Hosts in `NO_PROXY` and the
+ * local machine are reached without a proxy.
  */
 function dispatcherFor({ hostname }: URL): Dispatcher {
   const global = getGlobalDispatcher()

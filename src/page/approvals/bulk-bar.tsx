@@ -6,7 +6,7 @@ import { useNewId } from '../ui/new-id.ts'
 import { isFocusFree } from '../ui/refocus.ts'
 import type { OpenDecision } from './open-decision.ts'
 
-/** The outcome of deciding several items: an error message or `''`, and what to announce if some were decided. */
+/** The outcome of deciding several items: an error message or `''`, and a text for screen readers if some items were decided. */
 export interface BulkOutcome {
   failure: string
   announcement?: string

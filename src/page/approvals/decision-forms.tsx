@@ -28,7 +28,7 @@ export function Approval(props: FormProps) {
   )
 }
 
-/** The part of a call that the service hides; undefined if not all of the call is on the page yet. */
+/** The part of a call that the service hides. Undefined until the whole call is on the page. */
 type Shown = { hidden: string | undefined } | undefined
 
 function nowShown(_: Shown, hidden: string | undefined): Shown {
@@ -64,7 +64,10 @@ function Choice({ decision, submit }: FormProps) {
   )
 }
 
-/** Approves with a second key after `a`, which focuses it. It is only visible then. No text contains that key. */
+/**
+ * Approves with Ctrl+Enter after the key `a` has focused this hint. The hint is only visible while it has the focus. Typing a text never
+ * produces Ctrl+Enter.
+ */
 function KeyedApproval({ approve }: { approve: () => Promise<void> }) {
   const onKeyDown = ({ key, ctrlKey, metaKey, repeat }: KeyboardEvent) => {
     if (key === 'Enter' && (ctrlKey || metaKey) && !repeat) void approve()

@@ -56,8 +56,8 @@ function isSaidAbove({ item }: OpenDecision, above: OpenDecision | undefined): b
 const mostKept = 1_200
 
 /**
- * The state of the user's decision on each item. When a run continues with one of its items, the others are missing for a while. When they
- * return, their texts are still there.
+ * The state of the user's decision on each item. When a run continues after a decision on one item, its other items disappear for a while.
+ * When they reappear, the texts that the user had typed are restored.
  */
 export function useOpenDecisions(items: readonly Item[]): OpenDecision[] {
   const kept = useRef(new Map<string, OpenDecision>()).current

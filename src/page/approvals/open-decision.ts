@@ -9,7 +9,10 @@ import { isLarge, splitLarge } from './large-values.ts'
 /** A pending item and the state of the user's decision. It outlives the card that shows it. */
 export class OpenDecision {
   readonly item: Item
-  /** Whether it can be approved together with others: only if everything about it is visible. */
+  /**
+   * Whether the item can be approved together with others. False if the item needs more than a yes or no, if a part of it is hidden, or if
+   * it is too large to be shown at once.
+   */
   readonly canApprove: boolean
   readonly isSelected = signal(false)
   readonly form = signal<'choice' | 'edit' | 'reject'>('choice')
@@ -17,7 +20,7 @@ export class OpenDecision {
   readonly text = signal('')
   /** The edited arguments, as a `SchemaForm` has them. */
   readonly edited = signal<unknown>(undefined)
-  /** Whether the arguments get the focus when their form, which is loaded on demand, is there. */
+  /** Whether the form for the arguments, which is loaded on demand, gets the focus when it appears. */
   wantsFocus = false
   readonly error
   readonly isBusy = signal(false)
@@ -78,8 +81,9 @@ async function decide(
 const decidedAtOnce = 6
 
 /**
- * Decides items of many runs. Sends all decisions of a run in one request, so that none of its items is asked again. Resolves with the
- * error of each run that failed. `said` describes the verdict in a word.
+ * Decides items of several runs. Sends all decisions for one run in a single request, so that the run does not ask about the remaining
+ * items again. If the request for a run fails, the result contains its error message once for each of its items. `said` describes the
+ * verdict in a word.
  */
 export async function decideOnMany(decisions: readonly OpenDecision[], verdict: DecisionFields, said: string): Promise<string[]> {
   const runs = Map.groupBy(decisions, ({ item }) => item.runId)
@@ -99,12 +103,14 @@ export async function decideOnMany(decisions: readonly OpenDecision[], verdict: 
   return failed
 }
 
-/** How many calls of each tool there are, in words. */
+/** Describes the number of calls of each tool, in words. */
 export function linesOf(decisions: readonly OpenDecision[]): string[] {
   return [...Map.groupBy(decisions, ({ item }) => item.tool)].map(([tool, { length }]) => `${tool}: ${count(length, 'call')}`)
 }
 
-/** Approves the selected calls of a plan and rejects the others, in one request. Resolves with why that failed; `''` if it did not. */
+/**
+ * Approves the selected calls of a plan and rejects the others, in one request. Resolves with an error message, or with `''` on success.
+ */
 export async function decidePlan(decisions: readonly OpenDecision[]): Promise<string> {
   const [first] = decisions
   if (first === undefined) return ''

@@ -16,7 +16,7 @@ import { hiddenIn, isLarge, splitLarge, writtenOut } from './large-values.ts'
 
 interface SubjectProps {
   item: Item
-  /** Called once all of it is on the page, with what the service hides in it. Must be a stable function. */
+  /** Called when the whole subject is on the page. `hidden`: a part that the service hides. Must be a stable function. */
   onShown?: (hidden: string | undefined) => void
 }
 

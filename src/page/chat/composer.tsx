@@ -27,7 +27,7 @@ export function Composer({ conversation, input }: ComposerProps) {
     } else return
     event.preventDefault()
   }
-  /** Inside a text, arrows move the cursor: history only starts if the cursor is at the beginning. */
+  /** Inside a text, the arrow keys move the cursor. They only start to recall earlier messages if the cursor is at the beginning. */
   const recall = (by: -1 | 1) => {
     const area = input.current
     if (area === null) return false

@@ -6,7 +6,7 @@ import { Menu } from '../ui/controls/menu.tsx'
 /** Number of conversations in the menu. */
 const most = 20
 
-/** The latest conversations of all users. Each opens as a session, from where the chat continues it. */
+/** The latest conversations of all users. Each opens as a session, from which it can be continued in the chat. */
 export function ConversationMenu({ current }: { current: string }) {
   return (
     <Menu words="Conversations">

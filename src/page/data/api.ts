@@ -3,7 +3,7 @@ import { token } from './session.ts'
 /** The service's address. The page may be mounted anywhere. */
 export const base = new URL('../', document.baseURI)
 
-/** What is wrong with a sent value, and where: a JSON Pointer. */
+/** An error in a value that was sent. The place of the error is a JSON Pointer. */
 export interface Problem {
   path: string
   message: string
@@ -91,7 +91,10 @@ export async function ask(path: string, options?: RequestOptions): Promise<Answe
   return jsonOf(await send(path, options))
 }
 
-/** Parses the JSON of a response. Another server may answer in place of the service, and a connection may be lost during a response. */
+/**
+ * Parses the JSON of a response. Parsing may fail, because another server may have responded instead of the service, or because the
+ * connection may be lost during the response.
+ */
 async function jsonOf(response: Response): Promise<Answer> {
   try {
     return await response.json()
@@ -113,8 +116,8 @@ export function forgetAnswers(): void {
 }
 
 /**
- * Resolves with the JSON of a path: the same value as before if it has not changed, which is cheap to ask. Only for a small number of
- * paths.
+ * Resolves with the JSON at a path. If the JSON has not changed since the last request, resolves with the same object, and the request is
+ * cheap. Use this only for a small number of paths, because responses are cached.
  */
 export async function askIfChanged(path: string): Promise<Answer> {
   const known = answers.get(path)

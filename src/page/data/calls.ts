@@ -26,7 +26,7 @@ export function placeCall(view: RunView, run: RunView, call: CallView, depth = 0
   return { key: `${run.runId} ${call.id}`, call, run, topRunId: view.runId, within: run.parent === undefined ? '' : within, depth }
 }
 
-/** Whether a call is void, because its response broke off before the call was complete and is requested again. */
+/** Whether a call is void: the model's response broke off before the call was complete, so the response is requested again. */
 export function isVoid({ call, run }: PlacedCall): boolean {
   return call.status === 'writing' && run.calls.get(call.id) !== call
 }
@@ -45,7 +45,10 @@ const mostRuns = 1_000
 
 /** The latest calls of all runs. */
 export class LatestCalls {
-  /** Views by run; nested runs share the view of the outer run. Of an ended run, only the last turn is kept. */
+  /**
+   * The view of each run, by run id. Nested runs share the view of the outer run. Only the last turn of a run is kept, and a run that has
+   * ended is removed.
+   */
   #views: Map<string, RunView> = new Map()
   /** Calls in the order they started. */
   #calls: Map<string, PlacedCall> = new Map()

@@ -32,8 +32,8 @@ export function writeConfig(change: { config: unknown } | { text: string }, etag
 }
 
 /**
- * Puts an entry into a section of a configuration: in place of the entry `from`, or at the end. Throws if the name is taken.
- * `from`: the previous name; undefined for a new entry.
+ * Puts an entry into a section of a configuration. Replaces the entry named `from`; if `from` is undefined, appends a new entry. Throws if
+ * the new name is taken.
  */
 export function putEntry(
   config: Config,

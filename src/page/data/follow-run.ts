@@ -5,7 +5,7 @@ import { readEvents } from './sse.ts'
 
 export type RunWithResult = Run & { result: RunResult | null }
 
-/** Follows one run, across broken connections, and after a pause when it continues. */
+/** Follows the events of one run. Reconnects after a broken connection, and continues when a paused run is resumed. */
 export class RunFollower {
   /** The run according to its events so far. */
   readonly view: RunView
@@ -15,7 +15,7 @@ export class RunFollower {
   #last = 0
   #stop: (() => void) | undefined
   #unsubscribe
-  /** The state in which the run was when it was followed to its end. */
+  /** The state of the run when its event stream ended. */
   #end: { status: string; finishedAt: string | undefined } | undefined
 
   constructor(

@@ -11,19 +11,25 @@ import { readEvents } from './sse.ts'
 const mostCalls = 100
 /** Maximum number of known runs. The oldest are dropped, unless they wait. */
 const mostRuns = 20_000
-/** Maximum characters of output, as in lists. */
+/** Maximum number of characters of an output to keep, the same as in lists. */
 const mostOfOutput = 500
-/** Number of runs per response; the service lists no more by id. */
+/** Number of runs per response. Also the maximum number of ids per request. The service accepts at most 100 ids. */
 export const pageOfRuns = 50
 const pageOfWaiting = 100
 /** Maximum number of waiting runs to show; the others are only counted. */
 const mostWaiting = 1_000
 /** Changes come in bursts: listeners are called once per burst. */
 const burstMs = 60
-/** Data that events don't contain (a run's input, its owner) is requested, but requests take at most a tenth of the time. */
+/**
+ * Data that events don't contain, such as the input and owner of a run, is requested. The time from the start of one request to the start
+ * of the next is at least this many times as long as the request took.
+ */
 const shareOfAsking = 10
 const shortestPauseMs = 50
-/** Events only come from one process. Changes by others are found by polling, which usually returns that nothing has changed. */
+/**
+ * Polling interval, in milliseconds. Events come from a single process, so changes by other processes are found by polling. Usually nothing
+ * has changed.
+ */
 const lookMs = 10_000
 
 /** A list of runs, as the service sends it. */
@@ -49,7 +55,7 @@ export class Live {
   #runs: Map<string, Run> = new Map()
   /** What the known runs wait for; undefined if it must be computed. */
   #pending: Item[] | undefined
-  /** Runs whose end the event stream has reported, before the list of runs has it. */
+  /** Runs whose end was reported by the event stream, but is not yet in the list of runs. */
   #ended: Set<string> = new Set()
   /** Runs to request. */
   #changed: Set<string> = new Set()
@@ -129,7 +135,7 @@ export class Live {
     return this.#newest
   }
 
-  /** Whether no change since then is known. */
+  /** Whether no change is known since the list in `newest` was requested. */
   get isNewestCurrent() {
     this.#changes.value
     return this.#isNewestCurrent
@@ -151,7 +157,9 @@ export class Live {
     this.#keep([output === undefined ? run : { ...run, output: output.slice(0, mostOfOutput) }])
   }
 
-  /** A page of the stored runs that match a query. Data about a run that arrives meanwhile is newer than the response, so it is kept. */
+  /**
+   * Requests a page of the stored runs that match a query. Data that arrives during the request is newer than the response, so it is kept.
+   */
   async askRuns(query: Record<string, string>, options?: RequestOptions): Promise<RunPage> {
     const newer = new Set<string>()
     const unsubscribe = this.onRuns((ids) => {
@@ -166,7 +174,7 @@ export class Live {
     }
   }
 
-  /** Number of waiting calls; a minimum if not all of their runs are known. */
+  /** Number of waiting calls. This is a minimum if some of the waiting runs are not known here. */
   get waiting() {
     this.#changes.value
     return this.pending.length + this.#unseen
@@ -317,7 +325,8 @@ export class Live {
     if (type === 'TEXT_DELTA' || type === 'REASONING_DELTA' || type === 'TOOL_INPUT_DELTA') return
     const { runId, parentRunId, time } = data.meta
     const run = this.#runs.get(runId)
-    // The event stream starts with past events, but the current state of such a run is already known.
+    // The event stream starts with past events. If the run of such an event has ended or paused since then, its current state is already
+    // known.
     const isOld = run?.finishedAt !== undefined && run.status !== 'running' && time <= Date.parse(run.finishedAt)
     if (parentRunId === undefined && !isOld) {
       if (type === 'RUN_END') {

@@ -25,7 +25,7 @@ export interface Item {
   input: string
   /** The owner of the run. */
   owner: string
-  /** When the run started to wait. */
+  /** Time at which the run started to wait. */
   since: string
   /** The model, or the agent, of the run. */
   model: string
@@ -38,7 +38,7 @@ export interface Item {
   /** Why the last decision could not be applied; `''` if there was none. */
   problem: string
   decide: (verdict: DecisionFields) => Decision
-  /** The same as long as `decide` can be used. */
+  /** A key that stays the same as long as `decide` is valid. */
   key: string
 }
 

@@ -9,10 +9,10 @@ export type Query = Record<string, string>
 /** How long changes are collected before the list, or its totals, are requested again, in milliseconds. */
 const restMs = 1_000
 const restOfTotalsMs = 2_500
-/** Requests take at most this share of the time. */
+/** The pause between requests is at least this many times as long as the last request took. */
 const shareOfAsking = 10
 
-/** A page of the stored runs that match a query, kept up to date, and all of them added up. */
+/** One page of the stored runs that match a query, and the totals of all matching runs. Both are kept up to date. */
 export class RunList {
   runs: readonly Run[] = []
   totals: Totals | undefined
@@ -130,7 +130,7 @@ export class RunList {
     this.#onChange()
   }
 
-  /** The newest of these runs, as many as fit on a page. */
+  /** Returns the newest of these runs, up to the size of a page. */
   #sorted(ids: string[]) {
     const runs = ids.flatMap((id) => this.#live.run(id) ?? [])
     runs.sort((a, b) => (a.createdAt === b.createdAt ? 0 : a.createdAt < b.createdAt ? 1 : -1))

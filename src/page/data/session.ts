@@ -1,6 +1,6 @@
 /** Shared by the tabs of the browser. A service that is mounted elsewhere on this origin has its own. */
 const tokenKey = `toolloop.token:${new URL('../', document.baseURI).pathname}`
-/** The longest time that a token is kept after it was last used. */
+/** How long a token is kept after its last use, in milliseconds. */
 const longestMs = 12 * 3_600_000
 /** Stored only for this tab, and deleted when the tab closes. */
 const chatKey = 'toolloop.chat'
@@ -71,7 +71,7 @@ export function keepChat(chat: KeptChat) {
   try {
     sessionStorage.setItem(chatKey, JSON.stringify(chat))
   } catch {
-    // There is no space, so the previous data is kept.
+    // The browser's storage is full, so the previous data is kept.
   }
 }
 

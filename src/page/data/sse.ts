@@ -16,7 +16,7 @@ const longestWaitMs = 10_000
 /** How long to handle events without yielding. */
 const busyMs = 16
 
-/** `doubt`: open connections may be dead. `retry`: lost ones can be opened again at once. */
+/** Emits `doubt` if open connections may be dead, and `retry` if lost connections can be reopened at once. */
 const network = new EventTarget()
 
 /** Opens lost connections again without waiting. */
@@ -42,8 +42,8 @@ export interface Reading {
 }
 
 /**
- * Reads an event stream. Uses `fetch`, because `EventSource` can't send a token. Resumes a broken stream where it broke, with growing
- * delays while that fails. Returns a function that stops reading.
+ * Reads an event stream. Uses `fetch`, because `EventSource` can't send a token. Resumes a broken stream after the last event received.
+ * Retries with increasing delays. Returns a function that stops reading.
  */
 export function readEvents(path: string, reading: Reading) {
   const stop = new AbortController()
@@ -73,7 +73,7 @@ async function follow(path: string, { onEvent, onState, after = 0, lastType }: R
       }
     } catch (error) {
       if (signal.aborted) return
-      // An error without a code doesn't come from the service, but from a proxy that can't reach it.
+      // An error without a code comes from a proxy that can't reach the service, not from the service.
       if (error instanceof ApiError && error.code !== '' && error.status >= 400 && error.status < 500 && error.status !== 429) {
         onState?.('refused')
         return

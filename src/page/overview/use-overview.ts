@@ -4,7 +4,7 @@ import type { Live } from '../data/live.ts'
 import type { Overview } from '../types.ts'
 import { useWhenConnected } from '../ui/live-context.ts'
 
-/** How long to pause at least between requests, because runs end all the time. */
+/** Minimum pause between requests, in milliseconds. Without a pause, every end of a run would cause a request. */
 const pauseMs = 2_500
 const lookMs = 15_000
 

@@ -5,7 +5,7 @@ export type JsonPath = (string | number)[]
 export interface JsonNode {
   /** A unique number. */
   id: number
-  /** For a range: the value that contains it. */
+  /** The value itself. For a range: the value that contains the range. */
   value: unknown
   /** Its key in the containing value; undefined for the root, or a range. */
   key: string | number | undefined
@@ -68,7 +68,7 @@ function partOf(value: unknown, key: string | number): unknown {
   return (value as Record<string | number, unknown>)[key]
 }
 
-/** The nodes that lead to a value with this path, which is not a range; the value's own node is the last. */
+/** The nodes on the path to a value. The last one is the node of the value itself, never a range. */
 export function nodesTo(root: JsonNode, path: JsonPath) {
   const nodes = [root]
   for (const key of path) {
@@ -120,7 +120,7 @@ export function* walk(root: unknown): Generator<{ path: JsonPath; value: unknown
   }
 }
 
-/** Whether a value is within a size. Reads no more than that. */
+/** Whether a value is within the given size. Stops reading when the size is exceeded. */
 export function isWithin(root: unknown, most: { values: number; characters: number }) {
   let [values, characters] = [0, 0]
   for (const { path, value } of walk(root)) {

@@ -19,7 +19,7 @@ export function isShort(text: string): boolean {
 
 /**
  * Shows a text with invisible characters made visible. Shows the beginning of a long one, with a button for the rest, which can be
- * searched. `label` describes the text for screen readers.
+ * searched. `label` is the accessible name of the text.
  */
 export function LongText({ text, label }: { text: string; label: string }) {
   if (!isShort(text)) return <FoldedText key={text} text={text} label={label} />

@@ -1,6 +1,9 @@
 import { endOfBlock } from './text-blocks.ts'
 
-/** Sizes of a part in characters: from the first on, it ends with a block; at the second, it ends anywhere. */
+/**
+ * Sizes of a part, in characters. A part that is larger than the first size ends at the next block boundary. A part never exceeds the
+ * second size, even if it has to end inside a block.
+ */
 const leastPart = 4_000
 const mostPart = 8_000
 
@@ -35,7 +38,7 @@ export function partAt(text: string, start: number, prefix: string): { part: Par
   return { part: { start, end: text.length, prefix, isOpen: true }, next: '' }
 }
 
-/** What the lines so far leave open. */
+/** The Markdown block that is open after the lines so far. */
 class Block {
   isBetween = false
   #fence = ''

@@ -2,7 +2,7 @@ import { visibleLines } from '../../core/text/visible.ts'
 import { count, duration, money, short } from '../data/format.ts'
 import type { Span } from './spans.ts'
 
-/** A row of the timeline: a span, or many calls of the same `tool` combined, with the rows inside it. */
+/** A row of the timeline, with the rows inside it. The row shows a span, or several combined calls of the same `tool`. */
 export interface Row {
   key: string
   span?: Span
@@ -50,7 +50,7 @@ export function treeOf(all: readonly Span[], folded: ReadonlyMap<string, boolean
     const total = parts.reduce((sum, part) => sum + part.total, 1)
     return { key: span.key, span, parts, depth, total, isFolded: folded.get(span.key) ?? (isLong && parts.length > 0) }
   }
-  // Turns that are known only from the result may have been added last.
+  // The turns must be sorted by time, because turns that are known only from the result may have been added last.
   const top = (inside.get('') ?? []).sort((a, b) => (a.start ?? Infinity) - (b.start ?? Infinity))
   return top.map((span) => rowOf(span, 0))
 }

@@ -38,7 +38,7 @@ export interface CallCardProps {
   call: PlacedCall
   /** Returns a link to the call's run. Default: no link, because the run itself is shown. */
   linkTo?: (call: PlacedCall) => Link
-  /** Whether the decision is requested next to the card, which then leaves out the arguments. Default false. */
+  /** Whether the decision on the call is requested next to the card. The card then leaves out the arguments. Default false. */
   asks?: boolean
 }
 
@@ -62,7 +62,7 @@ interface CardProps
     Pick<PlacedCall, 'within' | 'depth'>,
     Pick<CallView, 'tool' | 'waitsFor' | 'args' | 'progress' | 'result' | 'durationMs'> {
   state: CallState
-  /** When it started to run or wait. */
+  /** The time at which the call started to run or to wait. */
   since: number | undefined
   asks: boolean
 }

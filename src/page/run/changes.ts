@@ -2,7 +2,10 @@ import { batch, signal } from '@preact/signals'
 
 /** Changes come in bursts: the page is updated once per burst. */
 const burstMs = 60
-/** If drawing takes long, the pause is this many times longer, up to a limit. Changes are collected meanwhile. */
+/**
+ * If drawing takes long, the pause before the next update is this many times as long as the drawing took, up to a limit. Changes are
+ * collected during the pause.
+ */
 const restPerDrawing = 2
 const longestRestMs = 200
 

@@ -24,7 +24,10 @@ export function Diff({ before, after, label, isFolded = false }: DiffProps & { i
   return <Block label={label} rows={lines} />
 }
 
-/** The same for values that may be long: without equal lines, and only the beginning of the rest. */
+/**
+ * Shows how a long value differs from another one. Leaves out equal lines, except next to a change, and at first shows only the beginning
+ * of the rest.
+ */
 export function FoldedDiff({ before, after, label }: DiffProps) {
   const rows = useMemo(() => changedLines(linesOf(before), linesOf(after)).map(cut), [before, after])
   const [most, setMost] = useState(mostRows)

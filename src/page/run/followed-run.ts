@@ -22,9 +22,9 @@ export class FollowedRun {
   readonly decisions = signal<readonly Decision[]>([])
   /** Whether the run has ended, and the result is its final one. */
   readonly isOver = signal(false)
-  /** Whether the service does not have it. */
+  /** Whether the service does not have the run. */
   readonly isGone = signal(false)
-  /** Whether nothing of it has arrived yet. */
+  /** Whether no data of the run has arrived yet. */
   readonly isAwaited = signal(true)
   readonly isLost = signal(false)
   #id
@@ -65,7 +65,10 @@ export class FollowedRun {
     }
   }
 
-  /** Requests a run of any age, whatever is listed, and for a running one also its decisions, which events only report at the end. */
+  /**
+   * Requests the run, even if it is too old to be listed. For a running run, also requests its decisions, which the events report only at
+   * the end.
+   */
   async #ask(isUnknown: () => boolean): Promise<void> {
     const id = encodeURIComponent(this.#id)
     const [summary]: Run[] = (await ask(`v1/runs?output=short&id=${id}`)).data
@@ -77,7 +80,7 @@ export class FollowedRun {
     if (isUnknown()) this.decisions.value = run.decisions ?? []
   }
 
-  /** The run waits or has ended. */
+  /** Called when the run waits or has ended. */
   #end(run: RunWithResult, view: RunView): void {
     this.isAwaited.value = false
     const { result, decisions = [], ...summary } = run

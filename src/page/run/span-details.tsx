@@ -13,7 +13,10 @@ const mostMessages = 30
 
 interface SpanDetailsProps {
   span: Span
-  /** Changes whenever the span does, which stays the same object. Avoids rendering in between, because its content is read and selected. */
+  /**
+   * Changes whenever the content of the span changes, because the span stays the same object. Prevents other re-renders, which would
+   * disturb a user who is reading or selecting text.
+   */
   version: string
   /** The run with its result, once available. */
   run: RunWithResult | undefined

@@ -90,7 +90,7 @@ export class Spans {
     this.#change()
   }
 
-  /** The run waits or has ended: adds what its result says and no event has. */
+  /** Called when the run waits or has ended. Adds data from the result that no event contained. */
   fill(view: RunView, run: RunWithResult): void {
     this.#view = view
     this.#result = run

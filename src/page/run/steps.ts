@@ -33,7 +33,7 @@ export class Steps {
   /** The keys of the last step, and of the last one that is shown. */
   #last = 0
   #lastShown = 0
-  /** Turns that have their own step, and the number of parts of each turn that are among the steps. */
+  /** Turns that have their own step, and the number of parts of each turn that were added as steps. */
   #begun: WeakSet<TurnView> = new WeakSet()
   #listed: WeakMap<TurnView, number> = new WeakMap()
   #turnOf: WeakMap<Text, TurnView> = new WeakMap()
@@ -79,7 +79,7 @@ export class Steps {
     this.#changes.tell()
   }
 
-  /** Adds the answer of a run that has ended, from its result: complete, whatever events are stored. */
+  /** Adds the answer of a run that has ended, taken from its result. The answer is complete even if some events are no longer stored. */
   answer(text: string): void {
     if (text === '') return
     const last = this.#steps.findLast(({ kind }) => kind !== 'note' && kind !== 'reasoning')

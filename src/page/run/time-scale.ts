@@ -36,7 +36,7 @@ export function timeScale({ start, end, pauses }: { start: number; end: number; 
     for (const { from, to, width } of shown) if (time > from) place -= (Math.min(time, to) - from) * (1 - width / (to - from))
     return place / total
   }
-  /** The time at which this much work was done. */
+  /** The time at which this much working time had passed. */
   const timeOf = (ms: number) => known.reduce((time, { from, to }) => (from < time ? time + to - from : time), start + ms)
   const ticks = roundTimes(workMs).map((ms) => ({ ms, at: at(timeOf(ms)) }))
   return { at, ticks, workMs, gaps: shown.map(({ from, to, width }) => ({ at: at(from), width: width / total, ms: to - from })) }

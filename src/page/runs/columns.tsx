@@ -9,16 +9,19 @@ import { Since } from '../ui/since.tsx'
 export interface Column {
   name: string
   words: string
-  /** The name of its order in the service. */
+  /** The name that the service uses for sorting by this column. */
   sort?: string
-  /** Whether the largest values come first when it is chosen. Numbers and times are aligned to the right. */
+  /**
+   * Whether the column contains numbers or times. These are aligned to the right. If the user chooses the column for sorting, the largest
+   * values come first.
+   */
   isNumber?: boolean
   /** Whether it may be cut off. */
   isText?: boolean
   /** 1: also on a phone; 2: also beside a run; 3: if there is room. */
   priority: 1 | 2 | 3
   isDefault: boolean
-  /** `current`: the model of runs that name none, as `provider/model`. */
+  /** `current`: the model of runs that don't name a model, as `provider/model`. */
   cell(run: Run, current: string): ComponentChild
 }
 

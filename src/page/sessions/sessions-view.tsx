@@ -9,7 +9,10 @@ import { type SessionPage, useSessions } from './use-sessions.ts'
 
 const pageOfSessions = 50
 
-/** Runs by their session: a chat, a thread, or what a client has named. `param`: the one that is shown beside the list. */
+/**
+ * Lists runs by session. A session is a chat, a thread, or any id that a client has chosen. `param`: the session that is shown beside the
+ * list.
+ */
 export function SessionsView({ param }: { param: string | undefined }) {
   useTitle('Sessions')
   const { q = '', page = '1', owner = '' } = address.value.query

@@ -228,7 +228,7 @@ function rangesOf(lines: ReadonlySet<number>): string {
   return `${sorted.length === 1 ? 'Line' : 'Lines'} ${parts.join(', ')}`
 }
 
-/** Whether the file has been read again since, by this process or another. */
+/** Whether the file has been read again between the two states, by this process or another. */
 function isNewer(now: ConfigState, before: ConfigState): boolean {
   return now.loadedAt > before.loadedAt || (now.loadedAt === before.loadedAt && now.lastError?.at !== before.lastError?.at)
 }

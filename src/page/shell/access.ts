@@ -18,7 +18,7 @@ export type SignIn = { by: 'token'; token: string; failure: string } | Link
 export interface Link {
   by: 'link'
   code: string
-  /** The previous token of the tab, `''` for none: the service ends its session. */
+  /** The previous token of the tab, or `''`. The service ends the session of this token. */
   before: string
   failure: string
 }
@@ -37,7 +37,7 @@ async function enter(): Promise<void> {
   try {
     await live.start()
   } catch (error) {
-    // A refused token has been deleted already. One that could not be tried may be valid, and the button tries it again.
+    // A refused token has already been deleted. A token that could not be checked may be valid, so the button tries it again.
     const kept = token()
     if (own === turn && kept !== null) close({ by: 'token', token: kept, failure: messageOf(error) })
     return
@@ -117,8 +117,8 @@ export function signOut(): void {
 }
 
 /**
- * Asks the user to sign in with a link, if one was opened. Returns whether there is one. Only the button uses the link up, because programs
- * that open links in messages don't press buttons.
+ * Asks the user to sign in with a link, if a sign-in link was opened. Returns whether one was opened. The link is only used up when the
+ * user presses the button, because programs that open links in messages don't press buttons.
  */
 export function takeLink(): boolean {
   const code = takeLinkCode()

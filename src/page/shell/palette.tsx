@@ -8,7 +8,7 @@ export interface Command {
   group: string
   name: string
   about?: string
-  /** A shortcut with the same effect. */
+  /** The keyboard shortcut of the command. */
   keys?: string
   run(): unknown
 }

@@ -6,7 +6,7 @@ import { places } from './places.ts'
 const storageKey = 'toolloop.shortcuts'
 /** How long the second key of a pair may take, in milliseconds. */
 const pairMs = 1_200
-/** How long a user may pause who keeps typing although the field is gone, in milliseconds. */
+/** If the field of a user who is typing disappears: how long the user may pause before keys act as shortcuts again, in milliseconds. */
 const writingMs = 3_000
 
 function areOn(): boolean {
@@ -39,7 +39,8 @@ export function useShortcuts(): void {
       if (event.key === 'Escape') return leave()
       const isInField = isWriting(event.target)
       if (isInField) field = event.target
-      // The field may disappear while a user types, because somebody else has decided on the item. The following letters are not shortcuts.
+      // The field may disappear while the user is typing, because somebody else has decided on the item. Letters typed after that must not
+      // act as shortcuts.
       const isWritingOn = field?.checkVisibility() === false && event.timeStamp - writtenAt < writingMs
       if (isInField || isWritingOn) writtenAt = event.timeStamp
       if (isInField || isWritingOn || !areOn()) return
@@ -112,7 +113,10 @@ function press(target: HTMLElement): boolean {
   return true
 }
 
-/** Focuses the card and none of its buttons, because a space or Enter of a text typed without a field would press them. */
+/**
+ * Focuses the card itself and none of its buttons. If the user types text while no field has the focus, a space or Enter would press a
+ * focused button.
+ */
 function focusCard(card: Element | null | undefined): boolean {
   if (!focusOn(card)) return false
   chosen = card ?? null

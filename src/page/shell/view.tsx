@@ -35,7 +35,7 @@ function later(load: () => Promise<ViewComponent>): ViewComponent {
   return loaded(async () => focused(await load()))
 }
 
-/** Adds to a view that its heading gets the focus, so that keyboard and screen reader continue there. */
+/** Wraps a view so that its heading gets the focus when the view opens. Keyboard and screen reader users then continue there. */
 function focused(Shown: ViewComponent): ViewComponent {
   return function Focused({ param }) {
     useEffect(() => {

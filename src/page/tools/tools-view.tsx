@@ -21,7 +21,7 @@ export function ToolsView({ param }: { param: string | undefined }) {
   const [filter, setFilter] = useState('')
   const [wanted, setWanted] = useState<string>()
   useEffect(() => setWanted(param), [param])
-  // Runs once: a card that reappears, for example after another filter, does not take the focus.
+  // Runs only once, so that a card that reappears, for example after the filter has changed, does not take the focus.
   const onShown = useCallback(() => setWanted(undefined), [])
   const tools = useAnswer<{ data: ToolWithCalls[]; servers: McpServer[] }>('admin/api/tools')
   const skills = useAnswer<{ data: Skill[]; problems: SkillProblem[] }>('admin/api/skills')

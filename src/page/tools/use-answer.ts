@@ -33,7 +33,7 @@ export function useAnswer<Answer>(path: string): { answer: Answer | undefined; f
   return { answer, failure, load }
 }
 
-/** Calls `listener` some time after a tool call has ended, once for all that end meanwhile. */
+/** Calls `listener` some time after a tool call has ended, once for all calls that end in that time. */
 export function useWhenCallsEnd(listener: () => unknown): void {
   const live = useLive()
   useEffect(() => {

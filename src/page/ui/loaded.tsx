@@ -7,7 +7,8 @@ const firstWaitMs = 1_000
 const longestWaitMs = 10_000
 
 /**
- * A component whose script is loaded when it is first shown. Use it for what is rarely needed first. A script that could not be loaded is requested again after a delay, when the browser is back online, or when the user presses a button.
+ * Creates a component whose script is loaded when the component is first shown. Use it for parts that are rarely needed at the start. A
+ * script that could not be loaded is requested again after a delay, when the browser is back online, or when the user presses a button.
  */
 export function loaded<Props extends object>(load: () => Promise<ComponentType<Props>>): FunctionComponent<Props> {
   let known: { Shown: ComponentType<Props> } | undefined

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 /** How long to work without yielding, so that the page responds. */
 const sliceMs = 12
 
-/** Does much work step by step. Resolves with whether it was finished: not if `isOver` returned true meanwhile. */
+/** Does a long task step by step. Resolves with true if the task was finished, or with false if `isOver` returned true before that. */
 export async function inSlices(steps: Iterable<unknown>, isOver = () => false): Promise<boolean> {
   let end = performance.now() + sliceMs
   for (const _ of steps) {
@@ -23,7 +23,7 @@ export function nextTask(): Promise<void> {
 /** Number of further list items drawn in one task. */
 const sliceSize = 50
 
-/** The first of many items, soon followed by the others slice by slice, so that the page responds. */
+/** Returns the first items of a long list, and then the others slice by slice, so that the page stays responsive. */
 export function useInSlices<Item>(items: readonly Item[]): readonly Item[] {
   const [length, setLength] = useState(sliceSize)
   useEffect(() => {

@@ -21,7 +21,10 @@ export interface Suggestion {
   description: string
 }
 
-/** Where the cursor is: in a key or a value of the mapping or list at `path`. `typed`: what is written of it. */
+/**
+ * The position of the cursor: in a key or a value of the mapping or list at `path`. `typed`: the part of the key or value that is already
+ * written.
+ */
 interface Spot {
   path: string[]
   kind: 'key' | 'value'
@@ -69,7 +72,7 @@ function valuesOf(schemas: readonly ConfigSchema[]): Suggestion[] {
   return [...new Set(values.map(String))].map((label) => ({ label, apply: label, kind: 'value', detail: '', description: '' }))
 }
 
-/** The current model can be one of those that have a name. */
+/** The current model can be the name of an entry in `models`. */
 function modelsAt(path: readonly string[], models: readonly string[]): Suggestion[] {
   if (path.join('/') !== 'model') return []
   return models.map((label) => ({ label, apply: label, kind: 'value', detail: 'in `models`', description: '' }))

@@ -57,7 +57,7 @@ export function YamlEditor({ handle, id, label, text, isInvalid, bad, locked, sc
       ],
     })
     view.current = editor
-    // Like a field, because most of a long text is not in the document.
+    // Gives the element a `value` like that of a text field, because most of a long text is not in the document.
     Object.defineProperty(host, 'value', { configurable: true, get: () => editor.state.doc.toString() })
     return () => {
       editor.destroy()
@@ -86,7 +86,7 @@ export function YamlEditor({ handle, id, label, text, isInvalid, bad, locked, sc
       editor.dispatch({ selection: { anchor: from, head: to }, effects: EditorView.scrollIntoView(from, { y: 'center' }) })
     },
   }))
-  // The keys of a text are not those of the page, which sees this element as their target.
+  // Keys that are typed in the editor must not act as shortcuts of the page, which sees this element as their target.
   const onKeyDown = (event: KeyboardEvent) => {
     if (!event.ctrlKey && !event.metaKey) event.stopPropagation()
   }

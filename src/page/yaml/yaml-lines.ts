@@ -6,7 +6,7 @@ interface Lines {
   to: number
 }
 
-/** How often aliases are followed, because aliases of aliases may stand for very many values. */
+/** Maximum number of aliases to follow, because aliases of aliases may stand for very many values. */
 const mostAliases = 1_000
 
 /** The lines of a YAML text, in any style, by JSON Pointers. Understands texts that have errors as far as possible. */
@@ -21,7 +21,10 @@ export class YamlLines {
     this.#document = parseDocument(text, { uniqueKeys: false, merge: true })
   }
 
-  /** The first line of a value, or of its innermost part that is there. */
+  /**
+   * The first line of the value at a pointer. If there is no such value, the first line of the innermost existing value that would contain
+   * it.
+   */
   lineOf(pointer: string): number | undefined {
     let line: number | undefined
     const parts = partsOf(pointer)

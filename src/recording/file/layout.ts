@@ -42,7 +42,7 @@ function linesOfItems(items: readonly unknown[], indent: string): string[] {
   return lines
 }
 
-/** Returns the part of `room` that a value leaves over; negative if it doesn't fit. Doesn't write long values to find out. */
+/** Returns the part of `room` that remains after a value; negative if the value doesn't fit. Doesn't serialize a long value to find out. */
 function roomBeside(value: unknown, room: number): number {
   if (typeof value === 'string') return room - value.length
   if (typeof value !== 'object' || value === null) return room

@@ -64,8 +64,8 @@ export function pathOf(file: string | URL): string {
 }
 
 /**
- * Writes a recording as in its file: each request has only the messages that the one before did not have, and tools are referred to by
- * name.
+ * Formats a recording as the text of its file. Each request contains only the messages that the previous request did not have, and tools
+ * are referred to by name.
  */
 export function recordingToText(recording: RunRecording): string {
   return `${layOut(shorten(recording))}\n`
@@ -90,7 +90,7 @@ export interface OpenRecording {
   secrets: RecordingSecrets
 }
 
-/** Opens a recording, or its file, to be replayed. `known`: secret texts, which it redacts. Throws like `readRecording`. */
+/** Opens a recording, or its file, for a replay. `known`: secret texts to redact. Throws the same errors as `readRecording`. */
 export function openRecording(recorded: RunRecording | string | URL, known?: Iterable<string>): OpenRecording {
   const isFile = typeof recorded === 'string' || recorded instanceof URL
   if (!isFile) checkRecording(recorded, 'recording')

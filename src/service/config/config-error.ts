@@ -3,10 +3,10 @@ import { redactText } from '../../core/redaction/redact.ts'
 import { describeProblems } from '../http/check-schema.ts'
 import type { Problem } from '../http/problem.ts'
 
-/** A limit, because nobody fixes more problems at once. */
+/** Maximum number of listed problems. */
 const mostProblems = 100
 
-/** An invalid configuration. `problems` lists at most 100 problems, and a last item with the number of the others. */
+/** An invalid configuration. `problems` lists at most 100 problems. If there are more, a last item gives the number of the others. */
 export class ConfigError extends ToolloopError {
   readonly problems: readonly Problem[]
 

@@ -31,55 +31,58 @@ export interface ConfigState {
   loadedAt: string
   /** The number of changes since the start. */
   reloads: number
-  /** The problems of the current file, if it was rejected. */
+  /** The problems in the current file, if the file was rejected. */
   lastError: { at: string; problems: readonly Problem[] } | null
-  /** The fields, as JSON Pointers, whose new values take effect after a restart. */
+  /** JSON Pointers of changed fields whose new values take effect only after a restart. */
   needsRestart: readonly string[]
 }
 
-/** A configuration as it is shown, without secrets. */
+/** A configuration with its secrets redacted, for display. */
 export interface ShownConfig {
   etag: string
   text: string
   /** The parsed text, if it can be parsed. */
   config: Json
-  /** The fields that only the file can change, as JSON Pointers in which `*` stands for any key. */
+  /** JSON Pointers of the fields that can be changed only in the file, not through the API. `*` stands for any key. */
   fileOnly: readonly string[]
 }
 
-/** A requested change: the whole configuration, or the whole text of the file. */
+/** A requested change: the complete new configuration, or the complete new text of the file. */
 export type ConfigChange = { config: JsonObject } | { text: string }
 
-/** The limit for a configuration sent as JSON: a number of values that is quick to write as YAML. */
+/** Maximum number of values in a configuration sent as JSON. Converting more values to YAML would take too long. */
 const maxValues = 5_000
 
 interface ConfigSourceParts {
   file: string | undefined
-  /** The configuration to use if there is no file, as the text of one. */
+  /** The configuration to use if there is no file, in the text format of the file. */
   text?: string
   env: Readonly<Record<string, string | undefined>>
   times: WatchTimes
   logger: Logger
-  /** Prepares a configuration. Rejects with a `ConfigError` if the configuration can't be used, or on abort. Nothing has changed then. */
+  /**
+   * Prepares a configuration. Rejects with a `ConfigError` if the configuration can't be used, and also rejects if `signal` aborts. If it
+   * rejects, the current configuration stays in effect.
+   */
   prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig>
   /**
-   * Called when a change of the file was accepted or rejected. `config`: the configuration in effect. Contract: not awaited; an error it
-   * throws is logged.
+   * Called after a change of the file was accepted or rejected. `config`: the configuration in effect. Contract: not awaited; if the
+   * function throws, the error is logged.
    */
   onReload?(state: ConfigState, config: Config): void
 }
 
 /**
- * The configuration from its file: read at the start, and whenever the file changes. An invalid file changes nothing: the last valid
- * configuration stays in effect, and the state contains the problems. Changes from the file and the API are applied one at a time.
+ * Reads the configuration file at the start and whenever the file changes. If the file becomes invalid, the last valid configuration stays
+ * in effect, and `state` lists the problems. Changes from the file and from the API are applied one at a time.
  */
 export class ConfigSource {
   readonly #parts: ConfigSourceParts
   readonly #watch: FileWatch | undefined
   #state: ConfigState
-  /** The content of the file at the last look. Null before the first look. */
+  /** The content of the file when it was last read. Undefined: the file doesn't exist. Null: the file has not been read yet. */
   #seen: string | undefined | null = null
-  /** Why the file could not be read at the last look. */
+  /** The reason why the last attempt to read the file failed. */
   #unreadable: string | undefined
   readonly #closed = new AbortController()
   #turn: Promise<unknown> = Promise.resolve()
@@ -98,12 +101,15 @@ export class ConfigSource {
     return this.#state
   }
 
-  /** The current configuration. Not to be shown, because it contains values of environment variables. */
+  /** The current configuration. It contains values of environment variables and must not be shown. */
   get config(): Config {
     return this.#config
   }
 
-  /** Resolves the variables in a requested model and its providers, and checks them like those of the file. Not to be shown. */
+  /**
+   * Substitutes environment variables in a requested model and its providers. Reports secrets, unlisted variables and missing variables as
+   * problems. The result may contain secrets and must not be shown.
+   */
   resolve(given: { model: Json; providers: JsonObject }): { value: { model: Json; providers: JsonObject }; problems: Problem[] } {
     const { value, problems } = interpolate(given, this.#parts.env)
     const unlisted = this.#unlisted(overlaid(given, this.#raw))
@@ -128,8 +134,8 @@ export class ConfigSource {
   }
 
   /**
-   * Warns about unsafe permissions: a user who can write the file controls the service, and one who can read it can try to guess tokens
-   * from their hashes. Keys are never in it.
+   * Warns about unsafe file permissions. A user who can write the file controls the service. A user who can read the file can try to guess
+   * tokens from their hashes. API keys are never in the file.
    */
   async #checkMode(): Promise<void> {
     const { file, logger } = this.#parts
@@ -141,7 +147,7 @@ export class ConfigSource {
       logger.warn({ file }, 'other users can read the configuration file, and the hashes of tokens in it: `chmod 600` it')
   }
 
-  /** Looks at the file, and applies its changes. Never rejects. */
+  /** Reads the file and applies changes, if any. Never rejects. */
   async reload(): Promise<void> {
     await this.#inTurn(async () => {
       if (this.#closed.signal.aborted) return
@@ -161,9 +167,9 @@ export class ConfigSource {
   }
 
   /**
-   * Writes a change to the file and applies it. `etag`: the content the change was based on. Rejects with an `HttpProblem`: 412 if the file
-   * has changed since, 422 with all problems if the change is invalid, 409 if the file can't be read or written, 507 if the disk is full.
-   * The file is then unchanged.
+   * Writes a change to the file and applies it. `etag`: the ETag of the content on which the change is based. Rejects with an
+   * `HttpProblem`: 412 if the file no longer has this ETag, 422 with all problems if the change is invalid, 409 if the file can't be read
+   * or written, or 507 if the disk is full. If it rejects, the file is unchanged.
    */
   async change(change: ConfigChange, etag: string, by: Sender): Promise<ShownConfig> {
     const before = this.#raw
@@ -189,7 +195,7 @@ export class ConfigSource {
     return this.show()
   }
 
-  /** Stops accepting changes. Resolves when a change in progress has been cancelled or is done. */
+  /** Stops accepting changes. Resolves when the change in progress, if any, has completed or been cancelled. */
   async close(): Promise<void> {
     this.#watch?.close()
     this.#closed.abort(new HttpProblem(503, 'shutting_down', 'The service is shutting down'))
@@ -227,7 +233,7 @@ export class ConfigSource {
     this.#tellOfReload()
   }
 
-  /** Returns whether the file has changed since the last look. Rejects if it can't be read and could be read before. */
+  /** Reads the file and returns whether it has changed since the previous read. Rejects if the file has become unreadable. */
   async #look(): Promise<boolean> {
     const wasUnreadable = this.#unreadable
     try {

@@ -15,7 +15,7 @@ export interface Config {
   models?: Readonly<Record<string, string | ModelSettings>>
   providers?: Providers
   instructions?: string
-  /** The loop that executes the runs of the command line. The service always uses the native one. */
+  /** The agent loop that the command line uses. The service always uses `native`. */
   backend?: 'native' | 'langchain'
   tools?: ToolsConfig
   skills?: SkillsConfig
@@ -28,9 +28,9 @@ export interface Config {
 
 /** `tools` in the configuration. */
 export interface ToolsConfig {
-  /** Names of built-in tools; true: all. */
+  /** Names of the built-in tools to offer. True: all built-in tools. */
   builtin?: boolean | readonly string[]
-  /** The folder that the file tools may read, relative to where the service was started. */
+  /** The folder that the file tools may read. A relative path is resolved against the folder in which the service was started. */
   workspace?: string
   /** Names of tools whose calls need an approval. */
   approval?: readonly string[]
@@ -44,18 +44,20 @@ interface CodeModeConfig {
   keep?: readonly string[]
 }
 
-/** Agent Skills. Other plain-data options of `loadSkills` are also accepted, and checked by it. */
+/** Agent Skills. Other options of `loadSkills` that are plain data are also accepted. `loadSkills` validates them. */
 export interface SkillsConfig {
-  /** Skill folders, or folders of Skill folders, relative to where the service was started. */
+  /**
+   * Skill folders, or folders that contain Skill folders. Relative paths are resolved against the folder in which the service was started.
+   */
   paths?: readonly string[]
 }
 
-/** MCP servers. Other plain-data options of `connectMcpServers` are also accepted, and checked by it. */
+/** MCP servers. Other options of `connectMcpServers` that are plain data are also accepted. `connectMcpServers` validates them. */
 export interface McpConfig {
   servers?: Readonly<Record<string, McpServer>>
 }
 
-/** `limits` in the configuration: the limits of every run. */
+/** `limits` in the configuration: limits that apply to each run. */
 export interface LimitsConfig extends Omit<RunLimits, 'depth'> {
   maxIterations?: number
   toolTimeoutMs?: number
@@ -83,7 +85,10 @@ export interface ServiceConfig {
   waitingRuns?: number
   waitingMegabytes?: number
   maxBodyBytes?: number
-  /** How to treat tools in a Responses request that only their provider can run. Default `leaveOut`, with a warning. */
+  /**
+   * How to handle provider-hosted tools, such as `web_search`, in requests to the Responses API. `leaveOut`: ignores the tools and logs a
+   * warning, once for each type of tool. `refuse`: rejects the request. Default `leaveOut`.
+   */
   hostedTools?: 'leaveOut' | 'refuse'
   keepRuns?: {
     folder?: string
@@ -94,24 +99,29 @@ export interface ServiceConfig {
     waitingMegabytes?: number
     recordingMegabytes?: number
   }
-  /** Where runs are recorded. Default: `sqlite`, if `keepRuns` names a folder. */
+  /** Where runs are recorded. Default: `sqlite`, if `keepRuns.folder` is set. */
   journal?: JournalConfig
   drainSeconds?: number
-  /** Serves the tools and agents over MCP, at `/mcp`. Default false. */
+  /** Whether to offer the tools and agents to MCP clients, at `/mcp`. Default false. */
   mcp?: boolean | McpRouteConfig
 }
 
 /** `service.mcp` in the configuration: what MCP clients can use. */
 export interface McpRouteConfig {
-  /** Names of tools. Default: all that need no approval. */
+  /** Names of the tools to offer. Default: all tools that don't require an approval. */
   tools?: readonly string[]
-  /** Names of agents, each offered as a tool `ask_NAME`; true: all. Default: true, or false if only `/mcp` is served. */
+  /**
+   * Names of the agents to offer. Each agent becomes a tool named `ask_NAME`. True: all agents. Default: true, or false if the service has
+   * only the route `/mcp`.
+   */
   agents?: boolean | readonly string[]
-  /** Instructions that a client may pass to its model. */
+  /** Instructions about the server, which MCP clients may pass to their models. */
   instructions?: string
 }
 
-/** `telemetry` in the configuration: where traces and metrics are sent. If empty, the standard variables (`OTEL_…`) apply. */
+/**
+ * `telemetry` in the configuration: where to send traces and metrics. An empty object uses the standard environment variables (`OTEL_…`).
+ */
 interface TelemetryConfig {
   endpoint?: string
   headers?: Readonly<Record<string, string>>
@@ -121,7 +131,10 @@ interface TelemetryConfig {
   metadata?: readonly string[]
 }
 
-/** `service.journal` in the configuration: in `keepRuns.folder`, or in a database that several machines share. */
+/**
+ * `service.journal` in the configuration. `sqlite`: records runs in a file in `keepRuns.folder`. `dbos`: records runs in a PostgreSQL
+ * database that several machines can share.
+ */
 type JournalConfig = { kind: 'sqlite' } | { kind: 'dbos'; url: string; schema?: string; connections?: number }
 
 /** Returns the settings of the configured model. A name is looked up in `models`. */
@@ -130,8 +143,8 @@ export function findModel({ model, models = {} }: Config): string | ModelSetting
 }
 
 /**
- * Throws `invalid_option` for a name without a provider that is not in `models`, if there are others. Without them, `createModel` refuses
- * it. `from`: what names the model.
+ * Throws `invalid_option` if a name has no provider and is not in `models`. Skipped if `models` is empty, because `createModel` then
+ * rejects the name. `from`: the place where the name was given, for the message.
  */
 export function checkModelName(name: string, from: string, { models = {} }: Pick<Config, 'models'>): void {
   const configured = Object.keys(models)
@@ -144,11 +157,11 @@ export function checkModelName(name: string, from: string, { models = {} }: Pick
   )
 }
 
-/** A prepared configuration, which changes nothing until it is committed. */
+/** A prepared configuration. It takes effect when `commit` is called. */
 export interface PreparedConfig {
   /** Applies the configuration. Must not throw. */
   commit(): void
-  /** Closes everything that was opened for it. */
+  /** Closes everything that was opened for this configuration. */
   discard(): Promise<void>
 }
 

@@ -9,7 +9,7 @@ interface ReadConfig {
   raw: JsonObject
 }
 
-/** The fields that only the file can change, as JSON Pointers in which `*` stands for any key. */
+/** JSON Pointers of the fields that can be changed only in the file, not through the API. `*` stands for any key. */
 export const fileOnlyPaths: readonly string[] = [
   '/skills',
   '/mcp',
@@ -38,8 +38,8 @@ const fileTools = ['list_files', 'read_file', 'search_files']
 const inFile = 'can only be changed in the file'
 
 /**
- * Returns the problems of a change over the network. An admin may choose models and limits, but not what runs or is read on the machine,
- * whose tools are called, which approvals are needed, who has access, or what is logged. Of these, a change may only remove or restrict.
+ * Returns the problems of a change over the network. An admin may change models and limits. Settings about commands, files, tools,
+ * approvals, access and logging can't be changed, except to withdraw permissions or to require more approvals.
  */
 export function fileOnlyProblems(wanted: ReadConfig, known: ReadConfig): Problem[] {
   const [newLists, oldLists] = [openedBy(wanted.config), openedBy(known.config)]
@@ -90,8 +90,8 @@ function fixedIn({ model, models = {}, tools, service, telemetry, logging, provi
 }
 
 /**
- * A change may remove a server or its tools, or require approval for all its calls. Compares the raw text, so that variables stay where
- * they are.
+ * A change may remove an MCP server, remove tools of a server, or require approval for all calls of a server. Compares the values as
+ * written, without substituting variables, so that no variable can be moved.
  */
 function mcpProblems(wanted: JsonObject, known: JsonObject): Problem[] {
   const knownServers = objectAt(known, 'servers')

@@ -7,7 +7,9 @@ import { type Problem, pointerTo } from '../http/problem.ts'
 
 const reference = /^([A-Za-z]+ )?\$\{[A-Za-z_]\w*\}$/
 
-/** Finds secrets in the file itself. They must be in the environment, because a file is copied, committed and shown. */
+/**
+ * Finds secrets in the configuration file. Secrets belong in environment variables, because the file may be copied, committed or displayed.
+ */
 export function findInlineSecrets(value: Json): Problem[] {
   const problems: Problem[] = []
   const visit = (item: Json, key: string, path: string): void => {
@@ -27,8 +29,8 @@ export function findInlineSecrets(value: Json): Problem[] {
 }
 
 /**
- * Redacts the text of a file, even if the file is rejected or can't be parsed. After a secret, hides the rest of its line, and the lines
- * that continue it. Never throws.
+ * Redacts the text of a file. Also works for a file that was rejected or can't be parsed. Hides the rest of the line after the start of a
+ * secret, and any continuation lines. Never throws.
  */
 export function redactFile(text: string): string {
   const shown = redactLines(text).filter((line) => line !== undefined)

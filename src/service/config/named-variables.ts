@@ -7,9 +7,9 @@ import { type Problem, pointerTo } from '../http/problem.ts'
 const addressFields = ['driver', 'baseURL', 'baseURLEnv', 'baseURLPath', 'apiKeyHeader', 'apis']
 
 /**
- * Returns the problems of a change over the network that names an unlisted environment variable, or would send a provider's key to another
- * address. Otherwise, an admin could send any variable anywhere. A variable that the file already uses may stay if its destination is
- * unchanged.
+ * Returns the problems of a change over the network. The change must not name an unlisted environment variable, and must not send a
+ * provider's key to another address: otherwise, an admin could send any variable to any server. A variable that the file already uses may
+ * stay if its destination is unchanged.
  */
 export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed: readonly string[]): Problem[] {
   const problems: Problem[] = []

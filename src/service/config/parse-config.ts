@@ -11,14 +11,14 @@ import { excerptOf, findInlineSecrets } from './inline-secrets.ts'
 import { interpolate } from './interpolate.ts'
 
 export interface ParsedConfig {
-  /** The configuration with environment variables filled in. Not to be shown. */
+  /** The configuration with environment variables substituted. It may contain secrets and must not be shown. */
   config: Config
   /** The configuration as written in the file. */
   raw: Json
   document: Document
 }
 
-/** A limit above what anybody writes by hand. */
+/** Maximum length of the file, in characters. Larger than any file written by hand. */
 const mostCharacters = 200_000
 const mostVariables = 1_000
 /** The limit on resolved aliases, each counted with its content: a few lines of aliases can expand to gigabytes. */
@@ -46,7 +46,10 @@ function withParents(path: string): string[] {
   return keys.map((_, at) => keys.slice(0, at + 1).join('/'))
 }
 
-/** Converts variables, which are texts: if one stands alone where the schema expects a number or a boolean, it is parsed as that. */
+/**
+ * Converts the string values of variables. If the whole value is a variable, and the schema expects a number or a boolean, the string is
+ * parsed as one.
+ */
 function readAsWritten(value: Json, raw: Json, path: string): boolean {
   const keys = path
     .slice(1)

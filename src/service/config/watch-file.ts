@@ -10,8 +10,8 @@ export interface WatchTimes {
 }
 
 /**
- * Calls a callback when a file may have changed. The file need not exist. Watches its folder, and the folder of the file it links to,
- * because a watch on the file itself misses an atomic replacement (a rename, a changed symbolic link).
+ * Calls a callback when a file may have changed. The file need not exist. Watches the folder of the file and, for a symbolic link, the
+ * folder of the target. A watch on the file itself would miss an atomic replacement by a rename or a changed link.
  */
 export class FileWatch {
   readonly #path: string

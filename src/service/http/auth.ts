@@ -4,31 +4,31 @@ import { Guesses } from './guesses.ts'
 import { HttpProblem, type Problem } from './problem.ts'
 
 /**
- * The roles of a token. `run`: the API under `/v1`, for its own runs. `metrics`: only `/metrics`. `admin`: everything, including the runs
- * of all callers and the configuration.
+ * What a token grants access to. `run`: the API under `/v1`, limited to the caller's own runs. `metrics`: only `/metrics`. `admin`:
+ * everything, including the configuration and the runs of all callers.
  */
 export type Role = 'run' | 'metrics' | 'admin'
 
 /** The `metadata` values that every run of a tenant has. */
 export type Tenant = Readonly<Record<string, string>>
 
-/** An accepted token: its SHA-256, or the name of the environment variable that holds it. */
+/** An accepted token, given as its SHA-256 hash or as the name of an environment variable that contains the token. */
 export type TokenEntry = Caller & ({ hash: string } | { env: string })
 
-/** The sender of a request. Runs belong to the caller with that name. */
+/** The sender of a request. A run belongs to the caller whose `name` is recorded as its owner. */
 export interface Caller {
   name: string
   roles: readonly Role[]
   /**
-   * Narrows the roles to the runs whose `metadata` has these values, such as `{ org: 'acme' }`. The caller's own runs get the values, and a
-   * request with other values is refused. Every route that concerns the whole service is refused as well. Default: no tenant.
+   * Restricts the caller to runs whose `metadata` has these values, such as `{ org: 'acme' }`. The values are added to the caller's own
+   * runs. A request with different values is refused, and so is access to routes that concern the whole service. Default: no tenant.
    */
   tenant?: Tenant | undefined
 }
 
 /**
- * Returns the `context` for tools, approvals and instructions of a caller's run. `request`: the one that starts or continues the run;
- * undefined if the run continues automatically.
+ * Returns the `context` that a caller's run passes to tools, approvals and instructions. `request`: the request that starts or resumes the
+ * run. Undefined if the run resumes automatically.
  */
 export type ContextOf = (request: Request | undefined, caller: Caller) => Promise<unknown>
 
@@ -48,7 +48,10 @@ export function newToken(): string {
 /** Ends an error message about a guessable token. Generated tokens have 46 characters, of which 43 are random. */
 const unguessable = 'at least 16 characters without a pattern'
 
-/** Whether a token is guessable: short, of few different characters, consecutive (`0123…`), or repeated. Random tokens never are. */
+/**
+ * Whether a token is guessable: it is short, has few different characters, or consists of consecutive characters (`0123…`) or of a repeated
+ * sequence. Random tokens are never guessable.
+ */
 function canBeGuessed(token: string): boolean {
   const codes = Array.from(token, (character) => character.codePointAt(0) ?? 0)
   const steps = new Set(codes.slice(1).map((code, at) => code - (codes[at] ?? 0)))
@@ -62,7 +65,7 @@ export class TokenAuth {
 
   readonly #guesses = new Guesses()
 
-  /** `always`: tokens that are valid with any configuration. Throws `invalid_option` for a guessable one. */
+  /** `always`: tokens that are valid with any configuration. Throws `invalid_option` for a guessable token. */
   constructor(always: readonly { caller: Caller; token: string }[]) {
     for (const { token } of always) {
       if (canBeGuessed(token)) throw new InvalidOptionError('token', unguessable, `${token.length} characters that can be guessed`)
@@ -93,8 +96,8 @@ export class TokenAuth {
   }
 
   /**
-   * Returns the caller. `address`: the address of the client, if known. Throws an `HttpProblem`: 401, or 429 after too many wrong tokens. A
-   * valid token is never delayed because of others who guess.
+   * Returns the caller of a request. `address`: the client's address, if known. Throws an `HttpProblem`: 401 if the token is missing or
+   * unknown, or 429 after too many wrong tokens. A request with a valid token is always accepted, even while other clients guess tokens.
    */
   authenticate(request: Request, address: string | undefined): Caller {
     const header = request.headers.get('authorization') ?? ''
@@ -130,8 +133,8 @@ function readHash(text: string): Buffer {
 }
 
 /**
- * Throws an `HttpProblem` 403 unless the caller has the role; an admin has all. A caller with a tenant is refused unless the route serves
- * each tenant separately (`forTenants`).
+ * Throws an `HttpProblem` 403 unless the caller has the role. An admin has all roles. A caller with a tenant is also refused unless the
+ * route serves each tenant separately (`forTenants`).
  */
 export function checkRole({ roles, tenant }: Caller, role: Role, forTenants: boolean): void {
   if (!roles.includes(role) && !roles.includes('admin'))

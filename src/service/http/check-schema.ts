@@ -76,7 +76,7 @@ function compile(schema: JsonSchema): SchemaCheck {
   }
 }
 
-/** The number of problems that get a "did you mean": finding it takes longer than finding the problem. */
+/** Maximum number of problems with a "did you mean" suggestion. Finding a suggestion takes longer than finding the problem. */
 const mostHints = 100
 
 function inWords({ instancePath, keyword, params, message, schema, parentSchema }: ErrorObject, withHint: boolean): Problem {

@@ -1,7 +1,7 @@
 import { isSetupFault, ToolloopError } from '../../core/errors.ts'
 import { redactText } from '../../core/redaction/redact.ts'
 
-/** The path of an invalid value, as a JSON Pointer, and what was expected. Never includes the value if that could be a secret. */
+/** Describes an invalid value: its path, as a JSON Pointer, and the expected form. Never contains a value that could be a secret. */
 export interface Problem {
   path: string
   message: string

@@ -1,7 +1,7 @@
 import { HttpProblem } from './problem.ts'
 
 export interface RateLimits {
-  /** The average number of requests a caller may send in a minute, and the size of a burst. */
+  /** The average number of requests that a caller may send per minute. Also the maximum size of a burst. */
   requestsPerMinute: number
   /** The largest number of concurrent runs of one caller. */
   concurrentRuns: number
@@ -22,7 +22,10 @@ interface Usage {
 /** The limit per caller, for responses in progress: enough for a few of the largest ones. */
 const mostCharacters = 32_000_000
 
-/** Callers are forgotten only above this number. There is one for each token, but a program may know any number of users. */
+/**
+ * Idle callers are forgotten only if there are more callers than this. With tokens there are few callers, but a program with its own
+ * authentication may have any number.
+ */
 const fewCallers = 1_000
 
 /** Tracks what every caller uses, and enforces the limits. */
@@ -111,7 +114,7 @@ export class RateLimiter {
     return usage
   }
 
-  /** Forgets idle callers with a full allowance. They are no different from new ones. */
+  /** Forgets idle callers that have their full allowance, because they are treated the same as new callers. */
   #forgetIdle(): void {
     const before = this.#now() - 60_000
     for (const [caller, { since, runs, streams, characters }] of this.#used) {

@@ -8,10 +8,13 @@ import { HttpProblem } from './problem.ts'
 /** A depth that no real request has, and that recursion can handle. */
 const mostDepth = 64
 
-/** The most values in a body. `admin`: more than a configuration has. `mcp`: fewest, because the SDK checks the body again. */
+/**
+ * Maximum number of values in a body. `admin`: higher than any configuration needs. `mcp`: the lowest limit, because the SDK validates the
+ * body again.
+ */
 export const mostValues = { run: 50_000, admin: 20_000, mcp: 10_000 } as const
 
-/** The largest body for which all problems are reported, in characters. */
+/** Maximum size of a body for which all problems are reported, in characters. For a larger body, only the first problem is reported. */
 const mostCheckedWhole = 20_000
 
 interface BodyOptions {
@@ -70,7 +73,7 @@ async function readText(request: Request, maxBytes: number, incoming: IncomingMe
   }
 }
 
-/** Reads a stream to its end. Rejects if it ends early, and with what `take` throws; the rest is then left unread. */
+/** Reads a stream to its end. Rejects if the stream ends early, or if `take` throws. After an error, the rest of the stream is not read. */
 function readChunks(incoming: IncomingMessage, take: (chunk: Uint8Array) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const leave = () => incoming.off('data', onData).off('end', onEnd).off('error', fail).off('close', onClose)
@@ -104,7 +107,10 @@ function parseBody(text: string): unknown {
   }
 }
 
-/** Returns why a value is refused: too deep, or a key that later code could mistake for a prototype. */
+/**
+ * Returns the reason to refuse a value: it is nested too deeply, or has a key that later code could mistake for a prototype. Undefined if
+ * the value is acceptable.
+ */
 export function objectionTo(value: unknown, depth: number): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (depth > mostDepth) return `Nested deeper than ${mostDepth} levels`

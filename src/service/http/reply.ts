@@ -64,7 +64,7 @@ const encoder = new TextEncoder()
 interface TextResponseOptions {
   status?: number
   headers?: Readonly<Record<string, string>>
-  /** The caller whose room it uses. */
+  /** The caller whose limit for responses in progress applies. */
   caller: string
   limiter: RateLimiter
   /** Enables `if-none-match`, except for large responses. */
@@ -74,8 +74,9 @@ interface TextResponseOptions {
 }
 
 /**
- * Returns a response with JSON made of these parts. A large one is sent in pieces, each when the one before has been read, and counts
- * towards the caller's responses in progress until then. Throws an `HttpProblem` 429 if there is no room, unless it must arrive.
+ * Returns a response whose JSON body is the concatenation of these parts. A large body is sent in pieces, each after the previous piece has
+ * been read, and counts towards the caller's limit for responses in progress until the last piece is sent. Throws an `HttpProblem` 429 if
+ * this limit is exceeded, unless `mustArrive` is set.
  */
 export function respondWithText(
   parts: readonly string[],

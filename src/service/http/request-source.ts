@@ -65,8 +65,8 @@ export interface OriginRules {
 }
 
 /**
- * Refuses requests from pages of foreign sites. DNS rebinding shows in `host`, which has the attacker's name; an IP address can't be
- * rebound. Other cross-site requests show in `origin`. Throws an `HttpProblem` 403.
+ * Refuses requests from pages of foreign sites. After DNS rebinding, `host` contains the attacker's host name. IP addresses are safe,
+ * because they can't be rebound. Other cross-site requests are recognized by `origin`. Throws an `HttpProblem` 403.
  */
 export function checkOrigin(request: Request, { hosts, origins }: OriginRules): void {
   const host = request.headers.get('host') ?? new URL(request.url).host

@@ -44,7 +44,7 @@ export interface Route {
   probe?: boolean
   summary: string
   body?: JsonSchema
-  /** Which limit applies to the number of values in a body. Default: that of `access`. */
+  /** Selects the limit on the number of values in a body. Default: the limit for `access`. */
   values?: 'mcp'
   /** The responses by status. Errors are the same for all routes. */
   responses: Readonly<Record<number, RouteResponse>>

@@ -45,8 +45,8 @@ export class SignInLinks {
   }
 
   /**
-   * Exchanges a code for a session, and invalidates the code. Throws an `HttpProblem`: 403 if the code is unknown, used or expired, 429 for
-   * an address that has sent many wrong ones. A valid code is never delayed because of others who guess.
+   * Exchanges a code for a session, and invalidates the code. Throws an `HttpProblem`: 403 if the code is unknown, used or expired, or 429
+   * if the address has sent too many wrong codes. A valid code is always accepted, even while others guess codes.
    */
   redeem(code: string, address: string | undefined): Session {
     const presented = digest(code)

@@ -128,7 +128,7 @@ interface Asked {
   form: TaskForm
 }
 
-/** The longest message to a user, who must see all of what is decided. */
+/** Maximum length of a message to a user, in characters. The message must show everything that the user decides on. */
 const longestMessage = 10_000
 
 /** Cached for each outcome, because the list may be large and is read repeatedly. */

@@ -3,15 +3,15 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import { HttpProblem } from '../http/problem.ts'
 
 /**
- * The issuer of the tokens that MCP clients send (OAuth 2.1). Clients find it through the metadata of RFC 9728, and the service's
- * `authenticate` checks their tokens.
+ * The issuer of the tokens that MCP clients send (OAuth 2.1). Clients discover the issuer through the metadata of RFC 9728. The service's
+ * `authenticate` option checks the tokens.
  */
 export interface McpTokenIssuer {
-  /** The URL of the route for clients, such as `https://example.com/mcp`. Tokens are issued for it. */
+  /** The public URL of the MCP route, such as `https://example.com/mcp`. This is the resource that tokens are issued for. */
   resource: string
   /** The issuers, such as `https://login.example.com`. */
   servers: readonly string[]
-  /** The scopes that a client should request. Default: none are named. */
+  /** The scopes that a client should request. Default: none. */
   scopes?: readonly string[]
 }
 

@@ -4,12 +4,15 @@ import type { McpServing, SessionBounds } from '../../tools/mcp/server/serving.t
 import type { McpRouteConfig } from '../config/config.ts'
 import { checkAuthorization, type McpTokenIssuer } from './authorization.ts'
 
-/** How the service serves MCP. `service.mcp` in its configuration overrides this. */
+/** Options of the service's MCP route. `service.mcp` in the configuration overrides them. */
 export interface McpRouteOptions
   extends McpRouteConfig,
     SessionBounds,
     Pick<McpServing, 'name' | 'version' | 'logToClient' | 'skills' | 'extend'> {
-  /** Serves only `/mcp` and the probes, and agents only if they are named. Default false. */
+  /**
+   * Whether the service has only the route `/mcp` and the health probes. If true, agents are offered only if `agents` is set. Default
+   * false.
+   */
   only?: boolean
   /** The token issuer. Default: only the service's own tokens are accepted. */
   authorization?: McpTokenIssuer

@@ -34,15 +34,15 @@ const restMs = 2_000
 const mostTools = 50
 
 /**
- * The runs that ended within the last 24 hours, including deleted ones. Runs of this process are added when they end. Those of earlier and
- * other processes are read from the store, once each.
+ * The runs that ended within the last 24 hours, including deleted runs. Runs of this process are added when they end. Runs of earlier and
+ * other processes are read from the store, once per run.
  */
 export class FinishedRuns {
   readonly #list: (query: ListQuery) => Promise<RunList>
   readonly #runs = new Map<string, FinishedRun>()
   #open = new Set<string>()
   #known = false
-  /** The time since which all runs are known. Earlier ones were dropped. */
+  /** All runs that ended after this time are known. Runs that ended earlier may have been dropped. */
   #wholeSince = 0
   #reading: Promise<void> | undefined
   #readAt = Number.NEGATIVE_INFINITY
@@ -72,7 +72,10 @@ export class FinishedRuns {
     })
   }
 
-  /** Returns the runs that ended after a time. `since`: later than requested if older ones were dropped. Rejects with an `HttpProblem`. */
+  /**
+   * Returns the runs that ended after the time `after`. The result's `since` is later than `after` if older runs were dropped. Rejects with
+   * an `HttpProblem`.
+   */
   async since(after: number): Promise<{ runs: FinishedRun[]; since: number }> {
     if (performance.now() - this.#readAt >= restMs) {
       this.#reading ??= this.#read().finally(() => {

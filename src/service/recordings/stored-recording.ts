@@ -14,7 +14,7 @@ import type { RecordingSecrets } from '../../recording/secrets.ts'
 import { BoundedRecorder, longestRecording, tooLong } from './bounded-recorder.ts'
 import type { RecordingInParts } from './recording-parts.ts'
 
-/** The room that is always reserved for the end of the run, and the note that the recording is incomplete. */
+/** Number of characters reserved for the end of the run and for the note that the recording is incomplete. */
 const keptForEnd = 10_000
 
 /** The recorded run. */
@@ -37,8 +37,8 @@ export interface StoredRecordingParts {
 }
 
 /**
- * Records a run beside its journal. The redacted recording of a step is stored before the journal records the step. So any process that
- * resumes the run can continue its recording, and a repeated step replaces its earlier recording.
+ * Records a run in the store of its journal. The redacted recording of a step is stored before the journal records the step. Therefore any
+ * process that resumes the run can continue the recording. If a step is repeated, the new recording replaces the earlier one.
  */
 export class StoredRecording extends BoundedRecorder {
   readonly #parts: StoredRecordingParts
@@ -80,7 +80,9 @@ export class StoredRecording extends BoundedRecorder {
     await this.#writing
   }
 
-  /** Called for a step that an earlier execution has executed. If it was not recorded, the step is missing in the recording. */
+  /**
+   * Called for a step that an earlier execution has completed. If the step is a turn that was not recorded, marks the recording as partial.
+   */
   passed(step: string, value: unknown): void {
     const { given, steps = {} } = this.live ?? {}
     if (given === undefined || this.isStopped || !isTurn(step) || step in steps) return
@@ -121,7 +123,7 @@ export class StoredRecording extends BoundedRecorder {
     if (!isStopped && this.isStopped) await this.#write(live)
   }
 
-  /** Resolves as soon as the parts are handed over, with a promise of when they are stored. */
+  /** Resolves as soon as the parts are handed over to the store. `stored` resolves when they are stored. */
   async #handOver(live: RecordedRun, names: Set<string>): Promise<{ stored: Promise<unknown> }> {
     const { run, shown } = this.#parts
     this.#secrets.add(run.redactor.secrets)

@@ -70,7 +70,10 @@ export function resultAsJson({ error, ...result }: RunResult): Record<string, un
 
 /** The number of shown characters to keep as context: the name before a secret value, the user before a password. */
 const keptOfShown = 512
-/** A longer held-back text is searched again only when it has grown by a quarter. Otherwise a long value would take quadratic time. */
+/**
+ * A held-back text longer than this is searched again only after it has grown by a quarter. Otherwise, searching a long value would take
+ * quadratic time.
+ */
 const mostAtOnce = 1_024
 
 /**

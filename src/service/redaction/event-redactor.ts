@@ -78,8 +78,8 @@ export class EventRedactor {
   }
 
   /**
-   * Returns the events to show for `event`, in order. Empty while the arguments of a call are collected, or the end of a text is held back.
-   * Called for one event at a time. Yields to the event loop, because texts and arguments may be megabytes.
+   * Returns the events to show for `event`, in order. The result is empty while the arguments of a call are being collected or the end of a
+   * text is held back. Must be called for one event at a time. Yields to the event loop, because texts and arguments may be megabytes.
    */
   async redact(event: RunEvent): Promise<RunEvent[]> {
     return this.#metadata.hideIn(await this.#show(event))

@@ -8,11 +8,11 @@ import { blamingRequest, HttpProblem, pointerTo } from '../http/problem.ts'
 
 /** A decision sent over the API. */
 export type GivenDecision = Decision & {
-  /** Whether to approve or answer parts that are hidden, too. */
+  /** Whether the decision also covers hidden parts. */
   acknowledgeHidden?: boolean
 }
 
-/** The limit per item, for its arguments and for what it is about. */
+/** Maximum number of paths per item, counted separately for `args` and `about`. */
 const maxPaths = 100
 /** The limit of one path, in characters. A model chooses the keys. If a path is longer, its parent is named. */
 const maxLength = 500
@@ -20,8 +20,8 @@ const maxLength = 500
 const maxNamed = 5
 
 /**
- * Returns the hidden parts of a pending item, as JSON Pointers into the shown item: at most 100 for its arguments, and for what it is
- * about.
+ * Returns the hidden parts of a pending item, as JSON Pointers into the shown item. At most 100 pointers are returned for `args`, and at
+ * most 100 for `about`.
  */
 export function hiddenParts(item: Pick<PendingItem, 'args' | 'about'>, shown: { args?: unknown; about?: unknown }): string[] {
   return [...firstOf(differences(item.args, shown.args, '/args')), ...firstOf(differences(item.about, shown.about, '/about'))]
@@ -66,8 +66,8 @@ function isHolder(value: unknown): value is object {
 }
 
 /**
- * Converts decisions to those of a run. Throws an `HttpProblem` 400 for an approval or an answer about an item with hidden parts, unless it
- * acknowledges them, and for arguments that contain a placeholder of a hidden value.
+ * Converts decisions to those of a run. Throws an `HttpProblem` 400 if a decision approves or answers an item with hidden parts without
+ * acknowledging them, or if its arguments contain the placeholder of a hidden value.
  */
 export function checkDecisions(given: readonly GivenDecision[], pending: readonly unknown[]): Decision[] {
   const itemOf = itemFinder(pending)

@@ -41,8 +41,8 @@ interface KeptOfCaller {
 const pruneEveryMs = 60_000
 
 /**
- * Stored responses. Each has its own session with the whole conversation, so that any of them can be continued, more than once, even if the
- * earlier ones were deleted. Contains secrets.
+ * Stores responses. Each response has its own session with the whole conversation. Any response can therefore be continued, more than once,
+ * even if earlier responses were deleted. The stored data contains secrets.
  */
 export class KeptResponses {
   readonly #bounds: () => RunBounds
@@ -92,9 +92,9 @@ export class KeptResponses {
   }
 
   /**
-   * Passes a stored response to `use`, and returns the result; undefined if the response is not stored, or belongs to another caller. Reads
-   * one response of a caller at a time, because they may be large, so that `use` can refuse those without room. Rejects with the error
-   * `use` throws, and with `session_failed`.
+   * Passes a stored response to `use` and returns the result of `use`. Returns undefined if the response is not stored or belongs to
+   * another caller. Responses may be large, so each caller's responses are read one at a time, and `use` can refuse a response if there is
+   * no room for it. Rejects with `session_failed`, or with the error that `use` throws.
    */
   async find<T>(id: string, caller: Caller, use: (kept: KeptResponse) => T): Promise<T | undefined> {
     const name = identityOf(caller)

@@ -18,8 +18,8 @@ export interface ResponseReplyOptions {
   request: ResponseRequest
   tools: Pick<ReadTools, 'writtenName'>
   /**
-   * Stores the response and its conversation. Never rejects; resolves to false if it was not stored. Undefined: the response is not to be
-   * stored.
+   * Stores the response and its conversation. Never rejects. Resolves to false if the response could not be stored. Undefined if the
+   * response must not be stored.
    */
   keep: ((response: object, messages: readonly ChatMessage[]) => Promise<boolean>) | undefined
 }

@@ -8,7 +8,8 @@ import type { ServiceRun } from '../runs/service-run.ts'
 import { identityOf } from '../tenants/tenant.ts'
 
 /**
- * Starts a run with this id. `request`: the digest of its request. Called at most once for a key at a time; a rejection is the response.
+ * Starts a run with this id. `request`: the digest of the request. For each key, at most one call is in progress. If the call rejects, the
+ * error becomes the response.
  */
 export type Begin = (id: string, request: string | undefined) => Promise<ServiceRun>
 
@@ -21,7 +22,8 @@ export const idempotencyKey = {
 const longestKey = 255
 
 /**
- * Starts one run for each `Idempotency-Key` of a caller, however often the request is sent, even if it is repeated while the run starts.
+ * Starts one run for each `Idempotency-Key` of a caller. A repeated request starts no second run, even if it arrives while the first run is
+ * starting.
  */
 export class StartOnce {
   readonly #runs: Pick<RunStore, 'get'>
@@ -32,8 +34,8 @@ export class StartOnce {
   }
 
   /**
-   * Returns the run this request has started before, if it has a key. Rejects with an `HttpProblem`: 400, or 422 if the key belongs to
-   * another request.
+   * Returns the run that an earlier request with the same key has started; undefined if there is none or the request has no key. Rejects
+   * with an `HttpProblem`: 400 if the key is invalid, or 422 if another request has used the key.
    */
   async startedBy(call: Call): Promise<ServiceRun | undefined> {
     const id = idOf(call)
@@ -41,7 +43,10 @@ export class StartOnce {
     return this.#checked(await (this.#starting.get(id) ?? this.#known(id, call)), call)
   }
 
-  /** Returns that run, or one that `begin` starts now. `otherwise`: its id if the request has no key. */
+  /**
+   * Returns the run that this request has already started, or else starts a run with `begin`. `otherwise`: the id of the new run if the
+   * request has no key.
+   */
   async start(call: Call, otherwise: string, begin: Begin): Promise<ServiceRun> {
     const id = idOf(call)
     if (id === undefined) return begin(otherwise, undefined)

@@ -9,7 +9,7 @@ import type { Caller } from '../http/auth.ts'
 import type { EventRedactor } from '../redaction/event-redactor.ts'
 import type { ServiceRun } from './service-run.ts'
 
-/** The size up to which a value is stored whole, as characters of JSON. */
+/** Maximum size of a value that is stored in full, in characters of JSON. */
 const longest = 65_536
 
 /** Decisions on a run. */
@@ -32,8 +32,8 @@ export function signed(decisions: readonly Decision[], { name }: Caller): Decisi
 }
 
 /**
- * Describes who decided what, and when, each as redacted JSON: one for each decided item, including items of sub-agents. `pending`: the
- * items as they were shown.
+ * Describes each decision as redacted JSON: the decided item, the decision, who made it, and when. Includes items of sub-agents. `pending`:
+ * the items as they were shown.
  */
 export function describeDecisions(decisions: readonly Decision[], pending: readonly unknown[], told: Told): string[] {
   const at = new Date().toISOString()
@@ -102,7 +102,10 @@ export class DecisionNote {
     this.#run.decisions = [...this.#before, ...decisions]
   }
 
-  /** Called if a decision could not be carried out. Never rejects: a note that can't be removed still says what somebody wanted. */
+  /**
+   * Removes the record of a decision that could not be carried out. Never rejects. If the record can't be removed, it still shows what
+   * somebody requested.
+   */
   async withdraw(): Promise<void> {
     this.#run.decisions = this.#before
     await this.#shown.withdrawDecisions(this.#run.id, this.#id).catch(() => {})

@@ -9,9 +9,9 @@ import type { ServiceRun } from './service-run.ts'
 import type { Outcome } from './stored-run.ts'
 
 /**
- * How runs are executed: with their steps in a journal, or by this process alone. The store has the results of both.
+ * Executes runs, either with a journal that records their steps, or in this process alone. Results are stored in both cases.
  *
- * Contract: methods that return a promise may reject if the store fails, unless they say otherwise; the caller awaits them.
+ * Contract: unless documented otherwise, methods that return a promise may reject if the store fails, and are awaited.
  */
 export interface Execution {
   /** The store of the recordings; undefined: in memory. */
@@ -21,7 +21,7 @@ export interface Execution {
   resume(run: ServiceRun, agent: Agent, options: ResumeOptions): Promise<RunStream>
   /** Returns the sink of an execution's events. */
   sinkOf(run: ServiceRun): EventSink
-  /** Stores messages to a run until it reads them. Resolves to false if it can't receive any more. */
+  /** Stores messages for a run until the run reads them. Resolves to false if the run can't receive messages any more. */
   say(run: ServiceRun, messages: readonly ChatMessage[]): Promise<boolean>
   /** Ends an execution: settles the run, and stores the outcome. Rejects if that fails. */
   end(run: ServiceRun, outcome: Outcome): Promise<void>

@@ -19,7 +19,7 @@ export interface RunObserver {
 
 /** Observes one run, before redaction. Contract: called synchronously; must not throw. */
 export interface RunWatcher {
-  /** Whether it can take back the text of a response that is interrupted. Default: it can. */
+  /** Whether the watcher can discard text of an interrupted response that it has already received. Default true. */
   readonly takesBack?: boolean
   event(event: RunEvent): void
   /** Called at the end. Undefined: the run could not be followed to its end, because of an internal error. */
@@ -50,7 +50,7 @@ export function newFeed({
 export interface Following {
   watcher?: RunWatcher | undefined
   sink: EventSink
-  /** Called when it is over. */
+  /** Called when the execution is over, to release its place in the caller's limit of concurrent runs. */
   giveBack(): void
 }
 
@@ -61,7 +61,7 @@ interface FollowerParts {
   ended(run: ServiceRun, outcome: Outcome): Promise<void>
   /** Called if nobody has looked at the run before its end; must not throw. */
   endedUnseen(run: ServiceRun, result: RunResult): void
-  /** Called if it could not be followed to its end; must not reject. */
+  /** Called if the run could not be followed to its end; must not reject. */
   brokeOff(run: ServiceRun, error: unknown): Promise<void>
 }
 
@@ -74,8 +74,8 @@ export class RunFollower {
   }
 
   /**
-   * Resolves when the run has started, with its first event. Rejects with an `HttpProblem` if it can't start; `giveBack` is not called
-   * then.
+   * Starts a run and follows it. Resolves when the run has emitted its first event. If the run can't start, rejects with an `HttpProblem`
+   * and doesn't call `giveBack`.
    */
   async follow(run: ServiceRun, following: Following, begin: () => RunStream | Promise<RunStream>): Promise<void> {
     const { host, observer } = this.#parts

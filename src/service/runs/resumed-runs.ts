@@ -24,7 +24,7 @@ interface ResumedRunsParts {
   follow(run: ServiceRun, how: { giveBack(): void }, begin: (record: RecordOption) => RunStream | Promise<RunStream>): Promise<void>
 }
 
-/** Resumes runs: those that were decided, and those that no process executes. */
+/** Resumes waiting runs after a decision, and runs that no process executes. */
 export class ResumedRuns {
   readonly #parts: ResumedRunsParts
 
@@ -40,7 +40,8 @@ export class ResumedRuns {
   }
 
   /**
-   * Carries out decisions on a waiting run. Resolves when it has started again. Rejects with an `HttpProblem`; the run then still waits.
+   * Carries out decisions on a waiting run. Resolves when the run has started again. Rejects with an `HttpProblem` if the decisions are not
+   * carried out, for example because the run was already decided.
    */
   async resume(run: ServiceRun, outcome: Outcome, { decisions, by, context }: Decided): Promise<void> {
     const { host, limiter, running } = this.#parts

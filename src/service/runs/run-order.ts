@@ -13,8 +13,9 @@ export interface RunOrder extends RunHead {
 }
 
 /**
- * Returns an order with the metadata of its run. The values of the caller's tenant override those that the program gives all its runs
- * (`own`), which override those of the request. Throws an `HttpProblem` 403 if the request contradicts the tenant.
+ * Returns an order with the final metadata of the run, merged from three sources. The tenant of the caller takes precedence over `own`, the
+ * metadata that the program sets for all runs. Both take precedence over the request. Throws an `HttpProblem` 403 if the request
+ * contradicts the tenant.
  */
 export function orderOfTenant(order: RunOrder, own: JsonObject | undefined): RunOrder {
   const { caller, options } = order
@@ -51,8 +52,8 @@ export function storedOrder({ id, caller, agent, kind, thread, clientTools, requ
 }
 
 /**
- * Returns the beginning of the last user message. It is longer than the shown text, so that no secret is cut before it is recognized. The
- * input has not been checked yet.
+ * Returns the beginning of the last user message. The returned text is longer than the text that is shown, so that redaction sees secrets
+ * as a whole. The input is not validated yet.
  */
 function beginningOf(input: RunInput): string {
   const messages: unknown[] = [typeof input === 'string' ? { role: 'user', content: input } : input].flat()
@@ -64,7 +65,7 @@ function beginningOf(input: RunInput): string {
   return Buffer.from(texts.join('').slice(0, 600), 'utf16le').toString('utf16le')
 }
 
-/** Per message. A message's calls are processed in one turn of the event loop. */
+/** Maximum number of calls in one message. The calls of a message are processed in one turn of the event loop. */
 export const mostCalls = 4_000
 
 /** Converts messages so that the run can use them as they are. Throws `invalid_message`. */

@@ -21,8 +21,8 @@ export interface RecordOption {
 type RecordingBounds = Pick<RunBounds, 'recordingCharacters' | 'recordsInMemory'>
 
 /**
- * Recordings of runs: beside the journal, for as long as the run is stored there, or in memory if the run has no journal. The oldest are
- * deleted to make room.
+ * Recordings of runs. The recording of a run with a journal is stored next to the journal for as long as the run is stored. Other
+ * recordings are kept in memory. The oldest recordings are deleted to make room.
  */
 export class RunRecordings {
   readonly #secrets: readonly string[]
@@ -32,7 +32,7 @@ export class RunRecordings {
   readonly #recorders = new Map<string, BoundedRecorder>()
   #characters = 0
 
-  /** `secrets`: those of the environment, which are always redacted. */
+  /** `secrets`: secrets from the environment, which are always redacted. */
   constructor(secrets: readonly string[], bounds: () => RecordingBounds, logger: Logger) {
     this.#bounds = bounds
     this.#logger = logger

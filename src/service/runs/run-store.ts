@@ -47,7 +47,7 @@ interface Opened {
   inMemory: boolean
 }
 
-/** All runs of the service: starts them, follows them, and finds them in the store. */
+/** Starts, follows and finds the runs of the service. */
 export class RunStore {
   /** All events of all runs. */
   readonly feed: ByTenant<EventLog>
@@ -142,7 +142,7 @@ export class RunStore {
   /** Whether a new run could be stored. */
   canStore = (): Promise<boolean> => this.#opened.stored.writeCheck.canWrite()
 
-  /** Starts a run. Resolves when it has started, with its first event. Rejects with an `HttpProblem`; then nothing was started. */
+  /** Starts a run. Resolves when the run has emitted its first event. If it rejects with an `HttpProblem`, no run was started. */
   async start(asked: RunOrder, watcher?: RunWatcher): Promise<ServiceRun> {
     const { host, limiter } = this.#parts
     const order = orderOfTenant(asked, host.agent(asked.agent).options.metadata)
@@ -224,7 +224,7 @@ export class RunStore {
     return this.#parts.recordings.fileOf(run, this.#executionOf(run.head).recordings)
   }
 
-  /** Resolves when everything that has happened is in the logs and the store, including runs nobody has looked at. */
+  /** Resolves when all events and outcomes so far are in the logs and the store, including those of runs that nobody has looked at. */
   async showAll(): Promise<void> {
     await this.#unseen.store()
     await reveal(this.#running.all())
@@ -268,7 +268,7 @@ export class RunStore {
     return this.#running.settled(signal)
   }
 
-  /** Aborts the runs that end with this process. Resolves when their outcomes are stored, or when `signal` aborts. */
+  /** Aborts all runs that can't outlive this process. Resolves when their outcomes are stored, or when `signal` aborts. */
   async abortAll(reason: string, signal: AbortSignal): Promise<void> {
     const endsHere = (run: ServiceRun) => this.#executionOf(run.head) !== this.#stored
     for (const run of this.#running.all()) if (endsHere(run)) run.abort(reason)

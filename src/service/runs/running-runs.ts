@@ -32,7 +32,10 @@ export class RunningRuns {
     for (const resolve of this.#onEnd.splice(0)) resolve()
   }
 
-  /** Resolves when all runs (`which`: those it returns true for) have ended and are stored, or when `signal` aborts. */
+  /**
+   * Resolves when all runs have ended and are stored, or when `signal` aborts. `which`: waits only for runs for which this function returns
+   * true.
+   */
   async settled(signal: AbortSignal, which: (run: ServiceRun) => boolean = () => true): Promise<void> {
     const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
     signal.addEventListener('abort', () => stop(), { once: true })

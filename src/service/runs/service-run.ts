@@ -29,10 +29,10 @@ export interface RunSummary extends OutcomeSummary {
   events: { first: number; last: number }
 }
 
-/** The number of tools in a summary. A limit, because a model may invent names. */
+/** Maximum number of tool names in a summary. Needed because a model may invent names. */
 const mostTools = 50
 
-/** What the redaction of a run's events depends on, besides its tools. */
+/** Settings for the redaction of a run's events, in addition to the run's tools. */
 export interface Hiding {
   secrets?: readonly string[]
   /** Default: that of the service. */
@@ -105,7 +105,7 @@ export class ServiceRun {
     return this.#head.id
   }
 
-  /** Created when it is first needed, because for most chats nobody reads anything but the reply. */
+  /** Created on first use, because most chats need no redaction: only the client reads the reply. */
   get redactor(): EventRedactor {
     this.#redactor ??= this.#newRedactor()
     return this.#redactor
@@ -125,7 +125,7 @@ export class ServiceRun {
     return this.#usedBefore
   }
 
-  /** How long it has waited for decisions, without a wait that continues, in milliseconds. */
+  /** Total time that the run has waited for decisions, in milliseconds. A wait in progress is not included. */
   get waitedMs(): number {
     return this.#waitedMs
   }
@@ -215,7 +215,10 @@ export class ServiceRun {
     }
   }
 
-  /** Drops the tools of the client, which may be large, once no more calls of them can arrive. None of them has secrets. */
+  /**
+   * Drops the client's tools, which may be large. Called when no more calls of these tools can arrive. Client tools have no secret
+   * arguments.
+   */
   forgetClientTools(): void {
     if (this.#head.clientTools.length === 0) return
     const ofClient = new Set(this.#head.clientTools)

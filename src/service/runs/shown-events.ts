@@ -9,7 +9,7 @@ const perEvent = 200
 const perValue = 8
 
 /**
- * The events of a run until somebody looks at the run. Until then they are kept unchanged; if nobody looks, they are never
+ * Buffers the events of a run until somebody looks at the run. Buffered events are kept unchanged. If nobody ever looks, they are never
  * redacted or written.
  */
 export class ShownEvents {
@@ -66,7 +66,10 @@ export class ShownEvents {
   }
 }
 
-/** Counts the texts of an event at any depth, up to the limit. The `value` of a call is as large as its `result`, or is dropped. */
+/**
+ * Returns the approximate size of an event: all texts at any depth, up to the limit. `value` is not counted, because it is as large as
+ * `result` or is dropped.
+ */
 function sizeOf({ meta: _, ...event }: RunEvent): number {
   let size = perEvent
   const open: unknown[] = Object.entries(event).map(([name, value]) => (name === 'value' ? undefined : value))

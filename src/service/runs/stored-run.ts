@@ -18,11 +18,11 @@ export interface RunHead {
   tags?: readonly string[]
   /** Tools that the client runs. */
   clientTools: readonly AnyTool[]
-  /** The digest of the request that started it, if that had an `Idempotency-Key`. */
+  /** The digest of the request that started the run, if the request had an `Idempotency-Key`. */
   request?: string
 }
 
-/** The outcome of a run: final, or until a decision. */
+/** The outcome of a run that has ended, or that waits for a decision. */
 export interface Outcome {
   status: Exclude<RunStatus, 'running'>
   /** ISO 8601. */
@@ -32,7 +32,8 @@ export interface Outcome {
   /** The summary, without secrets. */
   summary: OutcomeSummary
   /**
-   * The whole result as redacted JSON. As text, its size is known and it keeps no other objects in memory. `''` if it won't be requested.
+   * The complete result as redacted JSON. Stored as text because the size of a text is known and a text keeps no other objects in memory.
+   * `''` if nobody will request the result.
    */
   result: string
   /** The state from which a paused run resumes, as JSON. Never sent to clients. */
@@ -72,7 +73,7 @@ export interface StoredRun {
   hidesAll: boolean
   /** Who decided what, each as redacted JSON. */
   decisions?: readonly string[]
-  /** How long it has waited for decisions, without a wait that continues, in milliseconds. Default 0. */
+  /** Total time that the run has waited for decisions, in milliseconds. A wait in progress is not included. Default 0. */
   waitedMs?: number
   /** The execution that stored it last. */
   attempt?: string
@@ -80,7 +81,7 @@ export interface StoredRun {
   outcome?: Outcome
 }
 
-/** Returns the outcome of a run that ended without a result, with what is known of it. */
+/** Returns the outcome of an aborted run. `known`: the summary and result so far, if any. */
 export function abortedWith(message: string, known: { summary?: OutcomeSummary; result?: string } = {}): Outcome {
   const { summary, result = '' } = known
   return {
@@ -92,7 +93,7 @@ export function abortedWith(message: string, known: { summary?: OutcomeSummary; 
   }
 }
 
-/** The time in which a run has worked until it ended or began to wait: without its waits for decisions. */
+/** Returns how long a run has worked until it ended or began to wait, in milliseconds. Earlier waits for decisions are not included. */
 export function workedFor({ createdAt, finishedAt, waitedMs }: { createdAt: number; finishedAt: number; waitedMs: number }): number {
   return Math.max(0, finishedAt - createdAt - waitedMs)
 }

@@ -26,8 +26,8 @@ interface UnrecordedRunsParts {
 }
 
 /**
- * Runs without a journal: chats, which end with their client, and all runs if the store is in memory. They are stored when they wait or
- * have ended.
+ * Executes runs without a journal: chats, which end when their client disconnects, and all runs if the store is in memory. A run is stored
+ * when it waits or has ended.
  */
 export class UnrecordedRuns implements Execution {
   readonly recordings = undefined
@@ -99,7 +99,7 @@ export class UnrecordedRuns implements Execution {
 
   discard(): void {}
 
-  /** Returns false if the run was to wait, and there is no room for it. */
+  /** Stores the outcome. Returns false if the run should wait but there is no room for another waiting run. */
   async #put(run: ServiceRun, outcome: Outcome): Promise<boolean> {
     const { shown, bounds } = this.#parts
     const { log, redactor, control, storedEvents = 0 } = run

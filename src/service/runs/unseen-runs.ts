@@ -21,8 +21,8 @@ interface Kept extends UnseenRun {
 type Bounds = Pick<RunBounds, 'count' | 'ageMs' | 'characters'>
 
 /**
- * Runs that have ended without anybody looking at them. They are stored once somebody asks for runs. Those beyond the limits of stored runs
- * are dropped.
+ * Runs that ended before anybody looked at them. They are stored when somebody first asks for runs. Runs that exceed the limits for stored
+ * runs are dropped.
  */
 export class UnseenRuns {
   readonly #bounds: () => Bounds
@@ -55,7 +55,7 @@ export class UnseenRuns {
     this.dropOld()
   }
 
-  /** Drops those that are too old. Beyond the other limits, the caller with the most loses its oldest. */
+  /** Drops runs that are too old. If another limit is exceeded, drops the oldest runs of the caller that uses the most. */
   dropOld(): void {
     const { count, ageMs, characters } = this.#bounds()
     const before = performance.now() - ageMs

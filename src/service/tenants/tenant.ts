@@ -8,7 +8,7 @@ export function isTenant(given: unknown): given is Tenant {
   return values.length > 0 && values.every((value) => typeof value === 'string' && value !== '')
 }
 
-/** Returns the key for what belongs to one caller. Callers with the same name and different tenants have different keys. */
+/** Returns the key under which one caller's data is stored. Callers with the same name and different tenants have different keys. */
 export function identityOf({ name, tenant }: Pick<Caller, 'name' | 'tenant'>): string {
   return JSON.stringify(tenant === undefined ? [name] : [name, keyOfTenant(tenant)])
 }

@@ -30,9 +30,9 @@ export interface ThreadRequest {
   thread: string
   messages: readonly ChatMessage[]
   clientTools: readonly AnyTool[]
-  /** Returns the page's decisions on pending calls, as they were shown. */
+  /** Returns the decisions that the page made on these pending calls. `pending`: the calls as they were shown. */
   decide(pending: readonly PendingItem[]): Decision[]
-  /** Whether the request only contains answers to calls. */
+  /** Whether the request contains nothing but answers to calls. */
   answers: boolean
   /** Whether to approve hidden parts, too. */
   acknowledgeHidden: boolean
@@ -43,14 +43,17 @@ export interface ThreadRequest {
 /** How to answer a client that reconnects. */
 interface Rejoining {
   format: ThreadRequest['format']
-  /** What the client does with the part of the response it has: discard it, as the AI SDK's client does, or keep it. */
+  /**
+   * Where to start. `'beginning'`: for clients that discard the part of the response they already have, such as the AI SDK's client.
+   * `'last pause'`: for clients that keep it.
+   */
   from: 'beginning' | 'last pause'
 }
 
 /**
- * Resumes the waiting run of the thread if the page decides on it; otherwise starts a new run. A run that is still running, or waits for
- * something the page doesn't decide, is ended, because the page has sent something else. Rejects with an `HttpProblem`: 409 for answers
- * while the run is running, such as answers sent twice.
+ * If the request decides on the waiting run of the thread, resumes that run. Otherwise starts a new run, and ends an earlier run of the
+ * thread that is still running or waiting. Rejects with an `HttpProblem`: 409 if the request contains only answers but the run is running,
+ * for example because the answers were sent twice.
  */
 export async function answerThread(request: ThreadRequest, call: Call, parts: ServiceParts, once: StartOnce): Promise<Answer> {
   const { runs, limiter } = parts
@@ -85,8 +88,8 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
 }
 
 /**
- * Streams the current run of the thread, from its start or from its last resumption: one that is running, or was decided, perhaps on
- * another page. Responds with 204 if there is none. Rejects with an `HttpProblem`.
+ * Streams the newest run of the thread, from its start or from its last resumption, if the run is running or has received decisions,
+ * possibly on another page. Otherwise responds with 204. Rejects with an `HttpProblem`.
  */
 export async function rejoinThread(thread: string, { format, from }: Rejoining, { caller }: Call, parts: ServiceParts): Promise<Answer> {
   const run = await parts.runs.latestOf(thread, caller)

@@ -1,4 +1,4 @@
-/** `toolloop/sessions/postgres`: conversations that several machines share. */
+/** `toolloop/sessions/postgres`: stores conversations in PostgreSQL, where several machines can share them. */
 import { type ExpiryOptions, expiryOf } from '../../agent/sessions/session-options.ts'
 import { Sessions } from '../../agent/sessions/sessions.ts'
 import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
@@ -15,8 +15,8 @@ export interface PostgresSessionsOptions extends ExpiryOptions {
   /** The schema of the tables. Default `'toolloop'`. */
   schema?: string
   /**
-   * How long an unresponsive process keeps the sessions of its runs, in milliseconds, at least 300. Running processes renew their leases
-   * three times as often. Default 30,000.
+   * How long the lease of a process on its sessions lasts, in milliseconds, at least 300. A running process renews its lease three times in
+   * each period. When an unresponsive process loses its lease, other processes can use its sessions. Default 30,000.
    */
   leaseMs?: number
 }
@@ -34,8 +34,8 @@ export class PostgresSessions extends Sessions {
 
   /**
    * Creates the schema and its tables (`sessions`, `session_messages`, `session_runs`, `session_schema`), or upgrades them. Several
-   * processes may call it at the same time. Call it before the first run of a new version, with a role that may change the schema; nothing
-   * is changed automatically. Rejects with `session_failed`.
+   * processes may call it at the same time. Call it before the first run of a new version, with a database role that is allowed to change
+   * the schema. The tables are never upgraded automatically. Rejects with `session_failed`.
    */
   async migrate(): Promise<void> {
     await this.#store.migrate()
@@ -43,8 +43,8 @@ export class PostgresSessions extends Sessions {
 }
 
 /**
- * Stores conversations in PostgreSQL 13 or newer, for processes on any number of machines. Throws `invalid_option`. Its methods reject with
- * `session_failed` until the tables exist: see `migrate`.
+ * Stores conversations in PostgreSQL 13 or newer, for processes on any number of machines. Throws `invalid_option`. The methods of the
+ * returned object reject with `session_failed` until `migrate` has created the tables.
  *
  * ```ts
  * const sessions = postgresSessions({ pool: new Pool({ connectionString }) })

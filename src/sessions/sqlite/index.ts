@@ -1,4 +1,4 @@
-/** `toolloop/sessions/sqlite`: conversations in a file, which survive the process. */
+/** `toolloop/sessions/sqlite`: stores conversations in an SQLite file, so that they survive the process. */
 import { type ExpiryOptions, expiryOf } from '../../agent/sessions/session-options.ts'
 import { Sessions } from '../../agent/sessions/sessions.ts'
 import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
@@ -9,18 +9,22 @@ import { SqliteSessionStore } from './sqlite-session-store.ts'
 /** Options of `sqliteSessions`. */
 export interface SqliteSessionsOptions extends ExpiryOptions {
   /**
-   * The file, on a local disk. Created with its folder if it does not exist, readable only by its owner. Further files whose names start
-   * with this name are created next to it. It must not be the file of a journal.
+   * The path of the database file, which must be on a local disk. The file and its folder are created if they don't exist. Only the owner
+   * of the file can read it. SQLite and the session store create more files in the same folder, whose names start with the name of this
+   * file. Don't use the file of a journal.
    */
   file: string
   /**
-   * `'full'`: messages of a run survive a power failure. `'normal'`: they survive the process, but a power failure may lose the latest.
-   * Default `'full'`.
+   * `'full'`: messages of a run survive a power failure. `'normal'`: the messages survive a crash of the process, but a power failure may
+   * lose the latest ones. Default `'full'`.
    */
   synchronous?: 'full' | 'normal'
-  /** How long to wait if another process locks the file, in milliseconds. Then the call fails. Default 5,000. */
+  /** How long a call waits for a file that another process has locked, in milliseconds. After that, the call fails. Default 5,000. */
   busyTimeoutMs?: number
-  /** Maximum size of the file in bytes, at least 1,048,576. Writes beyond it fail with `session_failed`. Default: no limit. */
+  /**
+   * Maximum size of the file in bytes, at least 1,048,576. A write that would exceed the limit fails with `session_failed`. Default: no
+   * limit.
+   */
   maxBytes?: number
   /** Receives a message if the clock of this machine has jumped. Default: logs warnings and errors to standard error. */
   logger?: Logger
@@ -36,9 +40,9 @@ const optionNames: OptionNames<SqliteSessionsOptions> = {
 }
 
 /**
- * Stores conversations in an SQLite file, without a server. Several processes may use it at the same time; if one dies, its sessions are
- * free for the others. Throws `invalid_option`. The first call opens the file, and rejects with `session_failed` if the disk is full, or if
- * the file is locked, damaged, read-only, of a newer version, or of another program.
+ * Stores conversations in an SQLite file, without a server. Several processes may use the file at the same time. If a process dies, the
+ * other processes can use its sessions. Throws `invalid_option`. The first call opens the file, and rejects with `session_failed` if the
+ * disk is full, or if the file is locked, damaged, read-only, of a newer version, or of another program.
  *
  * ```ts
  * const sessions = sqliteSessions({ file: 'data/sessions.sqlite' })

@@ -1,7 +1,10 @@
 import type { PieceTimes } from '../../agent/types/model-call.ts'
 import type { ModelResponse } from '../../models/chat-model.ts'
 
-/** The most values recorded per response. Each costs an SDK microseconds, and a response may have thousands of pieces. */
+/**
+ * Maximum number of values to record per response. Recording a value takes an SDK microseconds, and a response may have thousands of
+ * pieces.
+ */
 const mostRecorded = 8
 
 /** The arrival times of the pieces of a response. */
@@ -26,7 +29,7 @@ export class ChunkTimes implements PieceTimes {
     this.#first = undefined
   }
 
-  /** The gaps between pieces in seconds: all of them, or eight that are evenly spread. */
+  /** The gaps between pieces, in seconds. If there are more than eight, returns eight evenly spaced ones. */
   between(): number[] {
     const gaps = this.#gaps
     const count = Math.min(gaps.length, mostRecorded)
@@ -35,7 +38,7 @@ export class ChunkTimes implements PieceTimes {
   }
 }
 
-/** The time to the first piece, in seconds, without the time that the request waited for its turn. */
+/** The time to the first piece, in seconds. Excludes the time that the request waited before it was sent. */
 export function secondsToFirst(response: ModelResponse, chunks: ChunkTimes | undefined, startedAt: number): number | undefined {
   const { timeToFirstTokenMs, waitedMs = 0 } = response
   const milliseconds = timeToFirstTokenMs ?? (chunks?.first === undefined ? undefined : chunks.first - startedAt - waitedMs)

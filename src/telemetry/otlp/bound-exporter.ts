@@ -16,9 +16,9 @@ interface Exporter<Items> {
 interface Bounds<Items> {
   /** Splits items that are too large for one request, because a request is encoded without a pause. */
   split?(items: Items): readonly Items[]
-  /** How long a request may take, including its retries. Nothing else limits a response that never ends. */
+  /** Time limit of a request, including its retries, in milliseconds. The SDK itself does not limit a response that never ends. */
   timeoutMs: number
-  /** The most requests that may wait, including the one in progress. Default: unlimited. */
+  /** Maximum number of waiting requests, including the one in progress. Default: unlimited. */
   mostWaiting?: number
   /** Aborting it ends every wait. */
   stop: AbortSignal
@@ -27,8 +27,8 @@ interface Bounds<Items> {
 }
 
 /**
- * Changes an exporter so that it sends one request at a time, each within a time limit. Failures are only reported to `ended`. For the SDK,
- * every export succeeds at once, because it would wait with a timer that keeps the process running.
+ * Changes an exporter so that it sends one request at a time, each within a time limit. Failures are only reported to `ended`. The SDK is
+ * told at once that each export has succeeded. It would otherwise wait with a timer that keeps the process running.
  */
 export function boundExporter<Items, Own extends Exporter<Items>>(exporter: Own, bounds: Bounds<Items>): Own {
   const { split = (items) => [items], timeoutMs, mostWaiting = Number.POSITIVE_INFINITY, stop, ended } = bounds

@@ -15,7 +15,7 @@ import { type OtlpPlace, type OtlpSettings, readOtlpSettings, type Signal } from
 
 /** The options of `otlpTelemetry`. */
 export interface OtlpOptions extends OtlpPlace, Pick<TelemetryOptions, 'content' | 'semconv' | 'metadata'> {
-  /** Receives a warning the first time that telemetry does not arrive. Default: the package's own logger, on standard error. */
+  /** Receives a warning the first time that telemetry can't be delivered. Default: the package's own logger, on standard error. */
   logger?: Logger
 }
 
@@ -33,7 +33,7 @@ const optionNames: OptionNames<OtlpOptions> = {
 export interface OtlpTelemetry {
   /** The `telemetry` for a runner or a service. Undefined if `OTEL_SDK_DISABLED` is set. */
   readonly telemetry: Telemetry | undefined
-  /** Sends the rest within `timeoutMs` (default: 5,000), and stops. Never rejects. */
+  /** Sends the remaining telemetry, for at most `timeoutMs` milliseconds (default: 5,000), and stops. Never rejects. */
   close(timeoutMs?: number): Promise<void>
 }
 
@@ -159,7 +159,7 @@ function install(sdk: Sdk, tracers: () => TracerProvider, log: (problem: string)
 
 /** Logs the first problem as a warning, and later ones at debug level. */
 function problemLog(logger: Logger, secrets: readonly string[], message: string): (problem: string) => void {
-  // A collector may quote a key without the scheme that precedes it.
+  // A collector's error may quote a key without the scheme before it, such as `Bearer`.
   const hidden = secrets.flatMap((value) => [value, value.replace(/^\w+\s+/, '')])
   let isLogged = false
   return (problem) => {

@@ -66,7 +66,7 @@ function addressOf(signal: Signal, endpoint: string | undefined): URL {
   }
   const protocol = `OTEL_EXPORTER_OTLP_${signal}_PROTOCOL`
   choose(process.env[protocol] ? protocol : 'OTEL_EXPORTER_OTLP_PROTOCOL', ['http/protobuf'])
-  // The variable of a single signal contains the full address.
+  // The variable for a single signal contains the full URL, so nothing is appended to it.
   if (endpoint !== undefined || !own) url.pathname = url.pathname.replace(/\/*$/, `/v1/${signal.toLowerCase()}`)
   return url
 }
@@ -79,7 +79,7 @@ function choose(name: string, known: readonly string[]): string {
   return found
 }
 
-/** Anything but a number counts as not set, as in the specification. Timers support at most 2³¹ - 1 milliseconds. */
+/** A value that is not a number counts as not set, as in the specification. Timers support at most 2³¹ - 1 milliseconds. */
 function readNumber(name: string, otherwise: number): number {
   const value = Number(process.env[name] || otherwise)
   return Number.isFinite(value) && value >= 1 ? Math.min(Math.trunc(value), 2 ** 31 - 1) : otherwise

@@ -19,15 +19,15 @@ export interface ModelTestSettings {
  */
 export type CreateModel = (server: MockProvider, settings: ModelTestSettings) => ChatModel | Promise<ChatModel>
 
-/** One promise of the model contract, as a test. */
+/** A test of one guarantee of the model contract. */
 export interface ModelCase {
-  /** States the promise. */
+  /** The guarantee, as a sentence. */
   name: string
-  /** Rejects if the model breaks the promise. */
+  /** Rejects if the model violates the guarantee. */
   run(kit: ModelKit): Promise<void>
 }
 
-/** What the cases work with: servers, which are closed at the end of the case, and models that connect to them. */
+/** Helpers for the cases: they start servers, which are closed at the end of the case, and create models that connect to them. */
 export interface ModelKit {
   expect: Expect
   wire: MockWire
@@ -91,13 +91,15 @@ export async function withKit(
   }
 }
 
-/** A conversation for cases that are about something else. */
+/** A conversation for cases in which its content does not matter. */
 export const greeting: ModelRequest['messages'] = [
   { role: 'system', content: 'You are “brief”. \n' },
   { role: 'user', content: 'Hello' },
 ]
 
-/** The `ModelError` that a request rejects with. Rejects if the request resolves, or rejects with anything else. */
+/**
+ * Resolves with the `ModelError` with which a request has rejected. Rejects if the request resolves, or if it rejects with another error.
+ */
 export async function failureOf(generating: Promise<ModelResponse>): Promise<ModelError> {
   let response: ModelResponse
   try {

@@ -10,7 +10,7 @@ import { type ScriptedModelOptions, scriptedModel } from '../scripted-model.ts'
 
 /** Where a journal stores its runs: a database, a folder, an object. */
 export interface JournalPlace {
-  /** Opens a journal on this place, as another process would: it shares only the stored data with the others. */
+  /** Opens a journal on this place, as another process would: it shares nothing with the other open journals except the stored data. */
   open(): Journal & { close(): Promise<void> }
   /** Called at the end of the case, after all journals are closed. */
   remove?(): Promise<void> | void
@@ -19,7 +19,7 @@ export interface JournalPlace {
 /** Creates an empty place. Called once per case, or once for each moment at which a case kills a process. */
 export type MakeJournal = () => JournalPlace | Promise<JournalPlace>
 
-/** One promise of the journal's contract, as a test. */
+/** A test of one guarantee of the journal's contract. */
 export interface JournalCase {
   name: string
   run(kit: JournalKit): Promise<void>
@@ -35,7 +35,7 @@ const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 /** The usage that each request reports. */
 export const usageOfTurn: Usage = { inputTokens: 10, outputTokens: 2, totalTokens: 12 }
 
-/** Everything outside the process that outlives it: the journal's place, and what tools have done. */
+/** Everything that outlives a process: the stored data of the journal, and the effects of tools. */
 export class World {
   readonly place: JournalPlace
   /** Each start of a tool's function. */
@@ -192,7 +192,7 @@ async function appendOrDie(durable: Durable, death: Death, ...entry: Parameters<
   await death.moment()
 }
 
-/** The part of two results that must be equal, whatever happened on the way. */
+/** The part of a result that must be the same, regardless of crashes during the run. */
 export function comparable({ runId: _, state: _state, steps, toolCalls, error, ...rest }: RunResult): unknown {
   const plain = {
     ...rest,
@@ -203,7 +203,7 @@ export function comparable({ runId: _, state: _state, steps, toolCalls, error, .
   return JSON.parse(JSON.stringify(plain))
 }
 
-/** The code with which an operation is refused. Rejects if it is not refused. */
+/** Resolves with the error code with which an operation was refused. Rejects if the operation succeeds. */
 export async function refusalOf(work: Promise<unknown>): Promise<unknown> {
   let value: unknown
   try {

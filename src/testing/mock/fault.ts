@@ -17,7 +17,7 @@ export type Framing = 'crlf' | 'cr' | 'no-space' | 'comments' | 'no-final-blank'
  */
 export type BodyMark = number | 'content'
 
-/** A fault or peculiarity of a response. Several may be combined. */
+/** Faults or peculiarities of a response. Several fields may be combined. */
 export interface MockFault {
   /** Answers with this HTTP status instead of the script. */
   status?: number
@@ -29,7 +29,7 @@ export interface MockFault {
   slowFirstByteMs?: number
   /** Stops sending here and keeps the connection open. With 0, only the headers are sent. */
   stallAfterBytes?: BodyMark
-  /** Ends the response here without an error, as an ignorant proxy does. */
+  /** Ends the response here as if it were complete, like a careless proxy. */
   cutAfterBytes?: BodyMark
   /** Destroys the connection here. With 0, before any byte, headers included. */
   resetAfterBytes?: BodyMark
@@ -60,7 +60,10 @@ export interface MockFault {
 /** The request that a fault is chosen for. `index` counts requests from 0. */
 export type FaultRequest = { index: number; body: JsonObject; path: string }
 
-/** One fault for every request; or one for each request by its index, `undefined` for none; or a function that chooses. */
+/**
+ * One fault for all requests; or a list with the fault of each request, by index, with `undefined` for no fault; or a function that returns
+ * the fault of a request.
+ */
 export type MockFaults = MockFault | readonly (MockFault | undefined)[] | ((request: FaultRequest) => MockFault | undefined)
 
 export function chooseFault(faults: MockFaults | undefined, request: FaultRequest): MockFault {

@@ -7,7 +7,7 @@ export interface MockRequest {
   method: string
   /** The path as requested, with the query. */
   path: string
-  /** Names are in lower case. Several values of one name are joined with `, `. */
+  /** The request headers. Header names are in lower case. Several values of one header are joined with `, `. */
   headers: Record<string, string>
   /** The parsed JSON; `{}` if there was none. */
   body: JsonObject

@@ -12,7 +12,10 @@ import { scriptedModel } from '../scripted-model.ts'
 
 /** Where sessions are stored: a database, a folder, an object. */
 export interface SessionsPlace {
-  /** Opens sessions on this place, as another process would: they share only the stored data with the others. */
+  /**
+   * Opens the sessions of this place, as another process would: the result shares nothing with other open `Sessions` except the stored
+   * data.
+   */
   open(): Sessions
   /** Called at the end of the case, after all sessions are closed. */
   remove?(): Promise<void> | void
@@ -21,7 +24,7 @@ export interface SessionsPlace {
 /** Creates an empty place. Called once per case, or once for each moment at which a case kills a process. */
 export type MakeSessions = () => SessionsPlace | Promise<SessionsPlace>
 
-/** One promise of the contract, as a test. */
+/** A test of one guarantee of the contract. */
 export interface SessionCase {
   name: string
   run(kit: SessionKit): Promise<void>
@@ -94,7 +97,7 @@ export class SessionWorld {
       ...(journal === undefined ? {} : { journal: dying(journal, death) }),
     })
     const kill = async (): Promise<void> => {
-      // The journal is closed first: runs that end because of this must not be stored.
+      // The journal is closed first, so that runs that end because of this are not stored.
       await journal?.close()
       await sessions.close()
     }

@@ -6,7 +6,7 @@ import { toText } from './calculator/exact-number.ts'
 export interface Calculation {
   /** The expression as it was given. */
   expression: string
-  /** A text if a JavaScript number would lose digits. */
+  /** The result. A string if a JavaScript number would lose digits. */
   result: number | string
 }
 

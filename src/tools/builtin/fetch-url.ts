@@ -8,8 +8,8 @@ import { AddressRule } from './web/public-address.ts'
 /** Options of `fetch_url`: what it may reach, and for how long. */
 export interface FetchUrlOptions {
   /**
-   * Also allows addresses of this machine and of private networks: `true` allows all of them, a list only those in its ranges
-   * (`127.0.0.1/32`, `10.1.0.0/16`). Default false, because a model could otherwise reach services that only you should reach.
+   * Also allows addresses of this machine and of private networks. `true` allows all of them; a list allows only the addresses in its
+   * ranges (`127.0.0.1/32`, `10.1.0.0/16`). Default false, because a model could otherwise reach services that only you should reach.
    */
   allowPrivateAddresses?: boolean | readonly string[]
   /** Time limit for the whole fetch including redirects, in milliseconds. Default 20,000. */
@@ -28,7 +28,10 @@ export interface FetchedPage {
   status: number
   /** The content type as sent; `''` if there was none. */
   contentType: string
-  /** The text of the body. For HTML the readable text, starting with the title; for a body that is not text a note. */
+  /**
+   * The text of the body. For HTML, it is the readable text of the page, starting with the title. For a body that is not text, it is a
+   * note.
+   */
   text: string
   /** Bytes of the body that were read, decompressed. For a body that is not text, its announced size. */
   bytes: number

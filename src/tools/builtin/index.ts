@@ -19,7 +19,10 @@ export { type SearchFilesOptions, type SearchResult, searchFilesTool } from './s
 export interface BuiltinToolsOptions {
   /** The folder that the file tools may read. They can't read anything outside it. Default: the current folder. */
   workspace?: string
-  /** Files and folders in it to refuse, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
+  /**
+   * Further files and folders in the workspace that the tools must not read. Git's own files, dot-env files and `.toolloop/runs` are always
+   * refused. Default: none.
+   */
   refused?: readonly string[]
   /** Options of `fetch_url`. */
   fetch?: FetchUrlOptions

@@ -32,7 +32,7 @@ export interface ListedFile {
 export interface FileList {
   /** The listed folder, relative to the workspace. */
   path: string
-  /** Number of matches, including those not shown. The totals include them too. */
+  /** Number of matches. Like the totals, it includes matches that are not shown. */
   count: number
   totalBytes: number
   /** The sum of all line counts. Set only if lines were counted. */
@@ -48,7 +48,10 @@ export interface FileList {
 export interface ListFilesOptions {
   /** The folder that may be read. Default: the current folder. */
   workspace?: string
-  /** Files and folders in it to refuse, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
+  /**
+   * Further files and folders in the workspace that the tool must not read. Git's own files, dot-env files and `.toolloop/runs` are always
+   * refused. Default: none.
+   */
   refused?: readonly string[]
   /** Maximum number of files and folders to visit. Default 200,000. */
   maxEntries?: number

@@ -31,7 +31,10 @@ export interface FileText {
 export interface ReadFileOptions {
   /** The folder that may be read. Default: the current folder. */
   workspace?: string
-  /** Files and folders in it to refuse, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
+  /**
+   * Further files and folders in the workspace that the tool must not read. Git's own files, dot-env files and `.toolloop/runs` are always
+   * refused. Default: none.
+   */
   refused?: readonly string[]
 }
 

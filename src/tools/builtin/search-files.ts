@@ -33,7 +33,10 @@ export interface SearchResult {
 export interface SearchFilesOptions {
   /** The folder that may be read. Default: the current folder. */
   workspace?: string
-  /** Files and folders in it to refuse, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
+  /**
+   * Further files and folders in the workspace that the tool must not read. Git's own files, dot-env files and `.toolloop/runs` are always
+   * refused. Default: none.
+   */
   refused?: readonly string[]
   /** Maximum number of files and folders to visit. Default 200,000. */
   maxEntries?: number

@@ -5,7 +5,7 @@ import type { Content, Json, JsonObject } from '../../core/messages.ts'
 import type { Question } from '../question.ts'
 import type { ModelAnswer, ModelQuestion, ToolContext, WritableContext } from '../tool-context.ts'
 
-/** What a call needs from its run. */
+/** The data and callbacks that a run provides for a call. */
 export interface ToolCallEnvironment
   extends Pick<WritableContext, 'metadata' | 'answer' | 'asked' | 'decision' | 'run' | 'trace' | 'saved' | 'save' | 'mcpClient'> {
   context: unknown
@@ -45,7 +45,7 @@ export interface RawEnd {
 /** How a call ended, as data: running a call never throws. */
 export type ToolCallEnd = ExecutedEnd | { outcome: 'rejected'; content: string; code: ErrorCode; args?: JsonObject }
 
-/** How a call ended whose tool was started. */
+/** The end of a call whose tool was started. */
 export type ExecutedEnd =
   | { outcome: 'ok'; content: Content; value: unknown; attempts: number }
   | {

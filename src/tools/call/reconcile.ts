@@ -6,12 +6,12 @@ import type { Reconciled, ToolContext } from '../tool.ts'
 import type { WritableContext } from '../tool-context.ts'
 import { type ExecutedEnd, listen, type ToolCallEnd, type ToolCallEnvironment } from './environment.ts'
 
-/** How long `reconcile` may take, in milliseconds, if its tool has no time limit. */
+/** Maximum time for `reconcile`, in milliseconds. If the time limit of one attempt is shorter, that limit applies instead. */
 const longestMs = 30_000
 /** The same limit once the run is over and nobody waits for the answer. */
 const longestAfterEndMs = 1_000
 
-/** The answer of a tool about a call. `continues`: the call has not finished, and continues from what it has saved. */
+/** A tool's answer about whether a call took effect. `continues`: the call has saved a value, from which its next attempt continues. */
 export type Finding = { ran: true; value: unknown } | { ran: false; continues: boolean }
 
 /** Asks a tool whether a call took effect. Returns undefined if it can't tell or can't be asked. */
@@ -57,7 +57,7 @@ export async function askReconcile(
 /** The end of a call that did not finish by itself, or that failed after an abandoned attempt. */
 export type LeftEnd = Extract<ExecutedEnd, { code: ErrorCode }>
 
-/** Adds what is known of the call's effect to its end. `endOf`: how a call that returned that value ends. */
+/** Adds the finding about the call's effect to the end of the call. `endOf` creates the end of a call that returned the given value. */
 export function withFinding(end: LeftEnd, found: Finding | undefined, endOf: (value: unknown) => ToolCallEnd): LeftEnd {
   const separator = end.outcome === 'failed' ? '\n' : ' '
   const withText = (text: string) => `${end.content}${separator}${text}`

@@ -4,7 +4,7 @@ import { InvalidOptionError } from '../../core/errors.ts'
 /** The default redirect address, on this machine. */
 export const defaultRedirectUrl = 'http://127.0.0.1/callback'
 
-/** A request that a user sign in. */
+/** A request to have a user sign in. */
 export interface McpAuthorization {
   /** The name under which the server was configured. */
   server: string
@@ -13,7 +13,7 @@ export interface McpAuthorization {
    * the user.
    */
   url: URL
-  /** Aborted when the sign-in is no longer awaited. */
+  /** Aborted when nothing waits for the sign-in any more. */
   signal: AbortSignal
 }
 
@@ -50,17 +50,17 @@ export interface McpAuth {
   /** The https address of a document that describes this client, for authorization servers that support it (CIMD). */
   clientMetadataUrl?: string
   /**
-   * The name of an account, if several accounts use servers at one address: each has its own tokens. Any text. Default: one account per
-   * `clientId`.
+   * The name of an account, if several accounts use the server at one address. Each account has its own tokens. The name may be any text.
+   * Default: one account per `clientId`.
    */
   account?: string
   /** The name of the application that users see when they sign in. Default `toolloop`. */
   clientName?: string
   /** `client_credentials`: the application signs in by itself, without a user. Default `authorization_code`. */
   grant?: 'authorization_code' | 'client_credentials'
-  /** The scopes to request, separated by spaces. Default: what the server says it needs. */
+  /** The scopes to request, separated by spaces. Default: the scopes that the server says it needs. */
   scope?: string
-  /** The only authorization server to sign in at. Default: the one that the server names. */
+  /** The only authorization server that may be used. Default: the one that the MCP server names. */
   issuer?: string
   /** The redirect address. Default `http://127.0.0.1/callback`, for which `toolloop mcp login` tells `authorize` the port. */
   redirectUrl?: string | URL
@@ -74,8 +74,8 @@ export interface McpAuth {
   /** Where tokens are stored. Default: files in `~/.toolloop/mcp` that only their owner can read. */
   store?: McpTokenStore
   /**
-   * Whether the server may name addresses in private networks: all, none, or ranges such as `10.1.0.0/16`. Default: only if the server's
-   * own address is a private one, written as a number, or `localhost`.
+   * Which addresses in private networks the server may refer the client to during sign-in: all (`true`), none (`false`), or ranges such as
+   * `10.1.0.0/16`. Default: all if the server's own address is `localhost` or a private IP address, otherwise none.
    */
   allowPrivateAddresses?: boolean | readonly string[]
 }

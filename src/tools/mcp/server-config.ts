@@ -21,15 +21,15 @@ export interface McpServerOptions {
   /** The tools to use, by the server's own names. Default: all. */
   tools?: readonly string[]
   /**
-   * Which calls need approval: all, none, or those of the tools with these names. Default: calls of tools that the server itself calls
+   * Which calls need approval: all, none, or calls to the tools with these names. Default: calls to tools that the server marks as
    * destructive.
    */
   approval?: boolean | readonly string[]
   /** The side effects of its tools, by the server's own names. Default: `'unsafe'`, or what its annotations say if they are trusted. */
   effects?: Readonly<Record<string, ToolEffect>>
   /**
-   * Believes the server if it says that a tool only reads or may be repeated. Default false: these are hints, and a server may lie
-   * (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool).
+   * Whether to trust the server's annotations that a tool only reads, or that its calls may be repeated. Default false, because annotations
+   * are hints and a server may lie (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool).
    */
   trustAnnotations?: boolean
   /**
@@ -44,34 +44,37 @@ export interface McpServerOptions {
   toolTimeoutMs?: number
   /** Time limits of single tools in milliseconds, by the server's own names, in place of `toolTimeoutMs`. */
   timeouts?: Readonly<Record<string, number>>
-  /** Maximum time of a call with progress reports, in milliseconds. A longer time limit of the call takes precedence. Default 3,600,000. */
+  /**
+   * Maximum time of a call with progress reports, in milliseconds. If the time limit of the call is longer, that limit applies instead.
+   * Default 3,600,000.
+   */
   maxToolTimeoutMs?: number
   /**
-   * The protocol version to use: `2026-07-28`, or `2025-11-25` and earlier. Default: a server at an address is asked which it supports. A
-   * program is addressed in the older version unless it refuses, because some programs end if they are asked anything first.
+   * The protocol version to use: `2026-07-28`, or `2025-11-25` and earlier. Default: a server at a URL is asked which versions it supports.
+   * With a program, the older version is tried first, because some programs exit if they receive anything else before its handshake.
    */
   protocolVersion?: '2025-11-25' | '2026-07-28'
   /**
-   * Whether the server may ask people something during a call (elicitation): the run then ends `paused` with a question. Default true.
-   * False: the server is told that nobody can be asked.
+   * Whether the server may ask the user questions during a call (elicitation). If it asks one, the run ends `paused` with that question.
+   * Default true. False: the server is told that no user can be asked.
    */
   questions?: boolean
   /**
-   * Whether calls may become tasks, which continue without a request and are polled: `true`, or an object with a time limit. `timeoutMs`:
-   * the time limit of a call after it has become a task, default 3,600,000. In a run with a journal, another process can continue to wait
-   * for the task. Default true. False: tools that require tasks fail.
+   * Whether calls may become tasks, which continue after their request has ended and are polled: `true`, or an object with a time limit.
+   * `timeoutMs`: the time limit of a call after it has become a task, default 3,600,000. In a run with a journal, another process can
+   * continue to wait for the task. Default true. False: tools that require tasks fail.
    */
   tasks?: boolean | { timeoutMs?: number }
   /**
    * Whether the server may ask the run's model something during a call (sampling), within the run's limits and budgets: `true`, or an
    * object with limits. `maxTokens`: maximum tokens of one answer, default 4,096. `maxRequests`: maximum requests per call, default 10. The
-   * model's answer goes to the server; the model only sees what the server sends, not the conversation. Default false: such requests are
+   * model sees only the server's messages, not the conversation. Its answer is sent to the server. Default false: such requests are
    * refused.
    */
   sampling?: boolean | { maxTokens?: number; maxRequests?: number }
   /**
-   * Which resources the model can read: `'all'` with the tools `list_resources` and `read_resource`, or `'links'` with `read_resource`
-   * alone, for addresses that a result of its tools has linked to in the same run. Default: none.
+   * Which resources the model can read. `'all'`: all resources, with the tools `list_resources` and `read_resource`. `'links'`: only
+   * resources that the result of one of the server's tools has linked to in the same run, with `read_resource` alone. Default: none.
    */
   resources?: 'all' | 'links'
   /** Whether the model can list and read prompts, with the tools `list_prompts` and `get_prompt`. Default false. */

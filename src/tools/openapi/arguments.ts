@@ -17,9 +17,9 @@ export interface OperationArguments {
 }
 
 /**
- * Combines parameters and body into one object schema. If a name occurs twice, the first of path, query, header, cookie and body keeps it;
- * the others get their place as a prefix (`query_id`). The properties of a body that is a plain object become arguments; any other body
- * becomes the argument `body`. Throws `invalid_option` for an invalid reference.
+ * Combines parameters and body into one object schema. If several have the same name, the first one in the order path, query, header,
+ * cookie, body keeps it. The names of the others get their location as a prefix (`query_id`). The properties of a body that is a plain
+ * object become arguments; any other body becomes the argument `body`. Throws `invalid_option` for an invalid reference.
  */
 export function operationArguments(document: OpenApiDocument, { parameters, body }: Operation): OperationArguments {
   const schemas = new OperationSchemas(document)
@@ -71,8 +71,8 @@ function objectSchema(properties: ReadonlyMap<string, Json>, required: string[],
 }
 
 /**
- * Whether the properties of a body can become arguments: it allows no other properties, and leaving out all of them can mean that there is
- * no body.
+ * Whether the properties of a body can become arguments. This requires that the schema describes no additional properties and, if the body
+ * is optional, that none of its properties is required.
  */
 function isPlainObject(schema: JsonObject, { isRequired, form }: { isRequired: boolean; form: string }): boolean {
   if (form === 'text' || !isJsonObject(schema.properties) || (schema.type !== undefined && schema.type !== 'object')) return false

@@ -51,7 +51,7 @@ export class Security {
   /** The credentials for the first alternative that can be satisfied. Throws `tool_failed` if a variable is not set. */
   forRequest(alternatives: readonly string[][]): Credentials {
     const credentials: Credentials = { headers: {}, query: [], cookies: [], secrets: [] }
-    // Sends no credentials if the server doesn't ask for any. Sends them if they are optional.
+    // Sends no credentials if the operation doesn't declare any. Sends credentials if they are optional.
     const able = alternatives.filter((names) => names.every((name) => this.#schemes.has(name)))
     const chosen = able.find((names) => names.length > 0) ?? []
     for (const name of chosen) {

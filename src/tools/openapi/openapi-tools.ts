@@ -35,13 +35,13 @@ export interface OpenApiOptions {
   env?: Readonly<Record<string, string | undefined>>
   /** Headers to send with every request. They take precedence over headers of the same name that the model gives. */
   headers?: Readonly<Record<string, string>>
-  /** Which calls need approval: all, none, or those of the operations with these ids. Default: none. */
+  /** Which calls need approval: all, none, or calls of the operations with these ids. Default: none. */
   approval?: boolean | readonly string[]
   /** Allows servers on this machine and in private networks: `true`, or a list of ranges. Default: only if `baseURL` is given. */
   allowPrivateAddresses?: boolean | readonly string[]
   /** Time limit of one call, in milliseconds. Default: the run's. */
   timeoutMs?: number
-  /** Maximum bytes of a response to read. Default 1,048,576. */
+  /** Maximum number of bytes to read of a response. Default 1,048,576. */
   maxResponseBytes?: number
   /** Receives a warning for each operation that is left out, and for each whose schema was repaired. Default: the package's own logger. */
   logger?: Logger
@@ -68,7 +68,8 @@ const optionNames: OptionNames<OpenApiOptions> = {
  * unsupported operations with a warning, for example if the body has no supported media type or the schema is unusable.
  *
  * Rejects with `invalid_option` for an invalid document or option, and with `missing_dependency` if `@apidevtools/json-schema-ref-parser`
- * is not installed. A call fails, with status and text, if the response's status is not 200 to 299.
+ * is not installed. A call fails if the status of the response is not 200 to 299. The error contains the status and the text of the
+ * response.
  */
 export async function openApiTools(source: string | URL | object, options: OpenApiOptions = {}): Promise<AnyTool[]> {
   checkOptionNames(options, optionNames, '`openApiTools`')

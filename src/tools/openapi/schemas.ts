@@ -7,8 +7,8 @@ import { isReference, type OpenApiDocument } from './document.ts'
 const leftOut = new Set(['example', 'examples', 'xml', 'externalDocs', 'discriminator', 'nullable', '$schema'])
 
 /**
- * Converts the schemas of one operation to JSON Schema. The target of a reference becomes one entry in `$defs`, instead of replacing each
- * reference: that would make every tool longer, and never end for a schema that refers to itself.
+ * Converts the schemas of one operation to JSON Schema. The target of each reference becomes one entry in `$defs`. Inserting the target at
+ * each reference would make every tool longer, and would never end for a schema that refers to itself.
  */
 export class OperationSchemas {
   readonly #document: OpenApiDocument

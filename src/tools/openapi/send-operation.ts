@@ -17,13 +17,16 @@ import { encode, headerText, queryPairs } from './serialize.ts'
 export interface OpenApiResult {
   /** HTTP status. */
   status: number
-  /** A JSON body as a value, any other body as text; undefined if there was none. Integers too long for a number are texts. */
+  /**
+   * The body: the parsed value if it is JSON, otherwise a string. Undefined if there was none. Integers in JSON that are not safe integers
+   * in JavaScript become strings.
+   */
   body?: Json
   /** Set if the body was longer than `maxResponseBytes`. `body` is its beginning, as text. */
   truncated?: true
 }
 
-/** A call with what is needed to send it. */
+/** A call, with everything that is needed to send it. */
 export interface OperationRequest extends OperationCall {
   /** Sent with every request to the API. */
   headers: Readonly<Record<string, string>>
@@ -120,7 +123,7 @@ function resultOf(answer: HttpAnswer, secrets: SecretTexts): OpenApiResult {
   return { status, body: /[/+]json\b/i.test(contentType) ? jsonOrText(text, keepingLongIntegers) : text }
 }
 
-/** Removes from the end of a truncated text what may be the beginning of a secret. */
+/** Removes characters from the end of a truncated text if they may be the beginning of a secret. */
 export function withoutBeginning(text: string, secrets: SecretTexts): string {
   // Removes the remains of a character that was cut in two.
   const whole = secrets.isEmpty ? text : text.replace(/\ufffd{1,3}$/, '')

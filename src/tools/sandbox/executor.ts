@@ -121,7 +121,7 @@ async function readScript(folder: string, script: string): Promise<{ folder: str
   }
 }
 
-/** Linear: each part starts only where the one before it ended, and none reaches past the next line or bracket. */
+/** Matches in linear time: each part starts where the previous one ended, and no part extends past the next line break or bracket. */
 const defaultExport = /(?:^|[;}])[^\S\r\n\u2028\u2029]*export(?:\s+default\b|\s*\{[^{}]*\bas\s+default\b)/m
 
 /** Chooses the runtime of a script by its name and content. Throws `tool_denied` if there is none for it. */

@@ -3,17 +3,17 @@ import type { ErrorObject } from 'ajv'
 import { clip, show } from '../../core/errors.ts'
 import { fieldName, firstProblems, inWords, maxInWords } from './problems-in-words.ts'
 
-/** Keywords that JSON Schema expresses without loss. No schema library says more about them. */
+/** Keywords for which the errors of the JSON Schema are complete. No schema library reports more about them. */
 const exact = new Set(['type', 'enum', 'const', 'required', 'additionalProperties', 'unevaluatedProperties', 'anyOf', 'oneOf'])
-/** Keywords that it also expresses without loss, but for which a developer may have written a message. */
+/** Keywords for which the errors of the JSON Schema are complete too, but for which a developer may have written a custom message. */
 const bounds = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'minItems', 'maxItems'])
 /** Maximum number of errors considered: each issue searches all of them. */
 const maxErrors = 500
 
 /**
- * Words the issues that a Standard Schema found, for the model. `errors` are the errors of the JSON Schema, which the model knows, for the
- * same value. If both report an issue, the JSON Schema's error is used, as for other tools. Its errors inside a union are used too, because
- * some libraries only report that a value fits no branch.
+ * Describes the issues that a Standard Schema found, for the model. `errors` are the errors that the tool's JSON Schema, which the model
+ * has seen, reports for the same value. If both report the same problem, the error of the JSON Schema is used, as for other tools. The
+ * errors of the JSON Schema inside a union are also used, because some libraries only report that the value matches no branch.
  */
 export function issuesInWords(issues: readonly StandardSchemaV1.Issue[], errors: readonly ErrorObject[], value: unknown): string[] {
   const known = errors.slice(0, maxErrors).filter(({ keyword }) => exact.has(keyword) || bounds.has(keyword))

@@ -47,8 +47,8 @@ const keywords: Readonly<Record<string, Check>> = {
 const deepest = 20
 
 /**
- * Whether a JSON Schema certainly compiles, decided without the compiler, so that an application starts without loading it. False means
- * that only the compiler can tell. `schema` must be plain JSON.
+ * Whether a JSON Schema is certain to compile. The check doesn't need the compiler, so an application can start without loading it. False
+ * means that only the compiler can tell. `schema` must be plain JSON.
  */
 export function isPlainSchema(schema: unknown, depth = 0): boolean {
   return (

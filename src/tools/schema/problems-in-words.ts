@@ -4,7 +4,7 @@ import { jsonType } from '../../core/json.ts'
 
 /** Maximum number of problems listed: enough to correct a call. */
 const maxProblems = 8
-/** Maximum number of problems that are worded, because wording takes longer than finding. The rest are only counted. */
+/** Maximum number of problems to describe, because describing a problem takes longer than finding it. Further problems are only counted. */
 export const maxInWords = 100
 
 /** Describes for the model what is wrong with a value. */
@@ -13,7 +13,7 @@ export function problemsOf(errors: readonly ErrorObject[]): string[] {
   return firstProblems(new Set(inTime.map(inWords)), errors.length - inTime.length)
 }
 
-/** The first problems, and how many more there are with the `others`. */
+/** Returns the first problems, followed by the number of remaining ones. `others`: number of problems that are not in `problems`. */
 export function firstProblems(problems: Iterable<string>, others = 0): string[] {
   const all = [...problems]
   const first = all.slice(0, maxProblems)

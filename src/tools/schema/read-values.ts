@@ -7,12 +7,12 @@ import type { JsonSchema } from './schema.ts'
 const maxDepth = 64
 
 /**
- * How many schemas may be visited: a number for all arguments, and a further number per value. Schemas can be combined so that each value
- * takes very many; further values are then left unchanged.
+ * Maximum number of schemas to visit: a budget for all arguments, plus an allowance for each value. Combined schemas can require very many
+ * visits per value. Once the budget is used up, the remaining values stay unchanged.
  */
 const lookedAt = { inAll: 50_000, aValue: 30 }
 
-/** Reads a value by its schema, without what is inside the value. Returns the value itself if it stays unchanged. */
+/** Converts a value according to its schema, but not the values nested in it. Returns the value itself if nothing changes. */
 export type ReadValue = (value: Json, schema: JsonSchema, schemas: Schemas) => Json
 
 /** Copies the arguments, replacing each value by the result of `read`. Reads a value before the values inside it. */
@@ -51,8 +51,8 @@ export class Schemas {
   }
 
   /**
-   * The schemas that a value must match at once: this one and those combined with `allOf`. For a given `value`, also the branch of each
-   * choice, if the value can match only one.
+   * The schemas that a value must match at once: this one and those combined with `allOf`. If `value` is given, also includes the branch of
+   * a choice if the value can match only that branch.
    */
   partsOf(given: unknown, value?: Json, parts: JsonSchema[] = []): JsonSchema[] {
     const schema = this.resolve(given)
@@ -102,7 +102,7 @@ export class Schemas {
     return found
   }
 
-  /** Whether a value has the type, the required fields and the constants of a branch. */
+  /** Whether a value has the type, the required fields and the constants that a branch of the schema asks for. */
   #canBe(value: Json, branch: unknown): boolean {
     if (!this.admit(value, branch)) return false
     if (!isJsonObject(value)) return true

@@ -122,8 +122,8 @@ function compileEqual(schema: JsonSchema, toolName: string): Validator {
 }
 
 /**
- * Postpones the compilation of a schema that certainly compiles until its first value, and with it the loading of the compiler. That is
- * most of the cost of a start.
+ * If a schema is certain to compile, postpones its compilation until it validates its first value. This also postpones loading the
+ * compiler, which is most of the cost of a start.
  */
 function compileWhenUsed(schema: JsonSchema, toolName: string): Validator {
   if (!isPlainSchema(schema)) return compileOwn(schema, toolName)
@@ -175,9 +175,9 @@ function compileOwn(schema: JsonSchema, toolName: string): Validator {
 const takesLong = new WeakMap<JsonSchema, boolean>()
 
 /**
- * Whether even a small value may take long to validate. All branches of a union are checked: if they refer back to the union, each level of
- * the value doubles the work, and the errors fill the memory. Other schemas run without a time limit, because enforcing one takes a quarter
- * of a millisecond.
+ * Whether even a small value may take long to validate. A validator checks all branches of a union. If several branches refer back to the
+ * union, each level of the value at least doubles the work, and the errors fill the memory. Other schemas run without a time limit, because
+ * enforcing one takes a quarter of a millisecond.
  */
 export function mayTakeLong(schema: JsonSchema): boolean {
   const known = takesLong.get(schema)

@@ -35,7 +35,10 @@ type LooksLikeSchema =
 
 type FieldsInPlaceOfSchema = "Expected a schema, not fields: write z.object({ … }) or { type: 'object', properties: { … } }"
 
-/** Checks at compile time how a schema is written. Produces a type that the wrong part does not match, or `unknown` if nothing is wrong. */
+/**
+ * Checks at compile time how a schema is written. Resolves to `unknown` if the schema is correct, and otherwise to a type that the
+ * incorrect part is not assignable to.
+ */
 export type WrittenSchema<S> = S extends StandardSchemaV1
   ? unknown
   : string extends keyof S
@@ -70,7 +73,7 @@ const namesOfTypes = new Set(typeNames.split(' '))
 /** Schemas that were not written for this application, or that were checked before. */
 const accepted = new WeakSet<JsonSchema>()
 
-/** Makes `checkWritten` accept a schema: one that comes from elsewhere may have any keyword. */
+/** Makes `checkWritten` accept a schema, because a schema from another source may have any keyword. */
 export function acceptSchema<Schema extends JsonSchema>(schema: Schema): Schema {
   accepted.add(schema)
   return schema
@@ -124,8 +127,8 @@ const schemaLists = ['anyOf', 'oneOf', 'allOf', 'prefixItems']
 const innerSchemas = ['items', 'additionalProperties', 'contains']
 const conditionalSchemas = ['not', 'if', 'then', 'else']
 /**
- * Keywords for schemas whose values must also match another schema, or may have to because of a reference. Their `required`, and that of
- * all schemas inside, may name properties of that other schema.
+ * Keywords whose subschemas apply to a value in addition to another schema, or may do so through a reference. In these subschemas, at any
+ * depth, `required` may name properties of the other schema.
  */
 const sharedSchemas = new Set([
   ...conditionalSchemas,

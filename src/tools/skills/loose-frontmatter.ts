@@ -3,14 +3,17 @@ import { isJsonObject } from '../../core/messages.ts'
 /** The supported fields, and whether each is a text. Other fields are meant for other applications. */
 const isText = { name: true, description: true, license: true, compatibility: true, metadata: false, 'allowed-tools': false }
 
-/** A field at the start of a line. A capital letter starts a sentence that continues on the next line: `Note: …`. */
+/**
+ * Matches a field at the start of a line. Names with a capital letter are not matched, because they may begin a sentence of a multi-line
+ * text: `Note: …`.
+ */
 const fieldLine = /^([a-z][\w-]*):(?:[ \t]+(.*))?$/
 /** Announces a text on the following lines. */
 const blockMark = /^[|>][-+\d]{0,2}$/
 
 /**
- * Reads a frontmatter that is not valid YAML field by field: as YAML if that works, otherwise as plain text, like its author and other
- * applications do. `readYaml` rejects if a text is not YAML.
+ * Reads a frontmatter that is not valid YAML one field at a time. A field that is valid YAML by itself is read as YAML; any other field is
+ * read as plain text, as its author intended and other applications do. `readYaml` rejects if a text is not YAML.
  */
 export async function readLoosely(frontmatter: string, readYaml: (source: string) => Promise<unknown>): Promise<Record<string, unknown>> {
   const fields: [string, unknown][] = []

@@ -15,7 +15,7 @@ const known = ['name', 'description', 'script', 'parameters', 'runtime', 'pass',
 
 /**
  * Reads the file that declares a Skill's tools: YAML or JSON, `{ tools: [{ name, description, script, parameters, … }] }`. The default name
- * is that of the Skill. Reports and leaves out invalid entries.
+ * of a tool is the name of the Skill. Reports and leaves out invalid entries.
  */
 export async function readScriptTools(
   source: string,

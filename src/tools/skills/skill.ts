@@ -1,13 +1,13 @@
 import type { Runtime } from '../sandbox/sandbox.ts'
 import type { JsonSchema, ToolEffect } from '../tool.ts'
 
-/** Where a Skill was found. A Skill in a project came with the checkout, and is therefore not trusted by default. */
+/** Where a Skill was found. A Skill of a project is part of a checkout, and is therefore not trusted by default. */
 export type SkillScope = 'configured' | 'project' | 'user'
 
 /** A folder with a `SKILL.md`, as specified in https://agentskills.io/specification. */
 export interface Skill {
   readonly name: string
-  /** What the Skill does and when to use it. A model chooses by this text. */
+  /** What the Skill does and when to use it. Models decide by this text which Skill to use. */
   readonly description: string
   readonly license?: string
   /** The requirements of the Skill, in words. */
@@ -38,11 +38,11 @@ export interface ScriptTool {
    * standard input. `flags`: as `--name value` on the command line.
    */
   readonly pass: 'json' | 'flags'
-  /** With `flags`: arguments that come first, in this order and without a name. */
+  /** With `flags`: names of the arguments whose values come first on the command line, in this order and without `--name`. */
   readonly positional: readonly string[]
   readonly effect: ToolEffect
   readonly timeoutMs?: number
-  /** The host's tools that the script wants to call. It may only call those it is granted. */
+  /** Names of the host's tools that the script wants to call. It may call only the tools that the host grants to it. */
   readonly calls: readonly string[]
 }
 

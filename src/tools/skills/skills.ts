@@ -12,15 +12,18 @@ import { scriptTool, sharedTools, skillAsTool } from './skill-tools.ts'
 
 /** Options of `loadSkills`: where to find Skills, which to trust, and how to run their scripts. */
 export interface SkillsOptions {
-  /** Folders of Skills, or folders that contain some. They are trusted, and take precedence over those of the project and the user. */
+  /**
+   * Folders of Skills, or folders that contain Skills. These Skills are trusted, and take precedence over Skills of the project and the
+   * user.
+   */
   paths?: readonly string[]
   /** The project folder, whose `.agents/skills` and `.toolloop/skills` are searched. `false` disables this. Default: the current folder. */
   project?: string | false
   /** The user's folder, whose `.agents/skills` and `.toolloop/skills` are searched. `false` disables this. Default: the home folder. */
   user?: string | false
   /**
-   * Which Skills of the project may be used: all, or those with these names. They come with the checkout, and their text instructs the
-   * model. Default: none; they are listed in `untrusted`.
+   * Which Skills of the project may be used: all, or the Skills with these names. Project Skills arrive with a checkout, and their text
+   * instructs the model. Default: none. Skills that may not be used are listed in `untrusted`.
    */
   trust?: boolean | readonly string[]
   /** An executor for scripts, or options for one that these Skills create and close themselves. */
@@ -53,7 +56,8 @@ export async function loadSkills(options: SkillsOptions = {}): Promise<Skills> {
 /**
  * A set of tools for Agent Skills (https://agentskills.io/specification). The model knows their names and descriptions (`catalogue`),
  * receives a Skill's instructions when it activates the Skill, and reads and runs further files on demand. Tools that a Skill declares are
- * ordinary tools. A Skill that is called by its own name runs its main script, or returns its instructions.
+ * ordinary tools. If the model calls a Skill by name as if it were a tool, the call runs the Skill's main script or returns its
+ * instructions.
  */
 export class Skills implements ToolSet, AsyncDisposable {
   readonly #options: SkillsOptions
@@ -108,7 +112,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     return this.#registry.list()
   }
 
-  /** The names of Skills: they can be called, but the model does not see them as tools. */
+  /** The names of the Skills. They can be called like tools, but the model does not see them as tools. */
   hidden(): string[] {
     return [...this.#byName.keys()]
   }

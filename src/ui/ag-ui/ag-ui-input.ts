@@ -24,11 +24,14 @@ export interface AgUiResume {
 /** The request of an AG-UI client. */
 export interface AgUiInput {
   threadId: string
-  /** The client's id of the run. */
+  /** The id by which the client identifies the run. */
   runId: string
-  /** The conversation, for `run` and `stream`. Without reasoning and activities, which are only for the page. */
+  /** The conversation, to pass to `run` or `stream`. Excludes reasoning and activities, which are only for the page. */
   messages: readonly ChatMessage[]
-  /** The messages as the client sent them. They are sent back if something after them has to be removed. */
+  /**
+   * The messages as the client sent them. AG-UI removes messages by sending all others again, so these are sent back if a later message has
+   * to be removed.
+   */
   shown: readonly JsonObject[]
   /** The tools of the page. They have no `execute`, so their calls wait for the page. */
   tools: AnyTool[]
@@ -43,16 +46,16 @@ export interface AgUiInput {
 /** Options of `inputFromAgUi`. */
 export interface AgUiInputOptions {
   /**
-   * How to handle system and developer messages of a client, which would speak to the model with the authority of your instructions.
+   * How to handle system and developer messages sent by the client. The model would give them the same authority as your instructions.
    * Default `'refuse'`.
    */
   system?: 'refuse' | 'keep'
 }
 
 /**
- * Reads the body of an AG-UI request (`RunAgentInput` of version 1.0). Nothing in it makes a tool run: a result only tells the model about
- * the past, and an answer only counts if a run waits for it (`decisionsFromAgUi`). Throws `invalid_message`, with the place, if the body is
- * invalid, and `invalid_option`.
+ * Reads the body of an AG-UI request (`RunAgentInput` of version 1.0). Nothing in the body can cause a tool to run: a tool result only
+ * informs the model about a past call, and an answer only has an effect if a run waits for it (see `decisionsFromAgUi`). Throws
+ * `invalid_message`, with the place, if the body is invalid, and `invalid_option`.
  */
 export function inputFromAgUi(body: unknown, options: AgUiInputOptions = {}): AgUiInput {
   checkOptionNames(options, { system: true }, '`inputFromAgUi`')

@@ -10,16 +10,17 @@ import { AgUiWriter } from './ag-ui-writer.ts'
 export interface AgUiResponseOptions extends Omit<ResponseOptions, 'format' | 'lastEventId'> {
   /**
    * The client's input. Its ids are used in the response, and calls in its messages are not sent again. Default: the run's own id is used
-   * for both. A model response that breaks off after a part of it was sent then ends the run, because that part can't be taken back.
+   * as thread id and run id. Without an input, a model response that breaks off after a part of it was sent ends the run, because that part
+   * can't be taken back.
    */
   input?: AgUiInput
 }
 
 /**
- * Sends a run as a response for AG-UI 1.0: text, reasoning, steps, calls with arguments and results, and the outcome. An approval or a
- * question ends it with an interrupt; calls of the page's tools are the outcome's `pendingToolCallIds`. Progress reported with
- * `ctx.progress` is sent as a custom event `tool_progress`. If a client reconnects, call it again with the same run: the response starts
- * from the beginning. Throws `invalid_option`.
+ * Sends a run as a response for AG-UI 1.0: text, reasoning, steps, calls with arguments and results, and the outcome. If the run waits for
+ * an approval or an answer, the response ends with an interrupt. If it waits for the page's tools, the outcome lists their calls as
+ * `pendingToolCallIds`. Progress reported with `ctx.progress` is sent as a custom event `tool_progress`. If a client reconnects, call this
+ * function again with the same run. The new response starts from the beginning. Throws `invalid_option`.
  *
  * ```ts
  * const input = inputFromAgUi(await request.json())

@@ -166,7 +166,8 @@ export class AgUiWriter implements ResponseWriter {
   }
 
   #result(toolCallId: string, content: string): void {
-    // A result that the page itself has sent would appear twice. A long result may have been truncated.
+    // A result that the page itself has sent would appear twice. Only the beginning is compared, because a long result may have been
+    // truncated.
     const own = this.#options.results.get(toolCallId)
     if (!this.#hasAsked && own?.slice(0, comparedCharacters) === content.slice(0, comparedCharacters)) return
     this.#send({ type: 'TOOL_CALL_RESULT', messageId: this.#newId('result'), toolCallId, content, role: 'tool' })
@@ -201,8 +202,8 @@ export class AgUiWriter implements ResponseWriter {
   }
 
   /**
-   * Handles a response that starts again. Removes what the client has of this step, and sends the text that the response continues once
-   * more. Can't remove anything if the client's messages are unknown or incomplete.
+   * Handles a model response that starts again. Removes the messages of this step from the client, and resends the text that the response
+   * continues. Can't remove messages if the client's messages are unknown or incomplete.
    */
   #discard(): void {
     this.#close()

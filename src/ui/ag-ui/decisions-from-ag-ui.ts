@@ -5,12 +5,13 @@ import { malformed } from '../malformed.ts'
 import type { AgUiInput, AgUiResume } from './ag-ui-input.ts'
 
 /**
- * Reads an input's decisions on the calls that a run waits for (`pending` of its result or stored state): the answers to its interrupts,
- * and the results of the page's tools, which are tool messages. Ignores any other call, so that a client can't run anything that does not
- * wait. Returns an empty list if the input decides nothing. Throws `invalid_message` if an answer has another shape than requested.
+ * Reads the decisions in an AG-UI input on the pending calls of a run. Decisions are the answers to interrupts, and the results of the
+ * page's tools, which arrive as tool messages. `pending` is that of the run's result or stored state. Ignores calls that are not pending,
+ * so that a client can't run anything else. Returns an empty list if the input contains no decisions. Throws `invalid_message` if an answer
+ * does not have the requested shape.
  *
- * An interrupt for an approval is answered with `{ approved: true, editedArgs?, reason? }`, where `editedArgs` replaces the arguments. One
- * for a question is answered with any value. `cancelled` means no.
+ * An interrupt for an approval is answered with `{ approved: true, editedArgs?, reason? }`, where `editedArgs` replaces the arguments. An
+ * interrupt for a question is answered with any value. The status `cancelled` refuses the pending item.
  */
 export function decisionsFromAgUi({ resume, messages }: AgUiInput, pending: readonly PendingItem[]): Decision[] {
   const places = new Map(resume.map(({ interruptId }, at) => [interruptId, at] as const).toReversed())

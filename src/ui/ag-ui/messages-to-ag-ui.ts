@@ -28,7 +28,7 @@ type AgUiSource = { type: 'data'; value: string; mimeType: string } | { type: 'u
 /** Options of `toAgUiSnapshot`. */
 export interface AgUiSnapshotOptions extends ShownConversationOptions {
   threadId: string
-  /** The client's id of the run. Default: an id that no run has. */
+  /** The id by which the client identifies the run. Default: a random id. */
   runId?: string
 }
 
@@ -77,8 +77,8 @@ function partOf(part: ContentPart): AgUiContent {
 }
 
 /**
- * Sends a stored conversation as an AG-UI response, for a client that was reloaded or runs on another device: a snapshot of its messages,
- * and the interrupts of the run in `waiting`, as at the end of that run. Throws `invalid_message` and `invalid_option`.
+ * Sends a stored conversation as an AG-UI response, for a client that was reloaded or runs on another device. The response contains a
+ * snapshot of the messages, and the interrupts with which the run in `waiting` was paused. Throws `invalid_message` and `invalid_option`.
  *
  * ```ts
  * const session = await sessions.get(threadId)

@@ -6,10 +6,10 @@ import { idOnPage, isYesOrNo } from '../pending-on-page.ts'
 import { openToolParts, type UIToolPart } from './ui-message.ts'
 
 /**
- * Reads the decisions in the last of `useChat`'s messages on the calls that a run waits for (`pending` of its result or stored state): an
- * approval or refusal, possibly with an edited `input`; the output of a tool that the page runs; and the answer to a question, as the
- * output of its call. Ignores any other call, so that a client can't run anything that does not wait. Returns an empty list if the message
- * decides nothing. Throws `invalid_message` if the messages are invalid.
+ * Reads the decisions on the pending calls of a run from the last message of `useChat`. A decision is an approval or refusal, possibly with
+ * an edited `input`; the output of a tool that the page runs; or the answer to a question, as the output of its call. `pending` is that of
+ * the run's result or stored state. Ignores calls that are not pending, so that a client can't run anything else. Returns an empty list if
+ * the message contains no decisions. Throws `invalid_message` if the messages are invalid.
  */
 export function decisionsFromUI(messages: unknown, pending: readonly PendingItem[]): Decision[] {
   const parts = new Map(openToolParts(messages).map((part) => [part.toolCallId, part]))

@@ -6,17 +6,20 @@ import { type MessagesFromUIOptions, messagesFromUI } from './messages-from-ui.t
 export interface UIInput {
   /** The id of the chat. */
   id: string
-  /** The last message if it is the user's, which is all that a run in a session needs. Empty if the page answers waiting calls. */
+  /** The last message, if it is the user's. A run in a session needs no others. Empty if the page answers pending calls instead. */
   input: readonly ChatMessage[]
-  /** The message that `input` replaces, with all messages after it: for `regenerate()`, and for an edited message. */
+  /**
+   * The id of the message that `input` replaces, together with all later messages. Set after `regenerate()`, or if the user has edited a
+   * message.
+   */
   replaces: string | undefined
   /** The messages as the page sent them, for `decisionsFromUI`, `toUIMessageResponse` and `messagesFromUI`. */
   messages: readonly unknown[]
 }
 
 /**
- * Reads the body of a request of the AI SDK's `useChat`, for a conversation that is stored in a session: only uses the page's last message.
- * Throws `invalid_message`, with the place, if the body is invalid.
+ * Reads the body of a request of the AI SDK's `useChat`. For conversations that are stored in a session: only the last message of the page
+ * is used. Throws `invalid_message`, with the place, if the body is invalid.
  *
  * ```ts
  * const { id, input, replaces, messages } = inputFromUI(await request.json())

@@ -9,16 +9,17 @@ import { isToolPart, readToolPart, readUIMessages, type UIMessageParts, type UIT
 /** Options of `messagesFromUI`. */
 export interface MessagesFromUIOptions {
   /**
-   * How to handle system messages of a client, which would speak to the model with the authority of your instructions. Default `'refuse'`.
+   * How to handle system messages sent by the client. The model would give them the same authority as your instructions. Default
+   * `'refuse'`.
    */
   system?: 'refuse' | 'keep'
 }
 
 /**
  * Converts the conversation that the AI SDK's `useChat` sends to messages for `run` and `stream`. Keeps text, images, files and calls with
- * their results. Leaves out reasoning, sources and data parts, which are only for the page. Nothing in it makes a tool run: an approval or
- * a result only tells the model about the past (`decisionsFromUI` reads those that decide a run). Throws `invalid_message`, with the place,
- * if a message is invalid.
+ * their results. Leaves out reasoning, sources and data parts, which are only for the page. Nothing in the messages can cause a tool to
+ * run: an approval or a result only informs the model about a past call. Use `decisionsFromUI` to read decisions on a waiting run. Throws
+ * `invalid_message`, with the place, if a message is invalid.
  */
 export function messagesFromUI(messages: unknown, options: MessagesFromUIOptions = {}): readonly ChatMessage[] {
   checkOptionNames(options, { system: true }, '`messagesFromUI`')

@@ -16,17 +16,18 @@ export interface SendableRun {
 /** Options for converting a run to a message of the page. */
 export interface UIMessageOptions {
   /**
-   * The messages that the client sent. If the last one is the assistant's, because its calls were decided, the response continues it, and
-   * does not send its calls again.
+   * The messages that the client sent. If the last message is from the assistant (its calls were decided), the response continues that
+   * message, and does not send its calls again.
    */
   originalMessages?: unknown
   /**
-   * The id of the message, if the response does not continue one. Default: the id that `messagesToUI` assigns; without `originalMessages`,
-   * the client creates one.
+   * The id of the new message, if the response does not continue an existing one. Default: the id that `messagesToUI` would assign. Without
+   * `originalMessages`, the client creates the id.
    */
   messageId?: string
   /**
-   * Returns the message's metadata. Called without an ending when the message starts, and with it when it has ended without an error.
+   * Returns the message's metadata. Called without an argument when the message starts, and with the run's ending when the message has
+   * ended without an error.
    *
    * Contract: synchronous. Must not throw.
    */
@@ -40,9 +41,9 @@ export type UIMessageResponseOptions = Omit<ResponseOptions, 'format' | 'lastEve
 
 /**
  * Sends a run as a response for the AI SDK's `useChat`: text, reasoning, calls with arguments and results, and calls that wait for an
- * approval or for the page. A tool's question is its call without an output, and a part `data-question`. Progress reported with
- * `ctx.progress` is sent as a transient part `data-tool-progress`. If a client reconnects, call it again with the same run: the response
- * starts from the beginning. Throws `invalid_option`, and `invalid_message` for invalid `originalMessages`.
+ * approval or for the page. A tool's question is sent as the tool's call without an output, plus a part `data-question`. Progress reported
+ * with `ctx.progress` is sent as a transient part `data-tool-progress`. If a client reconnects, call this function again with the same run.
+ * The new response starts from the beginning. Throws `invalid_option`, and `invalid_message` for invalid `originalMessages`.
  *
  * ```ts
  * const { messages } = await request.json()

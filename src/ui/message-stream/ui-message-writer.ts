@@ -105,7 +105,7 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   #take(event: RunEvent): void {
-    // When the run continues, the view drops what it waited for.
+    // When the run continues, the view drops the pending items, so they are sent first.
     if (event.type === Event.RUN_START) this.#sendWaiting([...this.#view.pending.values()])
     reduceRun(this.#view, event)
     switch (event.type) {
@@ -155,8 +155,8 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   /**
-   * Sends a call's arguments. A client that has its result, or has to run it, does not get it again, because that would look like another
-   * call.
+   * Sends a call's arguments. Sends nothing if the client already has the call's result, or has to run the call: a repeated call would look
+   * like a new one.
    */
   #call(toolCallId: string, toolName: string, input: JsonObject): void {
     const { known } = this.#options
@@ -179,7 +179,7 @@ export class UIMessageWriter implements ResponseWriter {
     this.#available.add(toolCallId)
   }
 
-  /** Sends what the run has waited for to a client that reads it from the beginning. */
+  /** Sends the items that the run was waiting for, to a client that reads the run from the beginning. */
   #sendWaiting(waiting: readonly WaitingItem[]): void {
     for (const item of waiting) {
       this.#wait(item)
@@ -230,8 +230,8 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   /**
-   * Handles a response that starts again: the client removes all parts of this step, including open ones. Sends the text that the response
-   * continues once more.
+   * Handles a model response that starts again: the client removes all parts of this step, including open ones. The text that the response
+   * continues is sent again.
    */
   #resetStep(): void {
     this.#part = undefined
@@ -272,7 +272,10 @@ export class UIMessageWriter implements ResponseWriter {
 
 const atLimit: ReadonlySet<StopReason> = new Set<StopReason>(['truncated', 'max_iterations', 'budget', 'deadline', 'repeated_calls'])
 
-/** Whether the client has the call and gets only its result: it has that already, or would not find the part of an earlier step. */
+/**
+ * Whether the client already has this call, so that only its result is sent. True if the client has its output, or if the decided call is
+ * in an earlier step, where the client would not find it.
+ */
 function hasCall(part: UIToolPart | undefined): boolean {
   return part !== undefined && (part.state.startsWith('output-') || (part.state === 'approval-responded' && part.isEarlier === true))
 }

@@ -19,7 +19,7 @@ export interface UIToolPart {
   errorText: string
   /** Whether the call belongs to the conversation. False for what a nested agent waits for, and for a run over its budget. */
   isOwn: boolean
-  /** Whether it is in an earlier step of its message. A client looks for a call with an input only in the last step. */
+  /** Whether the call is in an earlier step of its message. A client searches only the last step for a call that arrives with its input. */
   isEarlier?: boolean
   /** Set only for a call that needed approval. */
   approval?: { id: string; approved: boolean | undefined; reason: string | undefined }

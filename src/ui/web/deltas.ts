@@ -23,7 +23,7 @@ export function withPiece(delta: Delta, piece: string): Delta {
   return delta.type === 'TOOL_INPUT_DELTA' ? { ...delta, json: piece } : { ...delta, text: piece }
 }
 
-/** Removes the events that a `MODEL_RETRY` with `discards` makes void from a list: the pieces of the response that broke off. */
+/** Removes from a list of events the pieces of a response that broke off. A `MODEL_RETRY` with `discards` takes these pieces back. */
 export function withoutVoid<Entry extends { event: RunEvent }>(entries: readonly Entry[], { meta: { runId } }: RunEvent): Entry[] {
   const from = entries.findLastIndex(({ event: { type, meta } }) => type === 'MODEL_START' && meta.runId === runId)
   const isVoid = ({ type, meta }: RunEvent) => pieces.has(type) && meta.runId === runId
@@ -33,8 +33,8 @@ export function withoutVoid<Entry extends { event: RunEvent }>(entries: readonly
 const pieces: ReadonlySet<EventName> = new Set(['TEXT_DELTA', 'REASONING_DELTA', 'TOOL_INPUT_START', 'TOOL_INPUT_DELTA'])
 
 /**
- * Events that nobody has iterated yet, and possibly never will. Joins adjacent pieces of a text, and keeps only the latest progress report
- * of each call, so it takes little more memory than the run's result.
+ * Events that no consumer has read yet, and that may never be read. Joins adjacent pieces of a text, and keeps only the latest progress
+ * report of each call, so that the events take little more memory than the run's result.
  */
 export class Backlog {
   #events: RunEvent[] = []

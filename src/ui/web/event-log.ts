@@ -37,8 +37,8 @@ const perPiece = 16
 
 /**
  * The latest events of a run, or of all runs, numbered from 1, for any number of readers. The size is limited: the oldest events are
- * dropped, and the newest stays whatever its size. A reader is only a position in the log, so it takes no memory, however slow it is.
- * Adjacent pieces of a text are read as one.
+ * dropped. The newest event is kept even if it exceeds the limit alone. A reader is only a position in the log, so it takes no memory,
+ * however slow it is. Adjacent pieces of a text are read as one.
  */
 export class EventLog {
   readonly #bounds: Required<EventLogBounds>
@@ -47,7 +47,7 @@ export class EventLog {
   /** The position of the oldest entry in the list; earlier ones have been dropped. */
   #head = 0
   #last = 0
-  /** The oldest event that is stored elsewhere, if none has been read. */
+  /** The number of the oldest event that is stored elsewhere, as long as none of those events has been read. */
   #first: number | undefined
   #characters = 0
 
@@ -122,8 +122,8 @@ export class EventLog {
   }
 
   /**
-   * The same with each piece of a text separately, and a `voidEvent` for each piece that was taken back: the form in which events are
-   * stored.
+   * All events after a number, in the form in which they are stored: each piece of a text is separate, and each piece that was taken back
+   * is a `voidEvent`.
    */
   *eachAfter(id: number): Iterable<LoggedEvent> {
     let next = Math.max(id + 1, this.firstId)
@@ -206,7 +206,7 @@ interface Entry {
   readonly last: number
   readonly event: RunEvent
   readonly characters: number
-  /** The part of it after the event with that number. */
+  /** The part of this entry after the event with this number. */
   behind(id: number): ReadEvent
   each(): Iterable<LoggedEvent>
 }

@@ -15,19 +15,22 @@ export interface LogReaderOptions {
   /** The last event that was already read. Default 0: starts with the first stored event. */
   after?: number
   event?(read: ReadEvent): Frame
-  /** Called if the first events are no longer stored. Undefined: the response needs them, and breaks off. */
+  /** Called if the first events are no longer stored. If it returns undefined, the response can't continue without them and breaks off. */
   gap?(from: number, to: number): Frame | undefined
   /** Called after all events have been read. Returns the last frame, or undefined while more events may follow. */
   end?(): Frame | undefined
-  /** The last frame of a response that ends before its events do; `lastId` is the last event in it. */
+  /**
+   * Returns the last frame of a response that ends before all events were read. `lastId` is the number of the last event in the response.
+   */
   broken?(reason: string, lastId: number): Frame
-  /** The last frame of a response that is closed. Default: see `SseSource.lastWords`. */
+  /** Returns the last frame of a response that is closed early. Default: see `SseSource.lastWords`. */
   closed?(reason: string, lastId: number): Frame
 }
 
 /**
- * Reads a log for one response; by default as our own event stream, which has no end. If the first events are no longer stored, a `GAP`
- * says which. If a reader is so slow that it would miss events, a `DROPPED` ends its response; it may reconnect with `last-event-id`.
+ * Reads a log for one response. By default, writes toolloop's own event stream, which never ends. If the first events are no longer stored,
+ * the stream contains a `GAP` with their numbers. If a reader is so slow that it would miss events, its response ends with a `DROPPED`. It
+ * may then reconnect with `last-event-id`.
  */
 export class LogReader implements SseSource {
   readonly #log: EventLog
@@ -35,7 +38,7 @@ export class LogReader implements SseSource {
   #place: number
   /** The rest of a frame. It may be large, so it shares the log's text instead of copying it. */
   #frame = new TextPieces([])
-  /** Whether something was read. Events that are missing after that were missed. */
+  /** Whether an event was read. If events are missing after that, the reader was too slow. */
   #begun = false
   #ended = false
 

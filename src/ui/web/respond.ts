@@ -18,7 +18,7 @@ export interface ResponseOptions {
    * event.
    */
   lastEventId?: string | number | null
-  /** What happens to the run if the client disconnects before it has ended, and no other client reads it. Default `'abort'`. */
+  /** What happens to the run if the client disconnects before the run has ended, and no other client reads the run. Default `'abort'`. */
   onDisconnect?: 'abort' | 'continue'
   /** How often to send a comment, in milliseconds, to keep an idle connection open and detect a dead one. Default 15,000. */
   heartbeatMs?: number
@@ -27,15 +27,16 @@ export interface ResponseOptions {
   /** Headers to add to those of an event stream. */
   headers?: Readonly<Record<string, string>>
   /**
-   * Selects what to send of an event: the event, another one, or undefined for nothing. Events contain the unredacted arguments and results
-   * of tools. A `MODEL_RETRY` with `discards` is always sent, because earlier events must be taken back, but without its `error` if you
-   * leave it out.
+   * Selects what to send for an event. Return the event, a changed event, or undefined to send nothing. Events contain the unredacted
+   * arguments and results of tools. A `MODEL_RETRY` with `discards` is always sent, because it takes back earlier events. If you return
+   * undefined for it, it is sent without its `error`.
    *
    * Contract: synchronous. Must not throw, and must not change the arguments of a call that waits for a decision.
    */
   select?(event: RunEvent): RunEvent | undefined
   /**
-   * Words an error for the client. Default: the meaning of its code (see the table of error codes), without its message.
+   * Returns the text of an error for the client. Default: a description of the error code (see the table of error codes), without the
+   * error's message.
    *
    * Contract: synchronous. Must not throw.
    */
@@ -56,13 +57,13 @@ const responseOptionNames: OptionNames<ResponseOptions> = {
 /** Maximum size of a run's stored events, for clients that read slowly or reconnect, in characters. */
 const keptCharacters = 4_000_000
 
-/** The responses in which a run is sent. */
+/** The open responses of one run. */
 export class RunResponses {
   readonly #log = new EventLog({ characters: keptCharacters })
   #ended: EndedRun | undefined
   readonly #leave: () => void
   #open = 0
-  /** Number of open responses in formats that can't take anything back. */
+  /** Number of open responses whose format can't retract parts that were already sent. */
   #openForGood = 0
 
   /** `leave` is called if nobody reads the run any more and it should not continue. */
@@ -123,7 +124,7 @@ function checkResponseOptions(options: ResponseOptions): void {
   }
 }
 
-/** Sent by the client: anything but a valid event number means "from the start". */
+/** The value comes from the client. Anything other than a valid event number means "from the start". */
 function placeOf(lastEventId: ResponseOptions['lastEventId']): number {
   const id = typeof lastEventId === 'string' && /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : lastEventId
   return typeof id === 'number' && id > 0 ? Math.floor(id) : 0

@@ -23,18 +23,21 @@ export interface ResponseFormat {
 }
 
 /**
- * Writes one response as frames of server-sent events, or `''` for nothing.
+ * Writes one response. Each method returns frames of server-sent events, or `''` to send nothing.
  *
  * Contract: the methods are synchronous, are called in the order of the run, and must not throw.
  */
 export interface ResponseWriter {
   /** `id` is the number of the event in its run. Adjacent pieces of a text may be joined. */
   event(event: RunEvent, id: number): string
-  /** Events with these numbers are no longer stored. Returns undefined if it needs them: the response breaks off. */
+  /**
+   * Called if the events with these numbers are no longer stored. Returns undefined if the response can't continue without them. The
+   * response then breaks off.
+   */
   gap(from: number, to: number): string | undefined
-  /** The run has ended, and all its events have been written. */
+  /** Called when the run has ended and all its events have been written. Returns the last frame. */
   end(ending: RunEnding): string
-  /** The last frame of a response that ends before its run does; `lastId` is the last event in it. */
+  /** Returns the last frame of a response that ends before its run has ended. `lastId` is the number of the last event in the response. */
   broken(reason: string, lastId: number): string
 }
 
@@ -78,7 +81,10 @@ export function inFormat(
   }
 }
 
-/** Pieces that were sent must be taken back, whatever `select` returns. The reason for the retry is left out. */
+/**
+ * For a retry that takes back pieces, returns the event without its error, to be sent if `select` omits the event. Returns undefined for
+ * any other event.
+ */
 function takingBack(event: RunEvent): RunEvent | undefined {
   return event.type === 'MODEL_RETRY' && event.discards ? { ...event, error: '' } : undefined
 }

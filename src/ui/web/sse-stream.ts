@@ -34,7 +34,7 @@ const encoder = new TextEncoder()
 
 /** Where an event stream is written. */
 interface Output {
-  /** How much more may wait for the reader; not positive if it reads too slowly. */
+  /** How much more can be buffered for the reader. Zero or negative if the reader is too slow. */
   room(): number
   write(text: string): void
   end(): void
@@ -113,7 +113,7 @@ export class SseStream {
     this.#flush()
   }
 
-  /** Whether a reader has left data unread since a time. A reader that reads has room for more. */
+  /** Whether the reader has left data unread since `time`. */
   isStalledSince(time: number): boolean {
     return this.#room() <= 0 && this.#lastTaken < time
   }
@@ -130,7 +130,7 @@ export class SseStream {
     output?.end()
   }
 
-  /** Drops a reader. It can't be told why, because it reads nothing; the writer gets the reason. */
+  /** Drops a reader that reads nothing. Only the writer gets the reason, because the reader would not receive it. */
   drop(reason: string): void {
     const output = this.#output
     this.#end('gone')

@@ -73,7 +73,7 @@ function readByKind(decision: Decision, { kind }: PendingItem, args: JsonObject 
   return { approved: true, args, ...(isRemembered ? { remember: true } : {}) }
 }
 
-/** How many characters of the model's text an item quotes at most. */
+/** Maximum number of characters of the model's text that an item quotes. */
 const mostSaid = 300
 
 /** Describes a call that waits for a decision. */

@@ -23,8 +23,8 @@ interface Surrounded<Inner, Returned> {
 }
 
 /**
- * Calls a hook that wraps work. The time limit is that of one attempt at a tool, not counting the time in `next`. Once started, the work is
- * always awaited. A hook that has timed out can't start the work any more. Never rejects.
+ * Calls a hook that wraps work. The hook has the same time limit as one attempt at a tool call, not counting the time in `next`. Once the
+ * work has started, it is always awaited. A hook that has timed out can no longer start the work. Never rejects.
  */
 export async function askAround<Inner, Shown, Returned>(
   run: RunContext,

@@ -18,7 +18,7 @@ export async function askCallback<T>(
   }
 }
 
-/** Logs the failure of a hook or an entry. Returns true if what it decides about is refused. */
+/** Logs the failure of a hook or an entry. Returns true if the failure refuses the request or call. */
 export function failsClosed(run: RunContext, { name, kind, refused }: Callback<unknown>, error: unknown): boolean {
   const fields = { runId: run.runId, hook: name ?? '(unnamed)', error: messageOf(error) }
   run.logger.error(fields, `${kind.join(' ')} failed${refused === undefined ? ' and was skipped' : `: ${refused}`}`)

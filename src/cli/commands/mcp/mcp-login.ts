@@ -41,7 +41,7 @@ export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<n
   }
 }
 
-/** The store without the data saved so far, so that a failed sign-in does not change it. */
+/** Wraps a store so that it appears empty at first. A failed sign-in then leaves the saved data unchanged. */
 function anew(store: McpTokenStore): McpTokenStore & { isSaved(): boolean } {
   let isSaved = false
   return {

@@ -20,7 +20,7 @@ export interface Deciding {
 }
 
 /**
- * Asks about everything that a run waits for: about a plan as a whole, then about one item after another. Rejects if the signal is aborted.
+ * Asks about all pending items of a run: first about a plan as a whole, then about the items one by one. Rejects if the signal is aborted.
  */
 export async function decideItems(items: readonly PendingItem[], deciding: Deciding): Promise<Decision[]> {
   const whole = deciding.yes === true ? undefined : await askAboutPlan(items, deciding)

@@ -78,7 +78,7 @@ class Approvals {
     return this.#fits(tool, args) ? `run ${tool} ${visible(asJson(args))}?` : `run ${tool}?`
   }
 
-  /** Shows a call that does not fit on that line. Resolves with the answer if it is refused. */
+  /** Shows a call that does not fit on the line of the question. Resolves with the answer if the call is refused. */
   async #show(tool: string, args: JsonObject, signal: AbortSignal): Promise<Refusal | undefined> {
     if (this.#fits(tool, args)) return undefined
     this.#terminal.note(this.#terminal.paint('yellow', `${tool} is called with:`))
@@ -95,7 +95,7 @@ class Approvals {
     )
   }
 
-  /** Rows of replaced texts as diffs, and of the other fields. `whole`: shown if there are none. */
+  /** Returns rows that show the other fields, followed by the replaced texts as diffs. If no text is replaced, shows `whole` instead. */
   #rowsOf({ edits, others }: { edits: TextEdit[]; others: JsonObject }, whole: Json = others): string[] {
     const { columns } = this.#terminal
     const isShown = edits.length === 0 || Object.keys(others).length > 0

@@ -11,8 +11,8 @@ const otherRows = 3
 const answers = { y: '[y]es', n: '[N]o', o: '[o]ne by one' } as const
 
 /**
- * Shows the plan of a preview as a numbered list, and asks whether to carry out all of it. Undefined if each call has to be asked about:
- * the person wants that, or not all calls can be seen on one screen.
+ * Shows the plan of a preview as a numbered list, and asks whether to carry out all of it. Undefined if the calls must be approved one by
+ * one, because the person wants that, or because they don't fit on one screen.
  */
 export async function askAboutPlan(
   items: readonly PendingItem[],

@@ -11,7 +11,7 @@ const shownTab = '⇥   '
 
 /**
  * Formats JSON in indented rows of up to `columns` cells. A text with several lines is shown below its name, each line behind a bar, so
- * that code reads like code. No value can imitate another: a bar elsewhere is shown as its code.
+ * that code reads like code. No value can imitate another, because a bar character in the text itself is shown as its character code.
  */
 export function rowsOf(value: Json, columns: number): string[] {
   return [...rowsIn(value, '', '', '', columns)]

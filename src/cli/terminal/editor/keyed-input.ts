@@ -30,7 +30,7 @@ export interface TypedText {
   pasted: readonly string[]
 }
 
-/** When an input is visible: always, while it has text, or never. `open` makes it always visible. */
+/** When an input is visible: always, only while it contains text, or never. `open` makes an input always visible. */
 type Shown = 'always' | 'typed' | 'never'
 
 /** One text that a person types at a prompt, from the first key to Enter. */
@@ -154,7 +154,8 @@ export class KeyedInput {
   }
 
   /**
-   * Handles Enter. Returns whether it ends the text; during a search, the text is the match. After a backslash, Enter starts a new line.
+   * Handles Enter. Returns whether Enter ends the text. During a search, the match becomes the text. After a backslash, Enter starts a new
+   * line.
    */
   finishes(): boolean {
     const found = this.#search?.found

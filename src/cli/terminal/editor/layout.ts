@@ -39,8 +39,9 @@ export interface Layout {
 export type KnownRows = Map<string, readonly string[]>
 
 /**
- * Lays out `text` in rows of up to `columns` cells: the first one after `prompt`, the others indented like it if it is short. Makes
- * invisible characters visible. Fills `known` with the rows of this text, so that typing in a long text lays out only one line.
+ * Lays out `text` in rows of up to `columns` cells. The first row follows `prompt`. If the prompt is short, the other rows are indented to
+ * its width. Makes invisible characters visible. Fills `known` with the rows of this text, so that typing in a long text lays out only one
+ * line.
  */
 export function layOut(text: string, at: number, prompt: string, columns: number, known: KnownRows = new Map()): Layout {
   const promptCells = cellsOf(prompt)

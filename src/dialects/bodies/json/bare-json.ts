@@ -26,13 +26,14 @@ const infoEnds = markerSet(['\n', '{', '['])
 const keyEnds = markerSet(['"', "'", ':', '{', '}', '[', ']', ',', '<', '\n'])
 const doubleEnds = markerSet(['"', '\n'])
 const singleEnds = markerSet(["'", '\n'])
-/** The most characters held back before the value has named a declared tool, and afterwards. */
+/** Maximum number of characters to hold back until the value names a declared tool (`longestUnnamed`) and after that (`longestNamed`). */
 const longestUnnamed = 64 * 1024
 const longestNamed = 16 * 1024 * 1024
 
 /**
- * Reads an object or a list that may be an unmarked call, starting at its first bracket. It becomes text at the first key that no call
- * begins with, or at a name that is not a tool's. If words precede it in its line, it is a call only if nothing but calls follows.
+ * Reads an object or a list that may be an unmarked call, starting at its first bracket. The value is treated as text as soon as it
+ * contains a key that can't start a call, or a name that is not a tool's. If words precede the value on its line, it is a call only if
+ * nothing but calls follows it.
  */
 export function* readBareJson(reading: CallReading): Reading {
   if (reading.alone) {

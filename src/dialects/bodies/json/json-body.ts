@@ -8,7 +8,7 @@ import { repairQuotes } from './quote-repair.ts'
 import { ValueFrame } from './value-frame.ts'
 
 export interface JsonBodyOptions {
-  /** Markers that end the body. Without any, it ends with its value. */
+  /** Markers that end the body. If the list is empty, the body ends with its value. */
   close: readonly string[]
   /** Markers that start the next call. If one appears inside, this was not a call. */
   open?: readonly string[]
@@ -43,7 +43,7 @@ function* readJsonBody(reading: CallReading, options: JsonBodyOptions, leads: Ma
   return readJsonValues(reading, options, lead.text.trim() === '' ? [] : ['text before the call left out'])
 }
 
-/** What ends the text before a value. A marker that starts with a bracket is found by that. */
+/** Markers that end the text before a value. Markers that start with a bracket are left out, because the bracket itself is looked for. */
 function leadMarkers({ close, open = [] }: JsonBodyOptions): string[] {
   return ['{', '[', ...[...close, ...open].filter((marker) => !marker.startsWith('[') && !marker.startsWith('{'))]
 }

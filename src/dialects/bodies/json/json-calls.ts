@@ -30,7 +30,7 @@ export const listKeys: readonly string[] = ['tool_calls', 'tool_uses', 'calls']
 
 export type JsonCalls = { ok: true; calls: TextToolCall[] } | { ok: false; problem: string }
 
-/** What a call needs: an unmarked one, a declared name and arguments; a marked one, a name. */
+/** Whether a marker precedes the call. A marked call only requires a name; a bare call requires a declared name and arguments. */
 export type CallForm = 'marked' | 'bare'
 
 /** Reads the calls in a JSON value: one object or a list of them. Either all of them are read or none. */
@@ -126,7 +126,10 @@ export function readArguments(value: unknown, name: string, tools: DeclaredTools
   return undefined
 }
 
-/** Whether it is a tool's definition: a model that repeats one writes its JSON Schema in place of arguments. */
+/**
+ * Whether the object is a tool definition, not a call. Some models repeat a definition; its JSON Schema is then where the arguments would
+ * be.
+ */
 function isDefinition(value: Record<string, unknown>, args: Record<string, unknown>, name: string, tools: DeclaredTools): boolean {
   if (isSchema(args) && !tools.declares(name, args)) return true
   const described = Object.hasOwn(value, 'description') && typeof value.description === 'string'

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, setField } from '../../../core/messages.
 
 export type ReadValue = { ok: true; value: unknown; strict: boolean } | { ok: false; problem: string }
 
-/** The deepest nesting that is read. Deeper than any call's, and shallow enough that recursion doesn't exhaust the stack. */
+/** Maximum nesting depth. Real calls are never nested this deeply, and recursion to this depth does not exhaust the stack. */
 export const deepest = 128
 
 /** Parses a complete text as JSON: strictly if possible, otherwise loosely, as models write it. Never throws. */
@@ -24,8 +24,8 @@ export function readJsonText(text: string): ReadValue {
 }
 
 /**
- * Reads an object whose texts may lack quotes: `{city:New York, days:2}`. A comma ends such a text if a key follows, one of `known` if that
- * is given. Undefined for anything else.
+ * Reads an object whose texts may lack quotes: `{city:New York, days:2}`. A comma ends such a text only if a key follows; if `known` is
+ * given, it must be one of those keys. Returns undefined for any other input.
  */
 export function readBareObject(text: string, known?: Readonly<Record<string, unknown>>): JsonObject | undefined {
   const reader = new LooseReader(text, { known })

@@ -62,7 +62,7 @@ function commaEnd(text: string, at: number): number {
   return comma.test(text) ? comma.lastIndex : -1
 }
 
-/** The declared key at `at`, with its colon. */
+/** The declared key that starts at position `at`, if a colon follows it. */
 function keyAt(text: string, at: number, keys: Record<string, unknown>): { name: string; end: number } | undefined {
   keyAndColon.lastIndex = at
   const name = keyAndColon.exec(text)?.[1]

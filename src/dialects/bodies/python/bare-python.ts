@@ -16,7 +16,7 @@ const quotes = markerSet(['"', "'", '`'])
 const separators = markerSet([',', ';'])
 const nameEnds = markerSet(['(', '[', '{', '<', ',', ']', '"', "'", '=', ')', '`'])
 const lineEnd = markerSet(['\n'])
-/** The most characters of an unfinished call that are held back. */
+/** Maximum number of characters of an unfinished call to hold back. */
 export const longestCall: number = 16 * 1024 * 1024
 
 /**

@@ -82,7 +82,10 @@ function* readKey(reading: CallReading, pairTags: PairTags): Generator<Wait, str
 interface ReadValue {
   text: string
   clean: boolean
-  /** What was read after the value: the next `<arg_key>`, the call's end, the end of the text, or nothing, because the value has no end. */
+  /**
+   * What ended the value: the next key (`'key'`), the end of the call (`'close'`), or the end of the text (`'text'`). `'open'` if the end
+   * of the value was not found.
+   */
   end: 'key' | 'close' | 'text' | 'open'
 }
 

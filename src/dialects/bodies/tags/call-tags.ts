@@ -7,7 +7,7 @@ export interface Tags {
   readonly closeCall: readonly string[]
   readonly parameter: readonly string[]
   readonly closeParameter: readonly string[]
-  /** Tags around parameters that are ignored. */
+  /** Tags that are ignored and may surround parameters. */
   readonly wrap: readonly string[]
   /** Closes the element around the calls. */
   readonly closeWrap: readonly string[]
@@ -19,7 +19,7 @@ export interface CallTags extends Tags {
   readonly first: MarkerSet
   /** Between parameters. */
   readonly between: MarkerSet
-  /** Ends other text between parameters. */
+  /** Markers that end other text between parameters. */
   readonly behindOther: MarkerSet
   /** Inside a value. */
   readonly inValue: MarkerSet

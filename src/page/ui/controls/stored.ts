@@ -1,6 +1,9 @@
 import { type Signal, signal } from '@preact/signals'
 
-/** A value that this browser remembers, for all its tabs that are opened later. `check` returns the value if it is usable. */
+/**
+ * Creates a signal whose value is stored in this browser, for tabs that are opened later. `check` validates the stored value and returns
+ * the value to use.
+ */
 export function storedSignal<Value>(name: string, check: (value: unknown) => Value): Signal<Value> {
   const key = `toolloop.${name}`
   const first = check(read(key))
@@ -10,7 +13,7 @@ export function storedSignal<Value>(name: string, check: (value: unknown) => Val
     try {
       localStorage.setItem(key, JSON.stringify(value))
     } catch {
-      // There is no space, so the value is kept only while the page is open.
+      // The browser's storage is full, so the value is kept only while the page is open.
     }
   })
   return kept

@@ -20,7 +20,7 @@ export interface ListQuery
   model?: string | undefined
   /** The chat or thread of the runs. */
   session?: string | undefined
-  /** Only running runs, by whether their process is alive. */
+  /** Selects only running runs, depending on whether the process that executes them is alive. */
   process?: RunProcess | undefined
   /** The caller who owns the runs, for an admin. */
   owner?: string | undefined
@@ -64,8 +64,8 @@ interface Listed {
 const nothing: ShownSums = { runs: 0, running: 0, waiting: 0, tokens: 0, costUsd: 0, workedMs: 0, waitedMs: 0 }
 
 /**
- * Lists the runs a caller may see, newest first or in the order of the query, as many as fit in one response. Rejects with an `HttpProblem`
- * 400 for an invalid cursor.
+ * Lists the runs that a caller may see, in the order of the query. Default order: newest first. A page contains as many runs as fit in one
+ * response. Rejects with an `HttpProblem` 400 for an invalid cursor.
  */
 export async function listRuns(asked: ListQuery, from: ListSources): Promise<RunList> {
   const wanted = storedQuery(asked, from)
@@ -133,8 +133,8 @@ async function listNewest(
 }
 
 /**
- * Lists runs from a position on. Runs that are not stored yet have no end and no known cost: they come first among the newest
- * runs, and last in every other order.
+ * Lists runs starting at an offset. Runs that are not stored yet come first if the order is newest first. In every other order they come
+ * last, because their end and cost are not known yet.
  */
 async function listByPlace(
   { offset = 0, ...wanted }: ListedQuery,
@@ -184,8 +184,8 @@ function fitting(runs: readonly Listed[], { isShort }: ListQuery): { run: Listed
 }
 
 /**
- * Merges two lists. Each keeps its order, on which the cursor relies: a chat is stored when it ends, after newer runs, and a clock may be
- * set back.
+ * Merges two lists without reordering either list, because the cursor relies on their order. Sorting by time would not preserve it: a chat
+ * is stored when it ends, possibly after newer runs, and a clock may be set back.
  */
 function merged(stored: readonly Listed[], unstored: readonly Listed[]): Listed[] {
   const all: Listed[] = []
@@ -208,7 +208,7 @@ function shortened(json: string): string {
   return JSON.stringify(summary)
 }
 
-/** The same conditions as in SQL. These runs are running. */
+/** Applies the same conditions as the SQL query to a run that is not stored yet. Such a run counts as running. */
 function isAskedFor(run: ServiceRun, wanted: ListedQuery, asked: ListQuery): boolean {
   const { head, status, outcome } = run
   const { summary } = outcome ?? {}

@@ -20,16 +20,16 @@ interface CaretakerParts {
   runs: RecordedRuns
   bounds(): RunBounds
   isHere(runId: string): boolean
-  /** Resumes a run; resolves when it has started. If it rejects, that is logged, and the run is tried again later. */
+  /** Resumes a run. Resolves when the run has started. If it rejects, the error is logged and the run is tried again later. */
   carryOn(run: ServiceRun): Promise<void>
-  /** Called after old runs were deleted. If it rejects, that is logged. */
+  /** Called after old runs were deleted. If it rejects, the error is logged. */
   tidied(): Promise<void>
   logger: Logger
 }
 
 /**
- * Takes care of the runs in the journal, in whichever process they started. Resumes runs whose process has died, or that were decided while
- * no process was running; gives up runs that wait too long; deletes old ones.
+ * Maintains the runs in the journal, including runs of other processes. Resumes runs whose process has died, and runs that were decided
+ * while no process was running. Gives up runs that wait too long, and deletes old runs.
  */
 export class Caretaker {
   readonly #parts: CaretakerParts
@@ -45,7 +45,7 @@ export class Caretaker {
     this.#parts = parts
   }
 
-  /** Looks now, and then at each interval. `isNew`: the store is empty, so there is nothing to look at yet. */
+  /** Checks the runs immediately, and then at each interval. `isNew`: skips the first check, because the store is empty. */
   start({ isNew = false }: { isNew?: boolean } = {}): void {
     clearTimeout(this.#timer)
     if (this.#isClosed) return

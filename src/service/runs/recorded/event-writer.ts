@@ -21,7 +21,7 @@ interface WaitingEvent {
 }
 
 /**
- * Stores the events of a run, and shows each once it is stored, so that an event somebody has seen can be found again in any process.
+ * Stores the events of a run. An event is shown only after it is stored, so that every process can find an event that a reader has seen.
  * Events that arrive during a write are written together.
  */
 export class EventWriter implements EventSink {

@@ -8,11 +8,11 @@ interface FollowedRunsParts {
   shown: Pick<ShownRuns, 'progress' | 'events'>
   /** Reads the stored run. */
   read(runId: string): Promise<ServiceRun | undefined>
-  /** Whether this process executes the run, and so has its events first. */
+  /** Whether this process executes the run and therefore sees its events first. */
   isHere(run: ServiceRun): boolean
 }
 
-/** Runs that are watched here while another process executes them, or until one resumes them. */
+/** Runs that this process watches but doesn't execute. Another process executes them, or no process has resumed them yet. */
 export class FollowedRuns {
   readonly #parts: FollowedRunsParts
   readonly #runs = new Map<ServiceRun, number>()

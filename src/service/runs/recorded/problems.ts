@@ -1,7 +1,7 @@
 import { ToolloopError } from '../../../core/errors.ts'
 import { HttpProblem } from '../../http/problem.ts'
 
-/** Another process executes a run that was to be resumed here. */
+/** Thrown if a run can't be resumed here because another process executes it. */
 export class RunsElsewhere extends Error {
   /** Whether the decisions on the run have been stored. */
   readonly isDecided: boolean
@@ -12,7 +12,7 @@ export class RunsElsewhere extends Error {
   }
 }
 
-/** Whether the journal doesn't know the run, because it has ended and was deleted there. */
+/** Whether the error means that the journal no longer has the run, because the run has ended and was deleted. */
 export function isUnknownRun(error: unknown): boolean {
   return ToolloopError.isInstance(error) && error.code === 'unknown_run'
 }
@@ -22,7 +22,10 @@ export function isTakenOver(error: unknown): boolean {
   return ToolloopError.isInstance(error) && error.code === 'run_taken_over'
 }
 
-/** Whether the stored data can't be read or written, or another process has taken the run over. Nothing more can be recorded here. */
+/**
+ * Whether the error means that this process can record nothing more of the run: the stored data can't be read or written, or another
+ * process has taken over the run.
+ */
 export function isJournalFault(error: unknown): boolean {
   return ToolloopError.isInstance(error) && ['journal_failed', 'run_taken_over', 'session_failed'].includes(error.code)
 }

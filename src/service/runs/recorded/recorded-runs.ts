@@ -45,7 +45,8 @@ export interface RecordedRunsParts {
   toolsOf(head: RunHead): readonly AnyTool[]
   hiding: Hiding
   /**
-   * Returns the tools and context of a run that continues without a request. A rejection leaves the run waiting; it is tried again later.
+   * Returns the tools and context of a run that resumes without a request. If it rejects, the run isn't resumed yet and is tried again
+   * later.
    */
   restore(head: RunHead): Promise<Pick<RunOptions, 'tools' | 'context'>>
   bounds(): RunBounds
@@ -57,14 +58,14 @@ export interface RecordedRunsParts {
 }
 
 /**
- * The store of runs, and the execution of runs with a journal. Any number of processes may share the store: each run is executed by one of
- * them, and shown by all.
+ * Stores runs, and executes runs with a journal. Any number of processes may share the store. Each run is executed by one process, and all
+ * processes can show it.
  */
 export class RecordedRuns implements Execution {
   readonly shown: ShownRuns
   /** Runs that other processes execute and that are watched here. */
   readonly followed: FollowedRuns
-  /** Executes nothing. A run that was cancelled or given up ends when it is resumed here. */
+  /** An engine that executes no steps. Used to end runs that were cancelled or given up: such a run ends when this engine resumes it. */
   readonly engine: Engine
   readonly restore: RecordedRunsParts['restore']
   readonly #parts: RecordedRunsParts
@@ -176,7 +177,10 @@ export class RecordedRuns implements Execution {
     this.engine.cancel(id, 'it could not be started').catch(() => {})
   }
 
-  /** Stores the outcome of a run, and returns it. A run without room to wait ends instead. Undefined: another process has taken it over. */
+  /**
+   * Stores the outcome of a run and returns it. If there is no room for another waiting run, the run ends instead of waiting. Returns
+   * undefined if another process has taken over the run.
+   */
   async settle(run: ServiceRun, intended: Outcome): Promise<Outcome | undefined> {
     const write = async (outcome: Outcome) => {
       const expected = { status: 'running' as const, attempt: run.attempt }
@@ -206,7 +210,10 @@ export class RecordedRuns implements Execution {
     await this.settle(run, kept === undefined ? abortedWith('its outcome is not known') : await outcomeIn(kept, run))
   }
 
-  /** Reads a stored run. One that has waited too long is given up now; one beyond the limits is not returned. */
+  /**
+   * Reads a stored run. If the run has waited too long, it is given up first. Returns undefined if the run is unknown or too old to be
+   * shown.
+   */
   async find(runId: string): Promise<ServiceRun | undefined> {
     const followed = this.followed.get(runId)
     if (followed !== undefined) return followed
@@ -310,7 +317,10 @@ export class RecordedRuns implements Execution {
     return this.shown.sessions(await this.#shownQuery(asked))
   }
 
-  /** Narrows a list to running runs whose process is alive, or gone. Only the journal knows who executes a run. */
+  /**
+   * Applies the filter `process`: selects running runs whose process is alive, or whose process is gone. The journal is queried, because
+   * only the journal knows which process executes a run.
+   */
   async #shownQuery({ process, ...asked }: ListedQuery): Promise<ShownQuery> {
     if (process === undefined) return asked
     const { status = 'running', runIds, ...query } = asked

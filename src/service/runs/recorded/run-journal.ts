@@ -17,8 +17,8 @@ interface RunJournalParts {
 }
 
 /**
- * The journal as the service's runners see it. It stores the head of a run with its input, and tells readers of the run when an execution
- * starts. A run that was given up meanwhile ends without being executed.
+ * Wraps the journal for the runners of the service. Stores the head of a run together with the input, and notifies readers of the run when
+ * an execution starts. A run that was given up in the meantime ends without being executed.
  */
 export class RunJournal implements Journal {
   readonly #parts: RunJournalParts
@@ -105,8 +105,8 @@ function abortedOutput(runId: string): Json {
 }
 
 /**
- * Observes the steps of an execution. It learns secrets from recorded steps, and delivers messages to the run before the run reads its
- * messages, whichever process received them.
+ * Wraps the steps of an execution. Learns secrets from recorded steps. Before the run reads its messages, delivers the messages that any
+ * process has received for it.
  */
 export function watchedSteps(steps: Durable, run: ServiceRun, shown: Pick<ShownRuns, 'messages' | 'closeMessages'>): Durable {
   return aroundSteps(steps, new WatchedSteps(steps, run, shown))

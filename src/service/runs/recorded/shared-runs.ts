@@ -1,6 +1,6 @@
 import type { ServiceRun } from '../service-run.ts'
 
-/** Ended runs in memory. All concurrent readers of a run share it, so that many readers need no more memory than one. */
+/** Caches ended runs in memory. All concurrent readers of a run share one copy, so that many readers need no more memory than one. */
 export class SharedRuns {
   readonly #reading = new Map<string, Promise<ServiceRun>>()
   readonly #read = new Map<string, WeakRef<ServiceRun>>()
@@ -21,7 +21,8 @@ export class SharedRuns {
   }
 
   /**
-   * Resolves once the run's events are in its log. They are read once; if `fill` rejects, this rejects too, and the next call tries again.
+   * Resolves when the run's log contains all its events. The events are read once. If `fill` rejects, `filled` rejects with the same error,
+   * and the next call tries again.
    */
   filled(run: ServiceRun, fill: () => Promise<void>): Promise<void> {
     let filled = this.#filled.get(run)

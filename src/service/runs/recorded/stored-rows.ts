@@ -45,7 +45,7 @@ export async function outcomeRow(
   return { ...told, ...did, title, words: run.wordsOf(summary), summary: await writeJson(summary) }
 }
 
-/** Reads the head from a row. Less is stored of a run that has ended. */
+/** Reads the head from a row. For a run that has ended, fewer fields are stored. */
 export function headOfRow({ runId: id, head, caller, agent, kind, thread, request, tags, title }: ShownRun): StoredHead {
   if (head !== '') return JSON.parse(head)
   return {

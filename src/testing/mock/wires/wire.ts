@@ -14,11 +14,11 @@ export interface WireRequest {
   messages: ChatMessage[]
   /** Undefined if the body has no such key; `[]` if its list is empty. */
   tools?: ToolDefinition[]
-  /** Undefined if the body has none, or one that is unknown in this format. */
+  /** Undefined if the body has no tool choice, or one that this format does not know. */
   toolChoice?: ToolChoice
 }
 
-/** The facts about a request that its reply needs. */
+/** The information about a request that is needed to encode its reply. */
 export interface ReplyContext {
   /** Unique for each reply of a server, such as `mock_1`. */
   id: string
@@ -117,15 +117,18 @@ export class CallPieces {
 /** Fixed, so that the same script gives the same bytes. In seconds since 1970. */
 export const createdAt: number = 1_700_000_000
 
-/** A call's arguments for a format with an object. Anything else is sent as its text, as a careless gateway would. */
+/**
+ * A call's arguments for a format that sends them as an object. Arguments that are not a JSON object are sent as text, as a careless
+ * gateway would do.
+ */
 export function argumentsObject(json: string): Json {
   if (json.trim() === '') return {}
   try {
     const value: unknown = JSON.parse(json)
-    // Serialized to make sure that it can be, because a value that is nested too deeply can only be parsed.
+    // Serialized again as a check, because a value that is nested too deeply can be parsed but not serialized.
     return isJsonObject(value) && JSON.stringify(value) !== '' ? value : json
   } catch {
-    // The script has broken it on purpose.
+    // The script contains invalid JSON on purpose.
     return json
   }
 }

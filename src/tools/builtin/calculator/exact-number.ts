@@ -153,7 +153,7 @@ function isDouble({ n, d }: Fraction): boolean {
   return bitLength(n) <= 53 && (d & (d - 1n)) === 0n
 }
 
-/** The decimal that a double prints as: 1/10 for `0.1`. */
+/** The decimal number that a double is printed as, for example 1/10 for `0.1`. */
 export function decimalOf(value: number): Fraction {
   const [digits = '0', exponent = '0'] = value.toExponential().split('e')
   const [integer = '0', decimals = ''] = digits.split('.')

@@ -1,8 +1,8 @@
 import ignore, { type Ignore } from 'ignore'
 
 /**
- * Adds the rules of another file, which take precedence over those in `above`. `folder` is the folder of that file relative to the first
- * one: empty, or `a/b`.
+ * Adds the rules in `text`, the content of another file. They take precedence over the rules in `above`. `folder` is the folder of this
+ * file relative to the folder of the first one: empty, or `a/b`.
  */
 export function addRules(above: Ignore | undefined, folder: string, text: string): Ignore {
   const rules = ignore({ ignorecase: false })

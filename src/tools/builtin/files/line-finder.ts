@@ -12,7 +12,7 @@ export interface FindOptions {
   thread: SearchThread
 }
 
-/** Finds the matching lines of a text, in order and each only once. */
+/** Finds the matching lines of a text, in order and without duplicates. */
 export interface LineFinder {
   find(text: string): FoundLine[] | Promise<FoundLine[]>
 }

@@ -10,13 +10,16 @@ const rememberedMs = 1_000
 
 /**
  * The files of a workspace that no tool may read: git's own files, dot-env files, stored passwords, stored runs and tokens, files named in
- * the options, and copies of all these. Recognized by name, in any spelling that a file system treats as the same, and by hard links. Hard
- * links are only detected to dot-env files and the git configuration directly in the workspace's folder.
+ * the options, and copies of all these. Private files are recognized by name, in any spelling that a file system treats as the same, and by
+ * hard links. Hard links are detected only for the dot-env files and the git configuration directly in the workspace's folder.
  */
 export class PrivateFiles {
   readonly #root: string
   readonly #named: readonly string[]
-  /** Named files in lower case. Copies next to them are private, too, because editors and people create such copies. */
+  /**
+   * Names of the files given in the options, in lower case. Copies next to these files are private, too, because editors and people create
+   * such copies.
+   */
   readonly #copied: readonly { folder: string; name: string }[]
   #links: { at: number; files: Promise<ReadonlySet<string>> } | undefined
 

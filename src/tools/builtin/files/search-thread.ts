@@ -25,8 +25,8 @@ const running = new Set<SearchThread>()
 const queued = new Set<SearchThread>()
 
 /**
- * The thread of one search. It runs the patterns of models and of the repositories they search: `(a+)+$` may run for days, and only a
- * thread can be stopped from outside. Starts with its first task, as soon as fewer than 16 threads run.
+ * The thread of one search. It matches patterns that come from models and from the searched repositories. A pattern such as `(a+)+$` may
+ * run for days, and only a separate thread can be stopped from outside. Starts with its first task, as soon as fewer than 16 threads run.
  */
 export class SearchThread {
   readonly #signal: AbortSignal

@@ -46,7 +46,7 @@ const batchSize = 64
 const matchedAtOnce = 128
 /** Maximum size of a rules file. Rules take about 15 times as much memory in the thread. */
 const maxRuleBytes = 128 * 1024
-/** Never listed, because it is rarely wanted and often enormous. */
+/** The name of a folder that is never listed, because it is rarely wanted and often enormous. */
 const skippedName = 'node_modules'
 
 /**
@@ -206,8 +206,8 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
   }
 
   /**
-   * The rules that apply above the start: from the folder of its repository down, even above the workspace, as in git. Without a
-   * repository, from the workspace down.
+   * The ignore rules from the folders above the start of the walk. As in git, they are read from the root of the repository downwards, even
+   * if the root is above the workspace. Without a repository, they are read from the workspace downwards.
    */
   async #rulesAbove(): Promise<Rules | undefined> {
     const { root } = this.#workspace

@@ -16,8 +16,9 @@ export interface Place {
 }
 
 /**
- * The folder that tools may read. Resolves a path from a model relative to it, and refuses the path if it leads outside: absolute, with
- * `..`, or through a symbolic link. Follows mounts. Refuses private files in it, whatever path or link names them.
+ * The folder that tools may read. Paths from a model are resolved relative to this folder. A path that leads outside is refused, whether it
+ * is absolute, contains `..`, or passes through a symbolic link. Mounts are followed. Private files in the folder are refused, whatever
+ * path or link leads to them.
  *
  * Errors are worded for a model: they name paths as the model wrote them, or relative to the workspace.
  */
@@ -61,8 +62,8 @@ export class Workspace {
   }
 
   /**
-   * Opens a file for reading; the caller must close it. Checks the opened file, not its path: if the file, or a folder above it, was
-   * replaced by a link after the path was resolved, it is refused.
+   * Opens a file for reading; the caller must close it. Checks the opened file instead of its path. The file is refused if it, or a folder
+   * above it, was replaced by a link after the path was resolved.
    */
   async open(place: Pick<Place, 'real' | 'path'>): Promise<{ handle: FileHandle; stats: Stats }> {
     let handle: FileHandle

@@ -44,9 +44,9 @@ const redirectStatuses = new Set([301, 302, 303, 307, 308])
 const accept = 'text/html, application/xhtml+xml, application/json;q=0.9, text/*;q=0.9, application/xml;q=0.8, */*;q=0.1'
 
 /**
- * Sends a GET request and follows redirects. Checks each host on the way with `rule`, by the same addresses that are then connected to: the
- * socket's own lookup resolves the name once, so the check and the socket can't get different answers. Ignores proxies set in the
- * environment. Throws `invalid_arguments`, `tool_denied` or `tool_failed`, or the signal's reason.
+ * Sends a GET request and follows redirects. Checks the addresses of each host on the way with `rule`. Each name is resolved only once, in
+ * the lookup of the socket, so that the checked addresses are the ones that the socket connects to. Ignores proxies set in the environment.
+ * Throws `invalid_arguments`, `tool_denied` or `tool_failed`, or the signal's reason.
  */
 export async function get(options: GetOptions): Promise<HttpAnswer> {
   let url = checkUrl(options.url, options)

@@ -8,8 +8,8 @@ import { InvalidOptionError } from '../../../core/errors.ts'
 const alsoPrivate = new Set(['168.63.129.16'])
 
 /**
- * Whether an IP address is public. Addresses reserved for this machine, private networks, carriers, multicast or tests are not, and neither
- * are IPv6 addresses that carry an IPv4 address (6to4, NAT64, Teredo). An IPv4-mapped address counts as its IPv4 address.
+ * Whether an IP address is public. Addresses reserved for this machine, private networks, carriers, multicast or tests are not public. IPv6
+ * addresses that embed an IPv4 address (6to4, NAT64, Teredo) are not public either. An IPv4-mapped address counts as its IPv4 address.
  */
 export function isPublicAddress(address: string): boolean {
   // The library also accepts forms that sockets don't, such as `1.2.3`.
@@ -26,7 +26,8 @@ export class AddressRule {
   readonly #ranges: [IPv4 | IPv6, number][]
 
   /**
-   * `true` allows every address, a list those in its ranges (`127.0.0.1/32`, `10.1.0.0/16`). Throws `invalid_option` for an invalid range.
+   * `true` also allows all private addresses; a list allows the private addresses in its ranges (`127.0.0.1/32`, `10.1.0.0/16`). Throws
+   * `invalid_option` for an invalid range.
    */
   constructor(allowed: boolean | readonly string[]) {
     this.#all = allowed === true

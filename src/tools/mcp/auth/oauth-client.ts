@@ -62,12 +62,15 @@ export class OAuthClient implements OAuthClientProvider {
     }
   }
 
-  /** Sent with the request, and must come back. A redirect from elsewhere does not have it. */
+  /** A value that is sent with the authorization request and must be returned in the redirect. A forged redirect does not contain it. */
   state(): string {
     return this.#state
   }
 
-  /** Called before anything is sent to an authorization server. Throws `tool_denied` if it differs from the one in the options. */
+  /**
+   * Called before anything is sent to an authorization server. Throws `tool_denied` if `found` is not the authorization server named in the
+   * options.
+   */
   saveAuthorizationServerUrl(found: string): void {
     const { issuer } = this.#auth
     if (issuer !== undefined && withoutSlash(issuer) !== withoutSlash(found))

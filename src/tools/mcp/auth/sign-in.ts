@@ -31,7 +31,7 @@ interface SignInContext {
   logger: Logger
 }
 
-/** How long to wait for others that renew the same tokens, in milliseconds. */
+/** How long to wait for other processes or requests that are renewing the same tokens, in milliseconds. */
 const lockTimeoutMs = 60_000
 /** How long a renewal in progress may take when the server is closed, in milliseconds. */
 const farewellMs = 1_000
@@ -160,7 +160,7 @@ export class SignIn {
     return withSdkWarnings(warn, () => this.#sdk.auth(client, options))
   }
 
-  /** The options of a sign-in. Throws if only a user could sign in and nobody can be asked. */
+  /** The options of a sign-in. Throws if sign-in requires a user, but no user can be asked. */
   #options({ scope: required, resourceMetadataUrl, force = false }: Challenge, tokens: StoredOAuthTokens | undefined): AuthOptions {
     const { authorize, grant, scope: own } = this.#auth
     if (this.#refused !== undefined) throw this.#refused

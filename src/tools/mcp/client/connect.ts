@@ -20,8 +20,8 @@ import type { McpServerStatus } from './server-status.ts'
 /** Options of `connectMcpServers`. */
 export interface McpOptions {
   /**
-   * Reviewed tools, as returned by `fingerprints()`. A tool that is missing here, or has changed, is held back. Default: the tools that a
-   * server lists first are allowed, and only later changes are held back.
+   * Reviewed tools, as returned by `fingerprints()`. A tool that is missing here, or has changed, is held back. Default: all tools in a
+   * server's first list are allowed, and only later changes are held back.
    */
   allowed?: Readonly<Record<string, string>>
   /**
@@ -62,8 +62,8 @@ export interface HeldTool {
 
 /**
  * Starts MCP servers, by name, and returns their tools as one set that follows the servers: a run sees added, changed and removed tools
- * from its next turn on. A server that ends is restarted, at growing intervals; until then its tools stay in the set, and calls of them
- * fail and say so.
+ * from its next turn on. A server that ends is restarted, at growing intervals. While it is down, its tools stay in the set, and calls to
+ * them fail with a message that says so.
  *
  * Rejects with `invalid_option`, `missing_dependency`, or `mcp_server_failed` if a server that is not `optional` can't be started. In that
  * case all servers have been stopped.
@@ -132,7 +132,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
     return this.#specs
   }
 
-  /** Resolves when the tools that servers have announced are listed. Undefined if no change is expected. */
+  /** Resolves when all changes of tools that servers have announced are in the set. Undefined if no change is pending. */
   settled(): Promise<void> | undefined {
     const settling = this.#links.flatMap((link) => link.followed.settled() ?? [])
     return settling.length === 0 ? undefined : Promise.all(settling).then(() => {})
@@ -165,8 +165,9 @@ export class McpTools implements ToolSet, AsyncDisposable {
   }
 
   /**
-   * The texts of the servers for an agent's instructions, as their option `instructions` says, each below the name of its server; `''` if
-   * there are none. Rejects with `tool_failed` if a server does not return such a text. Skips servers that are down and `optional`.
+   * The texts that the servers contribute to an agent's instructions. Each server's option `instructions` selects its texts, which follow
+   * the name of the server. `''` if there are none. Rejects with `tool_failed` if a server does not return such a text. Skips servers that
+   * are down and `optional`.
    */
   async instructions({ signal }: McpAskOptions = {}): Promise<string> {
     const found = await Promise.all(this.#links.map((link) => instructionsOf(link, limitOf(link, signal))))
@@ -215,8 +216,8 @@ export class McpTools implements ToolSet, AsyncDisposable {
   }
 
   /**
-   * Ends all servers. Calls in flight fail. The tools stay in the set, and calls of them fail and say that the server is closed. Never
-   * rejects.
+   * Ends all servers. Calls in flight fail. The tools stay in the set, and calls to them fail with a message that the server is closed.
+   * Never rejects.
    */
   async close(): Promise<void> {
     await Promise.allSettled(this.#links.map((link) => link.close()))

@@ -26,7 +26,7 @@ import { asideOf } from './set-aside.ts'
 import { effectOf } from './trust.ts'
 import { endsTask, overBrokenConnections, type TaskWait, waitForTask } from './wait-for-task.ts'
 
-/** How often a server may have a call repeated without asking anything. */
+/** Maximum number of times that a server may request to repeat a call without asking anything. */
 const mostRounds = 10
 
 /** What is sent back to a server with the answers to its questions. */
@@ -219,7 +219,7 @@ export class ServerCalls {
     return questionOf({ mcpServer: this.#name, requests, state, ...(isEmpty(noted) ? {} : { notes: noted as JsonObject }) })
   }
 
-  /** The call continues without its request. Stored before anything else, so that the call is not repeated. */
+  /** Continues a call that has become a task. The task is stored before anything else, so that the call is not repeated. */
   async #becomeTask(running: Running, said: Task | undefined): Promise<McpToolResult | Question> {
     if (said === undefined || taskTimeoutMs(this.#server) === undefined) throw this.#noResult()
     const { progressToken } = running

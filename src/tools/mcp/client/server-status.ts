@@ -1,4 +1,7 @@
-/** `down`: the server ended or can't be reached, and is being retried. Its tools stay, and calls of them fail and say so. */
+/**
+ * The state of an MCP server. `down`: the server has ended or can't be reached, and is retried in the background. Its tools stay in the
+ * set, and calls to them fail with a message that says so.
+ */
 export type McpServerState = 'starting' | 'ready' | 'down' | 'closed'
 
 /** The state of one MCP server. */

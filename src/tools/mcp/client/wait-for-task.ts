@@ -52,7 +52,10 @@ export async function waitForTask(wait: TaskWait): Promise<TaskEnd> {
   }
 }
 
-/** Whether nobody waits for a task any more. Not if the journal has released the run, because another process then continues to wait. */
+/**
+ * Whether an abort means that nobody waits for the task any more. False if the journal has released the run, because another process then
+ * continues to wait.
+ */
 export function endsTask({ aborted, reason }: AbortSignal): boolean {
   return aborted && !(ToolloopError.isInstance(reason) && reason.code === 'journal_failed')
 }

@@ -13,12 +13,12 @@ import { announceLists, createToolServer } from './tool-server.ts'
 
 /** Options of `serveMcp`. */
 export interface ServeMcpOptions extends McpServing {
-  /** The streams for messages. Default: standard input and output; nothing else may then be printed there. */
+  /** The streams for messages. Default: standard input and output. In that case, nothing else may be printed to standard output. */
   input?: Readable
   output?: Writable
   /** Maximum number of parallel calls. A tool with `parallel: false` runs alone. Default 8. */
   toolConcurrency?: number
-  /** Passed to the tools. */
+  /** Passed to the tools as `ToolContext.context`. */
   context?: unknown
   /** Stops the service when aborted. */
   signal?: AbortSignal
@@ -56,8 +56,8 @@ export interface McpService extends AsyncDisposable {
 /**
  * Serves tools as an MCP server over two streams, with old and new protocol versions. A call is handled as in a run: arguments are
  * validated, time and result are limited, and errors are worded for a model. A question of a tool (`ask`) goes to the client's user if the
- * client can show a form. Nobody can approve a call here, so tools that require approval are neither listed nor run; neither are tools
- * without `execute`. Rejects with `missing_dependency`.
+ * client can show a form. Tools that require approval are neither listed nor run, because nobody can approve a call here. The same applies
+ * to tools without `execute`. Rejects with `missing_dependency`.
  */
 export async function serveMcp(tools: ToolSet, options: ServeMcpOptions = {}): Promise<McpService> {
   checkOptionNames(options, optionNames, '`serveMcp`')

@@ -17,7 +17,7 @@ export interface McpServing {
   maxArgumentValues?: number
   /**
    * Whether the records that tools write to `ctx.logger` are also sent to clients that ask for log messages, at the level they ask for and
-   * without secrets. Default false: it only goes to the application's log.
+   * without secrets. Default false: the records only go to the application's log.
    */
   logToClient?: boolean
   /** Skills to offer as prompts and resources, in addition to their tools. Default: none. */
@@ -33,9 +33,9 @@ export interface McpServing {
 
 /** Limits for the sessions of clients with the protocol of 2025; later protocols have no sessions. */
 export interface SessionBounds {
-  /** Maximum number per caller. Default 1,000; further ones replace the session that has been idle longest. */
+  /** Maximum number of sessions of one caller. Default 1,000. A further session replaces the one that has been idle longest. */
   maxSessionsOfCaller?: number
-  /** Maximum number of all sessions. Default 10,000. */
+  /** Maximum number of sessions of all callers together. Default 10,000. */
   maxSessions?: number
   /** How long a session may be idle, without a request or stream, in milliseconds. Default 600,000. */
   sessionIdleMs?: number

@@ -34,7 +34,7 @@ export class McpSessions {
     return this.#sessions.size
   }
 
-  /** Answers a request within its session; `create` makes the server for a new one. Call `release` when the response has ended. */
+  /** Answers a request within its session. `create` creates the server for a new session. Call `release` when the response has ended. */
   async answer(
     request: Request,
     parsedBody: unknown,

@@ -14,7 +14,7 @@ export interface McpTask {
   /** ISO 8601. */
   createdAt: string
   lastUpdatedAt: string
-  /** How long the task is kept at least, in milliseconds since it was created. */
+  /** Minimum time to keep the task, in milliseconds from its creation. */
   ttlMs: number
   /** The result of a completed call, or of one whose tool has failed. */
   result?: CallToolResult
@@ -37,7 +37,7 @@ export type TaskAnswers = Readonly<Record<string, { value: Json } | undefined>>
  */
 export interface McpTasks {
   offers(tool: string): boolean
-  /** Starts a task. Resolves when it would survive a crash, if anything does. */
+  /** Starts a task. Resolves once the task would survive a crash, if tasks can survive a crash at all. */
   start(tool: string, args: JsonObject): Promise<McpTask>
   get(taskId: string): Promise<McpTask | undefined>
   /** Cancels a task. Has no effect on one that has ended. */
@@ -48,7 +48,7 @@ export interface McpTasks {
   settled(taskId: string, signal: AbortSignal): Promise<void>
 }
 
-/** Thrown during a call to answer it with the task. */
+/** Thrown during a call to end the call with this task as its response. */
 export class TaskCreated {
   readonly task: McpTask
 

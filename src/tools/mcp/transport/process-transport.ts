@@ -23,7 +23,7 @@ export interface ProcessTransportOptions {
 
 /** Bytes that a server may print to its standard output between messages: enough for a greeting, not for a flood. */
 const mostNoiseBytes = 1024 * 1024
-/** Number of lines that look like a message but are not, which is costlier to find out. */
+/** Maximum number of lines that look like messages but are not. The limit is low, because detecting them is costly. */
 const mostNoiseObjects = 1_000
 /** Maximum number of bytes waiting to be read by the server. */
 const mostUnreadBytes = 64 * 1024 * 1024
@@ -32,7 +32,7 @@ const mostUnreadLines = 1_000
 const mostStderrLineBytes = 8 * 1024
 /** How long the server has to end by itself after its input has ended, and again after a signal, in milliseconds. */
 const graceMs = 1_000
-/** How long a pipe may stay open after the server has ended, held by something it left behind, in milliseconds. */
+/** How long a process that the server left behind may keep a pipe open after the server has ended, in milliseconds. */
 const drainMs = 250
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>
@@ -128,7 +128,9 @@ export class ProcessTransport implements Transport {
     })
   }
 
-  /** Ends its input, then asks it to end, then kills it. Resolves when it and everything it started is gone. */
+  /**
+   * Closes the server's input, then asks the server to end, then kills it. Resolves when the server and all processes it started are gone.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing

@@ -12,11 +12,17 @@ import { watchScratch } from './scratch-watch.ts'
 export interface ProcessSandboxOptions {
   /** A folder that scripts see as `/workspace` and start in. Default: none; scripts start in their Skill's folder. */
   workspace?: string
-  /** Whether scripts may change the workspace: as the user of this process, or as `nobody` if that is root. Default false. */
+  /**
+   * Whether scripts may change the workspace. They run as the user of this process, or as `nobody` if this process runs as root. Default
+   * false.
+   */
   workspaceWritable?: boolean
   /** Further files and folders to show read-only at their own paths, for example an interpreter outside of `/usr`. */
   readable?: readonly string[]
-  /** Environment variables of scripts, which otherwise have none of this process's. Its `PATH` is used to find programs. */
+  /**
+   * Environment variables to set for scripts, which do not inherit the variables of this process, except `PATH` if they run without
+   * isolation (`allowUnsandboxed`). If `PATH` is set here, it is used to find programs.
+   */
   env?: Readonly<Record<string, string>>
   /** Runs scripts with the rights of this process if processes can't be isolated. Default false: such scripts are refused. */
   allowUnsandboxed?: boolean
@@ -190,7 +196,7 @@ export class ProcessSandbox implements ScriptSandbox {
   }
 }
 
-/** Throws `tool_denied` if a folder is shown where it is and a process without root's rights can't access it. */
+/** Throws `tool_denied` if a folder that is shown in place can't be accessed by a process without root's rights. */
 function refuseClosed(name: string, folder: string): void {
   if (identity().uid === undefined || isOpenToAll(folder)) return
   throw new ToolloopError(

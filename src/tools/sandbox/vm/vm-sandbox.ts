@@ -10,7 +10,10 @@ import type { FromVm, ToVm, VmWorkerData } from './vm-worker.ts'
 import { workerCode } from './vm-worker-code.ts'
 import { type CompiledModule, webAssembly } from './web-assembly.ts'
 
-/** How long after its time limit a script's thread is terminated, in milliseconds. The engine almost always stops the script itself. */
+/**
+ * Delay between the time limit of a script and the termination of its thread, in milliseconds. In almost all cases, the engine stops the
+ * script before that.
+ */
 const graceMs = 250
 const mostHostCalls = 100
 /** Maximum nesting of an input. Deeper values can't be written as JSON. */
@@ -47,7 +50,7 @@ export async function compileEngine(): Promise<CompiledModule> {
 
 /**
  * Runs JavaScript and TypeScript in QuickJS: a new VM for each run, in threads that are kept warm. The only way out of a VM is `host.call`,
- * so nothing has to be forbidden. The next run replaces a thread that had to be terminated. See
+ * so nothing has to be forbidden. A thread that had to be terminated is replaced at the next run. See
  * https://github.com/vercel-labs/quickjs-wasi.
  */
 export class VmSandbox implements ScriptSandbox {

@@ -17,7 +17,7 @@ export interface ForeignSchema {
   notes: readonly string[]
 }
 
-/** How long compiling the schema, and validating a value, may take, in milliseconds. */
+/** Time limits for compiling a schema and for validating a value, in milliseconds. */
 const maxCompileMs = 500
 const maxCheckMs = 30
 /**
@@ -38,10 +38,10 @@ const maxDepth = 400
 const opened = new WeakMap<JsonSchema, ForeignSchema>()
 
 /**
- * Prepares a schema that others wrote. Repairs parts that can be read in only one way, does not check parts that can't be compiled, and
- * ignores `format`. A regular expression or a union of references could block the process for years. Therefore the schema is compiled in
- * its own turns of the event loop, each validation has a time limit, and a value that can't be checked in time is invalid. Rejects with
- * `invalid_tool` if the schema takes too long to compile or is not an object.
+ * Prepares a schema that others wrote. Repairs invalid parts that have only one possible meaning, skips the validation of parts that can't
+ * be compiled, and ignores `format`. A regular expression or a union of references could block the process for years. Therefore the schema
+ * is compiled in its own turns of the event loop, each validation has a time limit, and a value that can't be checked in time is invalid.
+ * Rejects with `invalid_tool` if the schema takes too long to compile or is not an object.
  */
 export async function openForeign(given: JsonSchema, toolName: string): Promise<ForeignSchema> {
   const known = opened.get(given)

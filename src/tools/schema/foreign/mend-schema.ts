@@ -9,9 +9,9 @@ import { readField } from './read-field.ts'
 type Note = (what: string) => void
 
 /**
- * Converts a schema to draft 2020-12 or draft-07 if it deviates from them in a way that can be read in only one way: draft-03, draft-04 or
- * OpenAPI 3.0, types of another language, `null` or an empty list for nothing. Leaves out what can't be read. Returns the schema itself if
- * nothing has to change. Calls `note` for each change.
+ * Converts a schema to draft 2020-12 or draft-07 if its deviations have only one possible meaning: syntax of draft-03, draft-04 or OpenAPI
+ * 3.0; types of another language; `null` for an absent value; an empty list for an empty object. Removes parts that have no clear meaning.
+ * Returns the schema itself if nothing has to change. Calls `note` for each change.
  */
 export function mendSchema(schema: JsonSchema, note: Note): JsonSchema {
   const mended = mapSchemas(schema, (one, at) => compared(one, mendOne(one, at === '#'), at, note))

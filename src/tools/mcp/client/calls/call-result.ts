@@ -5,9 +5,9 @@ import { withoutPage } from '../../../../core/text/html-page.ts'
 import { asideOf } from '../set-aside.ts'
 import { withData } from './data-beside-text.ts'
 
-/** What a call of an MCP tool returned. The model sees `content`, the application both. */
+/** The result of a call to an MCP tool. The model sees only `content`; the application sees both fields. */
 export interface McpToolResult {
-  /** The content. If the text does not include the structured data, it follows as JSON. */
+  /** The content. If its text does not include the structured data, that data is appended as JSON. */
   content: Content
   /** The structured data of the result (`structuredContent`), if there is any. */
   structured?: Json

@@ -28,7 +28,10 @@ function withoutRepeats(told: readonly ContentPart[]): (key: string, value: unkn
   return (_key, value) => (typeof value === 'string' && value.length > longestRepeat && said.has(value) ? '(see above)' : value)
 }
 
-/** Many servers wrap a value that is not an object in one with a single field; the text is that of the value itself. */
+/**
+ * Returns the values that the text may represent. Many servers wrap a value that is not an object in an object with a single field, while
+ * their text represents only the value.
+ */
 function formsOf(data: Json): Json[] {
   const [only, ...others] = isJsonObject(data) ? Object.values(data) : []
   return only === undefined || others.length > 0 ? [data] : [data, only as Json]

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ElicitResult } from '@modelcontextprotocol/client'
 import type { HeldQuestion, OpenCall } from './open-call.ts'
 
-/** How long a server is left waiting for an answer, in milliseconds. It keeps a connection open meanwhile. */
+/** Maximum time that a server waits for an answer, in milliseconds. A connection stays open during this time. */
 const longestHoldMs = 60 * 60_000
 /** Maximum number of calls held open at once. */
 const mostHeld = 100

@@ -5,14 +5,14 @@ import { OpenCall } from './open-call.ts'
 import type { ServerRequest } from './questions.ts'
 import { relatedTaskOf } from './tasks.ts'
 
-/** A question that does not say which of several calls it belongs to. */
+/** A question from the server that does not name the call it belongs to. */
 interface Ownerless {
   /** The calls it may belong to: those that were open when it came and still are. */
   among: Set<OpenCall>
   askIn(call: OpenCall | undefined): void
 }
 
-/** The calls of one server that are in flight, and which of them each of the server's own requests belongs to. */
+/** Keeps the calls to one server that are in flight, and assigns each request from the server to one of these calls. */
 export class OpenCalls {
   /** The open calls, with the ids of their runs. */
   readonly #runs = new Map<OpenCall, string>()

@@ -34,7 +34,7 @@ export class Sampler {
   #notes: CallNotes
   /** How often each request was made. */
   readonly #asked = new Map<string, number>()
-  /** How often the model was asked. Failures count, because they cost as well. */
+  /** How often the model was asked. Failed requests count, because they incur costs as well. */
   #tried: number
   #turn: Promise<unknown> = Promise.resolve()
 

@@ -14,8 +14,8 @@ interface OfRun {
 }
 
 /**
- * The addresses that a server's results have linked to, by run, because one caller's links must not serve another. Stored with the run, for
- * processes that continue it.
+ * The addresses that a server's results have linked to, by run, because one caller's links must not serve another. The links are stored
+ * with the run, so that other processes can continue the run.
  */
 export class GivenLinks {
   readonly #server: string

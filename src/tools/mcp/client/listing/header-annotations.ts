@@ -5,8 +5,9 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const headerTypes: readonly unknown[] = ['string', 'integer', 'boolean']
 
 /**
- * Describes what is wrong with the annotations that make a client send arguments as headers (`x-mcp-header`), if anything. A client must
- * not offer such a tool (https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#custom-headers-from-tool-parameters).
+ * Describes a fault in the `x-mcp-header` annotations, which make a client send arguments as headers. Returns undefined if there is none. A
+ * client must not offer such a tool
+ * (https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#custom-headers-from-tool-parameters).
  */
 export function headerProblem(inputSchema: JsonObject): string | undefined {
   const names = new Set<string>()

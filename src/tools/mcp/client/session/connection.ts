@@ -89,9 +89,9 @@ export async function openConnection(
 }
 
 /**
- * How to greet a server, and how to greet it if it refuses. A server at an address is asked which protocol it supports. Nearly every
- * program expects the older handshake, and some end if they are asked anything before it. A program that refuses it may only support the
- * newer protocol, which has no handshake.
+ * The protocol mode to try first, and the mode to try if the server refuses the first. A server at a URL is asked which protocol it
+ * supports. Nearly all programs expect the older handshake, and some exit if they receive any other request before it. A program that
+ * refuses the handshake may only support the newer protocol, which has none.
  */
 function modesFor(server: McpServer): [VersionNegotiationMode, VersionNegotiationMode?] {
   if (server.protocolVersion === '2025-11-25') return ['legacy']
@@ -150,7 +150,7 @@ async function open(
   )
   if (mayAsk) client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => events.onQuestion(params, mcpReq.signal))
   if (maySample) client.setRequestHandler('sampling/createMessage', ({ params }) => events.onSampling(params))
-  // Handles these also from servers that did not announce them.
+  // Also handles these notifications from servers that did not announce them.
   client.setNotificationHandler('notifications/tools/list_changed', () => events.onToolsChanged())
   client.setNotificationHandler('notifications/resources/list_changed', () => events.onContextChanged('resources'))
   client.setNotificationHandler('notifications/prompts/list_changed', () => events.onContextChanged('prompts'))
