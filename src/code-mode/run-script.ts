@@ -33,7 +33,7 @@ export interface ScriptResult {
   value?: Json
   /** The printed text. Absent if it printed nothing. */
   output?: string
-  /** Notes on calls that ran with other arguments than the script passed. Absent if there are none. */
+  /** Notes on calls that ran with other arguments than the script passed. Absent if every call ran as the script made it. */
   notes?: string[]
 }
 

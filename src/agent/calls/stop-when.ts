@@ -3,7 +3,10 @@ import { messageOf } from '../../core/errors.ts'
 import { iterationStep } from '../step-keys.ts'
 import type { Execution } from '../types/execution.ts'
 
-/** Asks the caller's `stopWhen`. If it throws, the run continues. Recorded, because it may depend on more than the run. */
+/**
+ * Asks the caller's `stopWhen`. If it throws, the run continues. The answer is recorded, because it may depend on more than the run: a
+ * replay must not ask again.
+ */
 export async function isStopped({ durable, run, state }: Execution, iteration: number): Promise<boolean> {
   return durable.step(iterationStep(iteration, 'stop'), async () =>
     run.agent.stopWhen.some((one) => {

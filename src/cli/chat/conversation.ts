@@ -54,7 +54,7 @@ export class Conversation {
     return this.#id
   }
 
-  /** The stored conversations; undefined if there are none. */
+  /** Opens the stored conversations on first use. Undefined if this chat is not stored, or if nothing has been. */
   async sessions(): Promise<Sessions | undefined> {
     this.#sessions ??= this.#isKept ? await openKeptSessions({ cwd: this.#folder }) : undefined
     return this.#sessions
@@ -95,7 +95,10 @@ export class Conversation {
     return this.#replaced !== undefined
   }
 
-  /** Makes the next prompt replace the last one, with everything that followed. Returns its text; undefined if there is none. */
+  /**
+   * Makes the next prompt replace the last one, with everything that followed. Returns the text of the last prompt, or undefined if nothing
+   * has been asked yet.
+   */
   rewind(): string | undefined {
     const at = this.messages.findLastIndex(({ role }) => role === 'user')
     const message = this.messages[at]

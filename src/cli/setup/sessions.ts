@@ -33,7 +33,7 @@ export async function openSessions(folder: string): Promise<Sessions> {
   return sqliteSessions({ file })
 }
 
-/** Opens the stored conversations of a folder. Undefined if there are none. */
+/** Opens the stored conversations of a folder. Returns undefined if the folder has no stored conversations. */
 export async function openKeptSessions({ cwd }: Pick<CliIO, 'cwd'>): Promise<Sessions | undefined> {
   return existsSync(fileIn(cwd)) ? openSessions(cwd) : undefined
 }

@@ -58,13 +58,13 @@ function read(pattern: RegExp, text: string, from: number): string {
   return pattern.exec(text)?.[0] ?? ''
 }
 
-/** The quote at a place and the value behind it; `''` if there is none. */
+/** Returns the quote at a position with the value after it, or `''` if no closed quote begins there. */
 function quotedAt(text: string, at: number): string {
   const value = /["']/.test(text[at] ?? '') ? read(inQuotes, text, at + 1) : undefined
   return value !== undefined && isClosed(text, at, value) ? text[at] + value : ''
 }
 
-/** Whether the quote at a place is closed behind a value, or may be. */
+/** Whether the quote at a position is closed after the value, or may be closed by text that has not arrived yet. */
 function isClosed(text: string, at: number, value: string): boolean {
   const end = at + 1 + value.length
   return value.length >= 512 || end >= text.length || text[end] === text[at]
@@ -78,7 +78,7 @@ interface Option {
   before: string
 }
 
-/** Where the secret begins in the value of an option. Undefined if there is none. */
+/** Returns the offset of the secret in the value of an option, or undefined if the value has no secret. */
 function secretIn(value: string, { name, isAttached, before }: Option): number | undefined {
   const letter = name.at(-1)
   if (name.startsWith('--')) return isAttached || !userOption.test(name) ? undefined : passwordIn(value, curl.test(before))
