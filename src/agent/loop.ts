@@ -27,20 +27,14 @@ import type { Ending, Objection, PlannedCall, Reply, Steering, ToolRound, Turn }
  */
 export async function runLoop(execution: Execution): Promise<Ending> {
   for (let place: Place = { iteration: 1 }; ; ) {
-    const turn = await takeNextTurn(execution, place)
+    const turn = await execution.layers.takeTurn(execution, place)
+    addTurn(execution.state, turn, place.iteration)
     const calls = turn.kind === 'reply' ? admitCalls(execution, place, turn.planned) : []
     const round = calls.length === 0 ? undefined : await runToolRound(execution, place.iteration, calls)
     const next = await closeIteration(execution, place, turn, round)
     if (next.kind === 'end') return next.ending
     place = nextPlace(place, next)
   }
-}
-
-/** Asks the model and adds its reply to the state. */
-export async function takeNextTurn(execution: Execution, place: Place): Promise<Turn> {
-  const turn = await execution.layers.takeTurn(execution, place)
-  addTurn(execution.state, turn, place.iteration)
-  return turn
 }
 
 /**

@@ -1,6 +1,6 @@
 import { isThenable, syncAnswer } from '../core/callbacks/callbacks.ts'
 import { show, ToolloopError } from '../core/errors.ts'
-import { childLogger, type RecordLevel, redacting } from '../core/logger.ts'
+import { childLogger, type Logger, redacting } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
 import {
   copyJson,
@@ -198,10 +198,7 @@ class Attempt {
       if (!this.#isOver && !signal.aborted) environment.onProgress?.(update)
     }
     const { name: tool } = this.#call.tool
-    // Created on demand: most tools log nothing.
-    const log = (level: RecordLevel) => (fields: object, message: string) => {
-      childLogger(toolLogger, { runId, tool, toolCallId })[level](fields, message)
-    }
+    let logging: Logger | undefined
     const ctx: WritableContext = {
       context,
       signal,
@@ -213,7 +210,11 @@ class Attempt {
       progress,
       timeoutMs: this.#timeoutMs,
       extendTimeout: (milliseconds) => this.#limit(milliseconds),
-      logger: { ...toolLogger, debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+      // Created on demand: most tools log nothing.
+      get logger() {
+        logging ??= childLogger(toolLogger, { runId, tool, toolCallId })
+        return logging
+      },
       run,
       askModel: askModel && ((question: ModelQuestion) => askModel(question, ctx)),
     }

@@ -158,8 +158,11 @@ export async function carryOutCall(
   }
   const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
   try {
-    const outcome = await runOrNote(layers, running)
-    const finished = finishCall(execution, outcome)
+    // If the plan supplies the result, the call has no effect, so it need not be noted.
+    const isOnlyNoted = call.intent !== undefined && call.plan?.result === undefined
+    const outcome = await (isOnlyNoted ? layers.noteCall(running) : layers.runCall(running))
+    const hasNoted = !isOnlyNoted && outcome.end.outcome === 'question' && isNoted(outcome.end.question)
+    const finished = finishCall(execution, hasNoted ? await layers.noteCall(running, outcome) : outcome)
     if (finished.noted !== true && call.intent === undefined && (outcome.end.outcome !== 'ok' || given.isCarried))
       leaveKey(finished, call, given, 'effect' in outcome.end ? outcome.end.effect : undefined)
     return call.note === undefined ? finished : withResultNote(finished, call.note)
@@ -167,15 +170,6 @@ export async function carryOutCall(
     unfollow?.()
     run.prepared.delete(call.id)
   }
-}
-
-async function runOrNote(layers: Execution['layers'], running: RunningCall): Promise<CallOutcome> {
-  const { intent, plan } = running.call
-  // If the plan supplies the result, the call has no effect, so it need not be noted.
-  if (intent !== undefined && plan?.result === undefined) return layers.noteCall(running)
-  const outcome = await layers.runCall(running)
-  const hasNoted = outcome.end.outcome === 'question' && isNoted(outcome.end.question)
-  return hasNoted ? layers.noteCall(running, outcome) : outcome
 }
 
 /** Records the final state of the call's key for later calls. */

@@ -115,7 +115,8 @@ export function addTurn(state: LoopState, turn: Turn, iteration: number): void {
 
 /** Adds the usage of guardrails, hooks and summaries. */
 export function addBeside(state: Pick<LoopState, 'budget' | 'usage'>, { beside }: Beside): void {
-  state.usage = addUsage(state.usage, beside?.usage)
+  if (beside === undefined) return
+  state.usage = addUsage(state.usage, beside.usage)
   state.budget.settle([{ id: '', nested: beside }])
 }
 

@@ -1,7 +1,7 @@
 import type { AIMessage, BaseMessage, ToolMessage } from '@langchain/core/messages'
 import pTimeout from 'p-timeout'
-import { admitCalls, closeIteration, nextPlace, takeNextTurn } from '../../agent/loop.ts'
-import { addRound, noRepeats, resultMessage } from '../../agent/run/run-state.ts'
+import { admitCalls, closeIteration, nextPlace } from '../../agent/loop.ts'
+import { addRound, addTurn, noRepeats, resultMessage } from '../../agent/run/run-state.ts'
 import type { Execution, Loop, Place } from '../../agent/types/execution.ts'
 import type { Ending, Reply, ToolRound, Turn } from '../../agent/types/recorded.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
@@ -68,7 +68,8 @@ class LangChainRun implements AgentHost {
   async takeTurn(messages: readonly BaseMessage[]): Promise<AIMessage> {
     const { history } = this.#execution.state
     checkState(messages, history.slice())
-    const turn = await takeNextTurn(this.#execution, this.#place)
+    const turn = await this.#execution.layers.takeTurn(this.#execution, this.#place)
+    addTurn(this.#execution.state, turn, this.#place.iteration)
     if (turn.kind !== 'reply') {
       await this.#close(turn)
       throw noReply(turn)

@@ -13,29 +13,29 @@ const waiting: (() => void)[] = []
 let isScheduled = false
 /** Whether other work used up the previous turn, so that no waiting caller was resumed. At least one is then resumed in this turn. */
 let waitedATurn = false
+const goneOn = Promise.resolve()
 
 /**
  * Waits for another turn of the event loop if this turn's work has taken 8 ms, so that neither one large input nor many small ones block
  * timers and connections. All work in the process shares the 8 ms. Callers that ask at the same moment get the same answer; if each then
  * does much work at once, use `yieldNow`. Rejects with the signal's reason.
  */
-export async function giveWay(signal?: AbortSignal): Promise<void> {
+export function giveWay(signal?: AbortSignal): Promise<void> {
   const at = now()
   busySince ??= at
   schedule()
-  if (at - busySince >= longestWorkMs) await yieldNow(signal)
+  return at - busySince >= longestWorkMs ? yieldNow(signal) : goneOn
 }
 
 /**
  * Always waits for another turn. Use it before long work that can't be divided. Waiting callers are resumed one at a time. Rejects with the
  * signal's reason.
  */
-export async function yieldNow(signal?: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    waiting.push(resolve)
+export function yieldNow(signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    waiting.push(() => (signal?.aborted ? reject(signal.reason) : resolve()))
     schedule()
   })
-  signal?.throwIfAborted()
 }
 
 /** Long work in parts. Other work can run wherever it yields. */

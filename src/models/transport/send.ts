@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
+import { AsyncResource } from 'node:async_hooks'
 import { EventEmitter } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable, type Transform } from 'node:stream'
@@ -69,8 +69,8 @@ class UndiciRequest {
   readonly #post: Post
   readonly #receiver: Receiver
   readonly #redirects: number
-  /** Runs a function in the async context of the request. Otherwise it would run in that of the connection. */
-  readonly #inContext = AsyncLocalStorage.snapshot()
+  /** The async context of the request. Without it, callbacks would run in that of the connection. */
+  readonly #context = new AsyncResource('ToolloopRequest')
   #sentAt = 0
   #isServed = false
   #isRetried = false
@@ -125,7 +125,7 @@ class UndiciRequest {
     const headers = util.parseHeaders(raw)
     const location = this.#redirects < mostRedirects ? redirectOf(status, headers, this.#url) : null
     if (location === null) this.#start(status, headers, resume)
-    else this.#inContext(() => this.#follow(location))
+    else this.#context.runInAsyncScope(() => this.#follow(location))
     return true
   }
 
@@ -136,14 +136,14 @@ class UndiciRequest {
       return true
     }
     if (this.#decoder !== undefined) return this.#decoder.write(bytes)
-    this.#inContext(() => this.#receiver.onBytes(bytes))
+    this.#context.runInAsyncScope(() => this.#receiver.onBytes(bytes))
     return true
   }
 
   onComplete(): void {
     if (this.#next !== undefined) return
     if (this.#decoder !== undefined) this.#decoder.end()
-    else this.#inContext(() => this.#receiver.onEnd())
+    else this.#context.runInAsyncScope(() => this.#receiver.onEnd())
   }
 
   onError(error: unknown): void {
@@ -162,16 +162,16 @@ class UndiciRequest {
     const decoder = encoding === undefined ? undefined : decoderFor(String(encoding))
     if (decoder !== undefined) {
       this.#decoder = decoder
-      decoder.on('data', (bytes: Buffer) => this.#inContext(() => this.#receiver.onBytes(bytes)))
+      decoder.on('data', (bytes: Buffer) => this.#context.runInAsyncScope(() => this.#receiver.onBytes(bytes)))
       decoder.on('drain', resume)
-      decoder.once('end', () => this.#inContext(() => this.#receiver.onEnd()))
+      decoder.once('end', () => this.#context.runInAsyncScope(() => this.#receiver.onEnd()))
       decoder.once('error', (error) => {
         // First, because the connection is then reported as aborted.
         this.#fail(error)
         this.#stop?.()
       })
     }
-    this.#inContext(() => this.#receiver.onStart(status, () => headersOf(headers)))
+    this.#context.runInAsyncScope(() => this.#receiver.onStart(status, () => headersOf(headers)))
   }
 
   #follow(location: URL): void {
@@ -194,7 +194,7 @@ class UndiciRequest {
   }
 
   #fail(error: unknown): void {
-    this.#inContext(() => this.#receiver.onFailure(error))
+    this.#context.runInAsyncScope(() => this.#receiver.onFailure(error))
   }
 }
 
