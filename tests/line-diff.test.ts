@@ -67,7 +67,7 @@ describe('editsIn', () => {
     })
   })
 
-  it('hides nothing of edits that have other fields, are incomplete, or are none', () => {
+  it('hides returns nothing for values that are not edits, are incomplete, or have other fields', () => {
     const edits = [{ oldText: 'a', newText: 'b', everywhere: true }]
     expect(editsIn({ edits }).others).toEqual({ edits })
     expect(editsIn({ edits: [] })).toEqual({ edits: [], others: { edits: [] } })

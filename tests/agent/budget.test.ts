@@ -217,7 +217,7 @@ describe('a budget, and hooks around the request', () => {
   const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
   it('H8 a run inside a hook does not wait for what the hook wraps', async () => {
-    // Only one such request fits at a time: what the outer one set aside before its hooks are asked, the inner one would wait for.
+    // Only one such request fits at a time. If the outer one reserved its share before its hooks run, the inner one would wait forever.
     const budget = new Budget({ tokens: 1_900 })
     const inner = new AgentRunner({ model: cheap(), budget, limits: { deadlineMs: 2_000 } })
     const reasons: string[] = []
@@ -280,7 +280,7 @@ describe('a budget, and hooks around the request', () => {
       stopReason: 'answered',
       output: 'kept',
     })
-    // One that throws something else of its own is passed over.
+    // A hook that throws an error of its own is skipped.
     const failing: Hooks = { aroundModel: (_, next) => next().catch((cause) => Promise.reject(new Error('my own', { cause }))) }
     expect(await run(failing)).toMatchObject({ stopReason: 'budget' })
   })

@@ -169,7 +169,7 @@ describe('close', () => {
       const runner = new AgentRunner({ model: paying(), tools: [left.pay], journal, sessions, logger })
       const running = runner.run('go', { runId: 'r', session: 's' })
       await left.begun
-      // Another agent on the same journal goes on.
+      // Another agent on the same journal continues.
       const other = gate()
       const beside = new AgentRunner({ model: paying(), tools: [other.pay], journal, logger })
       const goingOn = beside.run('go', { runId: 'beside' })

@@ -93,7 +93,7 @@ describe('a reply of `generate` can be passed back', () => {
     const model = scriptedModel(['A cloud.'])
     await ask(model, conversation)
     expect(model.requests[0]?.messages).toEqual(sent)
-    // What was handed in is the caller's own: it stays as it was.
+    // The caller's own messages are unchanged.
     expect(conversation[1]).toHaveProperty('toolCalls.0.arguments', { at: 'sky' })
     expect(Object.isFrozen(conversation[1])).toBe(false)
   })

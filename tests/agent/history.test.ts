@@ -219,7 +219,7 @@ describe('during the run', () => {
         }
         history.closeOpenCalls('Cancelled.')
         const healed = new History(history.slice())
-        // Results in another order than their calls is all there may be to put right: the run answers them in order.
+        // Only results in another order than their calls may need repair: the run answers them in order.
         expect({ ...healed.healing, movedResults: 0 }).toEqual({ answeredCalls: 0, droppedResults: 0, movedResults: 0, renamedCalls: 0 })
         expect(faultsOf(healed.messages)).toEqual([])
       }),

@@ -23,7 +23,7 @@ const log = Array.from(
 
 const readLog = defineTool({ name: 'read_log', description: 'Reads the log.', effect: 'read', execute: () => log })
 const approve = defineTool({ name: 'approve', description: 'Waits.', approval: true, execute: () => 'approved' })
-/** The ids that the model has been told of, the first being `0`. */
+/** The ids that the model has been given, starting with `0`. */
 const idsIn = (messages: readonly ChatMessage[]) =>
   messages.flatMap(({ content }) => [...textOf(content).matchAll(/by its id "([^"]+)" …/g)].map(([, id = '']) => id))
 type Turn = ScriptedTurn | ((ids: readonly string[]) => ScriptedTurn)

@@ -18,7 +18,7 @@ const approved = ({ pending }: RunResult) => pending.map((item) => ({ ...item, a
 
 async function pausedRun(settings: RunSettings = {}) {
   const [pay, look] = [countingTool('pay'), countingTool('look')]
-  // Each process has its own model, which goes on from where the conversation is.
+  // Each process has its own model, which continues from the state of the conversation.
   const model = scriptedModel([
     { toolCalls: [call('pay', { n: 1 })] },
     ...Array.from({ length: 4 }, () => ({ toolCalls: [call('look')] })),

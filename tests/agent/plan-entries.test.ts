@@ -239,7 +239,7 @@ describe('entries of `plan` on requests', () => {
   })
 })
 
-it('entries of `around` stand inside of the hooks, the first outermost', async () => {
+it('entries of `around` are inside the hooks, the first outermost', async () => {
   const order: string[] = []
   const around = (name: string) => ({
     name,

@@ -105,7 +105,7 @@ describe('names', () => {
     ':0',
     '.',
     'functions.functions.search',
-  ])('Q30 H17 %j is no tool, and is not taken for the nearest', async (name) => {
+  ])('Q30 H17 %j is unknown, and is not replaced by the nearest tool', async (name) => {
     const { planned, prepared } = await plan([wire(name)])
     expect(planned).toMatchObject([
       { name, action: 'reject', refusal: { code: 'tool_not_found', text: `Tool not found: ${name}. Available tools: search, get_time.` } },
@@ -199,7 +199,7 @@ describe('wrappers', () => {
     ['no JSON', '{"tool_uses":['],
     ['no object', '[]'],
     ['no arguments', ''],
-  ])('Q31 what is no wrapper is a call to an unknown tool: %s', async (_, json) => {
+  ])('Q31 a call that is not a wrapper is a call to an unknown tool: %s', async (_, json) => {
     const { planned } = await plan([wire('multi_tool_use.parallel', json)])
     expect(planned).toMatchObject([{ name: 'multi_tool_use.parallel', action: 'reject', refusal: { code: 'tool_not_found' } }])
   })

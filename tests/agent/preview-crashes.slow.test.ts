@@ -108,7 +108,7 @@ describe.each([
         where,
       ).toBe(false)
       const uncertain = result.toolCalls.filter(({ outcome }) => outcome === 'uncertain')
-      // An unsafe call in flight is not made again. The others are.
+      // An unsafe call in flight does not run again. The others do.
       if (kind === 'calls') expect(new Set(effects(started)).size + uncertain.length, where).toBeGreaterThanOrEqual(keys.size - 1)
       else expect(new Set(effects(started)).size, where).toBeGreaterThanOrEqual(wanted.length - 1)
       const order = [...new Set(effects(started))]

@@ -157,7 +157,7 @@ describe.each(['state', 'journal'] as const)('a preview, resumed by its %s', (wh
     expect([result.stopReason, result.output, result.pending]).toEqual(['answered', 'read it', []])
   })
 
-  it('pauses at a limit, and counts its iterations anew after the plan', async () => {
+  it('pauses at a limit, and counts its iterations from 1 again after the plan', async () => {
     const { done, tools } = openShop()
     const { run, resume } = open([calls(call('pay', 'a')), calls(call('pay', 'b')), 'done'], { tools })
     const plan = await run({ maxIterations: 2 })

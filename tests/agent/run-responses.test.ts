@@ -41,7 +41,7 @@ function framesOf(text: string): Frame[] {
 const read = async (response: Response) => framesOf(await response.text())
 const textIn = (frames: readonly Frame[]) => frames.flatMap(({ event, data }) => (event === 'TEXT_DELTA' ? [data.text] : [])).join('')
 
-/** A run that has said something and goes on when it is let. */
+/** A run that has written a text and continues when it is released. */
 function heldRun() {
   const held = Promise.withResolvers<void>()
   const model = scriptedModel([{ chunks: ['one ', 'two ', held.promise, 'three'] }])
@@ -305,7 +305,7 @@ describe('EventLog', () => {
   const meta = { runId: 'run_1', time: 0, iteration: 1 }
   const text = (said: string): RunEvent => ({ type: 'TEXT_DELTA', text: said, meta })
 
-  it('joins neighbouring pieces of one text, from any place in it', () => {
+  it('joins adjacent pieces of one text, from any place in it', () => {
     const log = new EventLog({ characters: 4_000_000 })
     for (const piece of ['a', 'b', 'c']) log.append(text(piece))
     log.append({ type: 'REASONING_DELTA', text: 'd', meta })

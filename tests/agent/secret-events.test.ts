@@ -27,7 +27,7 @@ const openDoor = (approval: boolean) =>
 const turns = ({ messages }: { messages: readonly { role: string }[] }) =>
   messages.at(-1)?.role === 'user' ? { toolCalls: [{ id: 'c', name: 'open_door', args: { pin, door: 'front' } }] } : 'done'
 
-/** Runs, and approves what waits; everything that anybody was told of it. */
+/** Runs, approves the pending calls, and returns everything that listeners and responses received. */
 async function told(settings: Partial<RunnerOptions>, decide: (item: PendingItem) => Decision = (item) => ({ ...item, approved: true })) {
   opened.length = 0
   const runner = new AgentRunner({ model: scriptedModel(turns), ...settings })

@@ -128,7 +128,7 @@ describe('one of several models', () => {
   it.each([
     ['before', [keyless, down('second')]],
     ['behind', [down('first'), keyless]],
-  ])('%s one that fails: the run ends with that one’s error', async (_where, models) => {
+  ])('%s one that fails: the run ends with its error', async (_where, models) => {
     const { stopReason, error } = await new AgentRunner({ models, logger }).run('go')
     expect(stopReason).toBe('model_error')
     expect(error).toMatchObject({ code: 'provider_error', message: expect.stringMatching(/is down.*OPENAI_API_KEY/s) })

@@ -317,7 +317,7 @@ describe('tags beside native calls', () => {
     for await (const event of run) {
       if (event.type === Event.TEXT_DELTA) {
         seen.push(event.text)
-        // The model goes on only now: what was shown did not wait for it.
+        // The model continues only now: the shown text did not wait for it.
         gate.resolve()
         second.resolve()
       }

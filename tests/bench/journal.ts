@@ -10,8 +10,8 @@ import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 /**
- * What a journal in an SQLite file costs: time and bytes a turn, how free the event loop stays, what runs that wait take up, and how fast
- * another process decides them. `node tests/bench/journal.ts [waiting runs, default 10000]`
+ * What a journal in an SQLite file costs: time and bytes a turn, how free the event loop stays, how much memory waiting runs use, and how
+ * fast another process decides them. `node tests/bench/journal.ts [waiting runs, default 10000]`
  */
 const [, , first = '10000', file] = process.argv
 const turns = 100

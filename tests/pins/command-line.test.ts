@@ -5,7 +5,7 @@ import { runCli } from '../cli/start-cli.ts'
 import { tempFolder } from '../cli/temp-folder.ts'
 import { expectPinned } from './expect-pinned.ts'
 
-/** What the sections of a help text list: the first column, without what is said of it. */
+/** What the sections of a help text list: the first column, without the descriptions. */
 function listedIn(help: string, section: string): string[] {
   const [, text = ''] = new RegExp(`^${section}:?\\n((?: .*\\n)*)`, 'm').exec(help) ?? []
   return [...text.matchAll(/^ {2}(\S.*?)(?: {2,}|$)/gm)].map(([, term = '']) => term)

@@ -34,7 +34,7 @@ function ExportForm({ run, close }: { run: RunWithResult; close(): void }) {
     <>
       <h2 id="export-title">Export this run</h2>
       <p class="muted">
-        The file has its conversation, steps, calls and decisions, without secrets. The request starts the same run anew. The recording has
+        The file has its conversation, steps, calls and decisions, without secrets. The request starts the same run again. The recording has
         every model request and its response, for toolloop replay.
       </p>
       <pre ref={command} class="code export-code" {...scrollable('Request')}>
