@@ -34,8 +34,8 @@ export function plainName(name: string): string {
   return name.toLowerCase().replaceAll(/[-_]/g, '')
 }
 
-/** The edit distance in which swapping two neighbors is one mistake (optimal string alignment). */
-function mistakes(from: string, to: string): number {
+/** Counts the typing mistakes between two words: the edit distance in which swapping two neighbors is one (optimal string alignment). */
+export function mistakes(from: string, to: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, column) => column)
   for (let row = 1; row <= from.length; row++) {

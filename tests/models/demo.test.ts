@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ModelError } from '../../src/core/errors.ts'
@@ -304,4 +305,10 @@ describe('any input', () => {
       expect(await took(Array.from({ length: 20 }, () => fifty).flat()), part).toBeLessThan(500)
     }
   })
+})
+
+it('the demo model has at most 700 lines', () => {
+  const folder = new URL('../../src/models/demo/', import.meta.url)
+  const lines = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), 'utf8').split('\n').length - 1)
+  expect(lines.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(700)
 })

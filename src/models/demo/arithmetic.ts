@@ -10,9 +10,7 @@ const operand = '(?:that|\\d+(?:\\.\\d+)?|\\([^()]*\\))'
 /** An operand that no power or modulo follows, which might belong to it. */
 const alone = `(${operand}%?)(?! *[\\d.^%])`
 
-/**
- * Rewrites words as operators. A clause that continues from an earlier result starts with an operator, which gets `that` as its operand.
- */
+/** Rewrites words as operators. If a clause starts with an operator, its first operand is the earlier result, `that`. */
 const rewrites: [RegExp, string][] = [
   [/\b\d{4}-\d\d?-\d\d?\b|\b\d\d?([/.-])\d\d?\1\d{4}\b/, 'a date'],
   [/(?<=\b\d{1,3}(?:,\d{3})*),(?=\d{3}(?:,\d{3})*(?![\d,]))/g, ''],

@@ -4,8 +4,8 @@ import type { Question, Words } from './reading.ts'
 /** Finds the IANA time zone of `Tokyo`, `Europe/Berlin` or `UTC`. Excludes Easter and Christmas, which are days here. */
 function zoneOf(place: string): string | undefined {
   const name = /^(?:easter|christmas)$/i.test(place) ? undefined : place.toLowerCase().replace(/[\s-]+/g, '_')
-  const zones = [...Intl.supportedValuesOf('timeZone'), 'UTC']
-  return zones.find((zone) => [zone, zone.replace(/^\w+\//, '')].some((each) => each.toLowerCase() === name))
+  const isIt = (zone: string) => [zone, zone.replace(/^\w+\//, '')].some((each) => each.toLowerCase() === name)
+  return [...Intl.supportedValuesOf('timeZone'), 'UTC'].find(isIt)
 }
 
 const glue = "what which is the show give me it current local today today's this now of week".split(' ')

@@ -1,15 +1,13 @@
 import { toChatMessages } from '../../core/message-input.ts'
-import { type ChatMessage, hasToolCalls, type ToolCall } from '../../core/messages.ts'
+import { type ChatMessage, hasToolCalls, type ToolCall, withoutUndefined } from '../../core/messages.ts'
 import { abortedError, type ChatModel, type ModelRequest, type ModelResponse, type ModelSink, samplingNames } from '../chat-model.ts'
 import { estimateUsage } from '../usage.ts'
 import { nextStep, type WantedCall } from './step.ts'
 
 /**
  * A built-in model that needs neither a key nor a network. It is a set of rules, not a language model: it knows the requests of
- * `examplesFor`, calls of tools by name, and arithmetic over earlier results.
- *
- * It answers only if it understands every word of a request, and refuses anything else in one line. It calls only tools that the request
- * offers. Its `usage` is estimated from lengths. `generate` rejects only with code `aborted`.
+ * `examplesFor`, calls of tools by name, and arithmetic over earlier results. It answers only if it understands every word of a request,
+ * and refuses anything else in one line. Its `usage` is estimated from lengths. `generate` rejects only with code `aborted`.
  */
 export function demoModel(): ChatModel {
   return { provider, model: 'demo', capabilities: { nativeTools: true }, generate }
@@ -22,10 +20,10 @@ async function generate(given: ModelRequest, sink?: ModelSink): Promise<ModelRes
   if (request.signal?.aborted) throw abortedError(provider, request.signal.reason)
   const { calls, text } = stepFor(request)
   const toolCalls = callsOf(request.messages, request.parallelToolCalls === false ? calls.slice(0, 1) : calls)
-  const said = { text: toolCalls.length > 0 ? '' : text, toolCalls }
+  const said = toolCalls.length > 0 ? { text: '', toolCalls } : { text, toolCalls }
   const finishReason = toolCalls.length > 0 ? 'tool_calls' : 'stop'
-  const response: ModelResponse = { ...said, finishReason, usage: estimateUsage(request, said), model: 'demo' }
   const warnings = warningsFor(request, toolCalls)
+  const response: ModelResponse = { ...said, finishReason, usage: estimateUsage(request, said), model: 'demo' }
   if (warnings.length > 0) response.warnings = warnings
   if (sink !== undefined) show(response, sink, request)
   return response
@@ -35,9 +33,8 @@ async function generate(given: ModelRequest, sink?: ModelSink): Promise<ModelRes
 function stepFor({ messages, tools = [], toolChoice }: ModelRequest): { calls: WantedCall[]; text: string } {
   const { calls, text } = nextStep(messages, tools)
   const allowed = calls.filter(({ tool }) => toolChoice !== 'none' && (typeof toolChoice !== 'object' || toolChoice.function.name === tool))
-  const [needed] = calls
-  if (needed === undefined || allowed.length > 0) return { calls: allowed, text }
-  return { calls: [], text: `I would need the tool \`${needed.tool}\` for that, and may not call it here.` }
+  if (calls[0] === undefined || allowed.length > 0) return { calls: allowed, text }
+  return { calls: [], text: `I would need the tool \`${calls[0].tool}\` for that, and may not call it here.` }
 }
 
 /** Numbers the calls with ids that are new in the conversation. The same conversation always gets the same ids. */
@@ -52,10 +49,8 @@ function callsOf(messages: readonly ChatMessage[], wanted: readonly WantedCall[]
 }
 
 function warningsFor(request: ModelRequest, toolCalls: readonly ToolCall[]): string[] {
-  const given = Object.entries(request).filter(
-    ([name, value]) => value !== undefined && (name in samplingNames || name === 'responseSchema'),
-  )
-  const warnings = given.map(([name]) => `\`${name}\` was left out: the demo model does not support it`)
+  const given = Object.keys(withoutUndefined(request)).filter((name) => name in samplingNames || name === 'responseSchema')
+  const warnings = given.map((name) => `\`${name}\` was left out: the demo model does not support it`)
   const mustCall = request.toolChoice === 'required' || typeof request.toolChoice === 'object'
   if (mustCall && toolCalls.length === 0) warnings.push('`toolChoice` asks for a call, and there is none left that the demo model needs')
   return warnings

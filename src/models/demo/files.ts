@@ -125,8 +125,8 @@ const tellText: Question['tell'] = (result) => {
   if (!isJsonObject(result) || typeof result.text !== 'string') return undefined
   const { path, from, to, totalLines, text } = result
   const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)))
-  const lines = `${String(path)}, lines ${String(from)} to ${String(to)} of ${String(totalLines)}`
-  return text === '' ? `${String(path)} is empty.` : `${lines}:\n\n${fence}\n${text.replace(/\n$/, '')}\n${fence}`
+  if (text === '') return `${String(path)} is empty.`
+  return `${String(path)}, lines ${String(from)} to ${String(to)} of ${String(totalLines)}:\n\n${fence}\n${text.replace(/\n$/, '')}\n${fence}`
 }
 
 const term = '(?:(?:word|text|string) )?(\uE000\\d+\uE001|[^\\s,]+)'
@@ -144,11 +144,8 @@ const noTerm = /^(?:it|that|this|them|something|anything|web|internet|google|onl
 export function readSearch(words: Words): Question | undefined {
   const [query, place] = searches.map((pattern) => words.take(pattern)).find((found) => found !== undefined) ?? []
   if (query === undefined || noTerm.test(query) || words.left().length > 0) return undefined
-  return {
-    tool: 'search_files',
-    args: { query: words.unquote(query), path: pathOf(words.unquote(place ?? '')), limit: 20 },
-    tell: tellMatches,
-  }
+  const args = { query: words.unquote(query), path: pathOf(words.unquote(place ?? '')), limit: 20 }
+  return { tool: 'search_files', args, tell: tellMatches }
 }
 
 const tellMatches: Question['tell'] = (result, { query, path }) => {

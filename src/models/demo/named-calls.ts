@@ -10,8 +10,7 @@ const joint = /^(?:\s+tool)?(?:\s+(?:with|for|on))?(?:\s+(?:the\s+)?(?:arguments
 export function readNamedCall(clause: string, tools: readonly ToolDefinition[]): Question | undefined {
   const lead = verb.exec(clause)?.[0] ?? ''
   const [, named = '', after = ''] = /^[`"']?([\w-]+(?:\.[\w-]+)*)[`"']?([\s\S]*)$/.exec(clause.slice(lead.length)) ?? []
-  const wanted = named.toLowerCase()
-  const tool = tools.find(({ function: { name } }) => name.toLowerCase() === wanted)?.function
+  const tool = tools.find(({ function: { name } }) => name.toLowerCase() === named.toLowerCase())?.function
   if (tool === undefined) return undefined
   const rest = after.replace(joint, '').replace(/(?<=[\])}"'`\w]|^)[.?!]+$/, '')
   const text = /^\(([\s\S]*)\)$/.exec(rest)?.[1]?.trim() ?? rest
@@ -19,17 +18,13 @@ export function readNamedCall(clause: string, tools: readonly ToolDefinition[]):
   const isCommand = lead !== '' || tool.name.includes('_') || text !== rest
   const args = text.startsWith('{') ? jsonIn(text) : readArguments(text, tool.parameters, isCommand)
   if (!isJsonObject(args)) return undefined
-  const { name } = tool
-  return { tool: name, args, tell: (_, made, text) => `${name} ${excerpt(JSON.stringify(made), 300)} → ${text.slice(0, 4_000)}` }
+  return { tool: tool.name, args, tell: (_, made, text) => `${tool.name} ${excerpt(JSON.stringify(made), 300)} → ${text.slice(0, 4_000)}` }
 }
 
 const pair =
   /\s*(?:,|and\b)?\s*["'`]?([A-Za-z_][\w-]*)["'`]?(\s*[=:]\s*|\s+(?:is\s+)?)("(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`|\[[^\]]*\]|\{[^}]*\}|[^\s,"'`[{][^\s,]*)/iy
 
-/**
- * Reads arguments: `city="Oslo", days=2`; `city Oslo and days 2` with names that the tool has; or `Oslo` alone, for a tool that needs one
- * argument.
- */
+/** Reads arguments: `city="Oslo", days=2`; `city Oslo and days 2` with names that the tool has; or `Oslo` alone, for the first one. */
 function readArguments(text: string, parameters: Readonly<Record<string, unknown>> = {}, isCommand: boolean): JsonObject | undefined {
   const { properties, required } = parameters
   const schemas = new Map<string, unknown>(typeof properties === 'object' && properties !== null ? Object.entries(properties) : [])

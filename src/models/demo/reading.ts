@@ -54,8 +54,8 @@ export class Words {
 export function numberIn({ tool, args, result }: MadeCall, unit?: 'lines' | 'bytes'): string | undefined {
   const value = jsonIn(result?.text ?? '')
   const [file] = isJsonObject(value) && Array.isArray(value.files) ? value.files : []
-  let number = value
-  if (isJsonObject(value)) number = tool !== 'list_files' ? value.result : args.lines === true ? value.totalLines : value.count
+  const counted = args.lines === true ? 'totalLines' : 'count'
+  let number = isJsonObject(value) ? value[tool === 'list_files' ? counted : 'result'] : value
   if (tool === 'list_files' && args.sort !== undefined) {
     number = isJsonObject(file) ? file[unit ?? (args.sort === 'size' ? 'bytes' : 'lines')] : undefined
   } else if (unit !== undefined) return undefined

@@ -1,3 +1,4 @@
+import { mistakes } from '../../core/nearest-name.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { readArithmetic } from './arithmetic.ts'
 import { readClock } from './clock.ts'
@@ -7,8 +8,7 @@ import { type Reading, Words } from './reading.ts'
 import { readTalk } from './talk.ts'
 
 /** The longest question. Longer texts, and texts with more clauses, are not questions. Only a call may be longer. */
-const maxLength = 400
-const maxClauses = 10
+const [maxLength, maxClauses] = [400, 10]
 const quotedText = /"[^"\n]+"|“[^”\n]+”|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w)/g
 const separator = /[.?!;。？！]+(?:\s+|$)|\n+|,?\s+(?:and then|and|then)\s+|,\s+/g
 
@@ -76,10 +76,6 @@ const known =
 
 /** Whether a word is another one with a letter missing, added or swapped with its neighbor, or, if it is long, replaced. */
 function isSlip(typed: string, meant: string): boolean {
-  if (typed[0] !== meant[0]) return false
-  const at = [...`${typed} `].findIndex((letter, index) => letter !== meant[index])
-  const [typedEnd, meantEnd] = [typed.slice(at + 1), meant.slice(at + 1)]
-  if (typedEnd === meant.slice(at) || typed.slice(at) === meantEnd) return true
-  const isSwapped = typed[at] === meant[at + 1] && typed[at + 1] === meant[at] && typedEnd.slice(1) === meantEnd.slice(1)
-  return isSwapped || (meant.length >= 6 && typedEnd === meantEnd && typed.length === meant.length)
+  if (typed[0] !== meant[0] || Math.abs(typed.length - meant.length) > 1 || mistakes(typed, meant) !== 1) return false
+  return typed.length !== meant.length || meant.length >= 6 || [...typed].sort().join() === [...meant].sort().join()
 }

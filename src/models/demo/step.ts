@@ -10,10 +10,7 @@ const printed = /^(?:<command line=.*>\n[\s\S]*?<\/command>\s*)+/
 
 export type WantedCall = Pick<MadeCall, 'tool' | 'args'>
 
-/**
- * Returns the calls that are still needed to answer the last user message, or the answer. Uses that message, the calls since, and the call
- * before it.
- */
+/** Returns the calls still needed to answer the last user message, or the answer. Uses the calls since, and the call before it. */
 export function nextStep(messages: readonly ChatMessage[], tools: readonly ToolDefinition[]): { calls: WantedCall[]; text: string } {
   const at = messages.findLastIndex(({ role }) => role === 'user')
   const asked = messages[at]
@@ -24,8 +21,7 @@ export function nextStep(messages: readonly ChatMessage[], tools: readonly ToolD
   const made = callsIn(messages.slice(at + 1))
   const known = new Set([...made.map(({ tool }) => tool), ...tools.map((tool) => tool.function.name)])
   const isOnlyGreeting = readings.every((reading) => 'says' in reading && reading.isGreeting)
-  const calls: WantedCall[] = []
-  const texts: string[] = []
+  const [calls, texts]: [WantedCall[], string[]] = [[], []]
   const missing = readings.find((reading) => 'tool' in reading && !known.has(reading.tool))
   if (missing && 'tool' in missing) return decline(request, `I would need the tool \`${missing.tool}\`, which is not offered to me here`)
   const from = messages.findLastIndex((message, index) => index < at && hasToolCalls(message))

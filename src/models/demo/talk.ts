@@ -3,8 +3,7 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import { excerpt, type Reading } from './reading.ts'
 
 const whatItIs = "I am toolloop's built-in demo model: a set of rules, no language model, no key, no network."
-const howToUpgrade =
-  'For a real model, set OPENAI_API_KEY and use `--model openai/gpt-5.2`, or run a local one with Ollama and use `--model ollama/<name>`.'
+const realModels = 'For a real model, set OPENAI_API_KEY and use `--model openai/gpt-5.2`, or run Ollama and use `--model ollama/<name>`.'
 const noTools = 'I answer by calling tools, and none are offered to me here.'
 
 /** Requests that work if a tool is offered, and related words. */
@@ -18,10 +17,7 @@ const menu: [tool: string, example: string, words: string][] = [
   ['fetch_url', 'call fetch_url with url=https://example.com', 'web page website internet online google download'],
 ]
 
-/**
- * Requests that work with these tools, and related words. For tools that are not in the menu: calls, with a placeholder for an argument
- * that can be anything.
- */
+/** Requests that work with these tools, and related words. For tools that are not in the menu: calls with sample arguments. */
 export function examplesFor(tools: readonly ToolDefinition[]): { text: string; words: string }[] {
   const known = menu.filter(([tool]) => tools.some(({ function: { name } }) => name === tool))
   const others = tools.filter(({ function: { name } }) => !menu.some(([tool]) => tool === name)).slice(0, 50)
@@ -48,7 +44,7 @@ function help(tools: readonly ToolDefinition[]): string {
   const examples = Array.from(examplesFor(tools).slice(0, 8), ({ text }) => `- ${text}`)
   const names = tools.slice(0, 20).map((tool) => `\`${tool.function.name}\``)
   const calls = `I call any tool by its name: ${names.join(', ')}${tools.length > names.length ? ' …' : ''}.`
-  return [whatItIs, ...(tools.length === 0 ? [noTools] : ['This works here:', ...examples, calls]), howToUpgrade].join('\n')
+  return [whatItIs, ...(tools.length === 0 ? [noTools] : ['This works here:', ...examples, calls]), realModels].join('\n')
 }
 
 /** The stems of the words that matter: `files` is related to `file`, and `days_until` to `until`. */
