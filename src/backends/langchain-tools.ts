@@ -3,7 +3,11 @@ import { isJsonObject, type JsonObject } from '../core/messages.ts'
 import { acceptSchema } from '../tools/schema/written-schema.ts'
 import { type AnyTool, defineTool, type JsonSchema } from '../tools/tool.ts'
 
-/** The required parts of a LangChain tool. Tools created by `tool()`, and instances of `StructuredTool` and `Tool`, have these parts. */
+/**
+ * The required parts of a LangChain tool. Tools created by `tool()`, and instances of `StructuredTool` and `Tool`, have these parts.
+ *
+ * Contract: `invoke` is awaited, as `execute` of a tool. If it throws, the call fails.
+ */
 export interface LangChainTool {
   readonly name: string
   readonly description: string

@@ -132,6 +132,8 @@ export interface BareForm {
 /**
  * Defines how a model without native calls writes calls as text: the markers for parsing them, and the prompt for the model. Consists of
  * data and pure functions.
+ *
+ * Contract: the functions are synchronous and must not throw.
  */
 export interface Dialect {
   readonly name: string

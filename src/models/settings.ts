@@ -28,7 +28,11 @@ export interface ModelSettings {
    * `steps[].api` of a result shows which one was used.
    */
   api?: string
-  /** Replaces the HTTP client. */
+  /**
+   * Replaces the HTTP client.
+   *
+   * Contract: as for the global `fetch`. If it rejects, the request counts as a failed connection, and is retried.
+   */
   fetch?: typeof globalThis.fetch
   /** Headers sent with every request. */
   headers?: Record<string, string>

@@ -150,7 +150,11 @@ export class LLMPipeline<Context = unknown> {
     return this.#runner.model
   }
 
-  /** Whether responses are streamed if neither the pipeline nor the call says so. Called by each `generate`. Default: true. */
+  /**
+   * Whether responses are streamed if neither the pipeline nor the call says so. Default: true.
+   *
+   * Contract: called once by each `generate`, synchronously. If it throws, `generate` rejects.
+   */
   protected streamsByDefault(_hasTools: boolean): boolean {
     return true
   }

@@ -14,14 +14,22 @@ import { settlesBeforeAbort, untilSocketsAreRead } from './wait.ts'
 
 /** What a mock provider answers, and how it fails. */
 export interface MockProviderOptions {
-  /** Replies, one for each request in order of arrival; or one function that answers all requests. May be async. */
+  /**
+   * Replies, one for each request in order of arrival; or one function that answers all requests.
+   *
+   * Contract of the function: awaited. If it throws or rejects, the answer is status 400 with that message.
+   */
   script?: Script<MockScriptRequest, MockReply>
   /**
    * Recorded responses to use instead of `script`, one per request. Each recording consists of the payloads of a stream, as an array or as
    * the text of a `.jsonl` file.
    */
   recordings?: readonly (string | readonly string[])[]
-  /** Faults for all or some requests. If a fault replaces the script's answer, the script's turn is kept for the next request. */
+  /**
+   * Faults for all or some requests. If a fault replaces the script's answer, the script's turn is kept for the next request.
+   *
+   * Contract of a function: not awaited. Returning nothing means no fault. If it throws, the answer is status 400 with that message.
+   */
   faults?: MockFaults
   /** Ids listed by `GET /v1/models`, and by Ollama's `GET /api/tags`. Requests may name any model. Default: `['mock-model']`. */
   models?: readonly string[]

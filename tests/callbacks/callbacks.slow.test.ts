@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { tryPlaces } from './callbacks.ts'
+import { hasContract } from './contracts.ts'
 import { notTried, places } from './places.ts'
 import { publicCallbacks } from './public-callbacks.ts'
 
@@ -12,6 +13,12 @@ describe('callbacks of the public API', () => {
     expect(all.filter((name) => !(name in places) && !isListed(name))).toEqual([])
     expect(Object.keys(places).filter((name) => !all.includes(name))).toEqual([])
     expect(notTried.filter(({ names }) => !all.some((name) => names.test(name)))).toEqual([])
+  })
+
+  it('each has a contract: whether it may throw, whether it is awaited, and what returning nothing means', () => {
+    const isListed = (name: string) => notTried.some(({ names }) => names.test(name))
+    expect(all.filter((name) => !isListed(name) && !hasContract(name))).toEqual([])
+    expect(hasContract('ModelResponse.text')).toBe(false)
   })
 
   it('the walk finds options, members, parameters, overridden methods and return values of callbacks', () => {

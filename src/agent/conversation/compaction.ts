@@ -19,7 +19,11 @@ export interface Compaction {
 export interface CompactionSize {
   /** The size to reduce the conversation to, in tokens. */
   tokens: number
-  /** Estimates the tokens of a message. Default: `estimateTokens`. */
+  /**
+   * Estimates the tokens of a message. Default: `estimateTokens`.
+   *
+   * Contract: not awaited. What it throws, `compactMessages` throws.
+   */
   estimate?(message: ChatMessage): number
 }
 

@@ -75,6 +75,8 @@ export type DurableBody = (durable: Durable, input: Json) => Promise<Json>
 /**
  * The part of a journal that a runner uses. A journal that can look up its runs has `get`, `list` and `prune`. `runner.resume(runId)` needs
  * `get`; `runner.runs` needs all three.
+ *
+ * Contract: all methods are awaited. If one rejects, so does the call that needed it, and the record of the run is unchanged.
  */
 export interface Engine {
   /**
@@ -114,7 +116,12 @@ export interface Engine {
   close?(drained: Promise<unknown>, problem: ToolloopError): Promise<void>
 }
 
-/** Records runs, so that they survive the process. `connect` is called once by each runner. */
+/**
+ * Records runs, so that they survive the process.
+ *
+ * Contract: `connect` is called once by each runner, when it is created, and not awaited. If it throws, so does the constructor. `close` is
+ * awaited.
+ */
 export interface Journal {
   connect(body: DurableBody): Engine
   /** Releases everything at once. Running runs stop where they are, as if the process had been killed, and any process can resume them. */

@@ -6,8 +6,9 @@ import type { PruneOptions, RecordEntry, RunPage, RunQuery, RunSummary } from '.
 
 /**
  * Where `storeJournal` keeps runs. Each call is one transaction: it happens completely or not at all, and is durable when it resolves. Each
- * instance is one owner of runs. If the process of an instance dies, the instance loses all its runs. Values are JSON texts. Rejects with
- * `journal_failed` if the store can't be read or written.
+ * instance is one owner of runs. If the process of an instance dies, the instance loses all its runs. Values are JSON texts.
+ *
+ * Contract: all methods are awaited, and reject with `journal_failed` if the store can't be read or written.
  */
 export interface Store {
   /**

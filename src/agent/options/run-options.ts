@@ -33,7 +33,11 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
   model?: AnyModel
   /** Replaces the runner's tools. Default: the runner's. */
   tools?: Tools
-  /** Replaces the runner's instructions. Default: the runner's. */
+  /**
+   * Replaces the runner's instructions. Default: the runner's.
+   *
+   * Contract: as for the runner's `instructions`.
+   */
   instructions?: RunInstructions<Context>
   /** The id of the run in events, logs and the journal. Default: random. */
   runId?: string

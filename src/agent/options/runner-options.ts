@@ -21,12 +21,18 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
   /**
    * Which responses of `models` lead to a request to the next model: `['refusal', 'content_filter']`, or a function.
    *
+   * Contract: not awaited. If the function throws or returns a promise, the response is kept, with a warning.
+   *
    * @see [failover](docs/providers.md#failover-and-switching)
    */
   fallbackOn?: FallbackOn
   /** A list of tools, or a set such as a `ToolDispatcher`. */
   tools?: Tools
-  /** The system prompt, or a function that gets `{ context }` and returns it. Sent unchanged as the first message. */
+  /**
+   * The system prompt, or a function that gets `{ context }` and returns it. Sent unchanged as the first message.
+   *
+   * Contract: called once, when a run starts; awaited. If it throws or rejects, so does the run. Returning nothing means no system prompt.
+   */
   instructions?: string | ((input: { context: Context }) => string | undefined | Promise<string | undefined>)
   /**
    * The event bus. Default: a new one.

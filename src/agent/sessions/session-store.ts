@@ -3,7 +3,10 @@ import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 /**
  * Stores conversations for `Sessions`. Each call is one transaction: it happens completely or not at all, and is durable when it resolves.
  * Each instance owns the claims that are made through it. Claims of a dead process or a closed instance block nobody. Messages, compactions
- * and drafts are JSON texts, which no store parses. Rejects with `session_failed` if the store can't be read or written.
+ * and drafts are JSON texts, which no store parses.
+ *
+ * Contract: all methods are awaited. They reject with `session_failed` if the store can't be read or written. At the start of a run, that
+ * rejects the run; at its end, the run rejects with a `RunError` that has the result.
  */
 export interface SessionStore {
   /**

@@ -18,7 +18,11 @@ import type { AgentRules, RunnerOptions } from '../types/options.ts'
 import type { Handoff } from '../types/recorded.ts'
 import type { ToolsFor } from '../types/typed.ts'
 
-/** An agent that can take over a conversation: an `AgentRunner` or a `CustomAgent`. */
+/**
+ * An agent that can take over a conversation: an `AgentRunner` or a `CustomAgent`.
+ *
+ * Contract: `instructions` is awaited, `tools` is not. If one throws, the handoff's call fails, and the model is told.
+ */
 export interface ConversationTaker<Context = unknown> {
   readonly model: ChatModel
   readonly tools: ToolSet | ((input: { context: Context }) => ToolsFor<Context>)

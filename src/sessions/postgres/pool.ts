@@ -14,7 +14,12 @@ export interface PostgresClient {
   off(event: 'error', listener: (error: Error) => void): unknown
 }
 
-/** The parts of a `Pool` of `pg` 8 that are used; any object with these methods works. The caller owns it and ends it. */
+/**
+ * The parts of a `Pool` of `pg` 8 that are used; any object with these methods works. The caller owns it and ends it.
+ *
+ * Contract: queries are awaited. If one rejects with an error of a lost connection, it is tried again; otherwise, sessions reject with
+ * `session_failed`.
+ */
 export interface PostgresPool {
   query(text: string, values?: unknown[]): Promise<PostgresResult>
   connect(callback: (error: Error | undefined, client: PostgresClient | undefined) => void): void

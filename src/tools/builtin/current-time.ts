@@ -5,7 +5,11 @@ import { type AnyTool, defineTool } from '../tool.ts'
 
 /** Options of `current_time`. */
 export interface CurrentTimeOptions {
-  /** Returns the current time. Default: the system's clock. */
+  /**
+   * Returns the current time. Default: the system's clock.
+   *
+   * Contract: not awaited. If it throws, the call fails.
+   */
   now?: () => Date
 }
 

@@ -14,7 +14,11 @@ export interface FetchUrlOptions {
   allowPrivateAddresses?: boolean | readonly string[]
   /** Time limit for the whole fetch including redirects, in milliseconds. Default 20,000. */
   timeoutMs?: number
-  /** Resolves a host to addresses, which are checked and then used for the connection. Default: the system's resolver. */
+  /**
+   * Resolves a host to addresses, which are checked and then used for the connection. Default: the system's resolver.
+   *
+   * Contract: awaited, within the time limit. If it rejects, the call fails.
+   */
   resolveHost?: (host: string) => Promise<LookupAddress[]>
 }
 

@@ -26,7 +26,11 @@ export interface BuiltinToolsOptions {
   refused?: readonly string[]
   /** Options of `fetch_url`. */
   fetch?: FetchUrlOptions
-  /** Returns the current time. Default: the system's clock. */
+  /**
+   * Returns the current time. Default: the system's clock.
+   *
+   * Contract: not awaited. If it throws, the call fails.
+   */
   now?: () => Date
 }
 

@@ -112,7 +112,11 @@ export interface McpUrl extends McpServerOptions {
   headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>)
   /** Signs in with OAuth if the server requires it: `{}` discovers everything and stores tokens. Default: no sign-in. */
   auth?: McpAuth
-  /** Sends the requests, except those of a sign-in. Default: the global `fetch`. */
+  /**
+   * Sends the requests, except those of a sign-in. Default: the global `fetch`.
+   *
+   * Contract: as for the global `fetch`. If it rejects, that request fails.
+   */
   fetch?: (url: string | URL, init?: RequestInit) => Promise<Response>
 }
 

@@ -18,7 +18,11 @@ export interface ResponseFormat {
    * Whether the client already has the events from before the run was resumed, so that recorded events are not sent to it. Default false.
    */
   continues?: boolean
-  /** Called once per response. */
+  /**
+   * Returns the writer of a response.
+   *
+   * Contract: called once per response, synchronously. If it throws, so does `toResponse`.
+   */
   open(): ResponseWriter
 }
 
