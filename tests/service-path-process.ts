@@ -1,13 +1,13 @@
 /**
- * Runs a service whose model is at `argv[2]`, with its runs in the folder `argv[3]`, or in memory without it. Starts two runs through its API. When the second has ended, it reports the files of src in which
- * a function was called for it: by then, everything is loaded.
+ * Runs a service whose model is at `argv[2]`, with its runs in the folder `argv[3]`. Starts two runs through its API. When the second has
+ * ended, it reports the files of src in which a function was called for it: by then, everything is loaded.
  */
 import { createModel, defineTool } from '../src/index.ts'
 import { createService } from '../src/service/index.ts'
 import { watchCalledFiles } from './called-files.ts'
 
 const takeCalled = watchCalledFiles()
-const [, , baseURL = '', folder] = process.argv
+const [, , baseURL = '', folder = ''] = process.argv
 const add = defineTool({
   name: 'add',
   description: 'Adds two numbers.',
@@ -19,7 +19,7 @@ const service = createService({
   model,
   tools: [add],
   token: 'a-token-of-this-test',
-  ...(folder === undefined ? {} : { config: { service: { keepRuns: { folder } } } }),
+  config: { service: { keepRuns: { folder } } },
 })
 const headers = { 'content-type': 'application/json', authorization: 'Bearer a-token-of-this-test' }
 for (let at = 0; at < 2; at++) {

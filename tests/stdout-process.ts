@@ -1,4 +1,4 @@
-/** Run by log.test.ts as a child process: a program whose standard output is data, and whose agents log a lot. */
+/** Run by log.slow.test.ts as a child process: a program whose standard output is data, and whose agents log a lot. */
 
 import { createAgentRunner } from '../src/backends/index.ts'
 import { AgentRunner, createModel, defineTool, Event, ToolDispatcher } from '../src/index.ts'

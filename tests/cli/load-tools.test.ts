@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { loadTools } from '../../src/cli/setup/load-tools.ts'
 import { runCli } from './start-cli.ts'
@@ -94,7 +96,7 @@ describe('loadTools names an unusable module, with the reason', () => {
 })
 
 describe('loadTools names the position of an error during loading', () => {
-  // In child processes, because Vitest loads modules in its own way.
+  // In a child process, because Vitest loads modules in its own way.
   const broken: [string, Record<string, string>, string][] = [
     [
       'JavaScript that can’t be parsed',
@@ -128,10 +130,23 @@ describe('loadTools names the position of an error during loading', () => {
       'got `"a b"` (a.mjs:3:18)\n',
     ],
   ]
-  it.each(broken)('%s', async (_case, files, said) => {
+  it.each(broken.slice(0, 1))('%s, and the command ends with the code for wrong usage', async (_what, files, said) => {
     const [path = ''] = Object.keys(files)
     const { code, stderr } = await runCli(['tools', 'list', '--no-builtin-tools', '-t', path], { cwd: await tempFolder(files) })
     expect(code).toBe(2)
     expect(stderr).toContain(said)
+  })
+
+  it('whatever the error', async () => {
+    const modules = await Promise.all(broken.map(async ([, files]) => [Object.keys(files)[0], await tempFolder(files)]))
+    const script = `
+      import { loadTools } from ${JSON.stringify(new URL('../../src/cli/setup/load-tools.ts', import.meta.url))}
+      const messages = []
+      for (const [path, folder] of ${JSON.stringify(modules)})
+        messages.push(await loadTools([path], folder).then(() => 'loaded', ({ message }) => message + '\\n'))
+      console.log(JSON.stringify(messages))`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
+    const messages: string[] = JSON.parse(stdout)
+    for (const [at, [what, , said]] of broken.entries()) expect(messages[at], what).toContain(said)
   })
 })

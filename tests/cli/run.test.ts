@@ -18,9 +18,12 @@ export const add = defineTool({
 const plainAddTool = addTool.replace(/^import .*\n/, '').replace('defineTool(', '(')
 
 /** Runs it in this process, because only its output and exit code matter. */
-async function runHere(args: readonly string[], { cwd, env = {} }: { cwd: string; env?: Record<string, string> }): Promise<FinishedCli> {
+async function runHere(
+  args: readonly string[],
+  { cwd, env = {}, input = '' }: { cwd: string; env?: Record<string, string>; input?: string },
+): Promise<FinishedCli> {
   const io = fakeIO({ cwd, env })
-  io.stdin.end()
+  io.stdin.end(input)
   return { code: await runCommand(args, io), stdout: io.out(), stderr: io.err() }
 }
 
@@ -48,7 +51,7 @@ describe('toolloop run', () => {
 
   it('answers with the demo model and the built-in tools if there is no key: answer on stdout, the rest on stderr', async () => {
     const cwd = await tempFolder({ 'a.ts': '', 'src/b.ts': '', 'src/c.js': '' })
-    const { code, stdout, stderr } = await runCli(['How many TypeScript files are in this project?'], { cwd })
+    const { code, stdout, stderr } = await runHere(['How many TypeScript files are in this project?'], { cwd })
     expect(code).toBe(0)
     expect(stdout).toMatch(/\b2\b/)
     expect(stdout).not.toMatch(/[→✓]/u)
@@ -156,7 +159,7 @@ describe('toolloop run', () => {
   it('reads the prompt from piped stdin', async () => {
     const cwd = await tempFolder()
     const { mock, env, url } = await provider({ script: ['Yes.'] })
-    const { stdout } = await runCli(['-q', '--no-builtin-tools', ...url], { cwd, env, input: 'First line\nsecond: ✓\n' })
+    const { stdout } = await runHere(['-q', '--no-builtin-tools', ...url], { cwd, env, input: 'First line\nsecond: ✓\n' })
     expect(stdout).toBe('Yes.\n')
     expect(mock.requests[0]?.body.messages).toEqual([{ role: 'user', content: 'First line\nsecond: ✓' }])
   })

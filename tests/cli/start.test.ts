@@ -32,7 +32,12 @@ it('toolloop serve loads only what its configuration uses before it answers', as
   )
   const child = spawn(process.execPath, ['--import', probe, main, 'serve', '--config', file, '--port', '0'], {
     cwd: folder,
-    env: { PATH: process.env.PATH, TOOLLOOP_TOKEN: 'a-token-of-a-test-0123456789', SMALL_KEY: 'key-0123456789' },
+    env: {
+      PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+      TOOLLOOP_TOKEN: 'a-token-of-a-test-0123456789',
+      SMALL_KEY: 'key-0123456789',
+    },
     stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))

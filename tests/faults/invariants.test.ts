@@ -1,15 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Evidence, invariants, violationsIn } from './invariants.ts'
 import type { Entry, Told } from './ledger.ts'
-import { inFolder } from './place.ts'
-import { play } from './scenario.ts'
-
-it('a scenario with a kill holds', async () => {
-  await using place = inFolder()
-  const { violations, log, done } = await play({ seed: 1, faults: ['kill'] }, place)
-  expect(violations, log.join('\n')).toEqual([])
-  expect(done.runs).toBeGreaterThan(5)
-})
 
 const model = (turn: number, pid = 1): Told => ({ kind: 'model', run: 'run-1', turn, pid })
 const call = (tool: string, turn: number, more: object = {}): Told => ({

@@ -52,6 +52,9 @@ const files = [
 const slowFiles = [
   'tests/journals/sqlite-copies.slow',
   'tests/journals/take-over.slow',
+  'tests/log.slow',
+  'tests/models/proxy.slow',
+  'tests/telemetry/exit.slow',
   'tests/tools/mcp/group-guard.slow',
   'tests/tools/mcp/token-lock.slow',
 ]

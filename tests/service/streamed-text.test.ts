@@ -142,7 +142,7 @@ describe('a text that comes in pieces', () => {
         const secrets = ['swordfish-swordfish', 'fish1']
         expect(streamed(pieces, secrets).join('')).toBe(redactText(whole, secrets))
       }),
-      { numRuns: 3_000 },
+      { numRuns: 1_000 },
     )
   })
 
@@ -168,7 +168,7 @@ describe('a text that comes in pieces', () => {
     }
   })
 
-  it.each([500, 511, 512, 513, 530, 559, 560, 561, 1_030])('X5 is shown as the whole would be if a value has %i characters', (length) => {
+  it.each([511, 512, 513, 560, 561, 1_030])('X5 is shown as the whole would be if a value has %i characters', (length) => {
     for (const [before, end] of [
       ['password: ', ' x'],
       ['password: ', ',user=ann x'],
@@ -187,9 +187,11 @@ describe('a text that comes in pieces', () => {
     ])
       for (const value of ['a'.repeat(length), 'ab1.'.repeat(length / 4)]) {
         const whole = `${before}${value}${end}`
+        const expected = redactText(whole)
+        const shown = (pieces: readonly string[]) => streamed(pieces).join('')
         for (let at = Math.max(1, whole.length - 80); at < whole.length; at++)
-          expect(streamed([whole.slice(0, at), whole.slice(at)]).join(''), `cut at ${at}`).toBe(redactText(whole))
-        expect(streamed([...whole]).join('')).toBe(redactText(whole))
+          if (shown([whole.slice(0, at), whole.slice(at)]) !== expected) expect.unreachable(`cut at ${at}: ${whole}`)
+        expect(shown([...whole])).toBe(expected)
       }
   })
 

@@ -125,14 +125,9 @@ async function untilEnd(response: Response): Promise<string> {
   return text
 }
 
-const stores = [
-  ['in memory', ''],
-  ['in a journal', ', folder: runs'],
-] as const
-
-describe.each(stores)('P3.7 the tenant of a token, with runs %s,', (_name, keepRuns) => {
+describe('P3.7 the tenant of a token', () => {
   const start = async () => {
-    const { folder, file } = await configFile(yaml(keepRuns))
+    const { folder, file } = await configFile(yaml(', folder: runs'))
     const { paid, options } = paying()
     const given = { ...options, configFile: file, cwd: folder }
     return { paid, folder, given, service: await startService(given) }

@@ -11,6 +11,18 @@ export interface Received {
   body: Buffer
 }
 
+export type Answer = (response: ServerResponse) => void
+
+/** An answer that never ends. */
+export const drip: Answer = (response) => {
+  response.writeHead(200)
+  const timer = setInterval(() => response.write('x'), 10)
+  response.on('close', () => clearInterval(timer))
+}
+
+/** Spans are sent immediately, and metrics not at all. */
+export const quickly = { OTEL_BSP_SCHEDULE_DELAY: '1', OTEL_METRICS_EXPORTER: 'none' }
+
 /** A collector for OTLP over HTTP, or HTTPS with `tls`. Reads what it receives. `answer` replaces its response. */
 export async function startCollector(answer?: (response: ServerResponse, received: Received) => void, tls?: TlsOptions) {
   const received: Received[] = []

@@ -1,9 +1,7 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { context, trace } from '@opentelemetry/api'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
@@ -13,7 +11,7 @@ import { defineTool } from '../../src/tools/tool.ts'
 import { tempFolder } from '../cli/temp-folder.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
 import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
-import { startCollector } from './collector.ts'
+import { type Answer, drip, quickly, startCollector } from './collector.ts'
 import { readMetrics } from './read-otlp.ts'
 
 failOnUnhandledRejections()
@@ -178,8 +176,6 @@ it('restores what the process had before', async () => {
   expect(context.active()).toBeDefined()
 })
 
-const quickly = { OTEL_BSP_SCHEDULE_DELAY: '1', OTEL_METRICS_EXPORTER: 'none' }
-type Answer = (response: ServerResponse) => void
 const refused = Buffer.from([0x0a, 0x0c, 0x08, 1, 0x12, 8, ...Buffer.from('too late')])
 
 it.each<[name: string, reason: string, timeoutMs: number, answer: Answer]>([
@@ -258,31 +254,6 @@ it('limits the data that waits for a silent collector, and the time to close', a
   const [{ fields } = { fields: {} }] = records.filter(({ fields }) => 'dropped' in fields)
   // Five spans per run: none has arrived.
   expect(fields).toEqual({ dropped: 100 })
-})
-
-const drip: Answer = (response) => {
-  response.writeHead(200)
-  const timer = setInterval(() => response.write('x'), 10)
-  response.on('close', () => clearInterval(timer))
-}
-const program = fileURLToPath(new URL('exporting-program.ts', import.meta.url))
-
-it.each<[name: string, answer: Answer | undefined, ending: 'close' | 'leave']>([
-  ['is silent', () => {}, 'close'],
-  ['is silent', () => {}, 'leave'],
-  ['never ends its answer', drip, 'close'],
-  ['never ends its answer', drip, 'leave'],
-  ['is down', undefined, 'close'],
-])('a program exits on its own while its collector $0: $2', { timeout: 30_000 }, async (_name, answer, ending) => {
-  await using collector = await startCollector(answer)
-  const endpoint = answer === undefined ? 'http://127.0.0.1:9' : collector.url
-  // Longer than the test may take: a request that kept the process alive would fail it.
-  const env = { ...process.env, ...quickly, OTEL_EXPORTER_OTLP_TIMEOUT: '120000' }
-  const child = spawn(process.execPath, [program, endpoint, ending], { env, stdio: ['ignore', 'pipe', 'ignore'] })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  const exit = once(child, 'close')
-  expect(String(await once(child.stdout, 'data'))).toBe('Done.\n')
-  expect(await exit).toEqual([0, null])
 })
 
 it('a response that never ends loses the spans of its request, and no others', async () => {

@@ -445,7 +445,7 @@ it('are refused if processes can’t be isolated, with advice; or run unprotecte
   const script = `
     import { loadSkills } from ${JSON.stringify(source)}
     for (const allowUnsandboxed of [false, true]) {
-      for (const [name, timeoutMs] of [['node-info.js', 20_000], ['endless.cjs', 1_000], ['leaves.cjs', 20_000]]) {
+      for (const [name, timeoutMs] of [['node-info.js', 20_000], ['endless.cjs', 300], ['leaves.cjs', 20_000]]) {
         const sandbox = { allowUnsandboxed, limits: { timeoutMs } }
         const skills = await loadSkills({ paths: [${JSON.stringify(folder)}], project: false, user: false, sandbox })
         const run = skills.get('run_skill_script')
@@ -465,7 +465,7 @@ it('are refused if processes can’t be isolated, with advice; or run unprotecte
   expect(refused).toMatch(/^tool_denied The script was not run: .*install bubblewrap.*allowUnsandboxed: true/)
   expect(again).toBe(refused)
   expect(ran).toBe('node-info.js x')
-  expect(stopped).toBe('tool_timeout The script ran longer than 1000 ms and was stopped.')
+  expect(stopped).toBe('tool_timeout The script ran longer than 300 ms and was stopped.')
   expect(left).toBe('has left')
 })
 
