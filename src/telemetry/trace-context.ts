@@ -35,6 +35,6 @@ export function readTraceHeaders(headers: Json | undefined): SpanContext | undef
   // Version 00 ends there, and version ff is invalid.
   if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined
   const traceState = typeof headers.tracestate === 'string' ? createTraceState(headers.tracestate) : undefined
-  const span = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true, ...(traceState && { traceState }) }
+  const span = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true, traceState }
   return isSpanContextValid(span) ? span : undefined
 }

@@ -136,7 +136,7 @@ export function compactMessages(given: readonly MessageInput[], size: Compaction
   const messages = toChatMessages(given)
   const estimate = checkedEstimate(size.estimate)
   if (sizeOf(messages, estimate) <= size.tokens) return messages
-  const plan = chooseCompaction(messages, noCompaction, { ...size, ...(estimate && { estimate }) })
+  const plan = chooseCompaction(messages, noCompaction, { ...size, estimate })
   const summary = earlierSummary(messages.slice(0, plan.from))
   return compacted(messages, summary === undefined ? plan : { ...plan, summary })
 }

@@ -185,7 +185,7 @@ export class RunnerJournal {
       const found = sets.map((set) => set.get(name)).filter((tool) => tool !== undefined)
       return found.length === 0 ? undefined : found.flatMap(({ secrets = [] }) => secrets)
     }
-    const events = new RecordEvents({ ...this.#agent, secretsOf, runId, createdAt, ...(metadata && { metadata }) }, tap)
+    const events = new RecordEvents({ ...this.#agent, secretsOf, runId, createdAt, metadata }, tap)
     return { events, followed: new FollowedRun(runId, openEngine(this.#engine), events, tap) }
   }
 

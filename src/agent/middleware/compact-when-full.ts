@@ -33,7 +33,7 @@ export function fitWindow(given: CompactionOptions, takeTurn: TakeTurnAgain): Ta
     const { iteration, lastTurn } = place
     const { maxTokens = await maxTokensOf(execution, iteration) } = given
     const estimate = failSafeEstimate(execution.run, given.estimate)
-    const compaction = { ...given, ...(estimate && { estimate }) }
+    const compaction = { ...given, estimate }
     const size = sizeOf(history.messages, estimate)
     const key = (isFurther: boolean) => compactStep(iteration, { isAnswer: lastTurn !== undefined, isFurther })
     if (size > maxTokens) await compact(execution, compaction, key(false), maxTokens * leftOver)

@@ -62,7 +62,7 @@ function previewOf(tool: AnyTool): AnyTool {
     if (isQuestion(value)) throw new TypeError(`Expected \`preview\` of tool \`${name}\` to return a value, got a question`)
     return value === undefined ? notedText(name) : value
   }
-  return { name, description, parameters, effect: 'read', execute, ...(timeoutMs && { timeoutMs }), ...(secrets && { secrets }) }
+  return { name, description, parameters, effect: 'read', execute, ...withoutUndefined({ timeoutMs, secrets }) }
 }
 
 /** The environment of a call that listeners don't see until it is carried out, and that saves nothing. */

@@ -54,7 +54,7 @@ export class TextReading {
     const live = this.#live
     if (live?.text === undefined) return live
     const restart = (retries?: boolean) => live.restart?.(retries) === true && this.#restart()
-    return { ...live, text: (delta) => this.#feed(delta), ...(live.restart === undefined ? {} : { restart }) }
+    return { ...live, text: (delta) => this.#feed(delta), ...withoutUndefined({ restart: live.restart && restart }) }
   }
 
   /** Discards what it has read, because the response is sent again from its beginning. */

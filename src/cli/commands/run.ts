@@ -30,11 +30,11 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
     if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(agent.choice, io.env)))
     journal = await openJournal(flags, io)
     session = await openSession(flags, io)
-    const kept = { ...(journal && { journal: journal.journal }), ...(session && { sessions: session.sessions }) }
+    const kept = { journal: journal?.journal, sessions: session?.sessions }
     const { signal } = interrupts
     const people = waitingFor(terminal, flags, askOnTerminal(io, agent.tools))
     const runner = await createAgentRunner({ ...agent.options, ...kept, approve: people.approve })
-    const options = { signal, ...keepingWhole(io, flags), ...(session && { session: session.id }) }
+    const options = { signal, ...keepingWhole(io, flags), session: session?.id }
     const begun = performance.now()
     const showing = { agent, flags, terminal, people, signal }
     const result = await recorded(flags, io, (record) =>

@@ -130,7 +130,7 @@ async function continueRun(runId: string, flags: Flags, io: CliIO, decide: Decid
     const { signal } = interrupts
     const { tools } = agent
     const people = waitingFor(terminal, flags, askOnTerminal(io, tools))
-    const kept = { journal: journal.journal, ...(sessions && { sessions }) }
+    const kept = { journal: journal.journal, sessions }
     const runner = await createAgentRunner({ ...agent.options, ...kept, approve: people.approve })
     const decisions = await decide(await knownRun(runner, runId), { terminal, tools, signal })
     const result = await showAll(runner, runner.resumeStream(runId, { decisions, signal, replay: false }), {
@@ -191,7 +191,7 @@ export async function withRuns(
   const sessions = await openKeptSessions(io)
   try {
     // The runner needs a model, but never asks it.
-    return await work(new AgentRunner({ model: createModel('demo'), journal: journal.journal, ...(sessions && { sessions }) }))
+    return await work(new AgentRunner({ model: createModel('demo'), journal: journal.journal, sessions }))
   } finally {
     await journal.close()
     await sessions?.close()

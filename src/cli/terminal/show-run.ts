@@ -58,7 +58,7 @@ export async function showAll(runner: AgentRunner, begun: RunStream, showing: Sh
     const decisions = await decisionsOn(result, showing)
     if (decisions === undefined) return result
     const { signal, recorder } = showing
-    const stream = runner.resumeStream(result.state ?? result.runId, { decisions, signal, ...(recorder && { recorder }), replay: false })
+    const stream = runner.resumeStream(result.state ?? result.runId, { decisions, signal, recorder, replay: false })
     result = await showRun(stream, agent, flags, terminal)
   }
 }

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../core/messages.ts'
+import { isJsonObject, withoutUndefined } from '../../core/messages.ts'
 import type { Question, Words } from './reading.ts'
 
 /** Finds the IANA time zone of `Tokyo`, `Europe/Berlin` or `UTC`. Excludes Easter and Christmas, which are days here. */
@@ -18,7 +18,7 @@ export function readClock(words: Words): Question | undefined {
   const timeZone = place === undefined ? undefined : zoneOf(place)
   if (place !== undefined && (timeZone === undefined || (preposition !== 'in' && !aspect.startsWith('time')))) return undefined
   const lead = place === undefined ? '' : `In ${place.replace(/(?<=^|\s)[a-z]/g, (letter) => letter.toUpperCase())} `
-  return { tool: 'current_time', args: { ...(timeZone && { timeZone }) }, tell: (now) => sayNow(aspect, now, lead) }
+  return { tool: 'current_time', args: withoutUndefined({ timeZone }), tell: (now) => sayNow(aspect, now, lead) }
 }
 
 function sayNow(aspect: string, now: Parameters<Question['tell']>[0], lead: string): string | undefined {

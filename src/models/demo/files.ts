@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { excerpt, type MadeCall, type Question, type Unresolved, type Words } from './reading.ts'
 
 /** Kinds of files and their globs, by name and by extension. */
@@ -85,9 +85,9 @@ export function readFiles(words: Words): Question | undefined {
   const noun = words.take(/ (files?|folders?|directories|ls|dir) /i)?.[0]?.toLowerCase()
   const [kind, unknown] = words.left()
   const pattern = kind?.startsWith('.') ? `*${kind}` : kinds.get(kind?.toLowerCase() ?? '')?.pattern
-  const folders = noun?.startsWith('fo') || noun === 'directories'
+  const folders = noun?.startsWith('fo') || noun === 'directories' || undefined
   if (unknown !== undefined || (kind !== undefined && (pattern === undefined || folders))) return undefined
-  const set = { path: pathOf(words.unquote(place ?? '')), ...(pattern && { pattern }), ...(folders && { folders }) }
+  const set = { path: pathOf(words.unquote(place ?? '')), ...withoutUndefined({ pattern, folders }) }
   const ask = (more: JsonObject): Question => ({ tool: 'list_files', args: { ...set, ...more }, tell: tellFiles })
   if (word !== undefined) {
     if (isCount || isLines || folders || (noun !== undefined && isBack)) return undefined
@@ -103,7 +103,7 @@ export function readFiles(words: Words): Question | undefined {
 function argsLike(before: MadeCall | undefined, more: JsonObject): JsonObject | Unresolved {
   if (before?.tool !== 'list_files' || before.args.folders === true) return "I don't know which files you mean"
   const { path = '.', pattern } = before.args
-  return { path, ...(pattern !== undefined && { pattern }), ...more }
+  return { path, ...withoutUndefined({ pattern }), ...more }
 }
 
 /** Reads requests to show, measure or find a named file. */

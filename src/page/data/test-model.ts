@@ -6,7 +6,7 @@ export type Told = { text: string; kind: 'good' | 'bad' | '' }
 
 /** Sends a model one small question and describes the outcome. `providers` are unsaved sections. Throws an `ApiError`. */
 export async function testModel(model: ModelEntry, providers?: Record<string, unknown>): Promise<Told> {
-  const { ok, durationMs, text, error } = await post('admin/api/providers/test', { model, ...(providers && { providers }) })
+  const { ok, durationMs, text, error } = await post('admin/api/providers/test', { model, providers })
   if (ok) return { text: `Answered in ${duration(durationMs)}: ${text}`, kind: 'good' }
   return { text: `${error.path === undefined ? '' : `${error.path} `}${error.message}`, kind: 'bad' }
 }

@@ -68,7 +68,7 @@ export function Metrics({ overview }: { overview: Overview }) {
             tone="bad"
             bars={reasons.map(({ stopReason, errorCode, runs: value }) => ({
               name: [ending(stopReason), errorCode].filter(Boolean).join(': '),
-              href: endedHref(overview, { stopReason, ...(errorCode === undefined ? {} : { errorCode }) }),
+              href: endedHref(overview, { stopReason, errorCode: errorCode ?? '' }),
               value,
             }))}
           />

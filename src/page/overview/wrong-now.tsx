@@ -31,7 +31,7 @@ export function WrongNow({ overview, name }: { overview: Overview | undefined; n
         key: `${stopReason} ${errorCode}`,
         kind: 'error',
         words: `${count(runs, 'run')} in the last ${name}: ${[ending(stopReason), errorCode].filter(Boolean).join(', ')}`,
-        href: endedHref(overview, { stopReason, ...(errorCode === undefined ? {} : { errorCode }) }),
+        href: endedHref(overview, { stopReason, errorCode: errorCode ?? '' }),
       })
   const since = pending[0]?.since
   if (waiting > 0)
@@ -40,7 +40,7 @@ export function WrongNow({ overview, name }: { overview: Overview | undefined; n
       kind: 'wait',
       words: `${count(waiting, 'call')} ${waiting === 1 ? 'waits' : 'wait'} for a decision`,
       href: '#/approvals',
-      ...(since === undefined ? {} : { since }),
+      since,
     })
   if (overview === undefined) return null
   return (

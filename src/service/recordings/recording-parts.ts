@@ -1,5 +1,5 @@
 import type { RecordingPart } from '../../agent/journal/shown-runs.ts'
-import type { ChatMessage } from '../../core/messages.ts'
+import { type ChatMessage, withoutUndefined } from '../../core/messages.ts'
 import { lengthen } from '../../recording/file/recording-file.ts'
 import { type RecordedInput, type RecordedResult, type RecordedRun, type RecordedStep, requestsOf } from '../../recording/format.ts'
 import { ordered } from '../../recording/recorder.ts'
@@ -23,7 +23,7 @@ export async function recordingOfParts(parts: readonly RecordingPart[]): Promise
   if (given === undefined) return undefined
   freeze(given.messages)
   for (const [, { request }] of requestsOf({ steps })) freeze(request.messages)
-  const run = lengthen(ordered({ given, steps, ...(result === undefined ? {} : { result }) }))
+  const run = lengthen(ordered({ given, steps, ...withoutUndefined({ result }) }))
   return { run, sizes: new Map(written.map(({ name, value }) => [name, value.length])) }
 }
 

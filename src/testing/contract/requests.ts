@@ -29,7 +29,7 @@ export const requestCases: readonly ModelCase[] = [
     async run(kit) {
       for (const given of [undefined, []]) {
         for (const toolChoice of [undefined, 'auto', 'none', 'required'] as const) {
-          const request = { ...(given && { tools: given }), ...(toolChoice && { toolChoice }), parallelToolCalls: false }
+          const request = { tools: given, toolChoice, parallelToolCalls: false }
           const { server } = await kit.ask({ script: ['Hello'] }, request)
           const read = readOnly(kit, server.requests)
           kit.expect([read.tools, read.toolChoice]).toEqual([undefined, undefined])

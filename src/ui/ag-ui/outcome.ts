@@ -15,7 +15,7 @@ function interruptOf(item: PendingItem): object {
   const within = path === undefined ? {} : { path }
   if (isYesOrNo(item)) {
     const message = kind === 'budget' ? 'May the run exceed its budget?' : `May ${tool} be called?`
-    const metadata = { kind, tool, args, about, ...within, ...(plan && { plan }) }
+    const metadata = { kind, tool, args, about, ...within, plan }
     return { id, reason: kind === 'budget' ? 'input_required' : 'tool_call', toolCallId, message, responseSchema: approvalSchema, metadata }
   }
   const input = { id, reason: 'input_required', toolCallId }

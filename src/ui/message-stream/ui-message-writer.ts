@@ -96,7 +96,7 @@ export class UIMessageWriter implements ResponseWriter {
   #start(runId: string): void {
     const { messageId } = this.#options
     this.#view = emptyRunView(runId)
-    this.#send({ type: 'start', ...(messageId === undefined ? {} : { messageId }), ...this.#metadata() })
+    this.#send({ type: 'start', ...withoutUndefined({ messageId }), ...this.#metadata() })
   }
 
   #metadata(ending?: RunEnding): { messageMetadata?: unknown } {

@@ -1,6 +1,6 @@
 import { Event, type EventMeta, type EventPayloads, type RunEvent } from '../../../core/events.ts'
 import { isLargerThan, jsonOrText } from '../../../core/json.ts'
-import { hasToolCalls, isJsonObject, type JsonObject, textOf } from '../../../core/messages.ts'
+import { hasToolCalls, isJsonObject, type JsonObject, textOf, withoutUndefined } from '../../../core/messages.ts'
 import { redact } from '../../../core/redaction/redact.ts'
 import { REDACTED } from '../../../core/redaction/spans.ts'
 import { giveWay } from '../../../core/time/give-way.ts'
@@ -116,7 +116,7 @@ export class RecordEvents {
   /** Emits that the run waits or has ended. */
   end({ stopReason, usage, iterations, error, pending }: RunResult<never>): void {
     for (const item of pending) if (isNew(this.#needed, item.place)) this.#need(shownItem(item))
-    this.#emit(Event.RUN_END, { stopReason, usage, iterations, ...(error && { errorCode: error.code }) }, { iteration: iterations })
+    this.#emit(Event.RUN_END, { stopReason, usage, iterations, ...withoutUndefined({ errorCode: error?.code }) }, { iteration: iterations })
   }
 
   #turn({ step, message, key }: RecordedTurn): void {
@@ -135,7 +135,7 @@ export class RecordEvents {
       this.#emit(Event.TOOL_INPUT_START, { index, id, tool }, { iteration })
       this.#emit(Event.TOOL_INPUT_DELTA, { index, id, json: this.#inputOf(tool, json) }, { iteration })
     }
-    this.#emit(Event.MODEL_END, { provider, model, finishReason, ...(usage && { usage }) }, { iteration, durationMs })
+    this.#emit(Event.MODEL_END, { provider, model, finishReason, ...withoutUndefined({ usage }) }, { iteration, durationMs })
     this.#isCut = finishReason === 'length' && step.toolCalls.length === 0
   }
 
@@ -196,7 +196,7 @@ export class RecordEvents {
   }: ToolCallRecord): void {
     this.#calls.add(toolCallId)
     const secrets = this.#run.secretsOf(tool)
-    const place = { iteration, toolCallId, ...(repairs && { repairs }) }
+    const place = { iteration, toolCallId, ...withoutUndefined({ repairs }) }
     const hasRun = outcome === 'ok' || outcome === 'failed' || outcome === 'timeout' || (outcome === 'cancelled' && attempts > 0)
     if (!hasRun) {
       if (secrets === undefined && errorCode !== 'tool_not_found') {
@@ -213,7 +213,7 @@ export class RecordEvents {
     const shown = isShown ? (redact(args ?? {}, new Set(secrets)) as JsonObject) : {}
     this.#emit(Event.TOOL_CALL_START, { tool, args: shown }, place)
     const result = secrets === undefined ? REDACTED : shownResult({ secrets: [...secrets] }, args ?? {}, textOf(content))
-    const end = { tool, result, bytes: Buffer.byteLength(result), outcome, args: shown, ...(errorCode && { errorCode }) }
+    const end = { tool, result, bytes: Buffer.byteLength(result), outcome, args: shown, ...withoutUndefined({ errorCode }) }
     this.#emit(Event.TOOL_CALL_END, end, { iteration, toolCallId, durationMs, ok: outcome === 'ok' })
   }
 
@@ -235,7 +235,7 @@ export class RecordEvents {
   #emit<K extends RunEvent['type']>(type: K, payload: EventPayloads[K], place: Omit<EventMeta, 'runId' | 'time' | 'metadata'>): void {
     const { runId, createdAt, metadata } = this.#run
     const time = this.hasCaughtUp ? { time: Date.now() } : { time: createdAt, recorded: true as const }
-    const meta: EventMeta = { ...place, runId, ...time, ...(metadata && { metadata }) }
+    const meta: EventMeta = { ...place, runId, ...time, ...withoutUndefined({ metadata }) }
     this.#tap.take({ type, meta, ...payload } as never as RunEvent)
   }
 }

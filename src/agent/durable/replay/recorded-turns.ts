@@ -1,4 +1,4 @@
-import { type AssistantMessage, hasToolCalls, isJsonObject, type Json } from '../../../core/messages.ts'
+import { type AssistantMessage, hasToolCalls, isJsonObject, type Json, withoutUndefined } from '../../../core/messages.ts'
 import { isTurn } from '../../step-keys.ts'
 import type { FinishedCall, Turn } from '../../types/recorded.ts'
 import type { RunResult, RunStep, ToolCallRecord } from '../../types/result.ts'
@@ -53,7 +53,7 @@ export function turnsOfResult({ steps, newMessages, toolCalls }: Pick<RunResult,
     if (found === -1 || isContinued || isRemoved) return { step }
     const message = messages[found]
     messages.splice(0, found + 1)
-    return { step, ...(message && { message }) }
+    return { step, ...withoutUndefined({ message }) }
   })
   return { turns, calls: toolCalls }
 }

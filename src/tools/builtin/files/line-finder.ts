@@ -14,7 +14,7 @@ export interface FindOptions {
 
 /** Finds the matching lines of a text, in order and without duplicates. */
 export interface LineFinder {
-  find(text: string): FoundLine[] | Promise<FoundLine[]>
+  find(text: string): Promise<FoundLine[]>
 }
 
 /** Creates a finder for a query. Throws `invalid_arguments` for an invalid query. */
@@ -33,7 +33,7 @@ class TextFinder implements LineFinder {
     this.#indexOf = textFinder(query, ignoreCase)
   }
 
-  find(text: string): FoundLine[] {
+  async find(text: string): Promise<FoundLine[]> {
     const found: FoundLine[] = []
     let line = 0
     let lineStart = 0
