@@ -167,7 +167,7 @@ function rankOf(key: string): number {
  * of an execution, or record that it pauses. It also applies to steps of the waiting iteration that record which attempt started calls: by
  * now, all these calls are recorded.
  */
-export function isDoneAnew(key: string, waitedIn: number): boolean {
+export function isDoneAgain(key: string, waitedIn: number): boolean {
   if (key === startStep || key === endStep) return true
   const name = nameOf(key)
   return name === 'pause' || (name === 'round' && iterationOf(key) === waitedIn)

@@ -101,7 +101,7 @@ describe('step keys', () => {
   it('a run that has waited in iteration 2 repeats the steps that announce, pause and start', () => {
     const again = [keys.startStep, keys.endStep, keys.iterationStep(1, 'pause'), keys.roundStep(2, 1), keys.roundStep(2, 2)]
     const kept = [keys.sessionStep, keys.traceStep, keys.roundStep(1, 1), keys.turnStep(2, false), keys.callStep(2, 0), 'wait']
-    expect(again.filter((key) => !keys.isDoneAnew(key, 2))).toEqual([])
-    expect(kept.filter((key) => keys.isDoneAnew(key, 2))).toEqual([])
+    expect(again.filter((key) => !keys.isDoneAgain(key, 2))).toEqual([])
+    expect(kept.filter((key) => keys.isDoneAgain(key, 2))).toEqual([])
   })
 })

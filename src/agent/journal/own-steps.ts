@@ -1,7 +1,7 @@
 import { copyAsJson } from '../../core/json.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
 import { processClock } from '../../core/time/process-clock.ts'
-import { callNameOf, isDoneAnew } from '../step-keys.ts'
+import { callNameOf, isDoneAgain } from '../step-keys.ts'
 import type { FinishedCall } from '../types/recorded.ts'
 import type { Durable, RecordEntry, RecordedSteps, StepContext } from './journal.ts'
 import type { RunRecord } from './run-record.ts'
@@ -99,7 +99,7 @@ export class OwnSteps implements Durable {
 
   /** What the run needs to continue, without the steps that each execution repeats. */
   recorded(): RecordedSteps {
-    const steps = [...this.#steps].filter(([key]) => !isDoneAnew(key, 0))
+    const steps = [...this.#steps].filter(([key]) => !isDoneAgain(key, 0))
     return copyAsJson({
       steps: Object.fromEntries(steps) as RecordedSteps['steps'],
       ...this.waits,

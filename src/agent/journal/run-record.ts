@@ -1,6 +1,6 @@
 import { copyAsJson } from '../../core/json.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
-import { isDoneAnew, iterationOf } from '../step-keys.ts'
+import { isDoneAgain, iterationOf } from '../step-keys.ts'
 import type { PendingItem, RunState } from '../types/result.ts'
 import { CallRecord, type RecordKeeper } from './call-record.ts'
 import type { RecordedSteps } from './journal.ts'
@@ -48,7 +48,7 @@ export class RunRecord {
       else if (fingerprint === pauseMark) {
         pause = value as never as Pause
         const iteration = iterationOf(pause.pending[0]?.place)
-        for (const key of steps.keys()) if (isDoneAnew(key, iteration)) steps.delete(key)
+        for (const key of steps.keys()) if (isDoneAgain(key, iteration)) steps.delete(key)
       }
     }
     if (input === undefined) return undefined

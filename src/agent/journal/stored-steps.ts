@@ -1,6 +1,6 @@
 import type { ToolloopError } from '../../core/errors.ts'
 import { type Json, storedText } from '../../core/messages.ts'
-import { isDoneAnew, isTurn, iterationOf, stepOfRecord } from '../step-keys.ts'
+import { isDoneAgain, isTurn, iterationOf, stepOfRecord } from '../step-keys.ts'
 import type { Durable, RecordEntry, StepContext } from './journal.ts'
 import type { Trial } from './recovery.ts'
 import { type EngineStore, parseStored, type Store, type Taken } from './store.ts'
@@ -165,7 +165,7 @@ export class StoredSteps implements Durable {
         const timeoutMs = this.#timeouts.get(name)
         return { name, timeoutMs }
       }),
-      forget: this.#keys.filter((key) => isDoneAnew(key, iteration)),
+      forget: this.#keys.filter((key) => isDoneAgain(key, iteration)),
     }
   }
 }

@@ -12,7 +12,7 @@ import { loadDbos } from './load-dbos.ts'
 import { NewSteps } from './new-steps.ts'
 import { Owner } from './owner.ts'
 import { journalProblem } from './problems.ts'
-import { type Doomed, type PastExecution, RecordedRuns, type RecordedSteps, storedRunOf } from './recorded-runs.ts'
+import { type Doomed, type PastExecution, RecordedRuns, type StepTotals, storedRunOf } from './recorded-runs.ts'
 import { migrate } from './schema.ts'
 import { ShownRunsTable } from './shown-runs-table.ts'
 import { checkRunId } from './values.ts'
@@ -27,7 +27,7 @@ export interface DbosStoreOptions {
   logger: Logger
 }
 
-const noSteps: RecordedSteps = { steps: 0, characters: 0 }
+const noSteps: StepTotals = { steps: 0, characters: 0 }
 
 /** Available once the database was reached. */
 interface Opened {
@@ -46,7 +46,7 @@ export class DbosStore implements EngineStore {
   readonly #newSteps: NewSteps
   readonly #database: Database
   /** The workflows executed in this process, and what each has recorded. */
-  readonly #executing = new Map<string, RecordedSteps>()
+  readonly #executing = new Map<string, StepTotals>()
   #opening: Promise<Opened> | undefined
   readonly #toClear: string[] = []
   #clearing: Promise<void> = Promise.resolve()

@@ -23,14 +23,14 @@ import { now, plain } from './values.ts'
 const clearedWithinMs = 2_000
 
 /** The steps that an execution has recorded. */
-export interface RecordedSteps {
+export interface StepTotals {
   steps: number
   /** The size of their values. */
   characters: number
 }
 
 /** An execution that is over. */
-export interface PastExecution extends RecordedSteps {
+export interface PastExecution extends StepTotals {
   epoch: number
   /** The steps so far that are executed again. */
   forgotten: readonly string[]
@@ -88,7 +88,7 @@ export class RecordedRuns extends RunWork {
   }
 
   /** `recorded`: the number of steps this execution has recorded. */
-  *suspend(runId: string, epoch: number, { output, model, waits, forget }: Suspension, recorded: RecordedSteps): Work<void> {
+  *suspend(runId: string, epoch: number, { output, model, waits, forget }: Suspension, recorded: StepTotals): Work<void> {
     const run = yield* this.found(runId)
     if (Number(run.epoch) !== epoch) throw takenOver(runId)
     if (run.status === 'waiting') return

@@ -4,7 +4,7 @@ import { ToolloopError } from '../../core/errors.ts'
 import { type MessageInput, toChatMessage } from '../../core/message-input.ts'
 import { type ChatMessage, hasToolCalls, isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { HttpProblem } from '../http/problem.ts'
-import type { RunHead, StoredRun } from './stored-run.ts'
+import type { RunHead, RunSnapshot } from './stored-run.ts'
 
 /** The input of a run, its options and its head. */
 export interface RunOrder extends RunHead {
@@ -30,7 +30,7 @@ export function orderOfTenant(order: RunOrder, own: JsonObject | undefined): Run
   return { ...order, options: { ...options, metadata: { ...asked, ...own, ...tenant } } }
 }
 
-export function storedOrder({ id, caller, agent, kind, thread, clientTools, request, input, options }: RunOrder): StoredRun {
+export function storedOrder({ id, caller, agent, kind, thread, clientTools, request, input, options }: RunOrder): RunSnapshot {
   return {
     head: {
       id,

@@ -24,7 +24,7 @@ import type { RecordOption, RunRecordings } from './run-recordings.ts'
 import { RunningRuns } from './running-runs.ts'
 import { sayToRun } from './say-to-run.ts'
 import { endOf, ServiceRun } from './service-run.ts'
-import { abortedWith, type Outcome, type RunHead, type StoredRun } from './stored-run.ts'
+import { abortedWith, type Outcome, type RunHead, type RunSnapshot } from './stored-run.ts'
 import { UnrecordedRuns } from './unrecorded-runs.ts'
 import { type UnseenRun, UnseenRuns } from './unseen-runs.ts'
 
@@ -174,7 +174,7 @@ export class RunStore {
     return run
   }
 
-  #newRun(stored: StoredRun, tools: readonly AnyTool[]): ServiceRun {
+  #newRun(stored: RunSnapshot, tools: readonly AnyTool[]): ServiceRun {
     const { eventsOfRun: events, charactersOfRun: characters } = this.bounds
     return new ServiceRun(stored, tools, { events, characters }, this.#parts.host)
   }

@@ -8,10 +8,10 @@ import { EventLog, type EventLogBounds } from '../../ui/web/event-log.ts'
 import type { StoredRecording } from '../recordings/stored-recording.ts'
 import { EventRedactor } from '../redaction/event-redactor.ts'
 import type { ShownEvents } from './shown-events.ts'
-import { type Outcome, type OutcomeSummary, type RunHead, type StoredRun, wordsOf, workedFor } from './stored-run.ts'
+import { type Outcome, type OutcomeSummary, type RunHead, type RunSnapshot, wordsOf, workedFor } from './stored-run.ts'
 
 /** A run as it is listed. */
-export interface RunSummary extends OutcomeSummary {
+export interface RunObject extends OutcomeSummary {
   id: string
   object: 'run'
   status: RunStatus
@@ -77,7 +77,7 @@ export class ServiceRun {
 
   /** Restores a stored run, in this or another process. */
   constructor(
-    stored: StoredRun,
+    stored: RunSnapshot,
     tools: readonly AnyTool[],
     bounds: EventLogBounds,
     { secrets: known = [], maxArgumentValues }: Hiding = {},
@@ -201,7 +201,7 @@ export class ServiceRun {
   }
 
   /** The data that is needed to show the run later. Smaller than the run. */
-  toStored(): StoredRun {
+  toStored(): RunSnapshot {
     const { createdAt, said } = this
     const secrets = this.#redactor === undefined ? [] : this.ownSecrets
     return {
@@ -273,7 +273,7 @@ export class ServiceRun {
     return this.redactor.redactText(this.said).slice(0, 200)
   }
 
-  summary(): RunSummary {
+  summary(): RunObject {
     const { id, kind, agent, caller, thread } = this.head
     return {
       id,

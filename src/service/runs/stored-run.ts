@@ -59,7 +59,7 @@ export interface OutcomeSummary {
 }
 
 /** A stored run: enough to show it, and to resume it in another process. Contains secrets. */
-export interface StoredRun {
+export interface RunSnapshot {
   head: RunHead
   createdAt: string
   /** The beginning of the user's message. */

@@ -3,11 +3,11 @@ import { giveWay } from '../../core/time/give-way.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { RunBounds } from '../run-bounds.ts'
 import type { ServiceRun } from './service-run.ts'
-import type { Outcome, StoredRun } from './stored-run.ts'
+import type { Outcome, RunSnapshot } from './stored-run.ts'
 
 /** A run that has ended, with its secrets. */
 export interface UnseenRun {
-  stored: StoredRun
+  stored: RunSnapshot
   tools: readonly AnyTool[]
   events: readonly RunEvent[]
   outcome: Outcome

@@ -24,7 +24,7 @@ export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<n
     const loopback = await openLoopbackSignIn({ show, redirectUrl: auth.redirectUrl })
     opened.push(loopback)
     const { redirectUrl, authorize } = loopback
-    const store = anew(auth.store ?? mcpTokenFiles(tokenFolder(io)))
+    const store = startingOver(auth.store ?? mcpTokenFiles(tokenFolder(io)))
     const { optional: _, ...rest } = server
     const tools = await connectMcpServers(
       { [name]: { ...rest, auth: { ...auth, redirectUrl, authorize, store } } },
@@ -42,7 +42,7 @@ export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<n
 }
 
 /** Wraps a store so that it appears empty at first. A failed sign-in then leaves the saved data unchanged. */
-function anew(store: McpTokenStore): McpTokenStore & { isSaved(): boolean } {
+function startingOver(store: McpTokenStore): McpTokenStore & { isSaved(): boolean } {
   let isSaved = false
   return {
     isSaved: () => isSaved,
