@@ -4,7 +4,7 @@ import { openAIClient } from '../openai/client.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
 import { responsesQuirks } from './quirks.ts'
-import { ResponsesApi } from './request.ts'
+import { askResponses, ResponsesApi } from './request.ts'
 
 /** `ModelSettings`, and the preset of a provider that is not in `config/providers.yaml`. */
 export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
@@ -30,6 +30,6 @@ export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
 export function openaiResponsesModel(settings: ResponsesModelSettings): ChatModel {
   const { provider, model, preset = findPreset(provider) } = settings
   const quirks = responsesQuirks(...presetQuirks(preset, model), settings.quirks)
-  const client = openAIClient(settings, preset, 'responses')
+  const client = openAIClient(settings, preset, askResponses)
   return client.model(new ResponsesApi(provider, model, quirks, settings.providerOptions), capabilitiesOf(settings, quirks))
 }

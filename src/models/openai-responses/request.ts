@@ -8,7 +8,8 @@ import { isStrictSchema } from '../conversion/strict-schema.ts'
 import { choiceWarning, fitToolChoice } from '../conversion/tool-choice.ts'
 import { isToolSearch, type SearchedTools } from '../conversion/tool-search.ts'
 import type { ErrorContext } from '../errors/provider-error.ts'
-import type { Access, Api, ApiRequest } from '../transport/sdk-client.ts'
+import type { AskOpenAI } from '../openai/client.ts'
+import { type Access, type Api, type ApiRequest, requestOptions } from '../transport/sdk-client.ts'
 import { converse } from './input.ts'
 import { namesOf } from './items.ts'
 import type { ResponsesQuirks } from './quirks.ts'
@@ -17,6 +18,9 @@ import { ResponsesWire } from './wire.ts'
 
 /** Fields that would add a second conversation to the request's. */
 const conversationFields = ['input', 'previous_response_id', 'conversation']
+
+export const askResponses: AskOpenAI = (sdk, { params }, exchange) =>
+  sdk.responses.create(params as Parameters<typeof sdk.responses.create>[0], requestOptions(exchange)).asResponse()
 
 /** Converts requests to the Responses API, as one model accepts it. */
 export class ResponsesApi implements Api<Access> {

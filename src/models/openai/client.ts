@@ -1,27 +1,13 @@
 import type { OpenAI } from 'openai'
 import type { ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import {
-  type Access,
-  exchangeFetch,
-  findAccess,
-  type RequestParams,
-  requestOptions,
-  SdkClient,
-  withoutVariable,
-} from '../transport/sdk-client.ts'
+import { type Access, exchangeFetch, findAccess, SdkClient, type SdkUse, withoutVariable } from '../transport/sdk-client.ts'
 
-/** Sends a request with the SDK's method for an API. */
-type Send = (sdk: OpenAI, params: RequestParams, options: OpenAI.RequestOptions) => { asResponse(): Promise<Response> }
-
-const senders: Readonly<Record<'completions' | 'responses', Send>> = {
-  completions: (sdk, params, options) => sdk.chat.completions.create(params as Parameters<typeof sdk.chat.completions.create>[0], options),
-  responses: (sdk, params, options) => sdk.responses.create(params as Parameters<typeof sdk.responses.create>[0], options),
-}
+/** Sends a request with the SDK's method for one of OpenAI's APIs. */
+export type AskOpenAI = SdkUse<Access, OpenAI>['ask']
 
 /** The client of the `openai` package, for any server that speaks one of OpenAI's formats. The SDK is imported with the first request. */
-export function openAIClient(settings: ModelSettings, preset: ProviderPreset, api: keyof typeof senders): SdkClient<Access, OpenAI> {
-  const { [api]: send } = senders
+export function openAIClient(settings: ModelSettings, preset: ProviderPreset, ask: AskOpenAI): SdkClient<Access, OpenAI> {
   return new SdkClient(settings, preset, {
     findAccess: () => findAccess(settings, preset),
     async open({ apiKey, baseURL }) {
@@ -46,6 +32,6 @@ export function openAIClient(settings: ModelSettings, preset: ProviderPreset, ap
         })
       return sdkEnvironment ? make() : withoutVariable('OPENAI_CUSTOM_HEADERS', make)
     },
-    ask: (sdk, { params }, exchange) => send(sdk, params, requestOptions(exchange)).asResponse(),
+    ask,
   })
 }

@@ -4,7 +4,7 @@ import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
 import { openAIClient } from './client.ts'
 import { openAIQuirks } from './quirks.ts'
-import { OpenAIApi } from './request.ts'
+import { askCompletions, OpenAIApi } from './request.ts'
 
 /** `ModelSettings`, and the preset of a provider that is not in `config/providers.yaml`. */
 export type OpenAIModelSettings = ModelSettings & { preset?: ProviderPreset }
@@ -21,6 +21,6 @@ export type OpenAIModelSettings = ModelSettings & { preset?: ProviderPreset }
 export function openaiModel(settings: OpenAIModelSettings): ChatModel {
   const { provider, model, preset = findPreset(provider) } = settings
   const quirks = openAIQuirks(...presetQuirks(preset, model), settings.quirks)
-  const client = openAIClient(settings, preset, 'completions')
+  const client = openAIClient(settings, preset, askCompletions)
   return client.model(new OpenAIApi(provider, model, quirks, settings.providerOptions), capabilitiesOf(settings, quirks))
 }

@@ -7,10 +7,14 @@ import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isStrictSchema } from '../conversion/strict-schema.ts'
 import { choiceWarning, fitToolChoice } from '../conversion/tool-choice.ts'
 import type { ErrorContext } from '../errors/provider-error.ts'
-import type { Access, Api, ApiRequest } from '../transport/sdk-client.ts'
+import { type Access, type Api, type ApiRequest, requestOptions } from '../transport/sdk-client.ts'
+import type { AskOpenAI } from './client.ts'
 import type { OpenAIQuirks } from './quirks.ts'
 import { OpenAIResponse } from './response.ts'
 import { OpenAIWire } from './wire.ts'
+
+export const askCompletions: AskOpenAI = (sdk, { params }, exchange) =>
+  sdk.chat.completions.create(params as Parameters<typeof sdk.chat.completions.create>[0], requestOptions(exchange)).asResponse()
 
 /** Converts requests to Chat Completions, as one model accepts it. */
 export class OpenAIApi implements Api<Access> {
