@@ -314,7 +314,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       const carryOut = () => executeHere({ loop: this.#loop, run, input: start, sessions, state: begun, place: nested?.place })
       return await conclude(await this.#owned.executed(run, start, undefined, carryOut), run)
     } finally {
-      await sessions.leave(run)
+      if (session !== undefined) await sessions.leave(run)
       run.dispose()
       leave()
     }

@@ -216,18 +216,16 @@ export function answered(run: RunContext, call: RunningCall, value: unknown): Ca
 
 /** Runs the tool's function, with its time limit and its retries. */
 export function runFunction(run: RunContext): RunCall {
-  return (call) => callFunction(run, call)
-}
-
-async function callFunction(run: RunContext, call: RunningCall): Promise<CallOutcome> {
-  const environment = new CallEnvironment(run, call)
-  if (call.saved !== undefined && call.mayHaveRun) environment.saved = await environment.readSaved()
-  run.nested?.restart(call.idempotencyKey)
-  const end = await executeCall(call.prepared, environment)
-  const { startedAt, raw } = environment
-  // The run ended before the function could start.
-  if (end.outcome === 'cancelled' && startedAt === undefined) return rejected(call, { code: end.code, text: end.content })
-  return { call, end, startedAt, durationMs: 0, raw }
+  return async (call) => {
+    const environment = new CallEnvironment(run, call)
+    if (call.saved !== undefined && call.mayHaveRun) environment.saved = await environment.readSaved()
+    run.nested?.restart(call.idempotencyKey)
+    const end = await executeCall(call.prepared, environment)
+    const { startedAt, raw } = environment
+    // The run ended before the function could start.
+    if (end.outcome === 'cancelled' && startedAt === undefined) return rejected(call, { code: end.code, text: end.content })
+    return { call, end, startedAt, durationMs: 0, raw }
+  }
 }
 
 /** What a running call needs from its run. */
@@ -301,16 +299,14 @@ export class CallEnvironment implements ToolCallEnvironment {
 
 /** Emits the end of a call. This happens inside its step, so that a replay doesn't repeat the event, and before the next call may start. */
 export function tellEnd(run: RunContext): AroundTool {
-  return (next) => (call) => runAndTell(run, call, next)
-}
-
-async function runAndTell(run: RunContext, call: RunningCall, next: RunCall): Promise<CallOutcome> {
-  try {
-    const isOver = run.interruption !== undefined
-    const outcome = isOver ? rejected(call, { code: 'tool_cancelled', text: cancelledText(call.prepared.tool.name) }) : await next(call)
-    return publishEnd(run, outcome)
-  } finally {
-    call.ended?.()
+  return (next) => async (call) => {
+    try {
+      const isOver = run.interruption !== undefined
+      const outcome = isOver ? rejected(call, { code: 'tool_cancelled', text: cancelledText(call.prepared.tool.name) }) : await next(call)
+      return publishEnd(run, outcome)
+    } finally {
+      call.ended?.()
+    }
   }
 }
 

@@ -63,7 +63,7 @@ export function takeTurn(execution: Execution, place: Place, suffix = ''): Promi
     try {
       if (run.interruption !== undefined) return { kind: 'interrupted', why: run.interruption, text: '', unasked: true }
       const turn = await new ModelTurn(execution, place, key, await buildTurn(execution, place)).take()
-      return { ...turn, ...run.budget.beside }
+      return Object.assign(turn, run.budget.beside)
     } catch (error) {
       if (!(error instanceof HookFailure || error instanceof RequestStopped)) throw error
       run.errors.set(key, error)
