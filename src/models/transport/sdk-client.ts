@@ -43,7 +43,7 @@ export interface SdkUse<Own extends Access, Sdk> {
 }
 
 /** The parameters of a request, as the SDK's method expects them. */
-export type RequestParams = object
+type RequestParams = object
 
 /** A request to a provider, with warnings about what was lost in its conversion. */
 export interface ApiRequest {
