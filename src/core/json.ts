@@ -31,23 +31,27 @@ export function jsonIn(text: string): Json | undefined {
   }
 }
 
-/**
- * Whether a value contains more than this number of characters. Counts the characters of texts, names and other values, but not bytes.
- * Stops as soon as the number is exceeded.
- */
+/** Whether the size of a value exceeds this number of characters; see `sizeUpTo`. */
 export function isLargerThan(characters: number, value: unknown): boolean {
+  return sizeUpTo(characters, value) > characters
+}
+
+/**
+ * The approximate size of a value: the characters of its texts and names, and one for each other value. Bytes don't count. Stops as soon as
+ * it exceeds `most`.
+ */
+export function sizeUpTo(most: number, value: unknown): number {
   const open: unknown[] = [value]
-  let left = characters
-  while (open.length > 0) {
+  let size = 0
+  while (open.length > 0 && size <= most) {
     const item = open.pop()
-    left -= typeof item === 'string' ? item.length : 1
-    if (left < 0) return true
+    size += typeof item === 'string' ? item.length : 1
     if (typeof item !== 'object' || item === null) continue
-    const inside = insideOf(item, left)
-    if (inside === undefined) return true
+    const inside = insideOf(item, most - size)
+    if (inside === undefined) return most + 1
     for (const one of inside) open.push(one)
   }
-  return false
+  return size
 }
 
 /** The contents of an object. Undefined if there are more than `most`; empty if the object can't be read, like a revoked proxy. */

@@ -1,4 +1,5 @@
 import type { RecordedScope } from '../../agent/observe/recorder.ts'
+import { sizeUpTo } from '../../core/json.ts'
 import type { RecordedPart, RunRecording } from '../../recording/format.ts'
 import { RecordingRecorder } from '../../recording/recorder.ts'
 
@@ -36,15 +37,6 @@ export class BoundedRecorder extends RecordingRecorder {
 
 /** Returns the size a part adds to the recording. A request shares the messages of earlier ones, and a nested run has its own parts. */
 function sizeOf(part: RecordedPart): number {
-  if (Array.isArray(part)) return charactersIn(part.map(({ request: _, ...came }) => came))
-  return charactersIn('runs' in part ? { ...part, runs: [] } : part)
-}
-
-function charactersIn(value: unknown): number {
-  if (typeof value === 'string') return value.length
-  if (typeof value !== 'object' || value === null) return 8
-  let characters = 0
-  const isList = Array.isArray(value)
-  for (const [key, item] of Object.entries(value)) characters += (isList ? 0 : key.length) + charactersIn(item)
-  return characters
+  const own = Array.isArray(part) ? part.map(({ request: _, ...came }) => came) : 'runs' in part ? { ...part, runs: [] } : part
+  return sizeUpTo(longestRecording, own)
 }

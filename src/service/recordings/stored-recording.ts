@@ -4,6 +4,7 @@ import type { RecordedScope } from '../../agent/observe/recorder.ts'
 import { compareSteps, isTurn } from '../../agent/step-keys.ts'
 import { messageOf } from '../../core/errors.ts'
 import { writeJson } from '../../core/json/json-pieces.ts'
+import { isLargerThan } from '../../core/json.ts'
 import type { Logger } from '../../core/logger.ts'
 import { type ChatMessage, isJsonObject } from '../../core/messages.ts'
 import { type InParts, inTurns } from '../../core/time/give-way.ts'
@@ -182,7 +183,7 @@ export class StoredRecording extends BoundedRecorder {
     // Once a part is missing, no more parts are stored.
     if (this.isStopped && !isNeeded && !this.#sizes.get(name)) return ''
     const room = longestRecording - this.#characters + (this.#sizes.get(name) ?? 0) + (isNeeded ? keptForEnd : 0)
-    if (sizeUpTo(room, value) <= room) {
+    if (!isLargerThan(room, value)) {
       const json = await writeJson((await inTurns(clean())) ?? {})
       // JSON escapes quotes and other characters, so it is longer.
       if (json.length <= room) return json
@@ -211,16 +212,4 @@ function partOf({ given, steps, result }: RecordedRun, name: string): Part {
 
 function isStep(name: string, value: RecordedPart | undefined): value is RecordedStep {
   return value !== undefined && name !== 'given' && name !== 'result'
-}
-
-/** Returns the approximate length of a value as JSON, computed only as far as necessary to know that it exceeds `most`. */
-function sizeUpTo(most: number, value: unknown): number {
-  if (typeof value === 'string') return value.length + 3
-  let size = 3
-  if (typeof value !== 'object' || value === null) return size
-  for (const key in value) {
-    size += sizeUpTo(most - size, value[key as keyof typeof value])
-    if (size > most) break
-  }
-  return size
 }
