@@ -48,7 +48,10 @@ export interface ModelRequest extends Sampling {
    * the driver leaves the schema out and adds a warning.
    */
   responseSchema?: { name: string; schema: JsonSchema }
-  /** Whether to stream the response. The resolved response is the same either way. Default: true. */
+  /**
+   * Whether to stream the response. The resolved response is the same either way, and a response that is not streamed is passed to the sink
+   * as well, in one piece. Default: true.
+   */
   stream?: boolean
   /** Aborts the request. `generate` then rejects with code `aborted`. */
   signal?: AbortSignal

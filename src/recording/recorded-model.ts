@@ -72,7 +72,7 @@ export class RecordedModel implements ChatModel {
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
     const [where, turn] = this.#take(request)
     this.#last = where
-    await playPieces(turn.stream ?? [], request.stream === false ? undefined : sink)
+    await playPieces(turn.stream ?? [], sink)
     if (turn.interrupted !== undefined) await this.#interrupted(turn.interrupted, turn.error)
     if (turn.error !== undefined) throw errorOf(turn.error, this.#info)
     return structuredClone(turn.response) as ModelResponse

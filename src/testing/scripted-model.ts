@@ -45,7 +45,7 @@ export interface ScriptedModel extends ChatModel {
 /**
  * Creates a model that answers from a script, for tests of agents and tools: no network, no key, always the same answers. Each request
  * takes the next turn, in the order of the calls to `generate`. A request without a turn rejects and says how many there were. Text,
- * reasoning and arguments are streamed in small pieces, unless the request says `stream: false`.
+ * reasoning and arguments are streamed in small pieces, or in one if the request says `stream: false`.
  *
  * ```ts
  * const model = scriptedModel([
@@ -70,8 +70,8 @@ export function scriptedModel(turns: Script<ModelRequest, ScriptedTurn | string>
     if (record) requests.push(structuredClone(rest))
     const turn = takeTurn(turns, index, request, index)
     if (turn instanceof Promise && !(await settlesBeforeAbort(turn, signal))) throw abortedError(provider, signal?.reason)
-    const plan = planTurn(await turn, ids, pieceLength)
-    await play(plan, provider, request.stream === false ? undefined : sink && restartable(sink), signal)
+    const plan = planTurn(await turn, ids, request.stream === false ? Number.POSITIVE_INFINITY : pieceLength)
+    await play(plan, provider, sink && restartable(sink), signal)
     const { before: _before, steps: _steps, end: _end, ...response } = plan
     return { ...response, model }
   }

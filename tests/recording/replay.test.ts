@@ -107,7 +107,7 @@ describe('a recorded run, replayed and recorded again, gives the same bytes', ()
     ] as const
     const { recording } = await playsByteEqual((record) => runner.run('Twice that?', { ...record, messages }))
     expect(recording.given.earlier).toBe(2)
-    expect(requestsOf(recording)[0]?.[1]).not.toHaveProperty('stream')
+    expect(requestsOf(recording)[0]?.[1]?.stream).toEqual([['text', 'Four.']])
   })
 
   it('with parallel calls that end in another order, the same call twice, and a refused one', async () => {

@@ -131,12 +131,16 @@ describe('scriptedModel', () => {
     ])
   })
 
-  it('sends nothing to the sink of a request without streaming; the response is the same', async () => {
+  it('sends each part of a response in one piece without streaming; the response is the same', async () => {
     const { sink, seen } = recordingSink()
     const turn = { text: 'Hello', toolCalls: [{ id: 'a', name: 'now' }] }
     const model = scriptedModel([turn, turn, turn])
     const whole = await model.generate({ messages, stream: false }, sink)
-    expect(seen).toEqual([])
+    expect(seen).toEqual([
+      ['text', 'Hello'],
+      ['start', 0, 'a', 'now'],
+      ['delta', 0, '{}'],
+    ])
     expect(await model.generate({ messages }, sink)).toEqual(whole)
     expect(await model.generate({ messages })).toEqual(whole)
   })

@@ -10,8 +10,8 @@ import { hideParts, type Look, REDACTED, type Span } from './spans.ts'
 import { lookForTokens, tokensIn } from './tokens.ts'
 
 const maxDepth = 12
-/** Shorter texts contain neither a token nor a name with a value. */
-const shortestWithShape = 6
+/** A word without a token or a name with a value: the shortest token without any other character has 19. */
+const shortWord = /^\w{0,18}$/
 
 /**
  * Replaces `secrets`, in any encoding, and everything that looks like a key or token: by its shape, or because it follows a name such as
@@ -24,7 +24,7 @@ export function redactText(text: string, secrets: Iterable<string> = [], secretK
 /** Like `redactText`, in parts, for texts of megabytes. */
 export function* redactTextInParts(text: string, secrets: SecretTexts, secretKeys: ReadonlySet<string> = noKeys): InParts<string> {
   if (secrets.isFull && text !== '') return REDACTED
-  if (secrets.isEmpty && text.length < shortestWithShape) return text
+  if (shortWord.test(text) && !secrets.mayBeIn(text)) return text
   const spans = yield* spansIn(text, secrets, secretKeys)
   return spans.length === 0 ? text : hideParts(text, spans)
 }

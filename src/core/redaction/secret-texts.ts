@@ -59,6 +59,11 @@ export class SecretTexts {
     this.#isFull = true
   }
 
+  /** Returns false for a text that is shorter than all of them. Decoding makes no text longer. */
+  mayBeIn(text: string): boolean {
+    return this.#isFull || this.#newestFinders().some(({ shortest }) => text.length >= shortest)
+  }
+
   /** Finds the texts in another text. */
   findIn(text: string): Span[] {
     return this.lookAt(text).found
@@ -66,8 +71,7 @@ export class SecretTexts {
 
   /** Like `findIn`, but in parts, for texts of megabytes. A secret may span two parts. `decoded`: the text with its escapes undone. */
   *findInParts(text: string, decoded?: DecodedText): InParts<Span[]> {
-    // Decoding makes no text longer.
-    if (!this.#isFull && this.#newestFinders().every(({ shortest }) => text.length < shortest)) return []
+    if (!this.mayBeIn(text)) return []
     return (yield* this.#look(text, decoded ?? (yield* decodeText(text)))).found
   }
 

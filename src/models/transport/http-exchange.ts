@@ -36,6 +36,8 @@ const mostErrorBytes = 1 << 20
  * may end on its own, so that its connection can be reused.
  */
 export class HttpExchange implements Receiver {
+  /** Refers to the exchange until it has settled. An SDK may keep the options of a request until a full garbage collection. */
+  readonly carrier: { exchange: HttpExchange | undefined } = { exchange: this }
   readonly #options: ExchangeOptions
   readonly #body: ResponseBody
   readonly #outcome = Promise.withResolvers<string[]>()
@@ -204,6 +206,7 @@ export class HttpExchange implements Receiver {
   #release(): boolean {
     if (this.#settled) return false
     this.#settled = true
+    this.carrier.exchange = undefined
     clearTimeout(this.#timer)
     clearTimeout(this.#stallTimer)
     this.#options.signal?.removeEventListener('abort', this.#onAbort)

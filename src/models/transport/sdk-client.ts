@@ -190,7 +190,7 @@ function withWarnings(response: ModelResponse, before: Iterable<string>): ModelR
 
 /** Options of a request that the SDKs of OpenAI and Anthropic pass on to their `fetch`. */
 interface ExchangeInit extends RequestInit {
-  exchange?: HttpExchange
+  carrier?: HttpExchange['carrier']
 }
 
 /** The longest timeout that Node's timers support, in milliseconds. */
@@ -198,12 +198,13 @@ const longestTimeout = 2 ** 31 - 1
 
 /** The options of a request. They turn off the SDK's timeouts and retries. */
 export function requestOptions(exchange: HttpExchange): { timeout: number; maxRetries: number; fetchOptions: object } {
-  const fetchOptions: ExchangeInit = { exchange }
+  const fetchOptions: ExchangeInit = { carrier: exchange.carrier }
   return { timeout: longestTimeout, maxRetries: 0, fetchOptions }
 }
 
 /** The `fetch` for an SDK's client. Sends each request over the exchange in its options. */
-export function exchangeFetch(url: string | URL | Request, { exchange, ...init }: ExchangeInit = {}): Promise<Response> {
+export function exchangeFetch(url: string | URL | Request, { carrier, ...init }: ExchangeInit = {}): Promise<Response> {
+  const exchange = carrier?.exchange
   if (exchange === undefined) throw new TypeError('Expected the SDK to pass on `fetchOptions`')
   return exchange.fetch(url, init)
 }

@@ -21,14 +21,17 @@ export interface ChatReplyOptions {
 /** A run as a chat completion: in chunks while it runs, or whole when it has ended. Both have the same content. */
 export class ChatReply implements ClientReply {
   readonly #options: ChatReplyOptions
-  readonly #created = Math.floor(Date.now() / 1000)
+  readonly #head: object
   readonly #ended = Promise.withResolvers<void>()
   readonly frames: ReplyFrames | undefined
   readonly #said = new SaidText()
   #result: RunResult | undefined
 
   constructor(options: ChatReplyOptions, { streams }: { streams: boolean }) {
+    const { id, model } = options
     this.#options = options
+    const object = streams ? 'chat.completion.chunk' : 'chat.completion'
+    this.#head = { id: id.replace(/^run_/, 'chatcmpl-'), object, created: Math.floor(Date.now() / 1000), model }
     this.frames = streams ? new ReplyFrames(failureFrame) : undefined
     this.#chunk({ role: 'assistant', content: '' })
   }
@@ -56,7 +59,7 @@ export class ChatReply implements ClientReply {
     const content = said === '' && calls.length > 0 ? null : said
     const message = { role: 'assistant', content, refusal: null, ...(calls.length === 0 ? {} : { tool_calls: calls }) }
     return JSON.stringify({
-      ...this.#head('chat.completion'),
+      ...this.#head,
       choices: [{ index: 0, message, logprobs: null, finish_reason: finishReasonOf(result) }],
       usage: usageOf(result.usage),
     })
@@ -73,7 +76,7 @@ export class ChatReply implements ClientReply {
       const calls = clientCalls(result)
       if (calls.length > 0) this.#chunk({ tool_calls: calls.map((call, index) => ({ index, ...call })) })
       this.#chunk({}, finishReasonOf(result))
-      if (this.#options.includeUsage) this.#frame({ ...this.#head('chat.completion.chunk'), choices: [], usage: usageOf(result.usage) })
+      if (this.#options.includeUsage) this.#frame({ choices: [], usage: usageOf(result.usage) })
       this.frames?.push('data: [DONE]\n\n')
     }
     this.frames?.close()
@@ -84,18 +87,14 @@ export class ChatReply implements ClientReply {
     this.#chunk({ content: this.#said.add(text, iteration) })
   }
 
-  #head(object: string): object {
-    return { id: this.#options.id.replace(/^run_/, 'chatcmpl-'), object, created: this.#created, model: this.#options.model }
-  }
-
   #chunk(delta: object, finish: ChatFinish | null = null): void {
     // If usage was requested, every chunk but the last has a null usage.
     const usage = this.#options.includeUsage ? { usage: null } : {}
-    this.#frame({ ...this.#head('chat.completion.chunk'), choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], ...usage })
+    this.#frame({ choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], ...usage })
   }
 
   #frame(data: object): void {
-    this.frames?.push(`data: ${JSON.stringify(data)}\n\n`)
+    this.frames?.push(`data: ${JSON.stringify({ ...this.#head, ...data })}\n\n`)
   }
 }
 

@@ -143,11 +143,13 @@ export class RunFollower {
   }
 
   async #take(run: ServiceRun, stream: RunStream, events: readonly RunEvent[], { watcher }: Following): Promise<void> {
+    const { shownEvents: shown } = run
     for (const event of events) {
       watcher?.event(event)
       if (hiding.has(event.type)) for (const text of stream.hidden) run.redactor.secrets.add(text)
       this.#parts.observer.event(run, event)
-      await run.shownEvents?.take(event)
+      if (shown?.isUnseen) shown.keep(event)
+      else await shown?.show(event)
     }
   }
 }

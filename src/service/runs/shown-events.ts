@@ -1,6 +1,6 @@
 import type { RunEvent } from '../../core/events.ts'
 import type { JsonObject } from '../../core/messages.ts'
-import { Backlog } from '../../ui/web/deltas.ts'
+import { Backlog, isDelta, pieceOf } from '../../ui/web/deltas.ts'
 
 /** The size up to which the events of a run are kept unchanged, in characters. */
 const mostKept = 262_144
@@ -27,9 +27,9 @@ export class ShownEvents {
     this.#kept = isSeen ? undefined : new Backlog()
   }
 
-  /** Whether nobody has looked at the run yet. */
+  /** Whether nobody has looked at the run yet, and its events are small enough to be kept. */
   get isUnseen(): boolean {
-    return this.#kept !== undefined && this.#revealing === undefined
+    return this.#kept !== undefined && this.#revealing === undefined && this.#characters <= mostKept
   }
 
   /** The size of what is kept, in characters. */
@@ -37,14 +37,20 @@ export class ShownEvents {
     return this.#characters
   }
 
-  async take(event: RunEvent): Promise<void> {
-    if (this.#kept === undefined) return this.#show(event)
-    this.#kept.add(event)
-    this.#characters += sizeOf(event)
+  /** Keeps an event while the run is unseen. */
+  keep(event: RunEvent): void {
+    this.#kept?.add(event)
+    this.#characters += isDelta(event) ? perEvent + pieceOf(event).length : sizeOf(event)
     const { metadata } = event.meta
     if (metadata !== undefined && metadata !== this.#metadata) this.#characters += JSON.stringify(metadata).length
     this.#metadata = metadata
-    if (this.#characters > mostKept) await this.reveal()
+  }
+
+  /** Shows an event, after those that were kept. */
+  async show(event: RunEvent): Promise<void> {
+    if (this.#kept === undefined) return this.#show(event)
+    this.#kept.add(event)
+    await this.reveal()
   }
 
   /** Returns the events that nobody has seen, and forgets them. Adjacent pieces of a text are one. */
