@@ -133,9 +133,9 @@ describe('redactText', () => {
       'a',
     ]
     // A quadratic pattern takes many seconds for a text of this length.
-    const cost = (text: string) => leastCpuMs(1_000, () => redactText(text))
-    for (const unit of units) expect(await cost(unit.repeat(Math.ceil(250_000 / unit.length))), JSON.stringify(unit)).toBeLessThan(1_000)
-    for (const mark of ['.', ')', 'a.']) expect(await cost(`password: ${mark.repeat(125_000)}x`), mark).toBeLessThan(1_000)
+    const cost = (text: string) => leastCpuMs(500, () => redactText(text))
+    for (const unit of units) expect(await cost(unit.repeat(Math.ceil(125_000 / unit.length))), JSON.stringify(unit)).toBeLessThan(500)
+    for (const mark of ['.', ')', 'a.']) expect(await cost(`password: ${mark.repeat(60_000)}x`), mark).toBeLessThan(500)
   })
 
   it('removes all of a long value', () => {

@@ -42,7 +42,7 @@ describe('messagesFromOpenAI and back', () => {
         const before = structuredClone(list)
         expect(messagesToOpenAI(messagesFromOpenAI(list))).toEqual(before)
       }),
-      { numRuns: 500 },
+      { numRuns: 250 },
     )
   })
 
@@ -219,7 +219,7 @@ describe('messagesToOpenAI and back', () => {
       fc.property(fc.array(carriedMessage, { maxLength: 8 }), (list) => {
         expect(messagesFromOpenAI(messagesToOpenAI(list))).toEqual(list)
       }),
-      { numRuns: 500 },
+      { numRuns: 250 },
     )
   })
 

@@ -57,7 +57,7 @@ describe('a conversation that is too long', () => {
         expect(sizeOf(short)).toBeLessThanOrEqual(sizeOf(messages) + 30)
         if (sizeOf(messages) <= tokens) expect(short).toEqual(messages)
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 
@@ -72,7 +72,7 @@ describe('a conversation that is too long', () => {
         if (sizeOf(needed) + (task === undefined ? 0 : estimateTokens(task)) + 30 <= tokens)
           expect(sizeOf(short)).toBeLessThanOrEqual(tokens)
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 

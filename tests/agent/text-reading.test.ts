@@ -76,7 +76,7 @@ describe('the calls in a response’s text', () => {
         }
         if (!native && watched.toolCalls.length === 0) expect(shown).toBe(watched.text)
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 
@@ -94,7 +94,7 @@ describe('the calls in a response’s text', () => {
         expect(watched.startsWith(shown)).toBe(true)
         if (!besideNative) expect(shown).toBe(watched)
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 

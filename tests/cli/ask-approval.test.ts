@@ -123,7 +123,7 @@ describe('createApprove on a terminal', () => {
           /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u,
         )
       }),
-      { numRuns: 50 },
+      { numRuns: 25 },
     )
   })
 

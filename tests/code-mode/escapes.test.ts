@@ -166,7 +166,7 @@ return [Object.getPrototypeOf(result) === Object.prototype, ({}).polluted === un
       '}) ; globalThis.out = 1; export const x = (async () => {',
       '\u0000',
     ]) {
-      const { told, stopReason, calls } = await attack(code, 200)
+      const { told, stopReason, calls } = await attack(code, 100)
       expect(stopReason, code).toBe('answered')
       expect(told.length, code).toBeLessThan(15_000)
       expect(calls.length, code).toBeLessThanOrEqual(20)

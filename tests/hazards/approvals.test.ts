@@ -164,7 +164,7 @@ describe('what waits for a decision', () => {
           expectValidHistory(result.messages)
         },
       ),
-      { numRuns: 80 },
+      { numRuns: 30 },
     )
   })
 

@@ -82,8 +82,8 @@ export const streamingModes: readonly Mode[] = modes.filter(({ streaming }) => s
 /** `.ci/nightly` tests every hazard in every mode. Tests of a change use a few modes for what drivers share. */
 const isNightly = process.env.TOOLLOOP_TEST_MODES === 'all'
 
-const loopModeNames = ['openai, streaming', 'openai, whole', 'openai, streaming, tags', 'anthropic, streaming']
-/** For what only the loop decides: streaming and not, native and text calls, and a second driver to check that it changes nothing. */
+const loopModeNames = ['openai, streaming', 'openai, whole', 'openai, streaming, tags', ...(isNightly ? ['anthropic, streaming'] : [])]
+/** For what only the loop decides: streaming and not, native and text calls; at night a second driver to check that it changes nothing. */
 export const loopModes: readonly Mode[] = modes.filter(({ name }) => loopModeNames.includes(name))
 /** The same, for what a driver could break: in all modes at night. */
 export const quickModes: readonly Mode[] = isNightly ? modes : loopModes

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/core/messages.ts'
 import { isModelError, type ModelResponse } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import { type Mode, type ModeScript, nativeModes } from '../hazards/modes.ts'
+import { type Mode, type ModeScript, nativeModes, rowsFor } from '../hazards/modes.ts'
 import { chunk, completion, eventStream, events, sendJson, startServer } from './local-server.ts'
 import { hello } from './one-request.ts'
 
@@ -108,7 +108,7 @@ const meanings: [meaning: string, text: object, call: object, words: string[]][]
 
 describe.each(nativeModes)('finish reasons: $name', (mode) => {
   for (const [meaning, text, call, words] of meanings) {
-    it.each(words)(`F8 \`%s\` is ${meaning}`, async (rawFinishReason) => {
+    it.each(rowsFor(mode, words, () => mode.streaming))(`F8 \`%s\` is ${meaning}`, async (rawFinishReason) => {
       expect(await answerOf(mode, [{ text: 'The first half of', rawFinishReason }])).toMatchObject(text)
       expect(await answerOf(mode, [{ toolCalls: [{ name: 'look', arguments: {} }], rawFinishReason }])).toMatchObject(call)
     })

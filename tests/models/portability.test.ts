@@ -111,8 +111,9 @@ async function talk({ wire, open }: Driver, replies: MockReply[], messages: Chat
 }
 
 describe.each([true, false])('a conversation continues with any other provider (streaming: %s)', (stream) => {
-  const routes = drivers.flatMap((first) =>
-    drivers.filter((other) => other !== first).map((other) => [first.name, other.name, first, other] as const),
+  // A route leads there and back. Without streaming, each pair of providers is tested in one direction.
+  const routes = drivers.flatMap((first, at) =>
+    drivers.filter((_other, to) => (stream ? to !== at : to > at)).map((other) => [first.name, other.name, first, other] as const),
   )
 
   it.each(routes)('H47 %s → %s → back: calls, parallel results, errors, reasoning, images, odd ids', async (_a, _b, first, other) => {

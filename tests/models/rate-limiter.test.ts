@@ -93,7 +93,7 @@ describe('RateLimiter', () => {
         }
         expect(vi.getTimerCount()).toBe(0)
       }),
-      { numRuns: 30 },
+      { numRuns: 15 },
     )
   })
 

@@ -187,7 +187,7 @@ describe('objectSchema', () => {
         expect(refuseFunctionSchema('x', { properties: {}, ...schema })).toBeUndefined()
         if (ajv.validate(own, values)) expect(Object.keys(values)).toEqual(expect.arrayContaining([schema.required ?? []].flat()))
       }),
-      { numRuns: 50 },
+      { numRuns: 25 },
     )
   })
 })

@@ -446,10 +446,22 @@ describe('requests', () => {
         expect.not.stringContaining('a request failed'),
       ])
     }
-    await fc.assert(fc.asyncProperty(chat, (body) => send('POST', '/v1/chat/completions', body)))
-    await fc.assert(fc.asyncProperty(response, (body) => send('POST', '/v1/responses', body)))
-    await fc.assert(fc.asyncProperty(run, (body) => send('POST', '/v1/runs', body)))
-    await fc.assert(fc.asyncProperty(config, (body) => send('PUT', '/admin/api/config', body)))
+    await fc.assert(
+      fc.asyncProperty(chat, (body) => send('POST', '/v1/chat/completions', body)),
+      { numRuns: 40 },
+    )
+    await fc.assert(
+      fc.asyncProperty(response, (body) => send('POST', '/v1/responses', body)),
+      { numRuns: 40 },
+    )
+    await fc.assert(
+      fc.asyncProperty(run, (body) => send('POST', '/v1/runs', body)),
+      { numRuns: 40 },
+    )
+    await fc.assert(
+      fc.asyncProperty(config, (body) => send('PUT', '/admin/api/config', body)),
+      { numRuns: 40 },
+    )
   })
 
   it('no path leads out of the page’s folder', async () => {

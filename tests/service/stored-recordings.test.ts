@@ -360,7 +360,7 @@ describe('parts', () => {
   })
 
   it('are not built if there is no room for them, which is reported immediately; the end of the run is there', async () => {
-    const note = 'a long argument, '.repeat(200_000)
+    const note = 'a long argument, '.repeat(130_000)
     const { recording, go, written, read } = await record([{ toolCalls: [call('login', { note })], usage }, 'Done.'], [])
     await go()
     await recording.keep()

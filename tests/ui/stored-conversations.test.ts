@@ -141,7 +141,7 @@ describe('messagesToUI', () => {
         expect(new Set(shown.map(({ id }) => id)).size).toBe(shown.length)
         expect(messagesToUI(messages, { system: 'keep' })).toEqual(shown)
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     )
   })
 
@@ -279,7 +279,7 @@ describe('messagesToAgUi', () => {
         )
         expect(new Set(shown.map(({ id }) => id)).size).toBe(shown.length)
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     )
   })
 })

@@ -77,7 +77,7 @@ describe('read_file', () => {
         const part = await read(folder, { path, from, to: from + more, maxBytes: 1_048_576 })
         expect(part.text).toBe(expected.slice(from - 1, from + more).join(''))
       }),
-      { numRuns: 50 },
+      { numRuns: 20 },
     )
   })
 
