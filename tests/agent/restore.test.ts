@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { RunToRestore } from '../../src/agent/durable/index.ts'
 import { storeJournal } from '../../src/agent/journal/store-journal.ts'
+import { runSettings } from '../../src/agent/options/run-settings.ts'
+import { notStored } from '../../src/agent/runner/durable-run.ts'
 import { findDialect } from '../../src/dialects/index.ts'
 import {
   AgentRunner,
@@ -380,4 +382,12 @@ it('P1.1 a paused state is not resumed with less than its run was started with, 
   const otherDecisions = other.pending.map((item) => ({ ...item, approved: true as const }))
   expect(await restoring.resume(other.state, { decisions: otherDecisions, context })).toMatchObject({ stopReason: 'answered' })
   expect(seen).toEqual([7, context])
+})
+
+it('each setting that is not stored can be restored', () => {
+  const settings = Object.entries(runSettings).filter(([name, { stored }]) => stored === 'not stored' && name !== 'maxToolRounds')
+  const names = settings.map(([name]) => name).sort()
+  expect(names).toContain('hooks')
+  const given = Object.fromEntries(names.map((name) => [name, () => {}]))
+  expect(notStored(given).sort()).toEqual(names)
 })
