@@ -26,10 +26,10 @@ import { runWithTool, send } from './service/load.ts'
 const atOnce = 50
 const isQuick = process.argv.includes('--quick')
 const only = process.argv.find((argument) => argument.startsWith('--only='))?.slice('--only='.length) ?? ''
-const rounds = isQuick ? 1 : 3
-const runs = isQuick ? 400 : 2_000
-/** Of each process. Its code is compiled again and again over some thousand runs. */
-const warmUp = isQuick ? 200 : 3_000
+const rounds = isQuick ? 1 : 5
+const runs = isQuick ? 400 : 1_000
+/** Runs of each process before the first that is measured. Its code is compiled again and again over some thousand runs. */
+const warmUp = isQuick ? 200 : 2_000
 const several = 4
 const logger = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -264,37 +264,37 @@ async function openDatabase(): Promise<Database & AsyncDisposable> {
   }
 }
 
-/** Measures fleets of one process and of several in turns, each with processes of its own. */
-async function compare(
-  name: string,
-  startFleet: (count: number) => Promise<Fleet>,
-  database: Database,
-  isRecorded: boolean,
-): Promise<void> {
+/**
+ * Measures one process and several, in turns. All are warm before the first turn, because code that is compiled in each process would count
+ * as growth. Each fleet has a server of its own.
+ */
+async function compare(name: string, startFleet: (place: Place, count: number) => Promise<Fleet>, isRecorded: boolean): Promise<void> {
   if (!name.includes(only)) return
-  const costs = new Map<number, Cost[]>([
-    [1, []],
-    [several, []],
-  ])
-  let made = 0
+  await using ofOne = await openDatabase()
+  await using ofMany = await openDatabase()
+  const open = async (database: Database, count: number) => {
+    const fleet = await startFleet({ url: database.server.url }, count)
+    await fleet.make(warmUp * count)
+    return { database, count, fleet, costs: new Array<Cost>() }
+  }
+  const [one, many] = [await open(ofOne, 1), await open(ofMany, several)]
   for (let round = 0; round < rounds; round++) {
-    for (const [count, taken] of round % 2 === 0 ? costs : [...costs].reverse()) {
-      const fleet = await startFleet(count)
-      await fleet.make(warmUp * count)
+    for (const { fleet, database, costs } of round % 2 === 0 ? [one, many] : [many, one]) {
       await database.client.query('SELECT pg_stat_statements_reset()')
-      taken.push(await costOf(fleet, runs, database))
+      costs.push(await costOf(fleet, runs, database))
       if (process.argv.includes('--statements')) await showStatements(database)
-      await fleet.close()
-      made += warmUp * count + runs
-      await checkNothingLeft(database, isRecorded ? made : undefined)
     }
   }
-  const [one = [], many = []] = costs.values()
-  show(`${name}, 1 process`, one)
-  show(`${name}, ${several} processes`, many)
-  const total = ({ ourCpuMs, itsCpuMs }: Cost) => ourCpuMs + itsCpuMs
-  const growth = median(many.map((cost, round) => total(cost) / total(one[round] ?? cost)))
-  console.error(`${name}: with ${several} processes, a run costs ${growth.toFixed(2)} times the processor time`)
+  for (const { fleet, database, count } of [one, many]) {
+    await fleet.close()
+    await checkNothingLeft(database, isRecorded ? warmUp * count + runs * rounds : undefined)
+  }
+  show(`${name}, 1 process`, one.costs)
+  show(`${name}, ${several} processes`, many.costs)
+  const growth = (of: (cost: Cost) => number) => median(many.costs.map((cost, round) => of(cost) / of(one.costs[round] ?? cost))).toFixed(2)
+  const [ours, its] = [growth(({ ourCpuMs }) => ourCpuMs), growth(({ itsCpuMs }) => itsCpuMs)]
+  const total = growth(({ ourCpuMs, itsCpuMs }) => ourCpuMs + itsCpuMs)
+  console.error(`${name}: with ${several} processes, a run costs ${total} times the processor time (ours ${ours}, PostgreSQL's ${its})`)
 }
 
 async function showStatements({ client }: Database): Promise<void> {
@@ -388,27 +388,18 @@ async function main(): Promise<void> {
     row(...Array.from({ length: 7 }, () => '---'))
     const alone = async (name: string, startFleet: (place: Place) => Promise<Fleet>) => {
       if (!name.includes(only)) return
+      const fleet = await startFleet(newFile())
+      await fleet.make(warmUp)
       const costs: Cost[] = []
-      for (let round = 0; round < rounds; round++) {
-        const fleet = await startFleet(newFile())
-        await fleet.make(warmUp)
-        costs.push(await costOf(fleet, runs))
-        await fleet.close()
-      }
+      for (let round = 0; round < rounds; round++) costs.push(await costOf(fleet, runs))
+      await fleet.close()
       show(name, costs)
     }
     const serve = async (place: Place, count: number) => startServices(serviceIn(place, `http://127.0.0.1:${String(port)}`), count)
     await alone('the library on SQLite', async (place) => startWorkers(place, 1))
     await alone('the service on SQLite', (place) => serve(place, 1))
-    {
-      await using database = await openDatabase()
-      const place = { url: database.server.url }
-      await compare('the library on PostgreSQL', async (count) => startWorkers(place, count), database, true)
-    }
-    {
-      await using database = await openDatabase()
-      await compare('the service on PostgreSQL', (count) => serve({ url: database.server.url }, count), database, false)
-    }
+    await compare('the library on PostgreSQL', async (place, count) => startWorkers(place, count), true)
+    await compare('the service on PostgreSQL', serve, false)
     console.log()
     row(`from kill -9 of a process with ${atOnce} runs to their next step`, 'the first', 'the last', 'at most')
     row(...Array.from({ length: 4 }, () => '---'))

@@ -9,6 +9,7 @@ import { aged, packedNews } from '../queries/shown-news.ts'
 import { Database, openPool } from './database.ts'
 import { DbosProcess } from './dbos-process.ts'
 import { loadDbos } from './load-dbos.ts'
+import { NewEvents } from './new-events.ts'
 import { NewSteps } from './new-steps.ts'
 import { Owner } from './owner.ts'
 import { journalProblem } from './problems.ts'
@@ -27,6 +28,8 @@ export interface DbosStoreOptions {
   logger: Logger
 }
 
+/** How long a run that has ended stays in the journal, in milliseconds. */
+const clearAfterMs = 1_000
 const noSteps: StepTotals = { steps: 0, characters: 0 }
 
 /** Available once the database was reached. */
@@ -44,12 +47,13 @@ export class DbosStore implements EngineStore {
   readonly #pg: ReturnType<typeof loadDbos>['pg']
   readonly #dbos: DbosProcess
   readonly #newSteps: NewSteps
+  readonly #newEvents: NewEvents = new NewEvents((news) => this.#askShown((shown) => shown.appendEvents(news)))
   readonly #database: Database
   /** The workflows executed in this process, and what each has recorded. */
   readonly #executing = new Map<string, StepTotals>()
   #opening: Promise<Opened> | undefined
   readonly #toClear: string[] = []
-  #clearing: Promise<void> = Promise.resolve()
+  #clearing: Promise<void> | undefined
   /** The id of the tables, known once they are opened. */
   #tables = ''
   #isOpen = false
@@ -125,8 +129,9 @@ export class DbosStore implements EngineStore {
   /** The shown runs, in the same database. */
   readonly shown: ShownRuns = {
     begin: (...args) => this.#show((shown) => shown.begin(...args)),
-    append: async (...args) =>
-      (await this.#askShown((shown) => shown.appendEvents(...args))) || this.#show((shown) => shown.append(...args)),
+    append: async (runId, attempt, news) =>
+      (news.secrets.length === 0 && (await this.#newEvents.store({ runId, attempt, ...news }))) ||
+      this.#show((shown) => shown.append(runId, attempt, news)),
     put: (run, attempt, news, outcome, room) => this.#show((shown) => shown.put(run, attempt, packedNews(news), aged(outcome), room)),
     settle: (runId, expected, outcome, room) => this.#show((shown) => shown.settle(runId, expected, aged(outcome), room)),
     giveUp: (...args) => this.#show((shown) => shown.giveUp(...args)),
@@ -193,15 +198,22 @@ export class DbosStore implements EngineStore {
     return this.#deleteAll((runs) => runs.pruned(which))
   }
 
-  /** Runs that end while others are deleted are deleted together. */
+  /** Runs that end shortly after each other are deleted together. */
   #clear(runId: string): Promise<void> {
     this.#toClear.push(runId)
-    const clear = async () => {
-      const runIds = this.#toClear.splice(0)
-      if (runIds.length > 0) await this.#deleteAll((runs) => runs.cleared(runIds))
-    }
-    this.#clearing = this.#clearing.then(clear, clear)
+    this.#clearing ??= this.#clearSoon()
     return this.#clearing
+  }
+
+  async #clearSoon(): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, clearAfterMs).unref())
+    this.#clearing = undefined
+    await this.#clearNow()
+  }
+
+  async #clearNow(): Promise<void> {
+    const runIds = this.#toClear.splice(0)
+    if (runIds.length > 0) await this.#deleteAll((runs) => runs.cleared(runIds))
   }
 
   async #deleteAll(find: (runs: RecordedRuns) => Work<Doomed[]>): Promise<number> {
@@ -218,6 +230,8 @@ export class DbosStore implements EngineStore {
 
   async close(tries: readonly RunTries[] = []): Promise<void> {
     if (this.#closed) return
+    // If this fails, another process deletes them.
+    if (this.#isOpen) await this.#clearNow().catch(() => {})
     this.#closed = true
     // Doesn't wait for an opening that is waiting for the server.
     if (!this.#isOpen) this.#database.close()

@@ -1,8 +1,14 @@
 import type { ShownNews } from '../../agent/journal/shown-runs.ts'
-import { firstOf, Statement, sql, type Work } from '../../sql/statement.ts'
+import { firstOf, joined, rowsOf, Statement, sql, type Work } from '../../sql/statement.ts'
 import { ShownWork } from '../queries/shown-work.ts'
 import { dialectOf } from './dialect.ts'
 import { now } from './values.ts'
+
+/** News of one run. */
+export interface RunNews extends ShownNews {
+  runId: string
+  attempt: string
+}
 
 /** Implements `ShownRuns` in PostgreSQL. */
 export class ShownRunsTable extends ShownWork {
@@ -16,23 +22,59 @@ export class ShownRunsTable extends ShownWork {
       locked: sql`FOR UPDATE`,
       shared: sql`FOR SHARE`,
       allOf: (query) => sql`(SELECT coalesce(json_agg(value), '[]')::text FROM (${query}) AS listed)`,
+      together: (statements) => {
+        const parts = statements.map((statement, at) => sql`${new Statement(`part${at}`)} AS (${statement})`)
+        return [sql`WITH ${joined(parts, ', ')} SELECT 1`]
+      },
       // Together, two runs might exceed the room.
       lockRoom: sql`SELECT pg_advisory_xact_lock(hashtextextended(${`toolloop room in ${schema}`}, 0))`,
       childTables: [],
     })
   }
 
-  /** Like `append`, in one statement. Returns false, and does nothing, if there is more to change than events. */
-  *appendEvents(runId: string, attempt: string, { events, firstEventId, title, secrets, hidesAll }: ShownNews): Work<boolean> {
-    if (secrets.length > 0) return false
-    const last = events.at(-1)?.id ?? 0
-    const isSame = sql`id = ${runId} AND attempt = ${attempt} AND first_event = ${firstEventId} AND title = ${this.in.text(title)}`
-    const told = sql`last_event = greatest(last_event, ${last}), hides_all = ${Number(hidesAll)}`
-    const run = sql`UPDATE ${this.table('runs')} SET ${told} WHERE ${isSame} RETURNING n`
-    const columns = [events.map(({ id }) => id), events.map(({ type }) => type), events.map(({ data }) => data)] as const
-    const all = sql`unnest(${columns[0]}::bigint[], ${columns[1]}::text[], ${columns[2]}::text[]) AS told (id, type, data)`
-    const added = sql`INSERT INTO ${this.table('events')} (run, id, type, data) SELECT n, told.* FROM run, ${all} ON CONFLICT DO NOTHING`
-    return (yield* firstOf(sql`WITH run AS (${run}), added AS (${added}) SELECT n FROM run`)) !== undefined
+  /**
+   * Like `append`, for several runs in one statement. Returns the ids of the runs whose events are stored. Leaves out runs with more to change
+   * than events, and runs that have another attempt.
+   */
+  *appendEvents(all: readonly RunNews[]): Work<Set<string>> {
+    const column = <T>(type: string, values: readonly T[]) => sql`CAST(${values} AS ${new Statement(type)}[])`
+    const ofRuns = <T>(type: string, value: (news: RunNews) => T) => column(type, all.map(value))
+    const told = [
+      ofRuns('text', ({ runId }) => runId),
+      ofRuns('text', ({ attempt }) => attempt),
+      ofRuns('bigint', ({ firstEventId }) => firstEventId),
+      ofRuns('bigint', ({ events }) => events.at(-1)?.id ?? 0),
+      ofRuns('text', ({ title }) => this.in.text(title)),
+      ofRuns('integer', ({ hidesAll }) => Number(hidesAll)),
+    ]
+    const news = sql`unnest(${joined(told, ', ')}) AS news (id, attempt, first, last, title, hides)`
+    const isSame = sql`shown.id = news.id AND shown.attempt = news.attempt AND first_event = news.first AND shown.title = news.title`
+    const changed = sql`last_event = greatest(last_event, news.last), hides_all = news.hides`
+    const run = sql`UPDATE ${this.table('runs')} AS shown SET ${changed} FROM ${news} WHERE ${isSame} RETURNING n, shown.id`
+    const rows = all.flatMap(({ runId, events }) => events.map((event) => ({ runId, ...event })))
+    const columns = [
+      column(
+        'text',
+        rows.map(({ runId }) => runId),
+      ),
+      column(
+        'bigint',
+        rows.map(({ id }) => id),
+      ),
+      column(
+        'text',
+        rows.map(({ type }) => type),
+      ),
+      column(
+        'text',
+        rows.map(({ data }) => data),
+      ),
+    ]
+    const events = sql`unnest(${joined(columns, ', ')}) AS told (run, id, type, data)`
+    const from = sql`SELECT n, told.id, type, data FROM run JOIN ${events} ON told.run = run.id`
+    const added = sql`INSERT INTO ${this.table('events')} (run, id, type, data) ${from} ON CONFLICT DO NOTHING`
+    const stored = yield* rowsOf(sql`WITH run AS (${run}), added AS (${added}) SELECT id FROM run`)
+    return new Set(stored.map(({ id }) => String(id)))
   }
 
   protected override *stateSize(runId: string): Work<number> {

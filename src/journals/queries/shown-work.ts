@@ -39,6 +39,8 @@ import { type PackedNews, packedType, type SettledOutcome, unpackEvents } from '
 export interface ShownDialect extends Dialect, Pick<RunsDialect, 'agent' | 'now' | 'hasId' | 'locked' | 'shared'> {
   /** The values of a query's column `value`, as JSON. */
   allOf(query: Statement): Statement
+  /** Combines statements on different tables that don't depend on each other. */
+  together(statements: readonly Statement[]): readonly Statement[]
   /** Lets one transaction at a time check the room for waiting runs. Absent if transactions follow one another. */
   readonly lockRoom?: Statement
   /** The tables whose rows are not deleted with their run. */
@@ -80,7 +82,7 @@ export abstract class ShownWork {
     const again = sql`ON CONFLICT (id) DO UPDATE SET ${taken} WHERE shown_runs.status <> 'ended' RETURNING n, last_event`
     const begun = yield* firstOf(sql`INSERT INTO ${this.#runs} ${columns} VALUES ${values} ${again}`)
     if (begun === undefined) return undefined
-    yield* this.#noteWords(begun, title, words)
+    yield this.#wordsNoted(begun, title, words)
     yield* this.#insert(
       'tags',
       ['tag', 'run'],
@@ -110,7 +112,7 @@ export abstract class ShownWork {
     const last = Math.max(Number(run.last_event), events.at(-1)?.id ?? 0)
     const told = sql`first_event = ${firstEventId}, last_event = ${last}, title = ${kept}, hides_all = ${Number(hidesAll)}`
     yield sql`UPDATE ${this.#runs} SET ${told} WHERE n = ${n}`
-    if (kept !== run.title) yield* this.#noteWords(run, title)
+    if (kept !== run.title) yield this.#wordsNoted(run, title)
     return true
   }
 
@@ -134,7 +136,8 @@ export abstract class ShownWork {
 
   *settle(runId: string, expected: ExpectedRun, outcome: SettledOutcome, room?: WaitingRoom): Work<'settled' | 'changed' | 'no_room'> {
     yield* this.#lockRoom(room)
-    const run = yield* this.#find(runId)
+    const ofEvents = sql`SELECT coalesce(sum(octet_length(data)), 0) FROM ${this.table('events')} WHERE run = n`
+    const run = yield* this.#find(runId, sql`, (${ofEvents}) AS size_of_events`)
     if (run === undefined || (expected.attempt !== undefined && run.attempt !== expected.attempt)) return 'changed'
     const { status, stopReason, finishedAt, settledForMs, title, words = '', model, summary, result, state = '' } = outcome
     // An earlier attempt at this call has written it, and its answer was lost.
@@ -142,8 +145,7 @@ export abstract class ShownWork {
     if (run.status !== expected.status) return 'changed'
     const { n } = run
     const stateSize = status === 'waiting' ? state.length + (yield* this.stateSize(runId)) : 0
-    const events = yield* firstOf(sql`SELECT coalesce(sum(octet_length(data)), 0) AS size FROM ${this.table('events')} WHERE run = ${n}`)
-    const size = stateSize + (result?.length ?? 0) + Number(events?.size)
+    const size = stateSize + (result?.length ?? 0) + Number(run.size_of_events)
     if (room !== undefined && !(yield* this.#hasRoom(run, size, stateSize, room))) return 'no_room'
     const { waitedMs = 0, turns, calls, tokens, costUsd, errorCode, tools = [] } = outcome
     const { text } = this.in
@@ -155,12 +157,14 @@ export abstract class ShownWork {
     const did = sql`error = ${errorCode && text(errorCode)}, tools = ${text(linesOf(tools))}`
     const isOver = status === 'ended'
     const head = isOver ? sql`, head = ''` : sql``
-    yield sql`UPDATE ${this.#runs} SET ${came}, ${shown}, ${took}, ${did} ${head} WHERE n = ${n}`
-    yield* this.#noteWords(run, title, words)
     const replaced = sql`ON CONFLICT (run) DO UPDATE SET value = excluded.value, state = excluded.state`
     const kept = sql`(run, value, state) VALUES (${n}, ${result}, ${isOver ? '' : state})`
-    if (result !== undefined) yield sql`INSERT INTO ${this.table('results')} ${kept} ${replaced}`
-    if (isOver) yield* this.#hide(run, result !== undefined)
+    yield* this.#doTogether([
+      sql`UPDATE ${this.#runs} SET ${came}, ${shown}, ${took}, ${did} ${head} WHERE n = ${n}`,
+      this.#wordsNoted(run, title, words),
+      ...(result === undefined ? [] : [sql`INSERT INTO ${this.table('results')} ${kept} ${replaced}`]),
+      ...(isOver ? this.#hiding(run, result !== undefined) : []),
+    ])
     return 'settled'
   }
 
@@ -173,8 +177,7 @@ export abstract class ShownWork {
       const told = JSON.stringify({ ...JSON.parse(String(run.summary ?? '{}')), stopReason: 'aborted', pending: [], error })
       const ended = sql`status = 'ended', stop_reason = 'aborted', finished_at = ${this.in.now()}, settled_at = ${this.in.now()}`
       const came = sql`${ended}, waited = ${this.#waitedSoFar()}, error = ${this.in.text(error.code)}, summary = ${told}, head = ''`
-      yield sql`UPDATE ${this.#runs} SET ${came} WHERE n = ${run.n}`
-      yield* this.#hide(run)
+      yield* this.#doTogether([sql`UPDATE ${this.#runs} SET ${came} WHERE n = ${run.n}`, ...this.#hiding(run)])
     }
     return runs.map(({ id }) => String(id))
   }
@@ -359,19 +362,24 @@ export abstract class ShownWork {
     yield sql`DELETE FROM ${recordings} WHERE run IN (${doomed})`
   }
 
-  *#noteWords({ n }: Row, title: string, words?: string): Work<void> {
+  *#doTogether(statements: readonly Statement[]): Work<void> {
+    for (const statement of this.in.together(statements)) yield statement
+  }
+
+  /** Writes the searchable words of a run. */
+  #wordsNoted({ n }: Row, title: string, words?: string): Statement {
     const { text } = this.in
     // Converted here, because case conversion in a database depends on its version or its locale.
     const folded = text(title.toLowerCase())
     const noted = words === undefined ? sql`` : sql`, words = excluded.words`
     const row = sql`(run, title_words, words) VALUES (${n}, ${folded}, ${text(words ?? '')})`
-    yield sql`INSERT INTO ${this.table('words')} ${row} ON CONFLICT (run) DO UPDATE SET title_words = excluded.title_words ${noted}`
+    return sql`INSERT INTO ${this.table('words')} ${row} ON CONFLICT (run) DO UPDATE SET title_words = excluded.title_words ${noted}`
   }
 
-  /** Deletes everything about a finished run except the parts that are shown. `hasResult`: its result is stored, without a state. */
-  *#hide({ n }: Row, hasResult = false): Work<void> {
-    for (const table of ['secrets', 'messages']) yield sql`DELETE FROM ${this.table(table)} WHERE run = ${n}`
-    if (!hasResult) yield sql`UPDATE ${this.table('results')} SET state = '' WHERE run = ${n} AND state <> ''`
+  /** Delete everything about a finished run except the parts that are shown. `hasResult`: its result is stored, without a state. */
+  #hiding({ n }: Row, hasResult = false): Statement[] {
+    const hidden = ['secrets', 'messages'].map((table) => sql`DELETE FROM ${this.table(table)} WHERE run = ${n}`)
+    return hasResult ? hidden : [...hidden, sql`UPDATE ${this.table('results')} SET state = '' WHERE run = ${n} AND state <> ''`]
   }
 
   *#lockRoom(room: WaitingRoom | undefined): Work<void> {
@@ -405,9 +413,9 @@ export abstract class ShownWork {
       yield sql`${into} VALUES ${valuesOf(rows.slice(at, at + this.in.rowsAtOnce))} ON CONFLICT DO NOTHING`
   }
 
-  /** The run, locked until the transaction ends. */
-  *#find(runId: string): Work<Row | undefined> {
-    const columns = sql`n, caller, status, attempt, finished_at, first_event, last_event, title, listens`
+  /** The run, locked until the transaction ends. `more`: further columns. */
+  *#find(runId: string, more: Statement = sql``): Work<Row | undefined> {
+    const columns = sql`n, caller, status, attempt, finished_at, first_event, last_event, title, listens ${more}`
     return yield* firstOf(sql`SELECT ${columns} FROM ${this.#runs} WHERE id = ${runId} ${this.in.locked}`)
   }
 

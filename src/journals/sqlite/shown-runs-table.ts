@@ -19,6 +19,7 @@ export class ShownRunsTable extends ShownWork {
       locked: sql``,
       shared: sql``,
       allOf: (query) => sql`(SELECT json_group_array(value) FROM (${query}))`,
+      together: (statements) => statements,
       childTables: ['results', 'events', 'recordings', 'secrets', 'messages', 'words', 'decisions', 'tags'],
     })
   }
