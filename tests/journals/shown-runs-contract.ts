@@ -78,6 +78,31 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(await shown.get('none')).toBeUndefined()
     })
 
+    it('append: events of many runs, written at the same time, stay apart, also if one of them has another execution', async () => {
+      const { shown } = await open()
+      const ids = Array.from({ length: 20 }, (_, at) => `run ${at}`)
+      for (const id of ids) await shown.begin(run(id), { attempt: 'first' })
+      await shown.begin(run('run 7'), { attempt: 'second' })
+      const written = ids.map(async (id, at) => {
+        const more = { 3: { title: 'another title' }, 4: { secrets: ['4711'] }, 5: { firstEventId: 2 } }[at] ?? {}
+        const first = await shown.append(id, 'first', news([1, 2], more))
+        return [first, await shown.append(id, 'first', news([3], more))]
+      })
+      expect(await Promise.all(written)).toEqual(ids.map((id) => (id === 'run 7' ? [false, false] : [true, true])))
+      const idsOf = async (id: string) => (await shown.events(id, 0)).map((event) => event.id)
+      expect(await Promise.all(ids.map(idsOf))).toEqual(ids.map((_, at) => (at === 7 ? [] : at === 5 ? [2, 3] : [1, 2, 3])))
+      const [third, fourth] = await Promise.all([shown.get('run 3'), shown.get('run 4')])
+      expect([third?.title, fourth?.secrets, third?.lastEventId]).toEqual(['another title', ['4711'], 3])
+    })
+
+    it('append: events that are written again, together with later ones, are there once', async () => {
+      const { shown } = await open()
+      await shown.begin(run('a'), { attempt: 'first' })
+      for (const ids of [[1, 2], [1, 2], [1, 2, 3], [4]]) await shown.append('a', 'first', news(ids))
+      expect((await shown.events('a', 0)).map(({ id }) => id)).toEqual([1, 2, 3, 4])
+      expect((await shown.events('a', 1)).map(({ id }) => id)).toEqual([2, 3, 4])
+    })
+
     it('an execution without steps is written at once, with what it continues from', async () => {
       const { shown } = await open()
       const state = '{"steps":["my pin"]}'

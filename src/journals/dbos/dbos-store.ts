@@ -129,9 +129,11 @@ export class DbosStore implements EngineStore {
   /** The shown runs, in the same database. */
   readonly shown: ShownRuns = {
     begin: (...args) => this.#show((shown) => shown.begin(...args)),
-    append: async (runId, attempt, news) =>
-      (news.secrets.length === 0 && (await this.#newEvents.store({ runId, attempt, ...news }))) ||
-      this.#show((shown) => shown.append(runId, attempt, news)),
+    append: async (runId, attempt, news) => {
+      const packed = packedNews(news)
+      const isStored = news.secrets.length === 0 && (await this.#newEvents.store({ runId, attempt, ...packed }))
+      return isStored || this.#show((shown) => shown.append(runId, attempt, packed))
+    },
     put: (run, attempt, news, outcome, room) => this.#show((shown) => shown.put(run, attempt, packedNews(news), aged(outcome), room)),
     settle: (runId, expected, outcome, room) => this.#show((shown) => shown.settle(runId, expected, aged(outcome), room)),
     giveUp: (...args) => this.#show((shown) => shown.giveUp(...args)),

@@ -51,7 +51,7 @@ export class NewEvents {
     this.#waiting = this.#waiting.filter((news) => {
       if (next.has(news.runId) || characters > mostCharacters) return true
       next.set(news.runId, news)
-      for (const { data } of news.events) characters += data.length
+      characters += news.packed.length
       return false
     })
     return next

@@ -1,11 +1,11 @@
-import type { ShownNews } from '../../agent/journal/shown-runs.ts'
 import { firstOf, joined, rowsOf, Statement, sql, type Work } from '../../sql/statement.ts'
+import { type PackedNews, packedType } from '../queries/shown-news.ts'
 import { ShownWork } from '../queries/shown-work.ts'
 import { dialectOf } from './dialect.ts'
 import { now } from './values.ts'
 
 /** News of one run. */
-export interface RunNews extends ShownNews {
+export interface RunNews extends PackedNews {
   runId: string
   attempt: string
 }
@@ -37,42 +37,23 @@ export class ShownRunsTable extends ShownWork {
    * than events, and runs that have another attempt.
    */
   *appendEvents(all: readonly RunNews[]): Work<Set<string>> {
-    const column = <T>(type: string, values: readonly T[]) => sql`CAST(${values} AS ${new Statement(type)}[])`
-    const ofRuns = <T>(type: string, value: (news: RunNews) => T) => column(type, all.map(value))
-    const told = [
-      ofRuns('text', ({ runId }) => runId),
-      ofRuns('text', ({ attempt }) => attempt),
-      ofRuns('bigint', ({ firstEventId }) => firstEventId),
-      ofRuns('bigint', ({ events }) => events.at(-1)?.id ?? 0),
-      ofRuns('text', ({ title }) => this.in.text(title)),
-      ofRuns('integer', ({ hidesAll }) => Number(hidesAll)),
+    const columnOf = (type: string, value: (news: RunNews) => unknown) => sql`CAST(${all.map(value)} AS ${new Statement(type)}[])`
+    const columns = [
+      columnOf('text', ({ runId }) => runId),
+      columnOf('text', ({ attempt }) => attempt),
+      columnOf('bigint', ({ firstEventId }) => firstEventId),
+      columnOf('text', ({ title }) => this.in.text(title)),
+      columnOf('integer', ({ hidesAll }) => Number(hidesAll)),
+      columnOf('bigint', ({ last }) => last),
+      columnOf('text', ({ packed }) => packed),
     ]
-    const news = sql`unnest(${joined(told, ', ')}) AS news (id, attempt, first, last, title, hides)`
+    const news = sql`unnest(${joined(columns, ', ')}) AS news (id, attempt, first, title, hides, last, packed)`
     const isSame = sql`shown.id = news.id AND shown.attempt = news.attempt AND first_event = news.first AND shown.title = news.title`
     const changed = sql`last_event = greatest(last_event, news.last), hides_all = news.hides`
-    const run = sql`UPDATE ${this.table('runs')} AS shown SET ${changed} FROM ${news} WHERE ${isSame} RETURNING n, shown.id`
-    const rows = all.flatMap(({ runId, events }) => events.map((event) => ({ runId, ...event })))
-    const columns = [
-      column(
-        'text',
-        rows.map(({ runId }) => runId),
-      ),
-      column(
-        'bigint',
-        rows.map(({ id }) => id),
-      ),
-      column(
-        'text',
-        rows.map(({ type }) => type),
-      ),
-      column(
-        'text',
-        rows.map(({ data }) => data),
-      ),
-    ]
-    const events = sql`unnest(${joined(columns, ', ')}) AS told (run, id, type, data)`
-    const from = sql`SELECT n, told.id, type, data FROM run JOIN ${events} ON told.run = run.id`
-    const added = sql`INSERT INTO ${this.table('events')} (run, id, type, data) ${from} ON CONFLICT DO NOTHING`
+    const told = sql`n, shown.id, news.last, news.packed`
+    const run = sql`UPDATE ${this.table('runs')} AS shown SET ${changed} FROM ${news} WHERE ${isSame} RETURNING ${told}`
+    const rows = sql`SELECT n, last, ${packedType}, packed FROM run WHERE packed <> ''`
+    const added = sql`INSERT INTO ${this.table('events')} (run, id, type, data) ${rows} ON CONFLICT DO NOTHING`
     const stored = yield* rowsOf(sql`WITH run AS (${run}), added AS (${added}) SELECT id FROM run`)
     return new Set(stored.map(({ id }) => String(id)))
   }

@@ -6,7 +6,6 @@ import type {
   RecordingPart,
   ShownBounds,
   ShownEvent,
-  ShownNews,
   ShownPage,
   ShownProgress,
   ShownQuery,
@@ -91,15 +90,11 @@ export abstract class ShownWork {
     return { lastEventId: Number(begun.last_event) }
   }
 
-  *append(runId: string, attempt: string, { events, firstEventId, title, secrets, hidesAll }: ShownNews): Work<boolean> {
+  *append(runId: string, attempt: string, { packed, last, firstEventId, title, secrets, hidesAll }: PackedNews): Work<boolean> {
     const run = yield* this.#find(runId)
     if (run?.attempt !== attempt) return false
     const { n } = run
-    yield* this.#insert(
-      'events',
-      ['run', 'id', 'type', 'data'],
-      events.map(({ id, type, data }) => [n, id, type, data]),
-    )
+    if (packed !== '') yield* this.#insert('events', ['run', 'id', 'type', 'data'], [[n, last, packedType, packed]])
     if (firstEventId > Number(run.first_event)) yield sql`DELETE FROM ${this.table('events')} WHERE run = ${n} AND id < ${firstEventId}`
     // Stored as JSON, because a secret may contain characters that a database can't store as text.
     const values = secrets.map((secret) => JSON.stringify(secret))
@@ -109,8 +104,8 @@ export abstract class ShownWork {
       values.map((value) => [n, digestOf(value), value]),
     )
     const kept = this.in.text(title)
-    const last = Math.max(Number(run.last_event), events.at(-1)?.id ?? 0)
-    const told = sql`first_event = ${firstEventId}, last_event = ${last}, title = ${kept}, hides_all = ${Number(hidesAll)}`
+    const newest = Math.max(Number(run.last_event), last)
+    const told = sql`first_event = ${firstEventId}, last_event = ${newest}, title = ${kept}, hides_all = ${Number(hidesAll)}`
     yield sql`UPDATE ${this.#runs} SET ${told} WHERE n = ${n}`
     if (kept !== run.title) yield this.#wordsNoted(run, title)
     return true
@@ -119,16 +114,15 @@ export abstract class ShownWork {
   *put(
     run: NewShownRun,
     attempt: string,
-    { packed, last, ...news }: PackedNews,
+    news: PackedNews,
     outcome: SettledOutcome,
     room?: WaitingRoom,
   ): Work<'settled' | 'changed' | 'no_room'> {
     const { runId } = run
     // Called before the run is locked, as in `settle`, because two transactions that wait for each other would both fail.
     yield* this.#lockRoom(room)
-    const events = packed === '' ? [] : [{ id: last, type: packedType, data: packed }]
     if ((yield* this.begin(run, { attempt })) === undefined) return 'changed'
-    if (!(yield* this.append(runId, attempt, { ...news, events }))) return 'changed'
+    if (!(yield* this.append(runId, attempt, news))) return 'changed'
     // The state already includes earlier messages.
     yield sql`DELETE FROM ${this.table('messages')} WHERE ${this.#isOf(runId)}`
     return yield* this.settle(runId, { status: 'running', attempt }, outcome, room)
@@ -232,14 +226,19 @@ export abstract class ShownWork {
   }
 
   *events(runId: string, after: number): Work<ShownEvent[]> {
-    const own = sql`${this.#isOf(runId)} AND id > ${after}`
+    const run = yield* firstOf(sql`SELECT n, first_event FROM ${this.#runs} WHERE id = ${runId}`)
+    if (run === undefined) return []
+    const own = sql`run = ${run.n} AND id > ${after}`
     const part = sql`SELECT id, type, data FROM ${this.table('events')} WHERE ${own} ORDER BY id LIMIT ${mostEvents}`
     const events: ShownEvent[] = []
     let characters = 0
+    let last = Math.max(after, Number(run.first_event) - 1)
     for (const row of yield* rowsOf(within(mostCharactersOfEvents, part, { column: 'data', order: 'id' }))) {
       const { id, type, data } = { id: Number(row.id), type: String(row.type), data: String(row.data) }
-      for (const event of type === packedType ? unpackEvents(data, after) : [{ id, type, data }]) {
+      // A row may repeat events of the one before it: its writer did not know that they were stored.
+      for (const event of type === packedType ? unpackEvents(data, last) : [{ id, type, data }]) {
         events.push(event)
+        last = event.id
         characters += event.data.length
         if (events.length >= mostEvents || characters >= mostCharactersOfEvents) return events
       }

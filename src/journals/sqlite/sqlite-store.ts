@@ -66,7 +66,7 @@ export class SqliteStore implements Store {
   readonly shown: ShownRuns = {
     tryWriting: () => this.#shown.call('tryWriting'),
     begin: (...args) => this.#shown.call('begin', ...args),
-    append: (...args) => this.#shown.call('append', ...args),
+    append: (runId, attempt, news) => this.#shown.call('append', runId, attempt, packedNews(news)),
     put: (run, attempt, news, outcome, room) => this.#shown.callWithNext('put', run, attempt, packedNews(news), aged(outcome), room),
     settle: (runId, expected, outcome, room) => this.#shown.call('settle', runId, expected, aged(outcome), room),
     giveUp: (...args) => this.#shown.call('giveUp', ...args),
