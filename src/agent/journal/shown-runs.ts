@@ -87,6 +87,7 @@ export interface ShownRuns {
   mayTidy?(periodMs: number): Promise<boolean>
   /**
    * Deletes the journal's steps of one run, or of all runs, if the run is done here and no process executes it. Only what is shown remains.
+   * One run may be deleted a little later than the call resolves.
    */
   clear(runId?: string): Promise<void>
   /**

@@ -8,6 +8,7 @@ import { inParts, prunedAtOnce } from '../queries/run-work.ts'
 import { aged, packedNews } from '../queries/shown-news.ts'
 import { Database, openPool } from './database.ts'
 import { DbosProcess } from './dbos-process.ts'
+import { checkRunId } from './dialect.ts'
 import { loadDbos } from './load-dbos.ts'
 import { NewEvents } from './new-events.ts'
 import { NewSteps } from './new-steps.ts'
@@ -16,7 +17,6 @@ import { journalProblem } from './problems.ts'
 import { type Doomed, type PastExecution, RecordedRuns, type StepTotals, storedRunOf } from './recorded-runs.ts'
 import { migrate } from './schema.ts'
 import { ShownRunsTable } from './shown-runs-table.ts'
-import { checkRunId } from './values.ts'
 
 export interface DbosStoreOptions {
   url: string
@@ -53,7 +53,7 @@ export class DbosStore implements EngineStore {
   readonly #executing = new Map<string, StepTotals>()
   #opening: Promise<Opened> | undefined
   readonly #toClear: string[] = []
-  #clearing: Promise<void> | undefined
+  #clearing: NodeJS.Timeout | undefined
   /** The id of the tables, known once they are opened. */
   #tables = ''
   #isOpen = false
@@ -162,7 +162,7 @@ export class DbosStore implements EngineStore {
     mayTidy: async (periodMs) => (await this.#opened()).owner.takesTurn(periodMs),
     clear: async (runId) => {
       if (runId === undefined) await this.#deleteAll((runs) => runs.cleared())
-      else await this.#clear(runId)
+      else this.#clearSoon(runId)
     },
   }
 
@@ -201,21 +201,16 @@ export class DbosStore implements EngineStore {
   }
 
   /** Runs that end shortly after each other are deleted together. */
-  #clear(runId: string): Promise<void> {
+  #clearSoon(runId: string): void {
     this.#toClear.push(runId)
-    this.#clearing ??= this.#clearSoon()
-    return this.#clearing
-  }
-
-  async #clearSoon(): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, clearAfterMs).unref())
-    this.#clearing = undefined
-    await this.#clearNow()
+    this.#clearing ??= setTimeout(() => void this.#clearNow(), clearAfterMs).unref()
   }
 
   async #clearNow(): Promise<void> {
+    this.#clearing = undefined
     const runIds = this.#toClear.splice(0)
-    if (runIds.length > 0) await this.#deleteAll((runs) => runs.cleared(runIds))
+    // If this fails, `clear` without a run deletes them later, in any process.
+    if (runIds.length > 0) await this.#deleteAll((runs) => runs.cleared(runIds)).catch(() => {})
   }
 
   async #deleteAll(find: (runs: RecordedRuns) => Work<Doomed[]>): Promise<number> {
@@ -232,8 +227,8 @@ export class DbosStore implements EngineStore {
 
   async close(tries: readonly RunTries[] = []): Promise<void> {
     if (this.#closed) return
-    // If this fails, another process deletes them.
-    if (this.#isOpen) await this.#clearNow().catch(() => {})
+    clearTimeout(this.#clearing)
+    if (this.#isOpen) await this.#clearNow()
     this.#closed = true
     // Doesn't wait for an opening that is waiting for the server.
     if (!this.#isOpen) this.#database.close()

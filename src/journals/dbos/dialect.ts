@@ -1,5 +1,18 @@
+import { InvalidOptionError } from '../../core/errors.ts'
 import type { Dialect } from '../queries/dialect.ts'
-import { plain } from './values.ts'
+
+/** The server's time, which all processes share. */
+export const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+
+/** Throws `invalid_option` for an id that PostgreSQL would refuse or change. */
+export function checkRunId(runId: string): void {
+  if (!runId.isWellFormed() || runId.includes('\0')) throw new InvalidOptionError('runId', 'well-formed Unicode without NUL', runId)
+}
+
+/** Makes a text storable in PostgreSQL. */
+export function plain(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\uFFFD')
+}
 
 /** `schema` is quoted. */
 export function dialectOf(schema: string): Dialect {

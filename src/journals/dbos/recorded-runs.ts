@@ -15,9 +15,8 @@ import { firstOf, given, type Row, rowsOf, Statement, sql, type Work } from '../
 import { listOf, ownersOf, pageOf } from '../queries/list-runs.ts'
 import { summaryOf } from '../queries/run-row.ts'
 import { prunedAtOnce, RunWork } from '../queries/run-work.ts'
-import { dialectOf } from './dialect.ts'
+import { dialectOf, now, plain } from './dialect.ts'
 import type { Owner } from './owner.ts'
-import { now, plain } from './values.ts'
 
 /** How long a living process may take to delete a run that has ended, in milliseconds. */
 const clearedWithinMs = 2_000

@@ -1,8 +1,7 @@
 import { firstOf, joined, rowsOf, Statement, sql, type Work } from '../../sql/statement.ts'
 import { type PackedNews, packedType } from '../queries/shown-news.ts'
 import { ShownWork } from '../queries/shown-work.ts'
-import { dialectOf } from './dialect.ts'
-import { now } from './values.ts'
+import { dialectOf, now } from './dialect.ts'
 
 /** News of one run. */
 export interface RunNews extends PackedNews {

@@ -190,14 +190,14 @@ export class RecordedRuns implements Execution {
     const written = await write(intended)
     const outcome = written === 'no_room' ? abortedWith(noRoom) : intended
     if (written === 'changed' || (written === 'no_room' && (await write(outcome)) === 'changed')) return undefined
-    if (outcome.status === 'ended') this.#clear(run)
+    if (outcome.status === 'ended') await this.#clear(run)
     return outcome
   }
 
-  /** Deletes what the journal has of an ended run. Nobody waits for it: if this process dies before, another deletes it. */
-  #clear({ id }: ServiceRun): void {
-    this.shown.clear(id).catch((error: unknown) => {
-      if (!this.#isClosed) this.#parts.logger.warn({ runId: id, error }, 'an ended run could not be deleted from the journal yet')
+  /** Deletes what the journal has of an ended run. */
+  async #clear({ id }: ServiceRun): Promise<void> {
+    await this.shown.clear(id).catch((error: unknown) => {
+      this.#parts.logger.warn({ runId: id, error }, 'an ended run could not be deleted from the journal yet')
     })
   }
 
@@ -253,7 +253,7 @@ export class RecordedRuns implements Execution {
     }
     if (run.status !== 'waiting') return
     await this.shown.giveUp({ runId: run.id }, { code: 'aborted', message: reason })
-    this.#clear(run)
+    await this.#clear(run)
     // The run may have been decided meanwhile.
     if (!(await this.#settleAsShown(run))) await this.cancel(run, reason)
   }
