@@ -1,6 +1,6 @@
 import { isThenable, syncAnswer } from '../core/callbacks/callbacks.ts'
 import { show, ToolloopError } from '../core/errors.ts'
-import { childLogger, type Logger, redacting } from '../core/logger.ts'
+import { childLogger, type RecordLevel, redacting } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
 import {
   copyJson,
@@ -198,7 +198,10 @@ class Attempt {
       if (!this.#isOver && !signal.aborted) environment.onProgress?.(update)
     }
     const { name: tool } = this.#call.tool
-    let logging: Logger | undefined
+    // Created on demand: most tools log nothing.
+    const log = (level: RecordLevel) => (fields: object, message: string) => {
+      childLogger(toolLogger, { runId, tool, toolCallId })[level](fields, message)
+    }
     const ctx: WritableContext = {
       context,
       signal,
@@ -210,11 +213,7 @@ class Attempt {
       progress,
       timeoutMs: this.#timeoutMs,
       extendTimeout: (milliseconds) => this.#limit(milliseconds),
-      // Created on demand: most tools log nothing.
-      get logger() {
-        logging ??= childLogger(toolLogger, { runId, tool, toolCallId })
-        return logging
-      },
+      logger: { ...toolLogger, debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
       run,
       askModel: askModel && ((question: ModelQuestion) => askModel(question, ctx)),
     }

@@ -181,10 +181,10 @@ export class History {
 
   /** Replaces ids of calls that are missing, illegal or already used in this conversation. The same calls always get the same ids. */
   withUniqueIds<Call extends ToolCall>(calls: readonly Call[]): Call[] {
-    const ids = new UniqueIds()
+    const taken: TakenIds = new Map()
     const unique: Call[] = []
     for (const [index, call] of calls.entries()) {
-      const id = this.#uniqueId(ids, call.id, index)
+      const id = this.#uniqueId(taken, call.id, index)
       unique.push(id === call.id ? call : { ...call, id })
     }
     return unique
@@ -192,20 +192,20 @@ export class History {
 
   /** Assigns ids to the calls of one response, one after another. */
   uniqueIds(): (given: string, index: number) => string {
-    const ids = new UniqueIds()
-    return (given, index) => this.#uniqueId(ids, given, index)
+    const taken: TakenIds = new Map()
+    return (given, index) => this.#uniqueId(taken, given, index)
   }
 
-  #uniqueId({ taken, numbers }: UniqueIds, given: string, index: number): string {
+  #uniqueId(taken: TakenIds, given: string, index: number): string {
     const wanted = given === '' ? `call_${this.#messages.length}_${index}` : given
     let id = wanted
     if (this.#ids.has(id) || taken.has(id)) {
-      let n = numbers.get(wanted) ?? this.#freeNumber(wanted)
+      let n = taken.get(wanted) ?? this.#freeNumber(wanted)
       do id = `${wanted}_${n++}`
       while (this.#ids.has(id) || taken.has(id))
-      numbers.set(wanted, n)
+      taken.set(wanted, n)
     }
-    taken.add(id)
+    taken.set(id, undefined)
     return id
   }
 
@@ -261,11 +261,8 @@ function instructionsMessage(instructions: string): ChatMessage {
   return asChecked({ role: 'system', content: instructions })
 }
 
-/** The ids of the calls of one response so far, and for each requested id the next number to try. */
-class UniqueIds {
-  readonly taken = new Set<string>()
-  readonly numbers = new Map<string, number>()
-}
+/** The ids of the calls of one response so far, with the next number to try for an id that is requested again. */
+type TakenIds = Map<string, number | undefined>
 
 /** The positions where an id is used and where its results are, in order. Positions before the two indexes are done. */
 interface IdUses {

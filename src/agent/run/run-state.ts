@@ -127,8 +127,8 @@ export function earlierText({ continuations, text }: Pick<LoopState, 'continuati
 
 /** Adds a round: every call's result to the history, in the order of the calls. Noted calls already have a result there. */
 export function addRound(state: LoopState, round: ToolRound, { tell }: Pick<Repeats, 'tell'>): void {
-  const noted = new Set(round.intents.map(({ call }) => call.id))
-  const ended = noted.size === 0 ? round.records : round.records.filter(({ id }) => !noted.has(id))
+  const noted = round.intents.length === 0 ? undefined : new Set(round.intents.map(({ call }) => call.id))
+  const ended = noted === undefined ? round.records : round.records.filter(({ id }) => !noted.has(id))
   state.budget.settle(ended)
   for (const record of ended) {
     state.toolCalls.push(record)
@@ -139,7 +139,7 @@ export function addRound(state: LoopState, round: ToolRound, { tell }: Pick<Repe
     const message = resultMessage(record, tell.has(record.id) ? repeatNote : undefined)
     if (!state.history.appendResult(message)) state.history.replaceResult(message)
   }
-  if (noted.size > 0) state.intents = [...state.intents, ...round.intents]
+  if (noted !== undefined) state.intents = [...state.intents, ...round.intents]
   if (round.interrupted !== undefined) state.history.closeOpenCalls(neverStartedText)
 }
 

@@ -13,7 +13,7 @@ const waiting: (() => void)[] = []
 let isScheduled = false
 /** Whether other work used up the previous turn, so that no waiting caller was resumed. At least one is then resumed in this turn. */
 let waitedATurn = false
-const goneOn = Promise.resolve()
+const noWait = Promise.resolve()
 
 /**
  * Waits for another turn of the event loop if this turn's work has taken 8 ms, so that neither one large input nor many small ones block
@@ -24,7 +24,7 @@ export function giveWay(signal?: AbortSignal): Promise<void> {
   const at = now()
   busySince ??= at
   schedule()
-  return at - busySince >= longestWorkMs ? yieldNow(signal) : goneOn
+  return at - busySince >= longestWorkMs ? yieldNow(signal) : noWait
 }
 
 /**

@@ -257,6 +257,7 @@ export class ToolCallAccumulator {
 
   /** Sorts by index if the provider numbers its calls; otherwise keeps the order of arrival. */
   #ordered(): OpenCall[] {
+    if (this.#calls.length < 2) return this.#calls
     const indexes = new Set<number | undefined>()
     for (const call of this.#calls) indexes.add(call.index)
     if (indexes.has(undefined) || indexes.size < this.#calls.length) return this.#calls
