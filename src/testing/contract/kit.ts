@@ -46,7 +46,7 @@ interface Answered {
   seen: SeenPieces
 }
 
-interface Failed {
+export interface Failed {
   server: MockProvider
   error: ModelError
   seen: SeenPieces
