@@ -8,7 +8,7 @@ import { messagesToOpenAI } from '../../src/models/openai/wire.ts'
 import { findWire } from '../../src/testing/mock/wires.ts'
 import type { MockProvider } from '../../src/testing/mock-provider.ts'
 import { refuseChatCompletion } from '../models/rules/chat-completions.ts'
-import type { Mode, ModeScript, OpenOptions, SentRequest } from './modes.ts'
+import type { Mode, ModeScript, OpenMode, OpenOptions, SentRequest } from './modes.ts'
 import { type LogRecord, recordingLogger } from './recording-logger.ts'
 
 export interface SeenEvent {
@@ -121,11 +121,45 @@ export function expectPairedEvents(all: readonly SeenEvent[], { runId, toolCalls
 /** Another run accepts the conversation without repairs, and sends exactly the result's messages to the model. */
 async function expectContinues(mode: Mode, { messages }: RunResult): Promise<void> {
   const { logger, records } = recordingLogger()
-  await using next = await mode.open(['continued'])
-  const result = await new AgentRunner({ model: next.model, ...next.options, logger }).run('go on', { messages })
+  const { model, options, asked } = await openToContinue(mode)
+  const said: ChatMessage = { role: 'user', content: `go on ${asked.count++}` }
+  const result = await new AgentRunner({ model, ...options, logger }).run([said], { messages })
   expect(result).toMatchObject({ stopReason: 'answered', output: 'continued' })
   expect(records).toEqual([])
-  expect(shape(next.requests()[0]?.messages ?? [], mode)).toEqual(shape([...messages, { role: 'user', content: 'go on' }], mode))
+  expect(shape(asked.messages.get(said.content) ?? [], mode)).toEqual(shape([...messages, said], mode))
+  asked.messages.delete(said.content)
+}
+
+interface Continuing extends Pick<OpenMode, 'model' | 'options' | 'close'> {
+  /** The messages of requests, by what the user has said last. */
+  asked: { count: number; messages: Map<unknown, readonly ChatMessage[]> }
+}
+
+const continuing = new Map<Mode, Promise<Continuing>>()
+let continuingIn: string | undefined
+
+/** All runs of a file that continue in a mode use one server and model: opening them would cost more than the runs. */
+async function openToContinue(mode: Mode): Promise<Continuing> {
+  const { testPath } = expect.getState()
+  if (testPath !== continuingIn) {
+    continuingIn = testPath
+    const earlier = [...continuing.values()]
+    continuing.clear()
+    for (const { close } of await Promise.all(earlier)) await close()
+  }
+  const open = continuing.get(mode) ?? openContinuing(mode)
+  continuing.set(mode, open)
+  return open
+}
+
+async function openContinuing(mode: Mode): Promise<Continuing> {
+  const asked: Continuing['asked'] = { count: 0, messages: new Map() }
+  const open = await mode.open(({ readRequest }) => {
+    const { messages } = readRequest()
+    asked.messages.set(messages.at(-1)?.content, messages)
+    return 'continued'
+  })
+  return { model: open.model, options: open.options, close: open.close, asked }
 }
 
 /** The part of these messages that the mode's wire carries. */

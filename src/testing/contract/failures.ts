@@ -200,7 +200,7 @@ async function expectIdle(kit: ModelKit, fault: MockFault): Promise<void> {
   expect((await server.waitForEnd(1)).aborted).toBe(true)
 }
 
-/** Asks for what ends in silence. On a busy machine, the silence may seem too long before anything arrives: then with more time. */
+/** Sends a request that ends in silence. If the limit passes before anything has arrived, as on a busy machine, sends it again with a longer one. */
 async function failBySilence(
   { fail }: ModelKit,
   reply: MockReply,
