@@ -1,8 +1,9 @@
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/core/messages.ts'
 import { isModelError, type ModelResponse } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import { type Mode, type ModeScript, nativeModes, rowsFor } from '../hazards/modes.ts'
+import type { MockReply } from '../../src/testing/mock/reply.ts'
+import { type Mode, type ModeScript, nativeModes, type OpenMode, rowsFor } from '../hazards/modes.ts'
 import { chunk, completion, eventStream, events, sendJson, startServer } from './local-server.ts'
 import { hello } from './one-request.ts'
 
@@ -10,6 +11,10 @@ type Answer = Pick<ModelResponse, 'finishReason' | 'warnings' | 'toolCalls'> & {
 
 async function answerOf(mode: Mode, script: ModeScript): Promise<Answer> {
   await using on = await mode.open(script)
+  return await answerFrom(on, mode)
+}
+
+async function answerFrom(on: OpenMode, mode: Mode): Promise<Answer> {
   try {
     const response = await on.model.generate({ messages: hello, stream: mode.streaming })
     return { ...response, warnings: response.warnings ?? [] }
@@ -107,10 +112,20 @@ const meanings: [meaning: string, text: object, call: object, words: string[]][]
 ]
 
 describe.each(nativeModes)('finish reasons: $name', (mode) => {
+  // One server for all words.
+  let on: OpenMode
+  let reply: MockReply
+  beforeAll(async () => {
+    on = await mode.open(() => reply)
+  })
+  afterAll(() => on.close())
+
   for (const [meaning, text, call, words] of meanings) {
     it.each(rowsFor(mode, words, () => mode.streaming))(`F8 \`%s\` is ${meaning}`, async (rawFinishReason) => {
-      expect(await answerOf(mode, [{ text: 'The first half of', rawFinishReason }])).toMatchObject(text)
-      expect(await answerOf(mode, [{ toolCalls: [{ name: 'look', arguments: {} }], rawFinishReason }])).toMatchObject(call)
+      reply = { text: 'The first half of', rawFinishReason }
+      expect(await answerFrom(on, mode)).toMatchObject(text)
+      reply = { toolCalls: [{ name: 'look', arguments: {} }], rawFinishReason }
+      expect(await answerFrom(on, mode)).toMatchObject(call)
     })
   }
 

@@ -1,10 +1,11 @@
-import { describe, expect, it } from 'vitest'
+import type { ServerResponse } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ModelError } from '../../src/core/errors.ts'
 import type { JsonObject } from '../../src/core/messages.ts'
 import { isModelError, type ModelResponse } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { hostileValues } from '../hostile-values.ts'
-import { startServer } from './local-server.ts'
+import { type LocalServer, startServer } from './local-server.ts'
 import { hello } from './one-request.ts'
 
 const words = 'quota exceeded for today'
@@ -98,12 +99,20 @@ const shapes: JsonObject[] = [
 
 const data = (...events: JsonObject[]): string => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
 
+/** One server for all tests, whose next response is written by `answer`. */
+let server: LocalServer
+let answer: (response: ServerResponse) => void
+beforeAll(async () => {
+  server = await startServer((response) => answer(response))
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
 async function answerTo({ provider }: Api, body: string, pieceLength: number, stream: boolean): Promise<ModelResponse | ModelError> {
-  await using server = await startServer(async (response) => {
+  answer = (response) => {
     response.writeHead(200, { 'content-type': body.startsWith('{') ? 'application/json' : 'text/event-stream' })
     for (let at = 0; at < body.length; at += pieceLength) response.write(body.slice(at, at + pieceLength))
     response.end()
-  })
+  }
   const model = createModel({ provider, model: 'm', apiKey: 'k', baseURL: server.baseURL, maxRetries: 0 })
   return await model.generate({ messages: hello, stream }).catch((error: unknown) => {
     if (isModelError(error)) return error
