@@ -1,14 +1,12 @@
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { startChatProvider } from './chat-provider.ts'
+import { startChatProvider, startTerminalChat } from './chat-provider.ts'
 import { hasTerminal, startOnTerminal } from './pseudo-terminal.ts'
 import { tempFolder } from './temp-folder.ts'
 
 describe.skipIf(!hasTerminal)('Esc', () => {
   it('ends an answer, and leaves what is being typed', async () => {
-    const { mock, sent, model } = await startChatProvider({ script: [{ text: 'Thinking about', hang: true }, 'Here I am.'] })
-    const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
-    await chat.shows('> ')
+    const { mock, sent, chat } = await startTerminalChat([{ text: 'Thinking about', hang: true }, 'Here I am.'])
     chat.type('One\r')
     await chat.shows('Thinking about')
     chat.type('tw')
@@ -26,10 +24,10 @@ describe.skipIf(!hasTerminal)('Esc', () => {
     ['is kept', {}],
     ['is not kept', { TOOLLOOP_HISTORY: '' }],
   ])('pressed twice, edits the last prompt in place of the old one in a chat that %s', async (_what, env: Record<string, string>) => {
-    const { sent, model } = await startChatProvider({ script: ['Rome.', 'Twelve.', 'Thirteen.', 'Paris.'] })
-    const cwd = await tempFolder({ 'a.md': 'Text of a file.' })
-    const chat = startOnTerminal(['chat', ...model], { cwd, env })
-    await chat.shows('> ')
+    const { sent, chat } = await startTerminalChat(['Rome.', 'Twelve.', 'Thirteen.', 'Paris.'], {
+      files: { 'a.md': 'Text of a file.' },
+      env,
+    })
     chat.type('Where to?\r')
     await chat.shows('tokens in')
     chat.type('Count @a.md\r')
@@ -57,10 +55,10 @@ describe.skipIf(!hasTerminal)('Esc', () => {
 
 describe.skipIf(!hasTerminal)('a line with !', () => {
   it('runs a command in the folder of the tools; the model sees its output with the next prompt', async () => {
-    const { sent, model } = await startChatProvider({ script: ['I see.', 'And?'] })
-    const cwd = await tempFolder({ 'work/one.txt': '', 'work/two.txt': '' })
-    const chat = startOnTerminal(['chat', ...model, '-w', 'work'], { cwd })
-    await chat.shows('> ')
+    const { sent, chat } = await startTerminalChat(['I see.', 'And?'], {
+      args: ['-w', 'work'],
+      files: { 'work/one.txt': '', 'work/two.txt': '' },
+    })
     chat.type('!ls; printf no-end; exit 3\r')
     await chat.displays('one.txt\ntwo.txt\nno-end\nexit 3\nthe model sees this with your next prompt')
     chat.type('!echo sk-abcdefghijklmnopqrstuvwxyz0123456789 >&2\r')
@@ -80,9 +78,7 @@ describe.skipIf(!hasTerminal)('a line with !', () => {
   })
 
   it('is ended by Ctrl-C with what it has started, and does not wait for what it leaves running', async () => {
-    const { model } = await startChatProvider({ script: [] })
-    const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
-    await chat.shows('> ')
+    const { chat } = await startTerminalChat([])
     chat.type('!(sleep 5; echo late) & echo started\r')
     await chat.shows('with your next prompt')
     chat.type('!echo begun; sleep 600; echo never\r')
@@ -111,9 +107,7 @@ describe.skipIf(!hasTerminal)('a call on a terminal', () => {
   ]
 
   it('has one line with its time, and the start of its result: two lines, folded JSON, what an edit changes', async () => {
-    const { model } = await startChatProvider({ script })
-    const chat = startOnTerminal(['chat', ...model, '-t', 't.mjs'], { cwd: await tempFolder({ 't.mjs': tools }), env: { NO_COLOR: '' } })
-    await chat.shows('> ')
+    const { chat } = await startTerminalChat(script, { args: ['-t', 't.mjs'], files: { 't.mjs': tools }, env: { NO_COLOR: '' } })
     chat.type('Go.\r')
     await chat.shows('tokens in')
     const shown = stripVTControlCharacters(chat.screen()).replaceAll(/[\d.]+ m?s · (\d+ B)?/g, 'N · ')

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { startChatProvider } from './chat-provider.ts'
+import { startChatProvider, startTerminalChat } from './chat-provider.ts'
 import { hasTerminal, startOnTerminal } from './pseudo-terminal.ts'
 import { tempFolder } from './temp-folder.ts'
 
@@ -56,10 +56,7 @@ describe.skipIf(!hasTerminal)('a chat on a terminal', () => {
   })
 
   it('leaves nothing in its folder if nothing was said, or if TOOLLOOP_HISTORY is empty', async () => {
-    const { model } = await startChatProvider({ script: ['Hello.'] })
-    const cwd = await tempFolder()
-    const chat = startOnTerminal(['chat', ...model], { cwd, env: { TOOLLOOP_HISTORY: '' } })
-    await chat.shows('> ')
+    const { model, chat, cwd } = await startTerminalChat(['Hello.'], { env: { TOOLLOOP_HISTORY: '' } })
     chat.type('/sessions\r')
     await chat.displays('none yet')
     chat.type('Hi.\r')
@@ -74,10 +71,7 @@ describe.skipIf(!hasTerminal)('a chat on a terminal', () => {
   })
 
   it('continues without being kept in a folder that can’t be written to', async () => {
-    const { sent, model } = await startChatProvider({ script: ['Hello Ann.', 'Ann.'] })
-    const cwd = await tempFolder({ '.toolloop': 'a file' })
-    const chat = startOnTerminal(['chat', ...model], { cwd })
-    await chat.shows('> ')
+    const { sent, chat } = await startTerminalChat(['Hello Ann.', 'Ann.'], { files: { '.toolloop': 'a file' } })
     chat.type('I am Ann.\r')
     await chat.shows('this chat is not kept: ')
     await chat.shows('tokens in')

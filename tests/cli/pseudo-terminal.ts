@@ -64,11 +64,15 @@ export interface TerminalSession {
   leaves(): Promise<number | null>
 }
 
+export interface TerminalOptions {
+  cwd: string
+  env?: Record<string, string>
+  rows?: number
+  columns?: number
+}
+
 /** Starts the real command line on its own terminal. */
-export function startOnTerminal(
-  args: readonly string[],
-  { cwd, env = {}, rows = 40, columns = 100 }: { cwd: string; env?: Record<string, string>; rows?: number; columns?: number },
-): TerminalSession {
+export function startOnTerminal(args: readonly string[], { cwd, env = {}, rows = 40, columns = 100 }: TerminalOptions): TerminalSession {
   const child = spawn('python3', ['-c', bridge, String(rows), String(columns), process.execPath, main, ...args], {
     cwd,
     env: {
