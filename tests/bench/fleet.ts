@@ -275,7 +275,9 @@ async function compare(name: string, startFleet: (place: Place, count: number) =
   const open = async (database: Database, count: number) => {
     const fleet = await startFleet({ url: database.server.url }, count)
     await fleet.make(warmUp * count)
-    return { database, count, fleet, costs: new Array<Cost>() }
+    // A new table has no statistics until PostgreSQL analyzes it by itself, within minutes.
+    await database.client.query('ANALYZE')
+    return { database, count, fleet, costs: [] as Cost[] }
   }
   const [one, many] = [await open(ofOne, 1), await open(ofMany, several)]
   for (let round = 0; round < rounds; round++) {
