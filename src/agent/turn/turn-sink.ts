@@ -1,6 +1,6 @@
 import { Event, type EventPlace } from '../../core/events.ts'
 import { jsonIn } from '../../core/json.ts'
-import { isJsonObject, type Usage } from '../../core/messages.ts'
+import { isJsonObject, type Usage, withoutUndefined } from '../../core/messages.ts'
 import { redact, secretTexts } from '../../core/redaction/redact.ts'
 import { TextBuffer } from '../../core/text/text-buffer.ts'
 import type { ChatModel, ModelRetry, ModelSink } from '../../models/chat-model.ts'
@@ -105,44 +105,44 @@ export class TurnSink implements TurnPieces {
     const inputDelta = run.events.deltas(Event.TOOL_INPUT_DELTA, this.#meta)
     if (text === undefined && reasoning === undefined && inputStart === undefined && inputDelta === undefined) return undefined
     let uniqueId: ReturnType<History['uniqueIds']> | undefined
+    const ids: string[] = []
     /** Arguments of tools with secrets are emitted as a whole, because secrets can't be recognized in pieces. */
     const hidden = new Map<number, { names: ReadonlySet<string>; json: string }>()
-    const heard: ModelSink = {
-      restart: () => {
-        uniqueId = undefined
-        hidden.clear()
-        return true
-      },
+    const restart = (): boolean => {
+      uniqueId = undefined
+      hidden.clear()
+      return true
     }
-    if (text !== undefined) heard.text = (delta) => text({ text: delta })
-    if (reasoning !== undefined) heard.reasoning = (delta) => reasoning({ text: delta })
-    if (inputStart !== undefined || inputDelta !== undefined) {
-      const ids: string[] = []
-      heard.toolCallStart = (index, given, name) => {
-        uniqueId ??= this.#history.uniqueIds()
-        const id = uniqueId(given, index)
-        ids[index] = id
-        const { name: found, tool } = findTool(name, this.#tools)
-        if (tool?.secrets !== undefined && tool.secrets.length > 0) hidden.set(index, { names: new Set(tool.secrets), json: '' })
-        inputStart?.({ index, id, tool: found })
-      }
-      if (inputDelta !== undefined)
-        heard.toolCallDelta = (index, json) => {
-          const whole = hidden.get(index)
-          if (whole === undefined) inputDelta({ index, id: ids[index] ?? '', json })
-          else whole.json += json
-        }
-      this.#tellHidden = () => {
-        for (const [index, { names, json }] of hidden) {
-          const args = jsonIn(json)
-          if (!isJsonObject(args)) continue
-          run.events.hide(secretTexts(args, names))
-          inputDelta?.({ index, id: ids[index] ?? '', json: JSON.stringify(redact(args, names)) })
-        }
-        hidden.clear()
-      }
+    const toolCallStart = (index: number, given: string, name: string): void => {
+      uniqueId ??= this.#history.uniqueIds()
+      const id = uniqueId(given, index)
+      ids[index] = id
+      const { name: found, tool } = findTool(name, this.#tools)
+      if (tool?.secrets !== undefined && tool.secrets.length > 0) hidden.set(index, { names: new Set(tool.secrets), json: '' })
+      inputStart?.({ index, id, tool: found })
     }
-    return heard
+    const toolCallDelta = (index: number, json: string): void => {
+      const whole = hidden.get(index)
+      if (whole === undefined) inputDelta?.({ index, id: ids[index] ?? '', json })
+      else whole.json += json
+    }
+    const tellHidden = (): void => {
+      for (const [index, { names, json }] of hidden) {
+        const args = jsonIn(json)
+        if (!isJsonObject(args)) continue
+        run.events.hide(secretTexts(args, names))
+        inputDelta?.({ index, id: ids[index] ?? '', json: JSON.stringify(redact(args, names)) })
+      }
+      hidden.clear()
+    }
+    this.#tellHidden = tellHidden
+    const pieces: Partial<ModelSink> = withoutUndefined({
+      text: text && ((delta: string) => text({ text: delta })),
+      reasoning: reasoning && ((delta: string) => reasoning({ text: delta })),
+      toolCallStart: inputStart || inputDelta ? toolCallStart : undefined,
+      toolCallDelta: inputDelta && toolCallDelta,
+    })
+    return { restart, ...pieces }
   }
 
   /** Ends the current request: pieces that its model still sends are ignored. */
@@ -199,10 +199,9 @@ export class TurnSink implements TurnPieces {
       // Otherwise the text would be shown after what was shown already.
       readRefused: async (text) => (this.#isShown ? undefined : heard.readRefused?.(text)),
     }
-    if (toolCallDelta !== undefined)
-      sink.toolCallDelta = (index, json) => {
-        if (isTaken(toolCallDelta)) toolCallDelta(index, json)
-      }
-    return sink
+    const takeDelta = (index: number, json: string): void => {
+      if (isTaken(toolCallDelta)) toolCallDelta?.(index, json)
+    }
+    return toolCallDelta === undefined ? sink : { ...sink, toolCallDelta: takeDelta }
   }
 }

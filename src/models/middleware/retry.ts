@@ -2,7 +2,15 @@ import { handleRejectionOf, syncAnswer } from '../../core/callbacks/callbacks.ts
 import { InvalidOptionError, ModelError, messageOf } from '../../core/errors.ts'
 import { addUsage, type Usage, withoutUndefined } from '../../core/messages.ts'
 import { wait } from '../../core/time/wait.ts'
-import { abortedError, type ChatModel, isModelError, type ModelRequest, type ModelResponse, type ModelSink } from '../chat-model.ts'
+import {
+  abortedError,
+  type ChatModel,
+  isModelError,
+  type ModelRequest,
+  type ModelResponse,
+  type ModelRetry,
+  type ModelSink,
+} from '../chat-model.ts'
 import { writtenCallOf } from '../errors/provider-error.ts'
 import { sumOfUsage, usageOfAttempt, usageOfFailure, withUsage, withWholeUsage } from '../usage.ts'
 
@@ -111,7 +119,6 @@ function afterFailures(request: ModelRequest, response: ModelResponse, failed: n
 export function restartable(sink: ModelSink): RestartableSink {
   let isShown = false
   const restart = (retries?: boolean) => (sink.restart === undefined ? !isShown : syncAnswer('restart', sink.restart(retries)) === true)
-  const watched: RestartableSink = { restart }
   const { retry, queued, readRefused, text, reasoning, toolCallStart, toolCallDelta } = sink
   const shown =
     <Args extends unknown[]>(hear: (...args: Args) => unknown) =>
@@ -119,15 +126,17 @@ export function restartable(sink: ModelSink): RestartableSink {
       isShown = true
       heard(hear.apply(sink, args))
     }
-  if (retry) watched.retry = (failure) => heard(retry.call(sink, failure))
-  if (queued) watched.queued = (ahead) => heard(queued.call(sink, ahead))
-  if (readRefused)
-    watched.readRefused = async (refused) => (sink.restart === undefined && isShown ? undefined : readRefused.call(sink, refused))
-  if (text) watched.text = shown(text)
-  if (reasoning) watched.reasoning = shown(reasoning)
-  if (toolCallStart) watched.toolCallStart = shown(toolCallStart)
-  if (toolCallDelta) watched.toolCallDelta = shown(toolCallDelta)
-  return watched
+  const functions: Partial<ModelSink> = withoutUndefined({
+    retry: retry && ((failure: ModelRetry) => heard(retry.call(sink, failure))),
+    queued: queued && ((ahead: number) => heard(queued.call(sink, ahead))),
+    readRefused:
+      readRefused && (async (refused: string) => (sink.restart === undefined && isShown ? undefined : readRefused.call(sink, refused))),
+    text: text && shown(text),
+    reasoning: reasoning && shown(reasoning),
+    toolCallStart: toolCallStart && shown(toolCallStart),
+    toolCallDelta: toolCallDelta && shown(toolCallDelta),
+  })
+  return { restart, ...functions }
 }
 
 function heard(returned: unknown): void {

@@ -49,7 +49,7 @@ export class ServiceRun {
   shownEvents: ShownEvents | undefined
   /** The tools whose secret arguments are hidden. */
   tools: readonly AnyTool[]
-  readonly #newRedactor: () => EventRedactor
+  readonly #hiding: { known: Iterable<string>; maxArgumentValues: number | undefined; secrets: readonly string[]; hidesAll: boolean }
   #redactor: EventRedactor | undefined
   readonly control: RunControl = new RunControl()
   /** The order in which this process has seen runs. */
@@ -88,13 +88,7 @@ export class ServiceRun {
     this.#head = head
     this.said = said
     this.tools = tools
-    this.#newRedactor = () => {
-      const redactor = new EventRedactor(this.tools, known, maxArgumentValues)
-      this.#knownSecrets = [...redactor.secrets].length
-      for (const secret of secrets) redactor.secrets.add(secret)
-      if (hidesAll) redactor.secrets.hideAll()
-      return redactor
-    }
+    this.#hiding = { known, maxArgumentValues, secrets, hidesAll }
     this.log = new EventLog(bounds, { first: firstEventId, last: lastEventId })
     this.#attempt = attempt
     this.#waitedMs = waitedMs
@@ -109,6 +103,15 @@ export class ServiceRun {
   get redactor(): EventRedactor {
     this.#redactor ??= this.#newRedactor()
     return this.#redactor
+  }
+
+  #newRedactor(): EventRedactor {
+    const { known, maxArgumentValues, secrets, hidesAll } = this.#hiding
+    const redactor = new EventRedactor(this.tools, known, maxArgumentValues)
+    this.#knownSecrets = [...redactor.secrets].length
+    for (const secret of secrets) redactor.secrets.add(secret)
+    if (hidesAll) redactor.secrets.hideAll()
+    return redactor
   }
 
   get head(): RunHead {
