@@ -69,8 +69,8 @@ for (const [where, options] of Object.entries({ 'in memory': async () => ({}), '
         vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 0, 1, hour) })
         await post('/v1/runs', { input: `run ${number}` })
       }
-      // A run that is stored while the pages are read may be on two of them or on none. Only stored ones have worked for a time.
-      await expect.poll(async () => ((await (await ask('/v1/runs?minWorkedMs=0')).json()) as Listed).data.length).toBe(6)
+      // A run that is stored while the pages are read may be on two of them or on none. Only stored ones have a time at which they ended.
+      await expect.poll(async () => ((await (await ask('/v1/runs?endedAfter=2026-01-01T00:00:00Z')).json()) as Listed).data.length).toBe(6)
       const inputs: string[] = []
       for (let next: string | undefined = ''; next !== undefined; ) {
         const page = (await (await ask(`/v1/runs?limit=2${next && `&cursor=${next}`}`)).json()) as Listed & { next?: string }
