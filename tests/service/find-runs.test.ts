@@ -65,12 +65,11 @@ for (const [where, options] of Object.entries({ 'in memory': async () => ({}), '
     it('are each on one page, even if the clock is set back between them', async () => {
       const { post, ask } = await startService({ ...(await options()), model: scriptedModel(() => 'Done.') })
       onTestFinished(() => void vi.useRealTimers())
-      for (const [number, hour] of [10, 12, 11, 10, 12, 11].entries()) {
-        vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 0, 1, hour) })
+      // By less than the time for which runs in memory are kept.
+      for (const [number, minute] of [10, 12, 11, 10, 12, 11].entries()) {
+        vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 0, 1, 10, minute) })
         await post('/v1/runs', { input: `run ${number}` })
       }
-      // A run that is stored while the pages are read may be on two of them or on none. Only stored ones have a time at which they ended.
-      await expect.poll(async () => ((await (await ask('/v1/runs?endedAfter=2026-01-01T00:00:00Z')).json()) as Listed).data.length).toBe(6)
       const inputs: string[] = []
       for (let next: string | undefined = ''; next !== undefined; ) {
         const page = (await (await ask(`/v1/runs?limit=2${next && `&cursor=${next}`}`)).json()) as Listed & { next?: string }
