@@ -99,7 +99,8 @@ export function redacting(logger: Logger, secrets?: SecretTexts): Logger {
     })
   }
   const wrapped: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-  if (typeof logger.isLevelEnabled === 'function') wrapped.isLevelEnabled = (level) => isEnabled(logger, level)
+  const isLevelEnabled = (level: RecordLevel) => isEnabled(logger, level)
+  if (typeof logger.isLevelEnabled === 'function') wrapped.isLevelEnabled = isLevelEnabled
   redactingLoggers.add(wrapped)
   if (secrets === undefined) innerLoggers.set(wrapped, logger)
   return wrapped

@@ -187,7 +187,7 @@ class CheckedTools implements ToolSet {
   declare readonly hidden?: () => string[]
   declare readonly opened?: NonNullable<ToolSet['opened']>
   declare readonly searchable?: () => SearchableTools | undefined
-  declare readonly settled?: () => Promise<void>
+  declare readonly settled?: () => Promise<void> | undefined
 
   constructor(set: ToolSet) {
     this.#set = set
@@ -237,11 +237,15 @@ class CheckedTools implements ToolSet {
     })
   }
 
-  async #settled(): Promise<void> {
-    try {
-      await this.#set.settled?.()
-    } catch (error) {
+  #settled(): Promise<void> | undefined {
+    const fail = (error: unknown) => {
       throw failure('settled', error)
+    }
+    try {
+      const settling = this.#set.settled?.() ?? undefined
+      return settling && Promise.resolve(settling).then(undefined, fail)
+    } catch (error) {
+      return fail(error)
     }
   }
 

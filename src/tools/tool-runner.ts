@@ -224,7 +224,8 @@ class Attempt {
     if (asked !== undefined) ctx.asked = asked
     if (decision !== undefined) ctx.decision = decision
     if (saved !== undefined) ctx.saved = saved
-    if (save !== undefined) ctx.save = (value) => (this.#isOver ? this.#refuseToSave() : save(value))
+    const saveWhileRunning: ToolContext['save'] = save && ((value) => (this.#isOver ? this.#refuseToSave() : save(value)))
+    if (saveWhileRunning !== undefined) ctx.save = saveWhileRunning
     return ctx
   }
 

@@ -4,11 +4,13 @@ import { HttpProblem } from '../http/problem.ts'
 /** The number of characters that may wait for a reader. A run can't be slowed down, so a slower reader is dropped. */
 const maxWaiting = 4_000_000
 
+const asleep = (): void => {}
+
 /** The frames of a reply that wait for its reader. */
 export class ReplyFrames implements SseSource {
   /** Returns the last frame of a stream that breaks off. */
   readonly #failure: (problem: HttpProblem) => string
-  #wake: () => void = () => {}
+  #wake = asleep
   #frames: (string | (() => string))[] = []
   #waiting = 0
   #closed = false
@@ -26,7 +28,7 @@ export class ReplyFrames implements SseSource {
   onReady(wake: () => void): () => void {
     this.#wake = wake
     return () => {
-      this.#wake = () => {}
+      this.#wake = asleep
     }
   }
 
