@@ -4,13 +4,13 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { AgentRunner, createModel, defineTool } from '../src/index.ts'
 import { createService, nodeHandler } from '../src/service/index.ts'
-import { startMockProvider } from '../src/testing/index.ts'
+import { startStrictProvider } from './models/rules/strict-provider.ts'
 
 const [how, mode] = process.argv.slice(2)
 const collect = globalThis.gc
 if (collect === undefined || process.send === undefined) throw new Error('Expected `--expose-gc`, and a parent process')
 const isStreamed = mode === 'streamed'
-await using provider = await startMockProvider({
+await using provider = await startStrictProvider({
   script: (_request, at) => (at % 2 === 1 ? 'Five.' : { text: 'I add.', toolCalls: [{ name: 'add', arguments: { a: 2, b: 3 } }] }),
 })
 const model = createModel({ provider: 'custom', baseURL: provider.baseURL, apiKey: 'key', model: 'm' })
