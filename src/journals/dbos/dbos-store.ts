@@ -1,3 +1,4 @@
+import pTimeout from 'p-timeout'
 import type { PruneOptions } from '../../agent/journal/journal.ts'
 import type { ShownRuns } from '../../agent/journal/shown-runs.ts'
 import type { EngineStore, NamedValue, Outcome, RunTries, Suspension, Taken } from '../../agent/journal/store.ts'
@@ -228,7 +229,7 @@ export class DbosStore implements EngineStore {
   async close(tries: readonly RunTries[] = []): Promise<void> {
     if (this.#closed) return
     clearTimeout(this.#clearing)
-    if (this.#isOpen) await this.#clearNow()
+    if (this.#isOpen) await pTimeout(this.#clearNow(), { milliseconds: clearAfterMs, fallback: () => {} })
     this.#closed = true
     // Doesn't wait for an opening that is waiting for the server.
     if (!this.#isOpen) this.#database.close()

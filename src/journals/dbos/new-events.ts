@@ -22,7 +22,7 @@ export class NewEvents {
     this.#write = write
   }
 
-  /** Resolves with false if the events can't be stored together with others. Rejects as `write` does. */
+  /** Resolves with false if the events have to be stored by themselves. Rejects as `write` does. */
   store(news: RunNews): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     this.#waiting.push({ ...news, resolve, reject })
@@ -38,7 +38,10 @@ export class NewEvents {
         const stored = await this.#write([...news.values()])
         for (const { runId, resolve } of news.values()) resolve(stored.has(runId))
       } catch (error) {
-        for (const { reject } of news.values()) reject(error)
+        // The events of one run must not break off the others.
+        for (const { resolve, reject } of news.values())
+          if (news.size > 1) resolve(false)
+          else reject(error)
       }
     }
     this.#isWriting = false
