@@ -22,8 +22,8 @@ export interface OtherOptions {
 }
 
 /**
- * Throws `invalid_option` for an unknown option, because ignoring a mistyped one would hide the mistake. Options that are undefined count
- * as absent.
+ * Throws `invalid_option` for an unknown option, because ignoring a mistyped option would hide the mistake. Options that are undefined
+ * count as absent.
  *
  * `of`: the owner of the options, for the message. `at`: the path of the object that holds them. `other`: options of another object. If the
  * unknown option is one of them, the message says so.
@@ -67,8 +67,8 @@ function meantName(name: string, names: Names): string | undefined {
 const checkedTakers = new WeakSet<object>()
 
 /**
- * Checks an object whose functions are called by name, such as hooks. Throws for a function that would never be called. Instances of
- * classes may have other methods; those are refused only if they look mistyped.
+ * Checks an object whose functions are called by name, such as hooks. Throws for a function that would never be called. An instance of a
+ * class may have other methods. Such a method is refused only if its name looks like a misspelling.
  */
 export function checkCallbackNames(taker: object, names: Names, of: string, at: string): void {
   if (checkedTakers.has(taker)) return

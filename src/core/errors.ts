@@ -159,7 +159,7 @@ export function isSetupFault(error: unknown): error is ToolloopError {
 }
 
 /**
- * An option or a definition that is not allowed. The message says what was expected and, unless that may be a secret, what was received.
+ * The error for an invalid option or definition. The message contains the expected value, and the received value unless it may be a secret.
  */
 export class InvalidOptionError extends ToolloopError {
   override readonly name = 'InvalidOptionError'
@@ -186,7 +186,7 @@ export class ToolArgumentsError extends ToolloopError {
 export interface ModelErrorFields {
   provider: string
   model?: string
-  /** The HTTP status, if the failure had one. */
+  /** The HTTP status of the failed response, if any. */
   status?: number
   /** The provider's own error type or code, such as `overloaded_error`. */
   providerCode?: string
@@ -259,7 +259,7 @@ function kindOf(value: unknown): string {
   }
 }
 
-/** Returns the message of anything that was thrown, even if it is not an Error. Never throws. Empty only if an empty text was thrown. */
+/** Returns the message of a thrown value, even if the value is not an Error. Never throws. Empty only if an empty text was thrown. */
 export function messageOf(thrown: unknown): string {
   if (thrown === undefined) return 'failed without saying why'
   if (typeof thrown === 'string') return thrown

@@ -63,7 +63,10 @@ export interface MadeDecision {
   by?: Json
   /** A remark, recorded but not shown to the model. */
   note?: string
-  /** If the decision is on a call of an agent nested inside this call: the agents on the way to that call, outermost first. */
+  /**
+   * Set if the decision is about a call made by an agent nested inside this call. Lists the nested agents that lead to that call, outermost
+   * first.
+   */
   path?: PathStep[]
   /**
    * Earlier decisions on the same call, oldest first. A call has several if it was approved and then asked a question, or if its agent
@@ -87,7 +90,7 @@ export interface EventPayloads {
    * last `MODEL_RETRY` with `discards`.
    */
   MODEL_RETRY: { provider: string; model: string; errorCode: ErrorCode; error: string; delayMs: number; discards?: true }
-  /** The request waits because of the `rateLimits` of its model. `ahead`: number of requests in front of it in the queue. */
+  /** The request waits because of the `rateLimits` of its model. `ahead`: the number of earlier requests in the queue. */
   MODEL_QUEUED: { provider: string; model: string; ahead: number }
   /** The response is complete. With an `errorCode`, the request failed: `finishReason` is then `error`. */
   MODEL_END: { provider: string; model: string; finishReason: FinishReason; usage?: Usage; errorCode?: ErrorCode }
@@ -186,7 +189,7 @@ export interface EventMeta {
   durationMs?: number
   /** On TOOL_CALL_END: whether the call succeeded. */
   ok?: boolean
-  /** On TOOL_CALL_START and TOOL_CALL_REJECTED: what was repaired in order to read the call. */
+  /** On TOOL_CALL_START and TOOL_CALL_REJECTED: the repairs that were needed to parse the call. */
   repairs?: string[]
   /** With a durable journal: the step's key, and the execution attempt that emitted the event. */
   step?: string

@@ -6,7 +6,7 @@ import { redact, redactText } from './redaction/redact.ts'
 import type { SecretTexts } from './redaction/secret-texts.ts'
 
 /**
- * The logger that everything logs through. Pino loggers fit, and so does any object with these four methods.
+ * A logger. Pino loggers and all other objects with these four methods are accepted.
  *
  * Contract: not awaited. If it throws, the record is lost and the run continues.
  */
@@ -15,7 +15,9 @@ export interface Logger {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
-  /** Whether records of this level are written, as in pino. The loop logs its steps only if this method returns true for `debug`. */
+  /**
+   * Returns whether records of this level are written, as in pino. The loop logs its steps only if this method returns true for `debug`.
+   */
   isLevelEnabled?(level: RecordLevel): boolean
 }
 

@@ -23,7 +23,7 @@ export type MessageInput =
   | AIMessage
   | { role: 'system' | 'user' | 'assistant'; content: string; name?: string; providerData?: ProviderData }
 
-/** Maps each frozen message of a caller to its converted message. */
+/** Maps each frozen message that a caller has passed to the converted message. */
 const made = new WeakMap<object, ChatMessage>()
 
 /**
@@ -61,7 +61,7 @@ interface Reply {
   warnings?: string[]
 }
 
-/** Copies a message with its calls in wire form, and without the fields of a reply that describe the request. */
+/** Copies a message. In the copy, calls are in wire form, and fields that describe the request behind a reply are omitted. */
 function wireForm(given: MessageInput, name: string): ChatMessage {
   const {
     toolCalls = [],

@@ -185,7 +185,7 @@ export function copyJson<T>(value: T): T {
 }
 
 /**
- * Removes fields that are undefined. Used for objects that are shown, stored or compared, and to keep undefined fields from overriding
+ * Removes fields that are undefined. Used for objects that are shown, stored or compared. Also prevents undefined fields from overriding
  * defaults: `{ ...defaults, ...withoutUndefined({ model }) }`.
  */
 export function withoutUndefined<Fields extends object>(fields: Fields): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {

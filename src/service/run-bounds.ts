@@ -8,9 +8,9 @@ import { HttpProblem } from './http/problem.ts'
 export interface RunBounds {
   /** The largest number of finished runs. */
   count: number
-  /** The maximum age of these runs, in milliseconds. */
+  /** The maximum age of a finished run, in milliseconds. */
   ageMs: number
-  /** The total size of their events and results, in characters. */
+  /** Maximum total size of the events and results of finished runs, in characters. */
   characters: number
   /** How long a run may wait before it is given up, in milliseconds. */
   waitingMs: number
@@ -30,7 +30,7 @@ export interface RunBounds {
   /** Maximum number of stored events of one run. Also the limit for the feed of all runs. */
   eventsOfRun: number
   charactersOfRun: number
-  /** The total size of all recordings, in characters; 0 disables them. */
+  /** Maximum total size of all recordings, in characters. 0 disables recording. */
   recordingCharacters: number
   /** Whether runs without a journal are recorded too, in memory. */
   recordsInMemory: boolean

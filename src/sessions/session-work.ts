@@ -21,7 +21,7 @@ import {
 import { firstOf, joined, type Row, rowsOf, type Statement, sql, type Work } from '../sql/statement.ts'
 import { claimedFrom, holdFrom, pageFrom, storedFrom, summaryFrom } from './session-row.ts'
 
-/** What differs between the databases: how to detect a dead process, the time, and locks. */
+/** The differences between the databases: detection of dead processes, the time, and locks. */
 export interface SessionsDialect {
   table(name: 'sessions' | 'session_messages' | 'session_runs'): Statement
   /** The time that all processes share, in milliseconds. */

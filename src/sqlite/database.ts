@@ -87,8 +87,8 @@ function writeAhead(database: DatabaseSync, until: number): void {
 }
 
 /**
- * Throws for an empty file that has owners beside it: they had created its tables. This must run before SQLite opens the file, because
- * SQLite would delete the log, which may still hold the missing data.
+ * Throws for an empty file that has a folder of owners beside it. Owners had created tables in the file, so its content has been lost. This
+ * must run before SQLite opens the file, because SQLite would delete the log, which may still hold the missing data.
  */
 function checkNotCut({ noun, code }: FileKind, file: string, real: string): void {
   if (!existsSync(`${real}-owners`) || statSync(real).size > 0) return
@@ -138,7 +138,9 @@ export function emptyLog(database: DatabaseSync): void {
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
 }
 
-/** Rolls back if `work` throws. If `work` only reads, other connections can write meanwhile. */
+/**
+ * Runs `work` in a transaction, which is rolled back if `work` throws. If `work` only reads, other connections can write at the same time.
+ */
 export function inTransaction<T>(database: DatabaseSync, work: () => T, kind: 'reads' | 'writes' = 'writes'): T {
   database.exec(kind === 'writes' ? 'BEGIN IMMEDIATE' : 'BEGIN')
   try {

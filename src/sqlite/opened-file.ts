@@ -8,7 +8,7 @@ import { Owner } from './owner.ts'
 import { fileProblem, tried } from './problems.ts'
 import { Statements } from './statements.ts'
 
-/** What a file's tables are built from. */
+/** The parts that are passed to `Contents.open`. */
 export interface FileParts {
   readonly database: DatabaseSync
   readonly owner: Owner
@@ -25,7 +25,7 @@ export interface Contents<Tables, Options> extends Schema {
   open(parts: FileParts, options: Options): Tables
   /** Gives up everything that an owner holds when it leaves. */
   release(database: DatabaseSync, ownerId: string): void
-  /** Methods that only read. They don't wait for a writer, and may miss the effects of calls that are still unanswered. */
+  /** Names of methods that only read. They don't wait for writers, and may not see the effects of calls that have not been answered yet. */
   readonly reading: readonly string[]
   /** Methods whose deleted data must not stay in the log beside the file. */
   readonly erasing?: readonly string[]

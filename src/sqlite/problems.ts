@@ -1,6 +1,6 @@
 import { type ErrorCode, messageOf, ToolloopError } from '../core/errors.ts'
 
-/** What a kind of file is called in its errors, and their code. */
+/** A kind of file: its name in error messages, and the code of its errors. */
 export interface FileKind {
   /** The noun for the file, as in `The journal … can’t be used`. */
   readonly noun: string

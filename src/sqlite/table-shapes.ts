@@ -1,6 +1,8 @@
 import { DatabaseSync } from 'node:sqlite'
 
-/** The structure of each table. The text of its definition is no use: SQLite rewrites it when a table is altered. */
+/**
+ * The structure of each table. The text of the table's definition can't be compared, because SQLite rewrites it when a table is altered.
+ */
 const shapes = `
   SELECT t.name,
     (SELECT group_concat(c.name || ' ' || c.type || ' ' || c."notnull" || ' ' || c.pk, ', ') FROM pragma_table_xinfo(t.name) c) || '; ' ||

@@ -28,7 +28,7 @@ export interface ShownConversationOptions {
   /** The waiting run, whose calls can be decided. */
   waiting?: WaitingConversation | undefined
   /**
-   * If the messages are only a part of a conversation: the position of the first of them in the whole conversation. Ids are derived from
+   * If the messages are only part of a conversation: the position of the first message in the whole conversation. Ids are derived from
    * positions. Default 0.
    */
   from?: number

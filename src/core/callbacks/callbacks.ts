@@ -10,8 +10,9 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /**
- * Calls a callback without awaiting it. If the callback throws or rejects, the error is passed to `onFailure` and not rethrown. A type that
- * says `void` also allows an async function, and an unhandled rejection would end the process. `onFailure` may itself be a user's callback.
+ * Calls a callback without awaiting it. If the callback throws or rejects, the error is passed to `onFailure` and not rethrown. Promises
+ * are handled because a function type that returns `void` also accepts async functions, and an unhandled rejection would end the process.
+ * `onFailure` may itself be a user's callback.
  */
 export function callUnawaited(call: () => unknown, onFailure: (error: unknown) => unknown = ignore): void {
   try {

@@ -29,7 +29,7 @@ export const channels: Readonly<Record<EventName, Channel>> = Object.fromEntries
   Object.values(Event).map((name) => [name, channel(`toolloop:${name}`)]),
 ) as Record<EventName, Channel>
 
-/** Publishes lifecycle events. A failing listener can't break the publisher or keep other listeners from being called. */
+/** Publishes lifecycle events. If a listener fails, the publisher and the other listeners are not affected. */
 export class EventBus {
   /**
    * The names of events that have listeners, and `'*'` if a listener receives all events. Publishers check it before they build a payload.

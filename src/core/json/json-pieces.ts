@@ -7,9 +7,9 @@ import { giveWay, inTurns } from '../time/give-way.ts'
  */
 export type JsonPieces =
   | { json: string }
-  /** The parts of an array: several items as the JSON of an array, or one item that is itself in pieces. */
+  /** The parts of an array. A part is either the JSON of an array with several items, or a single item that is itself in pieces. */
   | { items: ({ json: string } | { item: JsonPieces })[] }
-  /** The parts of an object: several entries as the JSON of an object, or one entry whose value is in pieces. */
+  /** The parts of an object. A part is either the JSON of an object with several entries, or a single entry whose value is in pieces. */
   | { entries: ({ json: string } | { key: string; value: JsonPieces })[] }
 
 /** The largest weight of a piece. See `weightOf`. */
@@ -126,7 +126,7 @@ export function textOfPieces(pieces: JsonPieces): string {
   return `{${inner.filter((text) => text !== '').join()}}`
 }
 
-/** Parses the pieces one by one. Rejects with the signal's reason. */
+/** Parses the pieces one by one. Rejects with the signal's reason if the signal is aborted. */
 export async function readPieces(pieces: JsonPieces, signal: AbortSignal): Promise<unknown> {
   if ('json' in pieces) return pieces.json === '' ? undefined : JSON.parse(pieces.json)
   if ('items' in pieces) {

@@ -18,7 +18,10 @@ const charactersInOnePart = 32_768
 
 const codes = { backslash: 0x5c, percent: 0x25, ampersand: 0x26, semicolon: 0x3b, hash: 0x23, u: 0x75, x: 0x78 }
 const { backslash, percent, ampersand, semicolon, hash, u, x } = codes
-/** UTF-8 bytes that don't form a character yet are stored as code units from this one on. In well-formed text, these never occur alone. */
+/**
+ * The first of the code units that represent UTF-8 bytes which don't form a character yet. In well-formed text, these code units never
+ * occur alone.
+ */
 const firstByte = 0xdc00
 
 const afterBackslash = new Map(

@@ -10,7 +10,7 @@ export interface Search {
   state: number
 }
 
-/** Finds all occurrences of many forms in one pass. */
+/** Finds all occurrences of many forms in a single pass over the text. */
 export class Finder {
   /** Whether texts are case-folded before they are compared. */
   readonly #folds: boolean

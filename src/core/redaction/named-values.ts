@@ -25,8 +25,8 @@ const separator = /[:=>]/g
 const option = /(?<![\w-])--([A-Za-z][\w-]{1,60})[ ]{1,4}(?=[^\s-])/g
 
 /**
- * How much of a value is read to decide whether it is a secret. The rest is read only for a secret; otherwise many names would make the
- * same text be read many times.
+ * The number of characters of a value that are read to decide whether the value is a secret. The rest is read only if it is. Otherwise, a
+ * text with many names would be read many times.
  */
 const mostLookedAt = 512
 
@@ -58,7 +58,7 @@ export function namedValuesIn(text: string): Span[] {
   return lookForNamedValues(text).found
 }
 
-/** Like `namedValuesIn`, for a text that may continue. */
+/** Like `namedValuesIn`, but for a text of which more may arrive. */
 export function lookForNamedValues(text: string): Look {
   const look: Look = { found: [], decided: text.length }
   if (!mayHaveSecretKey(text) && !/[?&#][\w-]{0,16}sig/i.test(text)) return look
@@ -93,7 +93,7 @@ interface Name {
 }
 
 interface Value extends Span {
-  /** How far the text was read to decide. */
+  /** The end of the part of the text that was read for the decision. */
   end: number
   isHidden: boolean
 }

@@ -10,7 +10,10 @@ import { hideParts, type Look, REDACTED, type Span } from './spans.ts'
 import { lookForTokens, tokensIn } from './tokens.ts'
 
 const maxDepth = 12
-/** A word without a token or a name with a value: the shortest token without any other character has 19. */
+/**
+ * A word of at most 18 characters. It contains no name with a value, and no token: the shortest token that consists only of word characters
+ * has 19.
+ */
 const shortWord = /^\w{0,18}$/
 
 /**
@@ -21,7 +24,7 @@ export function redactText(text: string, secrets: Iterable<string> = [], secretK
   return atOnce(redactTextInParts(text, secretTextsOf(secrets), secretKeys))
 }
 
-/** Like `redactText`, in parts, for texts of megabytes. */
+/** Like `redactText`, but in parts, for texts of several megabytes. */
 export function* redactTextInParts(text: string, secrets: SecretTexts, secretKeys: ReadonlySet<string> = noKeys): InParts<string> {
   if (secrets.isFull && text !== '') return REDACTED
   if (shortWord.test(text) && !secrets.mayBeIn(text)) return text
@@ -57,7 +60,7 @@ function* spansIn(text: string, secrets: SecretTexts, secretKeys: ReadonlySet<st
   return [...json, ...known, ...tokens, ...named, ...credentials]
 }
 
-/** Like `secretsIn`, for a text that may continue. Ignores everything before `start`. */
+/** Like `secretsIn`, but for a text of which more may arrive. Ignores everything before `start`. */
 export function lookForSecrets(text: string, secrets: SecretTexts, start: number): Look {
   const decoded = atOnce(decodeText(text))
   const found = atOnce(jsonSecretsIn(text, noKeys))

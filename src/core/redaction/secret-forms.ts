@@ -16,7 +16,8 @@ const mostLookedFor = 100
 /** Maximum number of bytes to compare in hexadecimal or base64. */
 const mostBytes = 18
 /**
- * The length below which a secret counts as short, in characters. Shorter secrets would match ordinary words in other cases, or in base64.
+ * The length below which a secret counts as short, in characters. If letter case were ignored or base64 were searched, such a secret would
+ * match ordinary words.
  */
 const shortest = 6
 

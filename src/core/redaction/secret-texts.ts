@@ -59,7 +59,7 @@ export class SecretTexts {
     this.#isFull = true
   }
 
-  /** Returns false for a text that is shorter than all of them. Decoding makes no text longer. */
+  /** Returns false if the text is shorter than every secret. Decoding never makes a text longer. */
   mayBeIn(text: string): boolean {
     return this.#isFull || this.#newestFinders().some(({ shortest }) => text.length >= shortest)
   }

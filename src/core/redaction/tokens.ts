@@ -10,7 +10,7 @@ const marks =
 /** Prefixes of keys that continue with letters and digits only. Names of variables and packages start the same way. */
 const plainMarks = ['hf_', 'npm_']
 const fewest = 16
-/** The length of the shortest of all: `://:p@`. */
+/** The length of the shortest match of all patterns: `://:p@`. */
 const shortest = 6
 
 // These are separate patterns, because one combined pattern takes six times as long.
@@ -59,7 +59,7 @@ export function tokensIn(text: string): Span[] {
   return found
 }
 
-/** Like `tokensIn`, for a text that may continue. Looks for unfinished tokens from `start` on. */
+/** Like `tokensIn`, but for a text of which more may arrive. Looks for unfinished tokens from `start` on. */
 export function lookForTokens(text: string, start: number): Look {
   const found = tokensIn(text)
   let decided = text.length

@@ -303,7 +303,10 @@ function decide(run: RunView, { type: _, meta, ...decision }: Extract<RunEvent, 
 
 type Decided = Pick<PendingView, 'kind' | 'toolCallId' | 'tool' | 'path'>
 
-/** The call that an item is about, or whose agent asks. Undefined for a budget of the run itself. */
+/**
+ * Returns the call that an item is about, or the call whose nested agent requests the decision. Undefined if the item is the budget of the
+ * run itself.
+ */
 function callOfItem(run: RunView, meta: EventMeta, { kind, toolCallId, tool, path }: Decided): CallView | undefined {
   if (kind === 'budget' && path === undefined) return undefined
   return callIn(run, meta.toolCallId ?? toolCallId, { meta, tool: path === undefined ? tool : '' })

@@ -86,7 +86,7 @@ export interface CallView {
   errorCode: string | undefined
   /** The JSON text of the arguments that the model has written so far. Empty once `args` is known. */
   written: string
-  /** The arguments. Undefined until they are complete. A text if they are not a JSON object, or too long for an event. */
+  /** The arguments. Undefined until they are complete. A text if the arguments are not a JSON object or are too long for an event. */
   args: JsonObject | string | undefined
   /** The latest progress report of its tool. Undefined once it has ended. */
   progress: Json | undefined

@@ -21,7 +21,10 @@ export function diffLines(before: readonly string[], after: readonly string[]): 
   ]
 }
 
-/** The same with three lines of context around each change, and the number of lines between them. */
+/**
+ * Like `diffLines`, but returns only the changes with three lines of context around each. The lines in between are replaced by their
+ * number.
+ */
 export function changedLines(before: readonly string[], after: readonly string[]): DiffLine[] {
   const lines = diffLines(before, after)
   const isNear = new Uint8Array(lines.length)

@@ -32,7 +32,7 @@ export function editsIn(args: JsonObject): { edits: TextEdit[]; others: JsonObje
   }
 }
 
-/** The change that `about` shows, as its texts `before` and `after`, and its other fields. */
+/** Returns the change in `about`, which has the texts `before` and `after`. Also returns the other fields of `about`. */
 export function changeIn(about: unknown): { edits: TextEdit[]; others: JsonObject } {
   return isJsonObject(about) ? editIn(about, [['before', 'after']]) : { edits: [], others: {} }
 }

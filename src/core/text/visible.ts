@@ -27,7 +27,7 @@ export function replaceUnseen(text: string, shownAs: (character: string) => stri
   return text.replace(emojiOrUnseen, (found) => (isEmoji.test(found) ? found : shownAs(found)))
 }
 
-/** Makes hidden characters visible: `‹U+202E›` replaces one that a screen doesn't show. */
+/** Makes hidden characters visible: replaces each character that a screen doesn't show by its code, such as `‹U+202E›`. */
 export function visible(text: string): string {
   return replaceUnseen(text, marked)
 }

@@ -11,7 +11,10 @@ let busySince: number | undefined
 /** The callers that wait for another turn, in order. */
 const waiting: (() => void)[] = []
 let isScheduled = false
-/** Whether other work used up the previous turn, so that no waiting caller was resumed. At least one is then resumed in this turn. */
+/**
+ * Whether no waiting caller was resumed in the previous turn, because other work used it up. If so, at least one caller is resumed in this
+ * turn.
+ */
 let waitedATurn = false
 const noWait = Promise.resolve()
 
@@ -41,7 +44,7 @@ export function yieldNow(signal?: AbortSignal): Promise<void> {
 /** Long work in parts. Other work can run wherever it yields. */
 export type InParts<T> = Generator<unknown, T, undefined>
 
-/** Does work in parts and gives way between them. Rejects with what the work throws. */
+/** Does work in parts, and lets other tasks run between them. If the work throws, rejects with the same error. */
 export async function inTurns<T>(work: InParts<T>): Promise<T> {
   for (;;) {
     const step = work.next()

@@ -21,12 +21,18 @@ export interface DatabaseOptions {
 const pauses = [50, 2_000] as const
 /** The timeout for a connection, in milliseconds. */
 const connectTimeoutMs = 10_000
-/** How long a process that stops in the middle of a transaction keeps its locks, in milliseconds. */
+/**
+ * How long a transaction may be idle before the server ends it and releases its locks, in milliseconds. Needed if a process stops in the
+ * middle of a transaction.
+ */
 const idleInTransactionMs = 30_000
 
-/** The largest number of different statements that connections prepare. */
+/** Maximum number of different statements that connections prepare. */
 const mostPrepared = 200
-/** The largest number of values of a prepared statement. One with more has a list, and its text differs for each length of the list. */
+/**
+ * Maximum number of values of a prepared statement. A statement with more values contains a list, and its text depends on the length of the
+ * list.
+ */
 const mostValues = 30
 
 /** Returns the name under which the connections of a pool prepare a statement. Undefined if the statement is not prepared. */
@@ -40,7 +46,10 @@ function preparedName(text: string, prepared: Map<string, string>): string | und
   return name
 }
 
-/** Makes a connection prepare statements with a few values, also DBOS's: the server then parses and plans each once. */
+/**
+ * Makes a connection prepare statements that have few values, including the statements of DBOS. The server then parses and plans each
+ * statement only once.
+ */
 function prepareStatements(client: PoolClient, prepared: Map<string, string>): void {
   client.query = new Proxy(client.query, {
     apply: (query, self, [text, values, ...rest]: unknown[]) => {
@@ -115,7 +124,7 @@ export class Database {
     }
   }
 
-  /** Makes all later calls fail, and also calls that wait for the server. */
+  /** Makes all later calls fail, as well as all calls that are waiting for the server. */
   close(): void {
     this.#closed = true
   }

@@ -12,7 +12,7 @@ class Execution {
   readonly work: () => Promise<Outcome>
   /** Calls a function in the DBOS context of this workflow. Set when the workflow has started. */
   inWorkflow?: InContext
-  /** Why nothing more may be recorded. Undefined while recording is allowed. */
+  /** The reason why nothing more may be recorded. Undefined while recording is allowed. */
   #left: ToolloopError | undefined
   readonly #waiting = new Set<(problem: ToolloopError) => void>()
 
@@ -45,7 +45,7 @@ class Execution {
 
 /** Executions by workflow id. */
 const executions = new Map<string, Execution>()
-/** Executions that have ended, until DBOS has recorded that. */
+/** Executions that have ended, but whose end DBOS has not recorded yet. */
 const ending = new Map<string, Promise<unknown>>()
 /** Calls a function outside every workflow, so that the DBOS calls in it are not recorded as steps of the caller. */
 const outside = AsyncLocalStorage.snapshot()
@@ -212,7 +212,7 @@ export class DbosProcess {
     })
   }
 
-  /** Cancels workflows so that none of their steps can start. Has no effect on those that have ended. */
+  /** Cancels workflows, so that no more of their steps can start. Has no effect on workflows that have ended. */
   async cancel(ids: readonly string[]): Promise<void> {
     if (ids.length > 0) await this.#worded(outside(() => this.#dbos.cancelWorkflows([...ids])))
   }

@@ -7,7 +7,7 @@ const most = 1_000
 /** Reads the steps that workflows have recorded since the last read, without reading known values again. */
 export class NewSteps {
   readonly #dbos: Pick<DbosProcess, 'stepsFrom'>
-  /** The first steps of each workflow, without gaps in which a step could still appear. A failed step has no name. */
+  /** The names of the first steps of each workflow, up to the first step that has not been recorded yet. A failed step has no name. */
   readonly #begun = new Map<string, (string | undefined)[]>()
 
   constructor(dbos: Pick<DbosProcess, 'stepsFrom'>) {

@@ -65,7 +65,7 @@ export class Owner {
     return owner
   }
 
-  /** Returns the owners that are certainly dead. An owner becomes certain only after a while: see `surelyDead`. */
+  /** Returns the owners that are certainly dead. It takes a while until this is certain. To wait for that, use `surelyDead`. */
   *deadOf(owners: readonly number[]): Work<Set<number>> {
     const others = owners.filter((n) => n !== this.n)
     if (others.length === 0) return new Set()
@@ -93,7 +93,7 @@ export class Owner {
     }
   }
 
-  /** How long that owner has been seen without its lock, in milliseconds. */
+  /** Returns how long an owner has been seen without its lock, in milliseconds. */
   #suspect(n: number): number {
     const now = performance.now()
     const known = this.#suspects.get(n)

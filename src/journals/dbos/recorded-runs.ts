@@ -31,7 +31,7 @@ export interface StepTotals {
 /** An execution that is over. */
 export interface PastExecution extends StepTotals {
   epoch: number
-  /** The steps so far that are executed again. */
+  /** Names of the recorded steps that have to be executed again. */
   forgotten: readonly string[]
 }
 
@@ -69,7 +69,7 @@ export class RecordedRuns extends RunWork {
     return (yield* firstOf(sql`WITH created AS (${created}), tagged AS (${tagged}) SELECT n FROM created`)) !== undefined
   }
 
-  /** Rejects with `run_taken_over` if this owner doesn't have the run in this epoch. */
+  /** Throws `run_taken_over` unless this owner executes the run in this epoch. */
   *checkOwned(runId: string, epoch: number): Work<void> {
     if ((yield* firstOf(sql`SELECT 1 AS owned FROM ${this.#runs} WHERE ${this.isOwned(runId, epoch)}`)) === undefined)
       throw takenOver(runId)

@@ -2,7 +2,9 @@ import type { Client } from 'pg'
 import { ToolloopError } from '../../core/errors.ts'
 import type { Database } from './database.ts'
 
-/** How long a connection may wait for a session that another transaction has, in milliseconds. Its own session answers at once. */
+/**
+ * How long a connection may wait for a session that is used by another transaction, in milliseconds. A session of its own answers at once.
+ */
 const answerMs = 2_000
 
 /**

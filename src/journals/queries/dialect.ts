@@ -8,10 +8,10 @@ export interface Dialect {
   join: string
   /** The condition that a text contains a value. */
   contains(text: string): string
-  /** The condition that a column has one of the values that `listOf` packs into one. */
+  /** Condition: the value of the column is in the list that `listOf` has packed into a single value. */
   isOneOf(column: string): string
   listOf(values: readonly Value[]): unknown
-  /** The most rows that one statement inserts. */
+  /** Maximum number of rows that one statement inserts. */
   rowsAtOnce: number
 }
 

@@ -30,7 +30,7 @@ export interface RunsDialect extends Dialect {
   now(): Statement
   /** The condition that a run has this id. */
   hasId(runId: string): Statement
-  /** Appended to a `SELECT` to lock its row: against any other transaction, or only against changes. */
+  /** Clauses that are appended to a `SELECT` to lock its row. `locked`: against all other transactions. `shared`: only against changes. */
   readonly locked: Statement
   readonly shared: Statement
   isDead(owner: unknown): Work<boolean>
@@ -42,9 +42,9 @@ export const prunedAtOnce = 200
 const longestWaitMs = endOfTime / 2
 
 /**
- * Implements the part of `Store` about the runs themselves, for each database. Work with several statements must be done in a transaction
- * that is rolled back if it throws. All work can be repeated: if the connection is lost, the caller can't know whether the first attempt
- * succeeded.
+ * Implements the part of `Store` that manages the runs themselves. The subclasses adapt it to each database. Work with several statements
+ * must be done in a transaction that is rolled back if it throws. All work can be repeated: if the connection is lost, the caller can't
+ * know whether the first attempt succeeded.
  */
 export abstract class RunWork {
   protected readonly in: RunsDialect
@@ -262,7 +262,7 @@ export abstract class RunWork {
   }
 }
 
-/** Detects what a disk has changed. The checksum includes the names, so that a text moved to another place fails too. */
+/** Returns a checksum that detects corruption by the disk. It includes the names, so that a text in the wrong place is detected too. */
 export function checksum(runId: string, name: string, text: string): number {
   return crc32(text, crc32(`${runId}\n${name}`))
 }

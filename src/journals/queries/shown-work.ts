@@ -327,7 +327,8 @@ export abstract class ShownWork {
 
   /** Deletes some of the runs, and returns how many. Fewer than `prunedAtOnce` means that all are deleted. */
   *forget({ runs, ageMs, characters, recordingCharacters }: ShownBounds): Work<number> {
-    // The caller with the most loses its oldest run, so that callers don't displace each other's.
+    // The caller with the most runs, or with the largest total size, loses its oldest runs first, so that callers don't displace each
+    // other's runs.
     const own = sql`OVER (PARTITION BY caller ORDER BY settled_at DESC, n DESC ROWS UNBOUNDED PRECEDING)`
     const ofCaller = sql`SELECT n, settled_at, size, count(*) ${own} AS newer, sum(size) ${own} - size AS size_of_newer FROM ${this.#runs} WHERE status = 'ended'`
     const by = (key: Statement) => sql`OVER (ORDER BY ${key}, settled_at DESC, n DESC ROWS UNBOUNDED PRECEDING)`

@@ -3,7 +3,7 @@ import { RecordedRuns } from './recorded-runs.ts'
 import { runsSchema } from './runs-schema.ts'
 import { ShownRunsTable } from './shown-runs-table.ts'
 
-/** Which agent's runs a store has, and whether it has the shown runs or the recorded ones. */
+/** Selects the agent whose runs are in the store, and either the shown runs or the recorded runs. */
 export interface RunsOptions {
   agent: string
   isShown: boolean

@@ -55,12 +55,12 @@ export interface Agent {
 }
 
 interface HostedAgent extends Agent {
-  /** Identifies the settings of the model. Equal keys mean the same model. */
+  /** Identifies the settings of the model. Two models are the same if their keys are equal. */
   modelKey: unknown
   settingsKey: string
 }
 
-/** Absent fields have the runner's default, or no limit. */
+/** If a field is absent, the runner's default applies, or there is no limit. */
 export type RunBoundsOfAll = Pick<RunnerOptions, 'maxIterations'> & RunLimits
 
 interface HostParts {
@@ -84,14 +84,14 @@ interface HostParts {
 }
 
 /**
- * The agents of the service. The configuration may change during runs: the registry, the event bus and every part a change doesn't affect
- * keep their identity, and a run keeps its model.
+ * The agents of the service. The configuration may change during runs. The registry, the event bus and all parts that are not affected by
+ * the change stay the same objects. A run keeps its model.
  */
 export class AgentHost {
   /** The program's tools and those of the configuration. */
   readonly tools: ToolDispatcher
   readonly #parts: HostParts
-  /** The folder of the runs, which is read only at the start. Null if nothing was read yet. */
+  /** The folder in which runs are stored. Read from the configuration once, at the start. Null until then. */
   #runsFolder: string | undefined | null = null
   #agents = new Map<string, HostedAgent>()
   #bounds: RunBoundsOfAll = {}
@@ -118,7 +118,7 @@ export class AgentHost {
     return [...this.#agents.values()]
   }
 
-  /** The limits of every run, from the configuration or else from the program. A request can only lower them. */
+  /** The limits of each run. They come from the configuration or, if it sets none, from the program. A request can only lower them. */
   get bounds(): RunBoundsOfAll {
     return this.#bounds
   }
@@ -185,7 +185,8 @@ export class AgentHost {
   }
 
   /**
-   * Returns the agent's tools plus those of the client, which replace agent tools with the same name. Rejects with an `HttpProblem` 400.
+   * Returns the agent's tools and the client's tools. A client tool replaces an agent tool with the same name. Rejects with an
+   * `HttpProblem` 400.
    */
   async toolsFor(clientTools: readonly AnyTool[]): Promise<ToolSet> {
     if (clientTools.length === 0) return this.#offered
@@ -195,7 +196,7 @@ export class AgentHost {
     return new ToolView(this.#offered, { only: this.#offered.names().filter((name) => !client.has(name)), also: client.list() })
   }
 
-  /** Like `toolsFor`, for display only. */
+  /** Like `toolsFor`, but the returned tools are only for display. */
   toolsNamed(clientTools: readonly AnyTool[]): readonly AnyTool[] {
     if (clientTools.length === 0) return this.tools.list()
     const names = new Set(clientTools.map(({ name }) => name))
@@ -325,7 +326,7 @@ function inConfig<T>(path: string, make: () => T): T {
   }
 }
 
-/** Returns the part of the configuration that an error of a model or a runner is about. */
+/** Returns the path, in the configuration, of the setting that caused an error of a model or a runner. */
 function pathOf(error: unknown, otherwise: string): string {
   const [, option = ''] = /^Expected `([\w.]+)/.exec(messageOf(error)) ?? []
   if (option.startsWith('providers.')) return `/${option.split('.').slice(0, 2).join('/')}`

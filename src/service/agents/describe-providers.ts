@@ -7,11 +7,14 @@ export interface ProviderState {
   name: string
   /** The environment variable for its key; null if it has none. */
   keyEnv: string | null
-  /** Whether the environment, or every model of it in the configuration, has a key; null if it needs none. */
+  /**
+   * Whether a key is available, from the environment or from every model of this provider in the configuration. Null if the provider needs
+   * no key.
+   */
   hasKey: boolean | null
 }
 
-/** Lists the providers that models use, then those that only the configuration names. */
+/** Lists the providers that models use, followed by other providers that are named in the configuration. */
 export function describeProviders(agents: readonly Agent[], config: Config): ProviderState[] {
   const { models = {}, providers = {} } = config
   const used = agents.map(({ model }) => model.provider)

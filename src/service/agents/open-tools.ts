@@ -14,17 +14,17 @@ import { ConfigError } from '../config/config-error.ts'
 /** The tools of a configuration. */
 export interface OpenedTools {
   sources: readonly ToolSource[]
-  /** What a model must know about them from the start; may be `''`. */
+  /** Instructions about the tools that a model needs from the start. May be `''`. */
   instructions: string
   /** The Skills among them, for display. */
   skills: FoundSkills
   /** The current state of the MCP servers. */
   servers(): McpServerStatus[]
-  /** Closes the connections and processes behind them. Called when no run uses them any more. */
+  /** Closes the connections and processes of the tools. Called when no run uses the tools any more. */
   close(): Promise<void>
 }
 
-/** Usable Skills, and the problems of the others. */
+/** The usable Skills, and the problems of the unusable ones. */
 export interface FoundSkills {
   readonly skills: readonly Skill[]
   readonly problems: readonly SkillProblem[]
@@ -51,8 +51,8 @@ export function toolsKey({ tools, skills, mcp }: Config, ownFiles: readonly stri
 }
 
 /**
- * Opens the tools of a configuration. A new kind of tools is added here, with its own section. Rejects with a `ConfigError`, and leaves
- * nothing open then.
+ * Opens the tools of a configuration. A new kind of tools is added here, with its own section. Rejects with a `ConfigError`; nothing stays
+ * open in this case.
  */
 export async function openTools({ tools, skills, mcp }: Config, surroundings: Surroundings): Promise<OpenedTools> {
   const opened: Opened[] = []

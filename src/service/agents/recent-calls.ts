@@ -12,7 +12,7 @@ export interface RecentCall {
   outcome: string
   durationMs: number
   errorCode?: string
-  /** The run of the call. Absent if somebody tried the tool. */
+  /** The id of the run that made the call. Absent for a trial call. */
   runId?: string
 }
 
@@ -40,7 +40,7 @@ export class RecentCalls {
     if (idle !== undefined && this.#tools.size > mostTools) this.#tools.delete(idle)
   }
 
-  /** Records the call that an event ends, if it ends one. */
+  /** If the event is the end of a call, records the call. */
   take(runId: string, event: RunEvent): void {
     if (event.type !== 'TOOL_CALL_END' && event.type !== 'TOOL_CALL_REJECTED') return
     const { tool, outcome, errorCode, meta } = event

@@ -16,7 +16,7 @@ const maxResultBytes = 200_000
 export interface TryOrder {
   tool: AnyTool
   args: JsonObject
-  /** Whether the caller accepts that the call may have side effects. It replaces an approval. */
+  /** Whether the caller accepts that the call may have side effects. If true, no approval is needed. */
   approved: boolean
   context: unknown
   signal: AbortSignal
@@ -24,7 +24,7 @@ export interface TryOrder {
 
 export interface TriedCall {
   outcome: ToolCallEnd['outcome']
-  /** The result for a model, without secrets. */
+  /** The result as a model would receive it, with secrets redacted. */
   content: string
   durationMs: number
   attempts: number

@@ -9,7 +9,7 @@ import type { RunOrder } from '../runs/run-order.ts'
 import type { RunStore } from '../runs/run-store.ts'
 import type { ReplyFrames } from './reply-frames.ts'
 
-/** The reply to a client, made of a run. */
+/** The reply to a client, built from a run. */
 export interface ClientReply extends RunWatcher {
   /** The frames of a streamed reply. */
   readonly frames: ReplyFrames | undefined

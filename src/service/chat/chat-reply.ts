@@ -13,7 +13,7 @@ export interface ChatReplyOptions {
   id: string
   /** The model's name, as in the client's request. */
   model: string
-  /** Whether the content is only the answer, without remarks beside calls. */
+  /** Whether the content contains only the answer, and not the text that the model wrote along with its calls. */
   answerOnly: boolean
   includeUsage: boolean
 }

@@ -6,7 +6,10 @@ import { HttpProblem, problemOfRun } from '../http/problem.ts'
 /** The reasons for an incomplete answer, as OpenAI's clients know them. */
 export type Shortfall = 'length' | 'content_filter'
 
-/** Returns the calls the client must run, with the arguments as the model wrote them, unless they were repaired. */
+/**
+ * Returns the calls that the client must run. If the arguments were repaired, they are the repaired ones. Otherwise, they are the model's
+ * original text.
+ */
 export function clientCalls({ pending, toolCalls }: RunResult): ToolCall[] {
   const made = new Map(toolCalls.map((call) => [call.id, call]))
   return pending
@@ -22,7 +25,10 @@ export function clientCalls({ pending, toolCalls }: RunResult): ToolCall[] {
 /** The largest number of tools that a note names. */
 const mostNamed = 20
 
-/** Returns what is added to the answer of a preview that has noted calls. Nobody can decide on them: the run ends with its answer. */
+/**
+ * Returns a note to add to the answer of a preview that has noted calls. These calls can't be decided, because the run ends with its
+ * answer.
+ */
 export function previewNote({ pending }: RunResult): string | undefined {
   const noted = new Map<string, number>()
   for (const { tool, plan } of pending) if (plan !== undefined) noted.set(tool, (noted.get(tool) ?? 0) + 1)

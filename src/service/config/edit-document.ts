@@ -6,7 +6,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 export async function editDocument(document: Document, wanted: JsonObject): Promise<string> {
   const { isAlias, isMap, isScalar } = await import('../../core/yaml.ts')
   const edit = (map: YAMLMap, object: JsonObject): void => {
-    // The map's own lookup would compare each key with every other.
+    // The lookup method of the map would compare each key with every other key.
     const keyOf = ({ key }: Pair) => String(isScalar(key) ? key.value : key)
     map.items = map.items.filter((pair) => Object.hasOwn(object, keyOf(pair)))
     const pairs = new Map(map.items.map((pair) => [keyOf(pair), pair]))

@@ -23,7 +23,7 @@ export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed:
   const { providers: _, model, models = {}, mcp: __, ...others } = wanted
   const [providers, knownProviders] = [objectAt(wanted, 'providers'), objectAt(known, 'providers')]
   const knownModels = [known.model, ...Object.values(objectAt(known, 'models'))]
-  /** Whether the same model at the same provider is known, so that its requests go to the same place. */
+  /** Whether the configuration already has the same model at the same provider, so that requests go to the same place as before. */
   const isKnown = (settings: Json) => {
     const provider = isJsonObject(settings) ? String(settings.provider) : ''
     return knownModels.some((one) => isDeepStrictEqual(one, settings)) && isDeepStrictEqual(providers[provider], knownProviders[provider])
@@ -89,7 +89,7 @@ function ofSdk(preset: ProviderPreset | undefined): string[] {
   return [...variables].filter((name) => process.env[name])
 }
 
-/** Returns every variable a value names: in braces, or in a field for a variable's name. */
+/** Returns all variables that are named in a value, either in braces or in a field that holds the name of a variable. */
 function named(value: Json, key = ''): string[] {
   if (typeof value === 'string') {
     const inBraces = [...value.matchAll(/(\$?)\$\{([A-Za-z_]\w*)/g)].flatMap(([, dollar, name]) =>

@@ -73,7 +73,7 @@ export class TokenAuth {
     this.#always = always.map(({ caller, token }) => ({ caller, hash: digest(token) }))
   }
 
-  /** Returns the problems of the tokens these entries name. */
+  /** Returns the problems of the tokens to which these entries refer. */
   problemsOf(entries: readonly TokenEntry[], env: Readonly<Record<string, string | undefined>>): Problem[] {
     return entries.flatMap((entry, at) => {
       const token = 'env' in entry ? env[entry.env] : undefined

@@ -20,7 +20,7 @@ interface Instances {
 let instances: Instances | undefined
 const compiled = new WeakMap<JsonSchema, SchemaCheck>()
 
-/** Returns the check of one of this package's own schemas (2020-12). The schema is compiled with the first value that is checked, once. */
+/** Returns the check of one of this package's own schemas (2020-12). The schema is compiled once, when the first value is checked. */
 export function checkOf(schema: JsonSchema): SchemaCheck {
   return (value, options) => {
     const check = compiled.get(schema) ?? compile(schema)
@@ -30,8 +30,8 @@ export function checkOf(schema: JsonSchema): SchemaCheck {
 }
 
 /**
- * Like `checkOf`, for an object whose schema is long: compiles the schemas of those fields that the value has. The fields must not depend
- * on each other.
+ * Like `checkOf`, for an object with a long schema. Compiles only the schemas of the fields that the value contains. The fields must not
+ * depend on each other.
  */
 export function checkByField({ properties, $defs, ...rest }: JsonSchema): SchemaCheck {
   const fields = Object.entries(isJsonObject(properties) ? properties : {})

@@ -15,7 +15,7 @@ export function pointerTo(path: string, key: string | number): string {
 export interface ProblemFields {
   /** The part of the request that caused the problem. */
   param?: string
-  /** All problems, if there are more than the message says. */
+  /** All problems, if the message doesn't mention all of them. */
   problems?: readonly Problem[]
   headers?: Readonly<Record<string, string>>
   cause?: unknown
@@ -82,7 +82,7 @@ const runStatus: Partial<Record<ToolloopError['code'], number>> = {
   aborted: 499,
 }
 
-/** Converts an error to a response if the request caused it, or a model that isn't set up. */
+/** Converts an error to a response if the error was caused by the request or by a model that isn't set up. */
 export function problemOfRequest(thrown: unknown): HttpProblem | undefined {
   if (thrown instanceof HttpProblem) return thrown
   if (!ToolloopError.isInstance(thrown)) return undefined

@@ -35,8 +35,8 @@ export class TrustedProxies {
 
 /**
  * Returns the client's address, from the server's view of the connection (`{ incoming }` of Hono's Node.js server). Behind trusted proxies,
- * it is the last address in `x-forwarded-for` that isn't one of them, because the client can write anything before that. Undefined if it is
- * unknown.
+ * returns the last address in `x-forwarded-for` that doesn't belong to a trusted proxy. The client can forge all earlier addresses. Returns
+ * undefined if the address is unknown.
  */
 export function addressOf(from: unknown, { headers }: Request, proxies: TrustedProxies): string | undefined {
   const peer = peerOf(from)?.replace(/^::ffff:(?=\d+\.)/, '')
@@ -97,7 +97,7 @@ export function corsHeaders(request: Request, { origins }: OriginRules): Record<
   }
 }
 
-/** Returns the preflight headers for an allowed page. They allow every header it asks for, because clients have many of their own. */
+/** Returns the preflight headers for an allowed page. All requested headers are allowed, because clients send many headers of their own. */
 export function preflightHeaders(request: Request): Record<string, string> {
   const asked = request.headers.get('access-control-request-headers') ?? ''
   return {

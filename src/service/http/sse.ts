@@ -9,9 +9,9 @@ export interface SseOptions {
 }
 
 export interface SseTimes {
-  /** The interval of comments on an idle stream, which detect dead connections. */
+  /** The interval at which comments are sent on an idle stream, in milliseconds. They detect dead connections. */
   heartbeatMs: number
-  /** How long a reader may read nothing before it is dropped. */
+  /** How long a reader may leave data unread before it is dropped, in milliseconds. */
   stallMs: number
 }
 

@@ -30,8 +30,8 @@ const approval: JsonSchema = {
 }
 
 /**
- * The calls of agents as tasks. Each is a run, stored and limited like the caller's other runs, and its task has the run's id. The client's
- * user may decide pending items, just as the caller can over the API.
+ * Calls of agents as MCP tasks. Each call is a run, which is stored and limited like the caller's other runs. The id of the task is the id
+ * of the run. The client's user may decide pending items, just as the caller can over the API.
  */
 export class AgentTasks implements McpTasks {
   readonly #parts: Parts

@@ -33,7 +33,7 @@ export function agentToolName(agent: string): string {
   return `ask_${agent.replace(/[^\w-]/g, '_').slice(0, maxNameLength)}`
 }
 
-/** Describes a run without an answer, or with only a part of one: `text`. */
+/** Describes a run that has no answer, or only the partial answer `text`. */
 export function noAnswerText({
   stopReason,
   error,

@@ -22,7 +22,7 @@ import type { McpTokenIssuer } from './authorization.ts'
 import type { McpRouteOptions } from './mcp-options.ts'
 
 interface Parts {
-  /** From the program; undefined: the configuration's apply. */
+  /** Options set by the program. If undefined, the options of the configuration apply. */
   options: McpRouteOptions | undefined
   host: AgentHost
   runs: RunStore

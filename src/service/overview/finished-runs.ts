@@ -10,7 +10,7 @@ export interface FinishedRun {
   finishedAt: number
   /** From its start to its end, without waits for decisions. */
   workedMs: number
-  /** The model that answered, as `provider/model`, or else the one that was asked for. */
+  /** The model that answered, as `provider/model`. If none answered, the requested model. */
   model: string
   owner: string
   stopReason: string
@@ -52,7 +52,7 @@ export class FinishedRuns {
     this.#list = list
   }
 
-  /** Adds a run of this process that has ended. Ignores one that waits. */
+  /** Adds a run of this process that has ended. Ignores a run that waits for a decision. */
   ended(run: ServiceRun, { stopReason, error, usage, toolCalls, steps }: RunResult): void {
     const { id, createdAt, head } = run
     if (stopReason === 'paused' && head.kind === 'run') return
@@ -114,7 +114,7 @@ export class FinishedRuns {
     }
   }
 
-  /** Returns how many were unknown, and when the oldest started. */
+  /** Returns the number of runs that were unknown, and the start time of the oldest run. */
   async #take(summaries: readonly string[]): Promise<{ news: number; oldest: number }> {
     let [news, oldest] = [0, Date.now()]
     for (const json of summaries) {

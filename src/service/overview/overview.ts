@@ -29,7 +29,7 @@ export interface Overview extends Sums {
   series: Sums[]
   /** The number of runs without an answer, by reason. Includes cancelled runs, which don't count as failures. */
   reasons: { stopReason: string; errorCode?: string; runs: number }[]
-  /** The runs of each model and user, and those that called each tool, most first. */
+  /** The sums for each model, each user, and each tool that was called, sorted by number of runs, highest first. */
   models: ({ model: string } & Share)[]
   users: ({ owner: string } & Share)[]
   tools: ({ tool: string } & Share)[]

@@ -9,7 +9,7 @@ export const tooLong: string = `it is longer than ${longestRecording} characters
 /** The approximate size of a part without its texts. */
 const ofEach = 500
 
-/** Records one run up to a size limit. Beyond it, keeps what was recorded, and marks it as incomplete. */
+/** Records one run up to a size limit. Beyond the limit, nothing more is recorded, and the existing recording is marked as incomplete. */
 export class BoundedRecorder extends RecordingRecorder {
   readonly #grown: (by: number) => void
   #size = 0

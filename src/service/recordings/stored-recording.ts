@@ -32,7 +32,7 @@ export interface StoredRecordingParts {
   /** The secrets known before the run starts. */
   secrets: RecordingSecrets
   grown(by: number): void
-  /** Called when recording stops here. */
+  /** Called when this process stops recording the run. */
   released(): void
   logger: Logger
 }
@@ -44,10 +44,10 @@ export interface StoredRecordingParts {
 export class StoredRecording extends BoundedRecorder {
   readonly #parts: StoredRecordingParts
   readonly #secrets: RecordingSecrets
-  /** The size of each stored part, and of all. */
+  /** The size of each stored part, and the total size, in characters. */
   readonly #sizes: Map<string, number>
   #characters = 0
-  /** Digests of the stored parts. Most contain no secret that is found later, and stay unchanged. */
+  /** Digests of the stored parts. Most parts never change, because they contain no secrets that are found later. */
   readonly #digests = new Map<string, string>()
   /** Names of the parts that have to be stored. */
   readonly #changed = new Set<string>()
@@ -166,7 +166,7 @@ export class StoredRecording extends BoundedRecorder {
     logger.warn({ runId: run.id, error: messageOf(error) }, 'the recording of a run could not be written yet')
   }
 
-  /** Returns a redacted part as JSON; `''` if it no longer exists, or there is no room for it. */
+  /** Returns a redacted part as JSON. Returns `''` if the part no longer exists, or if there is no room for it. */
   #textOf(given: RecordedRun['given'], { name, value, before }: Part): Promise<string> {
     const secrets = this.#secrets
     if (name === 'given') return this.#jsonOf(name, given, () => secrets.cleanInput(given))
@@ -197,7 +197,7 @@ export class StoredRecording extends BoundedRecorder {
 interface Part {
   name: string
   value: RecordedPart | undefined
-  /** The messages of the last request before it. */
+  /** The messages of the last model request before this part. */
   before: readonly ChatMessage[]
 }
 

@@ -20,7 +20,7 @@ export interface KeptResponse {
   json: string
   /** The input items of its request. */
   input: readonly JsonObject[]
-  /** The conversation up to its end, each message as JSON. */
+  /** The whole conversation, up to and including this response. Each message is JSON. */
   messages: readonly string[]
 }
 
@@ -31,7 +31,7 @@ export interface ResponseParts {
   messages: readonly ChatMessage[]
 }
 
-/** The size of a caller's responses in characters, by key, oldest first. */
+/** The sizes of a caller's responses, in characters, by key. The oldest response comes first. */
 interface KeptOfCaller {
   sizes: Map<string, number>
   characters: number
@@ -174,7 +174,7 @@ export class KeptResponses {
     }
   }
 
-  /** Returns the caller with the most, if the total exceeds `limit`. */
+  /** Returns the caller whose `measure` is highest, if the total over all callers exceeds `limit`. */
   #mostOf(measure: (own: KeptOfCaller) => number, limit: number): { caller: string; own: KeptOfCaller } | undefined {
     let total = 0
     let most: { caller: string; own: KeptOfCaller } | undefined

@@ -13,7 +13,7 @@ interface NamespaceTool {
   tools: FunctionTool[]
 }
 
-/** A tool of a request. Any other type is run by the provider, such as `web_search`, or isn't called with JSON. */
+/** A tool of a request. A tool of any other type is run by the provider, such as `web_search`, or takes input that isn't JSON. */
 export type RequestedTool = FunctionTool | NamespaceTool | { type: string }
 
 /** The name of a function in a request. */

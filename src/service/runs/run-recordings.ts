@@ -28,7 +28,7 @@ export class RunRecordings {
   readonly #secrets: readonly string[]
   readonly #bounds: () => RecordingBounds
   readonly #logger: Logger
-  /** The order is that of the starts of their latest executions. */
+  /** Ordered by the start of each run's latest execution. */
   readonly #recorders = new Map<string, BoundedRecorder>()
   #characters = 0
 

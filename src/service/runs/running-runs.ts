@@ -6,7 +6,7 @@ export class RunningRuns {
   readonly #runs = new Map<string, ServiceRun>()
   #onEnd: (() => void)[] = []
 
-  /** The number of runs with all of these tags. Runs that have ended and are being stored don't count. */
+  /** Returns the number of runs that have all of these tags. Runs that have ended but are still being stored are not counted. */
   count(tags: readonly string[]): number {
     return this.all().filter(({ head, status }) => status === 'running' && hasTags(head, tags)).length
   }

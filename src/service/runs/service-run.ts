@@ -35,7 +35,7 @@ const mostTools = 50
 /** Settings for the redaction of a run's events, in addition to the run's tools. */
 export interface Hiding {
   secrets?: readonly string[]
-  /** Default: that of the service. */
+  /** Default: the service's limit. */
   maxArgumentValues?: number
 }
 
@@ -156,7 +156,7 @@ export class ServiceRun {
     return this.#ending.promise
   }
 
-  /** Secrets of this run, without those of every run. */
+  /** Secrets that were found in this run, excluding the secrets that are known for all runs. */
   get ownSecrets(): string[] {
     const all = [...this.redactor.secrets]
     return all.slice(this.#knownSecrets)

@@ -51,7 +51,7 @@ export interface OutcomeSummary {
   iterations?: number
   /** The number of calls, including those of sub-agents. */
   toolCalls?: number
-  /** The tools of its own calls, each once. */
+  /** The names of the tools that the run itself called, without duplicates. */
   tools?: string[]
   error?: { code: string; message: string }
   /** Its pending items. A decision refers to an item by its `toolCallId` and `fingerprint`. */

@@ -15,8 +15,8 @@ export interface StoreOptions {
 }
 
 /**
- * Stores sessions in PostgreSQL. A process renews its lease regularly. A process that no longer does loses its sessions, and its further
- * changes are refused because of their token.
+ * Stores sessions in PostgreSQL. A process renews its lease regularly. A process that stops renewing its lease loses its sessions. Its
+ * further changes are refused, because their token is no longer valid.
  */
 export class PostgresSessionStore implements SessionStore {
   readonly #pool: PostgresPool

@@ -9,9 +9,9 @@ import { AgUiWriter } from './ag-ui-writer.ts'
 /** Options of `toAgUiResponse`: those of every response, and the input of the request. */
 export interface AgUiResponseOptions extends Omit<ResponseOptions, 'format' | 'lastEventId'> {
   /**
-   * The client's input. Its ids are used in the response, and calls in its messages are not sent again. Default: the run's own id is used
-   * as thread id and run id. Without an input, a model response that breaks off after a part of it was sent ends the run, because that part
-   * can't be taken back.
+   * The client's input. The response uses the ids of the input, and doesn't repeat the calls in its messages. Default: the run's own id is
+   * used as thread id and run id. Without an input, a model response that breaks off after a part of it was sent ends the run, because that
+   * part can't be taken back.
    */
   input?: AgUiInput
 }

@@ -30,7 +30,7 @@ export class AgUiWriter implements ResponseWriter {
   #view: RunView = emptyRunView()
   /** The calls that the model is writing. */
   readonly #inputs = new Set<string>()
-  /** The calls that were sent, with the request that made them. */
+  /** The calls that were sent, each with the number of the model request that made it. */
   readonly #told = new Map<string, number>()
   /** The usage of each model, by provider and name. */
   readonly #usage = new Map<string, { provider: string; model: string; usage: Usage }>()
@@ -68,8 +68,8 @@ export class AgUiWriter implements ResponseWriter {
   }
 
   /**
-   * Handles missing events. Sending the rest of a started step would send ends without starts, so the client only receives complete steps,
-   * or the answer at the end.
+   * Handles missing events. The rest of an incomplete step would contain end events without start events. Therefore, the client receives
+   * only complete steps, or the answer at the end.
    */
   gap(): string {
     this.#isBehind = true

@@ -34,8 +34,8 @@ export interface AgUiSnapshotOptions extends ShownConversationOptions {
 
 /**
  * Converts a stored conversation to messages of AG-UI: the inverse of `inputFromAgUi`. Ids are stable: a user's message keeps its `id`, and
- * all others are derived from it. Leaves out images and files in results, because AG-UI only supports text there. Throws `invalid_message`
- * and `invalid_option`.
+ * the ids of all other messages are derived from it. Leaves out images and files in results, because AG-UI only supports text there. Throws
+ * `invalid_message` and `invalid_option`.
  */
 export function messagesToAgUi(messages: readonly MessageInput[], options: ShownConversationOptions = {}): AgUiMessage[] {
   return readConversation(messages, options, 'messagesToAgUi').flatMap((one): AgUiMessage[] => {

@@ -1,14 +1,20 @@
 import type { PendingItem } from '../../agent/types/result.ts'
 import { isOwnCall, isYesOrNo } from '../pending-on-page.ts'
 
-/** The outcome of a run: interrupts for what it waits for. Calls of the page's tools are handled by the page and answered with messages. */
+/**
+ * Returns the outcome of a run, with an interrupt for each item that the run waits for. Calls of the page's tools are handled by the page
+ * and answered with messages.
+ */
 export function outcomeOf(pending: readonly PendingItem[]): object {
   const interrupts = pending.filter((item) => item.kind !== 'client_tool' || !isOwnCall(item)).map(interruptOf)
   if (interrupts.length > 0) return { type: 'interrupt', interrupts }
   return { type: 'success', ...(pending.length === 0 ? {} : { pendingToolCallIds: pending.map(({ toolCallId }) => toolCallId) }) }
 }
 
-/** An interrupt for an item. For an item of a nested agent, names the outer call, which the client knows. */
+/**
+ * Returns the interrupt for an item. For an item of a nested agent, the interrupt names the outer call, because the client knows only that
+ * call.
+ */
 function interruptOf(item: PendingItem): object {
   const { kind, fingerprint: id, tool, args, about, schema, path, plan } = item
   const toolCallId = path?.[0]?.toolCallId ?? item.toolCallId

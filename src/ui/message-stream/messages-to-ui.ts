@@ -33,8 +33,8 @@ export interface StoredUIMessage {
 /**
  * Converts a stored conversation to messages of the AI SDK's `useChat`: the inverse of `messagesFromUI`. Use it for a reloaded page, a
  * second device, or a list of chats. Calls have their results. Pending calls of the run in `waiting` can be decided, as they could when the
- * run was paused. Ids are stable: a user's message keeps its `id`, and the id of a reply is derived from it. Leaves out what providers
- * attach to messages. Throws `invalid_message` and `invalid_option`.
+ * run was paused. Ids are stable: a user's message keeps its `id`, and the id of a reply is derived from it. Leaves out provider data that
+ * is attached to messages. Throws `invalid_message` and `invalid_option`.
  *
  * ```ts
  * const session = await sessions.get(id)

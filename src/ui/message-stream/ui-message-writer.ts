@@ -155,8 +155,8 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   /**
-   * Sends a call's arguments. Sends nothing if the client already has the call's result, or has to run the call: a repeated call would look
-   * like a new one.
+   * Sends a call's arguments. Sends nothing if the client already has the call's result or has to run the call, because the client would
+   * take the repeated call for a new one.
    */
   #call(toolCallId: string, toolName: string, input: JsonObject): void {
     const { known } = this.#options

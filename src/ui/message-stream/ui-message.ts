@@ -17,7 +17,10 @@ export interface UIToolPart {
   /** Whether more output was expected. */
   isPreliminary: boolean
   errorText: string
-  /** Whether the call belongs to the conversation. False for what a nested agent waits for, and for a run over its budget. */
+  /**
+   * Whether the call belongs to the conversation. False if the call represents an item that a nested agent waits for, or a run that exceeds
+   * its budget.
+   */
   isOwn: boolean
   /** Whether the call is in an earlier step of its message. A client searches only the last step for a call that arrives with its input. */
   isEarlier?: boolean
@@ -102,7 +105,10 @@ function readApproval({ id, approved, reason }: JsonObject): NonNullable<UIToolP
   }
 }
 
-/** The calls of the message that a response continues: the last one, if it is the assistant's. Throws `invalid_message`. */
+/**
+ * Returns the calls of the message that a response continues. This is the last message, if it is from the assistant. Throws
+ * `invalid_message`.
+ */
 export function openToolParts(messages: unknown): UIToolPart[] {
   const last = readUIMessages(messages).at(-1)
   if (last?.role !== 'assistant') return []

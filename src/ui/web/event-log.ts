@@ -47,7 +47,7 @@ export class EventLog {
   /** The position of the oldest entry in the list; earlier ones have been dropped. */
   #head = 0
   #last = 0
-  /** The number of the oldest event that is stored elsewhere, as long as none of those events has been read. */
+  /** The number of the oldest event that is stored elsewhere. Undefined once an event has been added or the log has been cleared. */
   #first: number | undefined
   #characters = 0
 
@@ -95,7 +95,9 @@ export class EventLog {
     }
   }
 
-  /** Replaces the events by stored ones; `last` is the number of the newest that exists. Readers get a note about missing ones. */
+  /**
+   * Replaces the events by stored events. `last`: the number of the newest event that exists. Readers are notified if events are missing.
+   */
   fill(events: readonly LoggedEvent[], last: number): void {
     this.clear(0)
     for (const event of events) this.read(event)
@@ -144,7 +146,7 @@ export class EventLog {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Whether anybody waits for new events. */
+  /** Whether the log has a listener for new events. */
   get isRead(): boolean {
     return this.#listeners.size > 0
   }

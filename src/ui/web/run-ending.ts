@@ -24,7 +24,7 @@ export interface EndedRun {
   error?: unknown
 }
 
-/** `errorText` words an error for the client. */
+/** Returns the ending of a run as it is sent to a client. `errorText`: returns the text of an error for the client. */
 export function toldEnding({ ending, error }: EndedRun, errorText: (error: unknown) => string): RunEnding {
   if (error === undefined) return ending
   return { ...ending, error: { code: ToolloopError.isInstance(error) ? error.code : 'internal_error', message: errorText(error) } }

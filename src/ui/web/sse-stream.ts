@@ -5,7 +5,7 @@ import { giveWay } from '../../core/time/give-way.ts'
 export interface SseSource {
   /** Returns what can be sent now, up to about `characters` characters; `''` if there is nothing yet. */
   take(characters: number): string
-  /** Whether nothing follows the text that `take` has returned. */
+  /** Whether the source has ended, so that `take` has nothing more to return. */
   readonly ended: boolean
   /** The last frame of a stream that is closed before its end. Default: a `CLOSE` with the reason. */
   lastWords?(reason: string): string | undefined

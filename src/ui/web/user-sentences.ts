@@ -1,7 +1,8 @@
 import { type ErrorCode, errorCodes, ToolloopError } from '../../core/errors.ts'
 
 /**
- * Words an error for the user of a page. Contains nothing that a provider or a tool has said, and nothing that only a programmer can use.
+ * Describes an error in a sentence for the user of a page. The sentence contains no text from a provider or a tool, and no details that are
+ * useful only to programmers.
  */
 export function userSentence(error: unknown): string {
   if (!ToolloopError.isInstance(error)) return 'The run failed.'

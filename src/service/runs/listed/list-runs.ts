@@ -22,16 +22,16 @@ export interface ListQuery
   session?: string | undefined
   /** Selects only running runs, depending on whether the process that executes them is alive. */
   process?: RunProcess | undefined
-  /** The caller who owns the runs, for an admin. */
+  /** Selects only runs of this owner. Only an admin can select the runs of another caller. */
   owner?: string | undefined
-  /** Created at this time or later, and before that one, in milliseconds since 1970. */
+  /** Selects runs created at or after `after` and before `before`, both in milliseconds since 1970. */
   after?: number | undefined
   before?: number | undefined
   /** Whether outputs are shortened. */
   isShort?: boolean
-  /** Whether all matching runs are added up. */
+  /** Whether to return totals over all matching runs. */
   hasTotals?: boolean
-  /** The `next` of the page before. */
+  /** The value of `next` from the previous page. */
   cursor?: string | undefined
 }
 
@@ -82,7 +82,7 @@ export async function listRuns(asked: ListQuery, from: ListSources): Promise<Run
   return { ...page, totals: { ...totals, runs: totals.runs + kept.length, running: totals.running + kept.length } }
 }
 
-/** Lists the sessions of the runs that a query selects. */
+/** Lists the sessions to which the selected runs belong. */
 export async function listSessions(asked: ListQuery, from: ListSources): Promise<ShownSession[]> {
   const wanted = storedQuery(asked, from)
   return wanted === undefined ? [] : from.stored.sessions({ ...wanted, offset: asked.offset })

@@ -9,7 +9,7 @@ import type { EventSink } from '../follow-run.ts'
 import type { ServiceRun } from '../service-run.ts'
 
 /**
- * The largest number of events written at once, and of their characters. Lower than the capacity of a log, so that a reader misses none.
+ * Maximum number of events, and of their characters, to write at once. Lower than the capacity of a log, so that readers miss no events.
  */
 const mostEvents = 500
 const mostCharacters = 500_000

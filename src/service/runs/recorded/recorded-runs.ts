@@ -194,14 +194,14 @@ export class RecordedRuns implements Execution {
     return outcome
   }
 
-  /** Deletes what the journal has of an ended run. */
+  /** Deletes an ended run from the journal. */
   async #clear({ id }: ServiceRun): Promise<void> {
     await this.shown.clear(id).catch((error: unknown) => {
       this.#parts.logger.warn({ runId: id, error }, 'an ended run could not be deleted from the journal yet')
     })
   }
 
-  /** Settles a run that ended or paused without its outcome being stored, because its process died, or no process follows it. */
+  /** Stores the outcome of a run that has ended or paused if no process has stored it, for example because the process died. */
   async settleFromJournal(runId: string): Promise<void> {
     const run = await this.get(runId)
     if (run === undefined || run.status !== 'running' || this.#parts.runOf(runId) !== undefined) return
