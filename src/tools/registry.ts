@@ -238,14 +238,14 @@ class CheckedTools implements ToolSet {
   }
 
   #settled(): Promise<void> | undefined {
-    const fail = (error: unknown) => {
-      throw failure('settled', error)
-    }
     try {
-      const settling = this.#set.settled?.() ?? undefined
-      return settling && Promise.resolve(settling).then(undefined, fail)
+      const settling = this.#set.settled?.()
+      if (!settling) return undefined
+      return Promise.resolve(settling).catch((error: unknown) => {
+        throw failure('settled', error)
+      })
     } catch (error) {
-      return fail(error)
+      return Promise.reject(failure('settled', error))
     }
   }
 

@@ -45,17 +45,6 @@ describe('POST /v1/chat/completions, by the official client', () => {
     expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
   })
 
-  it('asks the model as the client asks: for a stream, or for a whole response', async () => {
-    const model = scriptedModel(() => 'ok')
-    const { client } = await startWithClient({ model })
-    const asked = { model: 'toolloop', messages: [{ role: 'user' as const, content: 'x' }] }
-    await client.chat.completions.create(asked)
-    for await (const _ of await client.chat.completions.create({ ...asked, stream: true }));
-    await client.responses.create({ model: 'toolloop', input: 'x' })
-    for await (const _ of await client.responses.create({ model: 'toolloop', input: 'x', stream: true }));
-    expect(model.requests.map(({ stream }) => stream)).toEqual([false, undefined, false, undefined])
-  })
-
   it('runs it streaming too, with the agent’s own tools run in between', async () => {
     const own = countingTool('look')
     const model = scriptedModel([

@@ -59,6 +59,7 @@ export class DbosStore implements EngineStore {
   #tables = ''
   #isOpen = false
   #closed = false
+  #closing: Promise<void> | undefined
 
   constructor(options: DbosStoreOptions) {
     const { dbos, pg } = loadDbos()
@@ -226,8 +227,12 @@ export class DbosStore implements EngineStore {
     }
   }
 
-  async close(tries: readonly RunTries[] = []): Promise<void> {
-    if (this.#closed) return
+  close(tries: readonly RunTries[] = []): Promise<void> {
+    this.#closing ??= this.#close(tries)
+    return this.#closing
+  }
+
+  async #close(tries: readonly RunTries[]): Promise<void> {
     clearTimeout(this.#clearing)
     if (this.#isOpen) await pTimeout(this.#clearNow(), { milliseconds: clearAfterMs, fallback: () => {} })
     this.#closed = true

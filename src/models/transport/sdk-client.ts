@@ -205,7 +205,8 @@ export function requestOptions(exchange: HttpExchange): { timeout: number; maxRe
 /** The `fetch` for an SDK's client. Sends each request over the exchange in its options. */
 export function exchangeFetch(url: string | URL | Request, { carrier, ...init }: ExchangeInit = {}): Promise<Response> {
   const exchange = carrier?.exchange
-  if (exchange === undefined) throw new TypeError('Expected the SDK to pass on `fetchOptions`')
+  if (exchange === undefined)
+    throw new TypeError('Expected the SDK to pass on `fetchOptions`, and to send nothing once the exchange is over')
   return exchange.fetch(url, init)
 }
 

@@ -82,7 +82,6 @@ export async function answerSchema(given: JsonObject | undefined, param: string)
 
 /** The settings every request may have, by the names of our run options. Null means absent. */
 export interface ClientSettings {
-  stream?: Maybe<boolean>
   temperature?: Maybe<number>
   topP?: Maybe<number>
   seed?: Maybe<number>
@@ -96,13 +95,8 @@ export interface ClientSettings {
   metadata?: Maybe<JsonObject>
 }
 
-export function clientOptions({ stream, reasoningEffort, ...others }: ClientSettings): RunOptions {
-  const settings = {
-    ...others,
-    // The model is asked as the client asks.
-    stream: stream === true ? undefined : false,
-    reasoningEffort: reasoningEffort === 'max' ? 'xhigh' : reasoningEffort,
-  }
+export function clientOptions({ reasoningEffort, ...others }: ClientSettings): RunOptions {
+  const settings = { ...others, reasoningEffort: reasoningEffort === 'max' ? 'xhigh' : reasoningEffort }
   return {
     ...Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined && value !== null)),
     approve: refuseApproval,
@@ -112,7 +106,6 @@ export function clientOptions({ stream, reasoningEffort, ...others }: ClientSett
 async function optionsOf(request: ChatRequest): Promise<RunOptions> {
   const { stop, response_format: format } = request
   const options = clientOptions({
-    stream: request.stream,
     temperature: request.temperature,
     topP: request.top_p,
     seed: request.seed,

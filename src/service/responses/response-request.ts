@@ -47,7 +47,6 @@ interface OrderParts {
 export async function orderOfResponse(request: ResponseRequest, { id, caller, context, messages, tools }: OrderParts): Promise<RunOrder> {
   const { instructions, tool_choice: choice, model } = request
   const options = clientOptions({
-    stream: request.stream,
     temperature: request.temperature,
     topP: request.top_p,
     frequencyPenalty: request.frequency_penalty,
