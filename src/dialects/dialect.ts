@@ -21,8 +21,8 @@ export interface TextToolCall {
 }
 
 /**
- * Receives the output of a parser. Joined in order, the texts passed to the four methods are the input again. A caller can therefore show a
- * call as text instead.
+ * Receives the output of a parser. The texts passed to the four methods, joined in order, are identical to the input. A caller can
+ * therefore show a call as text instead of running it.
  *
  * Contract: methods are called synchronously and in order. They must not throw, and are not awaited.
  */
@@ -68,8 +68,9 @@ export interface Wait {
 }
 
 /**
- * The outcome of a reading, for the characters read since the last call or rejection. `'done'`: they are skipped. `'text'`: they were not a
- * call and are passed on as text. Parsing continues at the cursor, so a reader that has read too far must move the cursor back.
+ * How a reading ended. Determines what happens to the characters read since the last call or rejection. `'done'`: they are skipped.
+ * `'text'`: they were not a call, and are passed on as text. Parsing continues at the cursor, so a reader that has read too far must move
+ * the cursor back.
  */
 export type ReadingEnd = 'done' | 'text'
 
@@ -103,7 +104,7 @@ export interface CallReading {
  */
 export type ReadBody = (reading: CallReading) => Reading
 
-/** Markers that start a call, and the reader of what follows. */
+/** Markers that start a call, and the reader for the text after them. */
 export interface Envelope {
   readonly open: readonly string[]
   /**

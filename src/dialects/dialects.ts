@@ -10,5 +10,5 @@ import { react } from './formats/react.ts'
 import { salvage } from './formats/salvage.ts'
 import { toolAction } from './formats/tool-action.ts'
 
-/** The bundled dialects, which are found by their names. */
+/** The bundled dialects. */
 export const dialects: readonly Dialect[] = [toolAction, hermes, json, qwenCoder, glm, mistral, pythonic, invoke, salvage, react]

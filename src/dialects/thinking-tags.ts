@@ -78,5 +78,5 @@ export const endTokens: readonly string[] = [
 /** Tags of HTML around struck text. The end tag is one of `endTokens` too. */
 export const strikeTags: readonly [open: string, close: string] = ['<s>', '</s>']
 
-/** Tokens that begin a turn. After the end of another, they begin one that the model has made up. */
+/** Tokens that start a turn. After the end of a turn, they start another turn that the model has made up. */
 export const turnStarts: readonly string[] = ['<|im_start|>', '<|start_header_id|>', '<start_of_turn>']

@@ -4,7 +4,10 @@ import type { ModelSettings } from './settings.ts'
 
 const deprecated = "`functionCalling: false` is deprecated: say how the model writes its calls, such as `dialect: 'json'`"
 
-/** Combines the capabilities in a model's settings with those in its driver's quirks, which apply if a setting is absent. */
+/**
+ * Combines the capabilities from a model's settings with those from its driver's quirks. A quirk applies only if the corresponding setting
+ * is absent.
+ */
 export function capabilitiesOf(
   { functionCalling, dialect, salvageTextCalls, contextWindow, price }: ModelSettings,
   quirks: { salvageTextCalls?: boolean; structuredOutput?: ModelCapabilities['structuredOutput'] | null; reportsCost?: boolean } = {},
@@ -22,7 +25,10 @@ export function capabilitiesOf(
   }
 }
 
-/** When the model accepts a response schema. With a dialect, only in requests without tools: the schema would forbid calls in the text. */
+/**
+ * The requests in which the model accepts a response schema. If the model uses a dialect, only requests without tools, because the schema
+ * would rule out calls in the text.
+ */
 function structuredOutputOf(taken: ModelCapabilities['structuredOutput'], dialect: string | undefined): Partial<ModelCapabilities> {
   if (taken === undefined) return {}
   return { structuredOutput: dialect === undefined ? taken : 'alone' }

@@ -75,7 +75,7 @@ export interface ModelRequest extends Sampling {
 export interface ModelResponse {
   /** The whole visible text; `''` if there is none. */
   text: string
-  /** The answer, if the model marked the rest of `text` as commentary. Always the end of `text`. Default: all of `text`. */
+  /** The final part of `text`, if the model marked the text before it as commentary. Default: all of `text`. */
   answer?: string
   reasoning?: string
   /** All calls in the order of the response, with unparsed arguments. Ids may be missing (`''`) or repeated: the loop makes them unique. */
@@ -118,23 +118,24 @@ export interface ModelSink {
   reasoning?(delta: string): void
   toolCallStart?(index: number, id: string, name: string): void
   toolCallDelta?(index: number, json: string): void
-  /** Called if the request has to wait for `rateLimits`, with the number of requests before it. */
+  /** Called if the request has to wait for `rateLimits`. `ahead` is the number of requests that are ahead of it in the queue. */
   queued?(ahead: number): void
   /**
    * Called before a response is delivered again from its start. If `retries` is true, the response broke off and the request is retried;
    * `retry` is called next. Otherwise, the text delivered so far turned out to be thinking.
    *
-   * Return true if the delivered pieces can be discarded, because they were not shown or will be removed at `retry`. Return false if they
-   * can't be taken back. Default: false once the sink has received a piece.
+   * Return true if the pieces delivered so far can be discarded, either because they were not shown or because `retry` will remove them.
+   * Return false if they can't be taken back. Default: false once the sink has received a piece.
    */
   restart?(retries?: boolean): boolean
   /** Called before a failed request is retried, and before another model is asked instead. */
   retry?(retry: ModelRetry): void
   /**
-   * Called if the provider rejected the model's output as a malformed call. `text` is that output, as the provider quotes it.
+   * Called if the provider rejected the model's output as a malformed call. `text` is the rejected output, as quoted in the provider's
+   * error.
    *
-   * Contract: awaited, and must not reject. Resolve with the response that was meant, or with undefined if that is unclear; the request is
-   * then retried. Default: it is retried.
+   * Contract: awaited, and must not reject. Resolve with the response that the model intended. Resolve with undefined if the intention is
+   * unclear; the request is then retried. Default: the request is retried.
    */
   readRefused?(text: string): Promise<Pick<ModelResponse, 'text' | 'toolCalls'> | undefined>
 }
@@ -173,8 +174,8 @@ export interface ModelCapabilities {
   /** A message about a deprecated setting and its replacement. */
   deprecated?: string
   /**
-   * When the provider enforces a JSON Schema for the text: only in requests without tools (`'alone'`), or also in requests with tools
-   * (`'with-tools'`). Default: never.
+   * The requests in which the provider can enforce a JSON Schema for the text: only those without tools (`'alone'`), or also those with
+   * tools (`'with-tools'`). Default: none.
    */
   structuredOutput?: 'alone' | 'with-tools'
   /** The size of the model's context window in tokens, if known. */
@@ -198,7 +199,9 @@ export interface ChatModel {
   readonly capabilities: ModelCapabilities
   /** The base URL of the server, if it is known in advance. Used for telemetry. */
   readonly baseURL?: string | undefined
-  /** The API that is used: `'chat-completions'`, `'responses'`, `'messages'` or `'generate-content'`. Undefined for custom models. */
+  /**
+   * The API that the model uses: `'chat-completions'`, `'responses'`, `'messages'` or `'generate-content'`. Undefined for custom models.
+   */
   readonly api?: string | undefined
   generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse>
   /**
@@ -216,7 +219,7 @@ export function answerIn({ answer }: Pick<ModelResponse, 'answer'>, text: string
   return typeof answer === 'string' && text.endsWith(answer) ? answer : text
 }
 
-/** If a filter or a refusal ended the response, removes its calls, because they must not run, and adds a warning. */
+/** If a filter or a refusal ended the response, removes the response's calls and adds a warning. Such calls must not run. */
 export function withoutDeclinedCalls<Response extends ModelResponse>(response: Response): Response {
   const { finishReason, toolCalls, warnings = [] } = response
   if ((finishReason !== 'content_filter' && finishReason !== 'refusal') || toolCalls.length === 0) return response

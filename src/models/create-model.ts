@@ -47,7 +47,7 @@ type KnownQuirks = NonNullable<Parameters<typeof capabilitiesOf>[1]> & TextQuirk
 interface DriverEntry {
   /** The API that it speaks. */
   api?: string
-  /** Checks quirks; throws if the driver does not accept them. Absent if the driver has neither quirks nor an address. */
+  /** Checks quirks. Throws if the driver does not accept them. Absent if the driver has neither quirks nor an address. */
   quirks?(...given: (JsonObject | undefined)[]): KnownQuirks
   load(settings: ModelSettings, preset: ProviderPreset): Promise<ChatModel>
 }

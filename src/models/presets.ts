@@ -38,8 +38,8 @@ const modelNames: OptionNames<ModelPreset> = { match: true, quirks: true, price:
 let bundledPatterns: ReadonlySet<string> | undefined
 
 /**
- * Returns the preset of a provider. Throws `unknown_provider`, which lists the known names, or `invalid_option` for an invalid preset in
- * `own`.
+ * Returns the preset of a provider. Throws `unknown_provider` with a message that lists the known names, or `invalid_option` for an invalid
+ * preset in `own`.
  */
 export function findPreset(provider: string, own: Providers = {}): ProviderPreset {
   const bundled = bundledPreset(provider)
@@ -78,7 +78,7 @@ export function hostedApi({ apis = {} }: ProviderPreset, model: string): OtherAp
   return Object.values(apis).find(({ host, models }) => host !== undefined && models !== undefined && matches(models, model))
 }
 
-/** Whether the provider's address is at a host or a subdomain of it, such as that of a region. */
+/** Whether the host of `baseURL` is `host` or one of its subdomains, such as a regional endpoint. */
 export function isAtHost(host: string | undefined, baseURL: string | undefined): boolean {
   const hostname = baseURL === undefined ? undefined : URL.parse(baseURL)?.hostname
   return host !== undefined && hostname !== undefined && (hostname === host || hostname.endsWith(`.${host}`))
@@ -93,7 +93,7 @@ function bundledPreset(provider: string): ProviderPreset | undefined {
   return Object.hasOwn(bundledPresets, provider) ? bundledPresets[provider] : undefined
 }
 
-/** The provider's quirks, followed by those of each entry that matches the model. */
+/** The provider's quirks, followed by the quirks of each `models` entry that matches the model. */
 export function presetQuirks(preset: ProviderPreset, model: string): (JsonObject | undefined)[] {
   return [preset.quirks, ...entriesOf(preset, model).map(({ quirks }) => quirks)]
 }
@@ -108,8 +108,8 @@ export function presetFacts(provider: string, preset: ProviderPreset, model: str
 }
 
 /**
- * A group of models that share limits. `part` names a single model, or an entry of the preset, which stands for all models that match it.
- * Null: all models of the provider.
+ * A group of models that share limits. `part` identifies a single model, or a `models` entry of the preset and with it all models that
+ * match the entry. Null: all models of the provider.
  */
 export interface LimitedPart {
   part: string | null
@@ -198,8 +198,8 @@ export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyE
 }
 
 /**
- * Describes a provider's key in the environment. `keyEnv` is the variable that holds it, or the first that may; null if there is no such
- * variable. `hasKey` is null if there is no key and none is needed.
+ * Describes a provider's key in the environment. `keyEnv` is the variable that contains the key. If none is set, it is the first variable
+ * that may contain the key; null if the provider has no such variable. `hasKey` is null if there is no key and none is needed.
  */
 export function describeKey({ apiKeyEnv, apiKeyOptional }: ProviderPreset): { keyEnv: string | null; hasKey: boolean | null } {
   const variables = [apiKeyEnv ?? []].flat()

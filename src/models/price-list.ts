@@ -31,7 +31,7 @@ export function listedModels(provider: string): string[] {
   return Object.hasOwn(prices, provider) ? Object.keys(prices[provider] ?? {}) : []
 }
 
-/** Suggests `provider/model` for the name of a known model without its provider, also if it is mistyped. */
+/** Suggests `provider/model` for the name of a known model that was given without its provider. The name may be misspelled. */
 export function nearestModel(name: string): string | undefined {
   prices ??= bundledPrices()
   const known = new Map<string, string>()

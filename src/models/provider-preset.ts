@@ -13,7 +13,7 @@ export interface ProviderPreset {
   baseURLPath?: string
   /** Environment variables for the API key. If several are listed, the first one that is set is used. */
   apiKeyEnv?: string | string[]
-  /** Whether requests are sent without a key: for servers on the same machine. */
+  /** Whether requests may be sent without a key. For servers on the same machine. */
   apiKeyOptional?: boolean
   /** The header for the key. Default: `Authorization: Bearer`. */
   apiKeyHeader?: string

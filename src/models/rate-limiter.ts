@@ -46,7 +46,7 @@ export interface Applicant {
   tokens: number
   /** Whether the provider has refused this request before. Such requests start before all others. */
   isRefused: boolean
-  /** Called if it has to wait, with the number of requests before it. */
+  /** Called if the request has to wait. `ahead` is the number of requests that are ahead of it in the queue. */
   onWait(ahead: number): void
 }
 
@@ -62,9 +62,9 @@ interface Waiting extends Pick<Applicant, 'limits' | 'tokens'> {
 
 const minuteMs = 60_000
 const longestTimerMs = 2 ** 31 - 1
-/** The longest distance between two requests, so that a low limit doesn't slow down a run from the start. */
+/** Maximum time between the starts of two requests, in milliseconds. It keeps a low limit from slowing down a run from the start. */
 const longestDistanceMs = 1_000
-/** How much of a timer's delay the next requests make up for, in milliseconds. More would cause a burst. */
+/** Maximum delay of a timer that the next requests make up for, in milliseconds. A higher value would cause a burst of requests. */
 const madeUpMs = 100
 
 /**
@@ -75,7 +75,7 @@ export class RateLimiter {
   #underWay = 0
   /** No request starts before this time, by `performance.now()`. */
   #heldUntil = 0
-  /** When the next request may start, because of its distance to the one before. */
+  /** The earliest time at which the next request may start, given the required distance from the previous one. */
   #nextAt = 0
   readonly #requests = new LastMinute()
   readonly #tokens = new LastMinute()
@@ -83,7 +83,7 @@ export class RateLimiter {
   readonly #waiting = new Set<Waiting>()
   #timer: NodeJS.Timeout | undefined
 
-  /** How many amounts are remembered. */
+  /** The number of amounts that are remembered. */
   get remembered(): number {
     return this.#requests.size + this.#tokens.size
   }
@@ -123,7 +123,7 @@ export class RateLimiter {
     })
   }
 
-  /** Starts no request for this long, because the provider has asked one of them to wait. */
+  /** Starts no requests for `ms` milliseconds. Called when the provider has refused a request and said how long to wait. */
   hold(ms: number): void {
     this.#heldUntil = Math.max(this.#heldUntil, performance.now() + ms)
   }

@@ -20,7 +20,7 @@ export class ExpectedOutput {
     return Math.min(most, this.#tokens)
   }
 
-  /** Ignores a response without output, which failed or was answered by another model. */
+  /** Ignores a response without output tokens: the request failed or was answered by another model. */
   learn({ outputTokens }: Pick<Usage, 'outputTokens'>): void {
     if (outputTokens > 0) this.#tokens += Math.round((outputTokens - this.#tokens) / 5)
   }
@@ -97,7 +97,10 @@ const countsByName: ReadonlyMap<string, Count> = new Map(
   ),
 )
 
-/** Counts of input. A report with one of them defines how all of them are divided, even if one is 0. */
+/**
+ * Counts of input tokens. If a report has a positive value for one of these counts, all of its input counts replace the earlier ones,
+ * including zeros.
+ */
 const inputCounts: readonly Count[] = ['prompt', 'input', 'toolInput', 'cacheRead', 'cacheWrite', 'cacheReadApart', 'cacheWriteApart']
 
 /**
@@ -171,7 +174,7 @@ function countsIn(usage: JsonObject): Map<Count, number> {
 }
 
 interface CacheCounts {
-  /** The input as counted, and whether the names say that it excludes the cache's tokens. */
+  /** The number of input tokens as reported. `isNamedApart`: whether the names of the counts say that it excludes cache tokens. */
   counted: number
   isNamedApart: boolean
   outputTokens: number
@@ -182,8 +185,8 @@ interface CacheCounts {
 }
 
 /**
- * The number of cache tokens that the counted input excludes. Gateways that give Anthropic's counts OpenAI's names leave them out of the
- * prompt, but not out of the total: https://github.com/Portkey-AI/gateway/pull/1754
+ * The number of cache tokens that the counted input excludes. Gateways that report Anthropic's counts under OpenAI's names exclude cache
+ * tokens from the prompt count, but include them in the total: https://github.com/Portkey-AI/gateway/pull/1754
  */
 function cacheApart({ counted, isNamedApart, outputTokens, total = 0, reasoning = 0, read = 0, written = 0 }: CacheCounts): number {
   const cache = read + written
@@ -237,8 +240,8 @@ export function withWholeUsage(
 const fullWindow = 0.99
 
 /**
- * Explains how the usage shows that the provider accepted a conversation that is too long; undefined if it does not. z.ai answers without
- * the start of the conversation; others end the response before it begins:
+ * Explains why the usage shows that the provider accepted a conversation that is too long. Undefined if the usage does not show this. z.ai
+ * answers without the start of the conversation; others end the response before it begins:
  * https://github.com/earendil-works/pi/blob/main/packages/ai/src/utils/overflow.ts
  */
 export function overflowIn(response: ModelResponse, contextWindow: number): string | undefined {
@@ -253,7 +256,7 @@ export function overflowIn(response: ModelResponse, contextWindow: number): stri
     : undefined
 }
 
-/** Adds the usage of two requests. Undefined if both are. */
+/** Adds the usage of two requests. Undefined if both are undefined. */
 export function sumOfUsage(one: Usage | undefined, other: Usage | undefined): Usage | undefined {
   return one === undefined ? other : addUsage(one, other)
 }

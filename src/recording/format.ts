@@ -95,7 +95,7 @@ export interface RecordedTool {
   preview?: true
 }
 
-/** A model request with its `response` or `error`; with neither if the run was interrupted. */
+/** A model request with its `response` or `error`. Has neither if the run was interrupted. */
 export interface RecordedRequest {
   request: RecordedModelRequest
   /** The response as it was received. */

@@ -11,7 +11,7 @@ import type { RecordingSecrets } from './secrets.ts'
 /** How to replay a recording. */
 export interface PlayOptions {
   secrets: RecordingSecrets
-  /** Ends the replayed run where the recorded one was ended from outside. */
+  /** Ends the replayed run. Called at the point where the recorded run was ended from outside. */
   interrupt?: (why: 'aborted' | 'deadline') => void
   /** How the recorded run was ended from outside, if it was. */
   ending?: 'aborted' | 'deadline' | undefined

@@ -22,7 +22,7 @@ export class RecordedCalls {
   readonly #needing: readonly { tool: string; args: JsonObject }[]
   readonly #options: PlayOptions
   readonly #around: AroundCall | undefined
-  /** Calls during which the run ended before others of their response were started. */
+  /** Calls during which the run ended before other calls of the same response were started. */
   readonly #cutShort: ReadonlySet<RecordedCall | undefined>
 
   constructor(runs: readonly RecordedRun[], options: PlayOptions, around?: AroundCall) {

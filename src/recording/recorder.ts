@@ -80,7 +80,7 @@ export class RecordingRecorder implements RunRecorder {
     return this.#outermost !== undefined && this.#underWay.has(this.#outermost)
   }
 
-  /** Whether only the end of the run is still recorded. */
+  /** Whether recording has stopped, except for the end of the run. */
   get isStopped(): boolean {
     return this.#isStopped
   }
@@ -279,8 +279,8 @@ function steered({ messages, stops }: Steering): RecordedSteering | undefined {
 }
 
 /**
- * Returns the record of a call that ended without starting its tool, because an earlier execution may have run it. A replay returns the
- * same result.
+ * Returns the record of a call that ended without starting its tool, because an earlier execution of the run may already have executed the
+ * call. A replay returns the same result.
  */
 function finished({ agent }: RecordedScope, { id, tool, args = {}, outcome, content }: ToolCallRecord): RecordedCall | undefined {
   if (agent.offered.get(tool)?.execute === undefined || (outcome !== 'ok' && outcome !== 'uncertain')) return undefined

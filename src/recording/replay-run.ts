@@ -37,9 +37,12 @@ import { RecordedCalls } from './recorded-tools.ts'
 import { ordered, RecordingRecorder } from './recorder.ts'
 import { type RecordingSecrets, secretsOf } from './secrets.ts'
 
-/** What replaces the recorded model and tools. */
+/** Options of `replayRun`, such as replacements for the recorded model and tools. */
 export interface ReplayOptions {
-  /** A model to use instead of the recorded responses. Of its responses, only the text and the calls are compared with the recording. */
+  /**
+   * A model to use instead of the recorded responses. Only the text and the calls of this model's responses are compared with the
+   * recording.
+   */
   model?: AnyModel
   /** Tools to use instead of the recorded ones. */
   tools?: readonly AnyTool[] | ToolSet
@@ -106,7 +109,7 @@ export async function replayRun(recorded: RunRecording | string | URL, options: 
   return { difference: firstDifferenceOfRuns(recording, again, { liveModel: model !== undefined }), recording: again, result }
 }
 
-/** Why the recording of the run, or of a run inside it, is incomplete; undefined if it is complete. */
+/** The reason why the recording of the run, or of a run inside it, is incomplete. Undefined if the recording is complete. */
 function partialOf(run: RecordedRun): string | undefined {
   const inside = callsOf(run).flatMap(({ runs = [] }) => runs)
   return run.given.partial ?? inside.map(partialOf).find((partial) => partial !== undefined)

@@ -53,7 +53,7 @@ export class RecordingSecrets {
     this.#texts = new SecretTexts(secrets)
   }
 
-  /** The number of known secret texts; infinite if there are too many, in which case everything is hidden. */
+  /** The number of known secret texts. `Infinity` if there are too many; everything is then hidden. */
   get size(): number {
     return this.#texts.isFull ? Number.POSITIVE_INFINITY : this.#texts.size
   }

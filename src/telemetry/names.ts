@@ -1,6 +1,6 @@
 import type { Usage } from '../core/messages.ts'
 
-/** What differs between versions of the conventions (https://github.com/open-telemetry/semantic-conventions-genai). */
+/** The differences between versions of the conventions (https://github.com/open-telemetry/semantic-conventions-genai). */
 export interface Names {
   /** Name of the attribute for the input tokens that were written to the provider's cache. */
   cacheWriteTokens: string

@@ -37,14 +37,14 @@ import { RedactedSpan } from './redacted-span.ts'
 import { decisionAttributes, errorType, markFailed, recordEvent, recordException, recordFailure, toldEvents } from './span-events.ts'
 import { outgoingHeaders, readTraceHeaders, spanContextOf, traceHeaders } from './trace-context.ts'
 
-/** What the traces of all runs share. */
+/** The settings and objects that the traces of all runs share. */
 export interface TraceSetup {
   tracer(): Tracer
   instruments(): Instruments
   names: Names
   /** Whether spans contain the conversation. */
   content: boolean
-  /** The fields of `metadata` that spans have. */
+  /** The names of the `metadata` fields that are added to spans. */
   metadata: readonly string[]
   attempt: FailSafe
 }

@@ -55,7 +55,7 @@ export function recordEvent(span: RedactedSpan, event: RunEvent): void {
   }
 }
 
-/** Who decided. A text is used verbatim, anything else as JSON. */
+/** The attribute that names who made the decision. A string is used verbatim, any other value as JSON. */
 export function decisionAttributes({ by }: MadeDecision): Attributes {
   return { 'toolloop.decision.by': by === undefined || typeof by === 'string' ? by : JSON.stringify(by) }
 }

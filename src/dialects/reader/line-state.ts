@@ -4,13 +4,13 @@ const space = 32
 export const backtick = 96
 const tilde = 126
 
-/** In a line, past its start. The only state in which characters can be skipped without looking at each. */
+/** The position is past the start of a line. In this state only, characters can be skipped without examining each of them. */
 export const midLine = 0
 /** The line has only whitespace so far. */
 const head = 1
 /** The position is in a run of backticks or tildes at the start of the line. */
 const run = 2
-/** The position is after a run that may open a fence: it does, unless another backtick follows in the line. */
+/** The position is after a run that opens a fence, unless another backtick follows in the line. */
 const info = 3
 /** The position is after a run that closes the fence, unless something follows it in the line. */
 const closing = 4

@@ -9,7 +9,7 @@ export const nothing = -1
 /** `scan` stopped before a character that may start an unmarked call. */
 export const bareStart = -2
 
-/** How many characters before a position are considered as its context. */
+/** The number of characters before a position that count as its context. */
 const leadLength = 240
 /** How many of those may be in the same line. */
 const ownLength = 32
@@ -23,7 +23,7 @@ export interface Lookout {
   readonly starts: Uint8Array
   /** Characters that start an unmarked call anywhere. */
   readonly bare: readonly number[]
-  /** Characters that start one at the start of a line. */
+  /** Characters that start an unmarked call at the start of a line. */
   readonly bareAtHead: ReadonlySet<number>
 }
 

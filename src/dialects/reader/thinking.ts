@@ -7,7 +7,7 @@ import { type Lookout, nothing, TextScanner } from './scanner.ts'
 export interface ThinkingSink {
   text(text: string): void
   reasoning(text: string): void
-  /** Called when all text so far turns out to be thinking: the prompt opened it, and its end tag has arrived. */
+  /** Called when all text so far turns out to be thinking, because an end tag has arrived whose start tag was part of the prompt. */
   thoughtSoFar(): void
 }
 

@@ -85,7 +85,7 @@ function lookoutFor(watched: readonly Watched[], bare: readonly number[]): Looko
 const maxWatches = 8
 const watches = new WeakMap<Dialect, Map<string, Watch>>()
 
-/** Returns the prepared dialect, for these tool names if it looks for them. */
+/** Returns the prepared dialect. If the dialect reads tags that are named like tools, it is prepared for these tool names. */
 export function watchFor(dialect: Dialect, names: readonly string[]): Watch {
   const nameTags = dialect.nameTag === undefined ? [] : names.map((name) => `<${name}>`)
   const key = nameTags.join('')

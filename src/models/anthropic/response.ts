@@ -45,7 +45,7 @@ export class AnthropicResponse implements ResponseReader {
     return this.#stop !== undefined || (this.#done && (this.#blocks.text !== '' || !this.#calls.isEmpty))
   }
 
-  /** Whether the provider has paused in the middle of its own tools' work and expects another request. */
+  /** Whether the provider has paused while its own tools are running, and expects another request. */
   get isPaused(): boolean {
     return isPause(this.#stop) && this.#calls.isEmpty
   }

@@ -5,7 +5,7 @@ const formats = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', '
 /** https://platform.claude.com/docs/en/build-with-claude/structured-outputs#explicit-limits */
 const most = { optionals: 24, unions: 16 }
 
-/** A schema that the API accepts, or the reason why none is equivalent. */
+/** A schema that the API accepts, or the reason why there is no equivalent one. */
 export type FittedSchema = { schema: JsonObject } | { problem: string }
 
 /**

@@ -20,11 +20,14 @@ export interface WireMessage {
   blocks: JsonObject[]
   /** Whether the blocks are tool results, which must come first in a turn. */
   areResults: boolean
-  /** The names of the tools that it calls. */
+  /** The names of the tools that the message calls. */
   toolNames: readonly string[]
   /** The provider's code container to continue in. */
   container: string | undefined
-  /** The names that a provider's tool search found, and the message without the search. Undefined if it did not search. */
+  /**
+   * The names of the tools that the provider's tool search found, and the message without the search. Undefined if the message contains no
+   * search.
+   */
   search?: { found: readonly string[]; without: WireMessage }
 }
 

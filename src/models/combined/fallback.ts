@@ -36,8 +36,8 @@ export interface FallbackOptions {
    */
   fallbackOn?: FallbackOn
   /**
-   * How long a failed model is tried only after the other models, in milliseconds. If the provider's `retry-after` is longer, it applies
-   * instead. Default 30,000.
+   * For how long after a failure a model is tried only after the other models, in milliseconds. A longer `retry-after` of the provider
+   * takes precedence. Default 30,000.
    */
   cooldownMs?: number
 }
@@ -246,7 +246,7 @@ function answered(
 }
 
 function allFailed(failures: readonly ToolloopError[], { provider, model }: ChatModel, usage: Usage | undefined): ToolloopError {
-  // An error in the setup doesn't explain why the models that were asked have failed.
+  // The error of a model that was asked says more than the error of a model that could not be set up.
   const last = failures.findLast((failure) => !isSetupFault(failure)) ?? failures[0]
   const others = failures.filter((failure) => failure !== last).map(({ message }) => message)
   if (!isModelError(last) || others.length === 0) return last ?? toModelError('No model was tried', provider, model)

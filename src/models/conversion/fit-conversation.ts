@@ -28,7 +28,7 @@ export interface ConversationRules {
   messageOrder: MessageOrder
   /** Whether a conversation may end with an answer, which the model then continues. */
   endsWithAnswer: boolean
-  /** Whether an image or file of a tool result is accepted only in a message of the user. */
+  /** Whether an image or file in a tool result has to be moved to a user message, because the server accepts it only there. */
   movesPart(part: ImagePart | FilePart): boolean
 }
 

@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject, setField } from '../../core/m
 import { referredSchema } from './schema-reference.ts'
 import { wellFormedSchema } from './well-formed-schema.ts'
 
-/** What an API accepts at the top level of a tool's parameters, besides an object with properties. */
+/** The restrictions of an API on the top level of a tool's parameters, which must be an object schema. */
 export interface TopRules {
   /** The property names that it accepts. Default: any. */
   names?: RegExp

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/messages.ts'
 import { mapSchemas } from './map-schemas.ts'
 
 /**
- * Converts a JSON Schema to forms that every API accepts. One tool with another form makes some APIs refuse the whole request.
+ * Converts a JSON Schema to forms that every API accepts. Some APIs refuse a whole request if the schema of a single tool has another form.
  *
  * - An array has `items`: https://github.com/zed-industries/zed/pull/47578
  * - A tuple uses `prefixItems`, as in draft 2020-12: https://github.com/openclaw/openclaw/issues/98588

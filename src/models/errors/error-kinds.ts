@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../core/errors.ts'
 
-/** What a provider said about a failure. */
+/** The information that a provider gave about a failure. */
 export interface Told {
   /** The HTTP status. A status inside the body of a "200 OK" counts too. */
   status: number | undefined

@@ -165,7 +165,7 @@ export function isError(value: JsonObject): boolean {
   return messageIn(value) !== undefined && codesOf(value).some((code) => !successCodes.test(code))
 }
 
-/** Whether an object that arrived instead of a response can be quoted as an error; a message is enough. */
+/** Whether an object that arrived instead of a response can be quoted as an error. It only needs to contain a message. */
 export function tellsError(value: JsonObject): boolean {
   return isError(value) || messageIn(value) !== undefined
 }

@@ -73,7 +73,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
 
   /**
    * Collects the system messages from the start; the API has no place for later ones. The results of a turn share one content, and so do
-   * consecutive model messages: a content with calls must follow one of the user's.
+   * consecutive model messages, because a content with calls must directly follow a content of the user.
    */
   #converse({ messages }: ModelRequest, warnings: Set<string>): { system: JsonObject[]; contents: JsonObject[] } {
     const system: JsonObject[] = []

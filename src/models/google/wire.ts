@@ -21,14 +21,14 @@ type CallNames = ReadonlyMap<string, string>
 
 /** A message as parts. */
 export interface WireMessage {
-  /** `results` form their own content with role `user`: all results of a turn together. */
+  /** `results`: tool results. All results of a turn are sent together, as a separate content with the role `user`. */
   kind: 'system' | 'user' | 'model' | 'results'
   parts: JsonObject[]
   /** The names under which its calls are sent, by the call's id in the conversation. */
   callNames?: CallNames | undefined
 }
 
-/** The API documents no limits for ids. Its own ids fit these, and other providers' do. */
+/** The API documents no limits for ids. The ids of the API itself and of other providers fit this rule. */
 const callId = { pattern: /^[a-zA-Z0-9_.:-]{1,64}$/, length: 32 }
 
 const jsonSchemaRules = { takesNarrowing: true }

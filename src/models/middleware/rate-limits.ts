@@ -5,13 +5,13 @@ import type { ModelSettings } from '../settings.ts'
 import { ExpectedOutput, estimateUsage, usageOfFailure, wholeUsage } from '../usage.ts'
 import { defaultMaxRetryDelayMs } from './retry.ts'
 
-/** One limiter for each account and each limited part of it, shared by all models and runs of the process. */
+/** One limiter for each account and each limited group of its models. All models and runs of the process share them. */
 const limiters = new Map<string, RateLimiter>()
 let sweepAt = 1_000
 
 /**
  * Wraps a model so that its requests wait until they are within its own limits and its provider's. If the provider refuses a request and
- * asks to wait, other requests wait too, unless the requested time is longer than `maxRetryDelayMs`.
+ * says how long to wait, other requests wait too, unless that time is longer than `maxRetryDelayMs`.
  */
 export function withRateLimits(
   model: ChatModel,

@@ -92,7 +92,7 @@ async function readRefused(error: ModelError, sink: ModelSink | undefined): Prom
 /** The usage of failed attempts. */
 interface Spent {
   usage: Usage | undefined
-  /** Whether some of them did not report it. */
+  /** Whether some of the failed attempts did not report their usage. */
   isEstimated: boolean
 }
 

@@ -42,17 +42,17 @@ function joined(items: JsonObject[], item: JsonObject): JsonObject[] {
 }
 
 /**
- * The parts of a message that belong to the provider's tool search. A tool that it has loaded is called in a namespace with the tool's own
- * name.
+ * The parts of a message that belong to the provider's tool search. A tool that was loaded by the search is called in a namespace that has
+ * the same name as the tool.
  */
 export interface Searches {
   /** Whether the message has items of a search. */
   hasItems: boolean
   /** The names of the tools that the search loaded. */
   loaded: readonly string[]
-  /** The names of the loaded tools that it calls. */
+  /** The names of the loaded tools that the message calls. */
   calledLoaded: readonly string[]
-  /** The names of the other tools that it calls. */
+  /** The names of the other tools that the message calls. */
   called: readonly string[]
 }
 

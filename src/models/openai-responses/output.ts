@@ -16,7 +16,8 @@ type OpenItem =
   | { kind: 'kept'; item: JsonObject; isWhole: boolean }
 
 /**
- * The item that an event belongs to. Some servers number no items, or give all the same number; some change an item's id between events.
+ * The item that an event belongs to. Some servers send no index, or the same index for all items. Others change an item's id between
+ * events.
  */
 export interface ItemPlace {
   output_index?: Json
@@ -54,7 +55,8 @@ export class ResponsesOutput {
   }
 
   /**
-   * The text of the final phase. If there is no such phase, the text that is not commentary. Undefined if this is the whole text, or empty.
+   * The text of the final phase. If there is no final phase, the text that is not commentary. Undefined if the answer would be empty or the
+   * whole text.
    */
   get answer(): string | undefined {
     const spoken = this.#messages.filter(({ isEmpty }) => !isEmpty)
@@ -301,7 +303,10 @@ function numberOf(value: Json | undefined): number {
   return typeof value === 'number' ? value : 0
 }
 
-/** What an item waits for; undefined if it is done. `answered`: the calls whose results the provider has. */
+/**
+ * Describes the approval or result that an item waits for. Undefined if it waits for nothing. `answered`: the ids of the calls whose
+ * results the provider has.
+ */
 function awaitedBy(item: JsonObject, answered: ReadonlySet<Json | undefined>): string | undefined {
   const { type, call_id: id, name, server_label: server } = item
   if (type === 'mcp_approval_request') return `an approval of \`${String(name)}\` of the MCP server \`${String(server)}\``

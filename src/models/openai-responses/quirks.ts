@@ -24,11 +24,11 @@ import {
 export interface ResponsesQuirks extends TextQuirks {
   /** Whether system messages have the role `developer`. If false, it is `system`. */
   developerRole: boolean
-  /** Whether it accepts `store: false` and returns encrypted reasoning. */
+  /** Whether the server accepts `store: false` and returns encrypted reasoning. */
   stateless: boolean
   /**
-   * When the model reasons. While reasoning, it refuses `temperature` and `topP`. `never`: the model does not reason, and refuses an
-   * effort.
+   * When the model reasons. A request in which the model reasons must not set `temperature` or `topP`. `never`: the model does not reason,
+   * and requests must not set an effort.
    */
   reasons: Reasons
   /**
@@ -48,7 +48,7 @@ export interface ResponsesQuirks extends TextQuirks {
    * conversation has this order.
    */
   messageOrder: MessageOrder
-  /** Whether it accepts `parallel_tool_calls`. */
+  /** Whether the server accepts `parallel_tool_calls`. */
   parallelToolCalls: boolean
   /**
    * How to send back a call whose arguments are not a JSON object. `'empty'`: with `{}` as its arguments, for servers that would refuse the
@@ -73,7 +73,7 @@ export interface ResponsesQuirks extends TextQuirks {
   leastOutputTokens: number
   /** The types of content parts, besides text, that the server accepts. */
   contentParts: ('image' | 'file')[]
-  /** Whether it accepts these parts in tool results too. If false, results are text. */
+  /** Whether the server also accepts these parts in tool results. If false, results are sent as text. */
   toolContentParts: boolean
   /** Whether the server accepts `prompt_cache_key`. Null: only OpenAI's own servers do. */
   promptCacheKey: TakesCacheKey

@@ -104,7 +104,7 @@ function nameOf({ name }: JsonObject): string | null {
   return typeof name === 'string' ? name : null
 }
 
-/** The part of a complete text that was not streamed. Undefined if the complete text differs from what was. */
+/** The part of a complete text that was not streamed. Undefined if neither text is the start of the other. */
 export function restOf(streamed: TextBuffer, whole: string): string | undefined {
   const begun = streamed.toString()
   if (whole.startsWith(begun)) return whole.slice(begun.length)

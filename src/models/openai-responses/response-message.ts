@@ -17,7 +17,7 @@ export class ResponseMessage {
   item: JsonObject
   readonly #sink: ModelSink | undefined
   readonly #parts = new Map<number, Part>()
-  /** What separates the text from the message before. Undefined while there is no text. */
+  /** The characters that separate the text from the text of the previous messages. Undefined until the first text arrives. */
   #gap: string | undefined
   #contradicts = false
 

@@ -20,7 +20,7 @@ export interface WireItems {
   resultFields: readonly [id: string, fields: JsonObject][]
   /** Present if the message has calls or searches. */
   searches?: Searches
-  /** The message without its layout, if that belongs to a search. */
+  /** The message without its layout. Present if the message has items of a search, or calls a tool that a search loaded. */
   plain?: WireItems
 }
 
@@ -44,7 +44,7 @@ export class ResponsesWire {
     return new CallIds(this.#quirks.toolCallId)
   }
 
-  /** `fields`: what the results of earlier calls must repeat, by the call's id. `ids`: the call ids of the request. */
+  /** `fields`: the fields that results must repeat from their calls, by the call's id. `ids`: the call ids of the request. */
   message(message: ChatMessage, fields: ReadonlyMap<string, JsonObject>, ids: CallIds, warnings: Set<string>): WireItems {
     switch (message.role) {
       case 'system':

@@ -25,7 +25,7 @@ export interface OpenAIQuirks extends TextQuirks {
   maxTokensField: 'max_tokens' | 'max_completion_tokens'
   /** The field for `seed`. */
   seedField: 'seed' | 'random_seed'
-  /** Whether it accepts messages with the role `developer`. If false, they are sent as `system`. */
+  /** Whether the server accepts messages with the role `developer`. If false, they are sent as `system`. */
   developerRole: boolean
   /**
    * Where the server accepts system messages. `first`: only one, as the first message. `as-user`: only at the start; later system messages
@@ -39,7 +39,7 @@ export interface OpenAIQuirks extends TextQuirks {
   messageOrder: MessageOrder
   /** Whether the server accepts a conversation that ends with an answer of the model. If false, a user message is added. */
   endsWithAnswer: boolean
-  /** Whether it accepts `parallel_tool_calls`. */
+  /** Whether the server accepts `parallel_tool_calls`. */
   parallelToolCalls: boolean
   /**
    * Whether the server accepts `stream_options: {include_usage: true}`. Set to `false` for servers that always report usage, and for
@@ -108,13 +108,13 @@ export interface OpenAIQuirks extends TextQuirks {
    * (`'with-tools'`), or never (null).
    */
   structuredOutput: 'alone' | 'with-tools' | null
-  /** Sampling settings that it refuses. */
+  /** Sampling settings that the model refuses. */
   unsupported: string[]
   /** The types of content parts, besides text, that the server accepts in user messages. */
   contentParts: ('image' | 'file')[]
   /** Whether the content of tool messages may be a list of text parts. If false, the texts are joined into one string. */
   toolContentParts: boolean
-  /** Whether it reports the cost of a request in US dollars, as `usage.cost`. */
+  /** Whether the provider reports the cost of a request as `usage.cost`, in US dollars. */
   reportsCost: boolean
   /** Whether the server accepts `prompt_cache_key`. Null: only OpenAI's own servers do. */
   promptCacheKey: TakesCacheKey

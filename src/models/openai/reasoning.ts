@@ -36,7 +36,7 @@ export class OpenAIReasoning {
   /** The number of characters of the response's text that the layout covers. */
   #laidOut = 0
   #text = ''
-  /** The form that the text was read from. The same text may arrive again in another form. */
+  /** The form from which the reasoning text is read. The same text may also arrive in another form. */
   #source: string | undefined
   #opaque: string | undefined
   #field: string | undefined

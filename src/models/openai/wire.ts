@@ -109,7 +109,10 @@ function restore(wire: OpenAIMessage, { set, dropped }: JsonObject, message: Cha
   return Object.fromEntries(restored) as OpenAIMessage
 }
 
-/** A call's arguments for an API that accepts a text. No server accepts an empty one in a conversation, and some accept only an object. */
+/**
+ * A call's arguments, for an API that takes them as text. No server accepts empty text in a conversation, and some accept only a JSON
+ * object.
+ */
 export function argumentsText(json: string, malformed: MalformedArguments): string {
   if (json.trim() === '') return '{}'
   return malformed === 'keep' || objectIn(json) !== undefined ? json : '{}'
@@ -224,7 +227,7 @@ export class OpenAIWire {
   }
 }
 
-/** Adds the tools' names to results, as told in them or by their calls. */
+/** Adds the tool's name to each result. The name comes from the result itself or from its call. */
 function withToolNames(sent: readonly object[], messages: readonly ChatMessage[]): object[] {
   const names = new Map<string, string>()
   return sent.map((wire, at) => {

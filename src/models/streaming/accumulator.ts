@@ -89,9 +89,9 @@ export class ToolCallAccumulator {
   }
 
   /**
-   * Takes the final arguments of a call. If the final arguments differ from the streamed ones, they replace the streamed ones, provided
-   * that the sink has received none of those or that some parts are merely missing. Otherwise both are kept, so that parsing fails. The
-   * call that runs is therefore always the one that was shown.
+   * Takes the final arguments of a call. If the final arguments differ from the streamed ones, they replace them in two cases: the sink has
+   * received none of the streamed arguments, or the streamed arguments only lack some parts. In any other case both are kept, so that
+   * parsing fails. The call that runs is therefore always the one that was shown.
    *
    * With an id, the call is a repetition: complete arguments are not changed.
    */

@@ -76,7 +76,7 @@ const unsaid = /^(null|none|(finish_?reason_?)?unspecified|)$/i
 
 /**
  * Combines the finish reason so far, `before`, with the next one, `given`. A filter or a refusal is not overridden by later reasons.
- * `native`: the reason of the provider behind a gateway, which counts if the gateway reports a normal end.
+ * `native`: the finish reason of the provider behind a gateway. It is used if the gateway reports a normal end.
  */
 export function laterReason(before: string | undefined, given: Json | undefined, native?: Json): string | undefined {
   if (typeof given !== 'string' || unsaid.test(given.trim())) return before
@@ -113,7 +113,7 @@ export interface ResponseEnd {
 
 export interface ReadEnd {
   finishReason: FinishReason
-  /** The calls that may be answered. Empty if the response was filtered or refused. */
+  /** The calls that may be executed. Empty if the response was filtered or refused. */
   toolCalls: ToolCall[]
   warnings: string[]
 }

@@ -24,9 +24,9 @@ export interface OpenCall {
   joinedPieces: number
   /** The number of pieces that the sink has received. */
   sent: number
-  /** False while the arguments contain only braces, and may be a `{}` in place of the real ones. */
+  /** False while the arguments contain only braces, because `{}` may be a placeholder for the real arguments. */
   flowing: boolean
-  /** Its number for the sink; -1 until it is announced. */
+  /** The index of the call, as passed to the sink; -1 until the call is announced. */
   position: number
   /** The call that was open in the same place before. Set while this one has neither a name nor arguments. */
   before: OpenCall | undefined
@@ -70,7 +70,7 @@ export function sameArguments(first: OpenCall, second: OpenCall): boolean {
 
 /**
  * Joins a partial name and another piece. Undefined if the result is neither a tool's name nor the start of one. If `isSameCall` is false,
- * the piece may be the name of another call; it is if both are tools.
+ * the piece may be the name of another call. It counts as one if both are names of tools.
  */
 export function joinNames(begun: string, piece: string, tools: ReadonlySet<string>, isSameCall: boolean): string | undefined {
   const begins = (name: string): boolean => tools.has(name) || [...tools].some((tool) => tool.startsWith(name))

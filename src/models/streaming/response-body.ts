@@ -19,7 +19,7 @@ export interface ResponseReader {
   readEndMark?(): void
   /** Reads a body that was one JSON value. Returns false if it is not a response. */
   readWhole(value: unknown): boolean
-  /** The error context with what has arrived. */
+  /** The error context, including the part of the response that has arrived. */
   context(): ErrorContext
 }
 
@@ -245,7 +245,7 @@ export interface EventStreamListener {
   onStray?(line: string): void
 }
 
-/** The longest event, in characters. */
+/** Maximum length of an event, in characters. */
 const longestEvent = 64 * 2 ** 20
 /** Maximum number of characters that the parser gets at once. If lines end with CR, its cost grows with the square of this number. */
 const pieceLength = 2 ** 16

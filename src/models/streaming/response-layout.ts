@@ -18,7 +18,7 @@ export interface BlockMaker {
   call(call: ToolCall, fields?: JsonObject): JsonObject
 }
 
-/** Whether the layout needs no storage: it is the text, then the calls, and nothing else. */
+/** Whether the layout need not be stored, because it consists only of the text followed by the calls. */
 export function isPlain(layout: readonly LayoutPiece[]): boolean {
   return layout.every((piece) => ('text' in piece || 'call' in piece) && piece.fields === undefined)
 }

@@ -15,7 +15,7 @@ export interface ExchangeOptions {
    * Maximum time without any data from the server, in milliseconds, counted from the start of the request. `Infinity` disables the limit.
    */
   idleMs: number
-  /** The longest time without a part of the response, in milliseconds, once it has started. `Infinity` disables the limit. */
+  /** Maximum time without a part of the response, in milliseconds, once the response has started. `Infinity` disables the limit. */
   stallMs: number
   send: Send
   /** Texts that no error may quote. The keys in the request's headers are added. */
@@ -25,7 +25,7 @@ export interface ExchangeOptions {
 /** Maximum time to wait for the end of a body once its reader needs no more data, in milliseconds. */
 const graceMs = 250
 const longestTimerMs = 2 ** 31 - 1
-/** The longest time to read an error's body, in milliseconds. Its status is already known. */
+/** Maximum time to read the body of an error response, in milliseconds. The status is already known by then. */
 const errorBodyMs = 5000
 /** Maximum number of bytes to read from the body of an error response. */
 const mostErrorBytes = 1 << 20
@@ -45,7 +45,7 @@ export class HttpExchange implements Receiver {
   readonly #warnings: string[] = []
   #timer: NodeJS.Timeout | undefined
   #stallTimer: NodeJS.Timeout | undefined
-  /** What the SDK's call of `fetch` returned. */
+  /** The promise that `fetch` has returned to the SDK. */
   #answer: PromiseWithResolvers<Response> | undefined
   #abortRequest: (() => void) | undefined
   #isAborted = false
@@ -63,9 +63,9 @@ export class HttpExchange implements Receiver {
   }
 
   /**
-   * Calls `ask`, which makes an SDK send the request. Resolves with warnings. Rejects with what the reader throws, or with a `ModelError`:
-   * the reason the SDK did not send, `aborted`, `connection_failed`, the provider's refusal, `stream_idle`, or `stream_cut` for a response
-   * that never finished.
+   * Calls `ask`, which makes an SDK send the request. Resolves with warnings. Rejects with the error that the reader throws, or with a
+   * `ModelError`: the reason why the SDK did not send the request, `aborted`, `connection_failed`, the provider's error, `stream_idle`, or
+   * `stream_cut` for a response that never finished.
    */
   run(ask: () => Promise<unknown>): Promise<string[]> {
     const { signal, idleMs } = this.#options

@@ -75,8 +75,8 @@ interface Opened<Own extends Access, Sdk> {
 }
 
 /**
- * A provider that is asked through its SDK: every request is made with a method of the SDK, over a `fetch` defined here. The client is
- * recreated if key or address have changed, so both may be set later in the environment.
+ * A provider that is accessed through its SDK. Every request is made by a method of the SDK, which uses the `fetch` defined here. The
+ * client is recreated if the key or the address has changed, so both may be set in the environment later.
  */
 export class SdkClient<Own extends Access, Sdk> {
   readonly #settings: ModelSettings

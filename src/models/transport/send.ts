@@ -31,7 +31,7 @@ export interface Receiver {
 export type Send = (post: Post, receiver: Receiver) => () => void
 
 const mostRedirects = 20
-/** The headers that another server gets after a redirect. Any other header may hold a key. */
+/** The headers that are also sent to another server after a redirect. Any other header may contain a key. */
 const openHeaders = /^(accept|content-type|user-agent|anthropic-version|x-stainless-.*)$/
 /** Errors from writing to a connection that its server has closed. */
 const staleCodes = new Set<unknown>(['ECONNRESET', 'EPIPE'])

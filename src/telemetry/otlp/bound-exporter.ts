@@ -20,9 +20,9 @@ interface Bounds<Items> {
   timeoutMs: number
   /** Maximum number of waiting requests, including the one in progress. Default: unlimited. */
   mostWaiting?: number
-  /** Aborting it ends every wait. */
+  /** When this signal is aborted, every wait ends. */
   stop: AbortSignal
-  /** Called with the items that were sent. `failure` says why they did not arrive. */
+  /** Called with the items once their export has ended. `failure` says why it failed; undefined if it succeeded. */
   ended(items: Items, failure?: string): void
 }
 

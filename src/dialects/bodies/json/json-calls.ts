@@ -69,8 +69,8 @@ function callOf(written: string, value: Record<string, unknown>, tools: Declared
 }
 
 /**
- * Reads `{"get_weather": {"city": "Oslo"}}`: the keys are names of declared tools. Without a marker, the arguments must be ones that the
- * tools declare.
+ * Reads `{"get_weather": {"city": "Oslo"}}`: the keys are names of declared tools. If no marker precedes the call, each tool must declare
+ * all of its arguments.
  */
 function callsByToolKey(value: Record<string, unknown>, tools: DeclaredTools, form: CallForm): JsonCalls {
   const calls: TextToolCall[] = []

@@ -24,8 +24,8 @@ export function readJsonText(text: string): ReadValue {
 }
 
 /**
- * Reads an object whose texts may lack quotes: `{city:New York, days:2}`. A comma ends such a text only if a key follows; if `known` is
- * given, it must be one of those keys. Returns undefined for any other input.
+ * Reads an object whose texts may lack quotes: `{city:New York, days:2}`. A comma ends such a text only if a key follows. If `known` is
+ * given, the key must be one of its keys. Returns undefined for any other input.
  */
 export function readBareObject(text: string, known?: Readonly<Record<string, unknown>>): JsonObject | undefined {
   const reader = new LooseReader(text, { known })

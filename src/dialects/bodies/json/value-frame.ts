@@ -16,8 +16,8 @@ function opensValue(code: number): boolean {
 
 /**
  * Finds the end of a bracketed value that starts at the cursor: the bracket that balances the first, ignoring strings. It does not parse
- * values. `state` is then `'complete'`; `'broken'` if quotes or brackets are ambiguous (the cursor is where that became clear); `'long'`
- * beyond `limit` characters; or `'open'` if the text ended first.
+ * values. `state` is then `'complete'`; `'broken'` if quotes or brackets are ambiguous (the cursor is then at the character that showed
+ * this); `'long'` beyond `limit` characters; or `'open'` if the text ended first.
  */
 export class ValueFrame implements Wait {
   state: 'complete' | 'broken' | 'long' | 'open' = 'open'

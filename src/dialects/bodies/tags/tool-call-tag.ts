@@ -8,7 +8,7 @@ import { callTags, type Tags } from './call-tags.ts'
 import { readSentinelCalls, sentinel } from './sentinel-calls.ts'
 import { readTaggedCall, readTaggedCalls } from './tagged.ts'
 
-/** The longest text before the part that shows how the call is written. */
+/** Maximum number of characters before the part that shows which form the call has. */
 const longestLead = 256
 
 const tags: Tags = {
