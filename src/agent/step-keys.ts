@@ -106,8 +106,8 @@ export const madeStep = (place: string): string => `${place}.made`
 export const doneStep = (place: string): string => `${place}.done`
 
 /**
- * The keys of a call that may have run before a crash. `uncertainPlace` is where it waits for a decision, `againStep` is its second
- * execution, and `leftStep` records that its outcome stays unknown.
+ * The keys of a call that may have run before a crash. `uncertainPlace`: the place of the item that waits for a decision. `againStep`: the
+ * step that executes the call a second time. `leftStep`: the step that records that the outcome stays unknown.
  */
 export const uncertainPlace = (call: string): string => `${call}.uncertain`
 export const againStep = (call: string): string => `${call}.again`

@@ -48,7 +48,7 @@ const queryOptionNames: OptionNames<QueryOptions> = {
 /** The result of a query of an `AIDriver`. */
 export interface QueryResult {
   content: string
-  /** The calls of the response, with ids that are unique within the result. Undefined if there are none. */
+  /** The calls of the response, with ids that are unique within the result. Undefined if the response has no calls. */
   toolCalls?: ToolCall[]
   finishReason?: 'stop' | 'length' | 'error' | 'tool_calls'
   /**

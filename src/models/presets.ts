@@ -209,7 +209,7 @@ export function describeKey({ apiKeyEnv, apiKeyOptional }: ProviderPreset): { ke
   return { keyEnv: first, hasKey: apiKeyOptional ? null : false }
 }
 
-/** Finds the base URL in the settings, the environment variable, or the preset, in this order. Throws `invalid_option` if there is none. */
+/** Finds the base URL in the settings, the environment variable, or the preset, in this order. Throws `invalid_option` if none of them has one. */
 export function findBaseURL(settings: ModelSettings, preset: ProviderPreset): string {
   const { provider, baseURL } = settings
   const { given, found } = lookForBaseURL(settings, preset)

@@ -60,8 +60,8 @@ const optionNames: OptionNames<ReplayOptions> = { model: true, tools: true, inst
 /** The result of a replay. */
 export interface Replay {
   /**
-   * The first difference from the recording; undefined if there is none. The replay ends at the first difference, unless only the wording
-   * of a live model differs.
+   * The first difference from the recording. Undefined if the replay does not differ. The replay ends at the first difference, unless only
+   * the wording of a live model differs.
    */
   difference: Difference | undefined
   /** The recording of the replay. */

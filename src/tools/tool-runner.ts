@@ -224,6 +224,7 @@ class Attempt {
     if (asked !== undefined) ctx.asked = asked
     if (decision !== undefined) ctx.decision = decision
     if (saved !== undefined) ctx.saved = saved
+    // Assigned by name: V8 would keep a function that is written in the assignment, and with it the run, until a full collection.
     const saveWhileRunning: ToolContext['save'] = save && ((value) => (this.#isOver ? this.#refuseToSave() : save(value)))
     if (saveWhileRunning !== undefined) ctx.save = saveWhileRunning
     return ctx

@@ -43,6 +43,8 @@ describe('POST /v1/chat/completions, by the official client', () => {
     const second = await client.chat.completions.create({ model: 'toolloop', messages, tools: [weather] })
     expect(second.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: 'Sunny.' } })
     expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+    // Of a whole response, nothing arrives before its end, so that a silent provider would not be noticed.
+    expect(model.requests.map(({ stream }) => stream)).toEqual([undefined, undefined])
   })
 
   it('runs it streaming too, with the agent’s own tools run in between', async () => {

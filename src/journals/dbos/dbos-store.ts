@@ -54,7 +54,7 @@ export class DbosStore implements EngineStore {
   readonly #executing = new Map<string, StepTotals>()
   #opening: Promise<Opened> | undefined
   readonly #toClear: string[] = []
-  #clearing: NodeJS.Timeout | undefined
+  #clearTimer: NodeJS.Timeout | undefined
   /** The id of the tables, known once they are opened. */
   #tables = ''
   #isOpen = false
@@ -205,11 +205,11 @@ export class DbosStore implements EngineStore {
   /** Runs that end shortly after each other are deleted together. */
   #clearSoon(runId: string): void {
     this.#toClear.push(runId)
-    this.#clearing ??= setTimeout(() => void this.#clearNow(), clearAfterMs).unref()
+    this.#clearTimer ??= setTimeout(() => void this.#clearNow(), clearAfterMs).unref()
   }
 
   async #clearNow(): Promise<void> {
-    this.#clearing = undefined
+    this.#clearTimer = undefined
     const runIds = this.#toClear.splice(0)
     // If this fails, `clear` without a run deletes them later, in any process.
     if (runIds.length > 0) await this.#deleteAll((runs) => runs.cleared(runIds)).catch(() => {})
@@ -233,7 +233,7 @@ export class DbosStore implements EngineStore {
   }
 
   async #close(tries: readonly RunTries[]): Promise<void> {
-    clearTimeout(this.#clearing)
+    clearTimeout(this.#clearTimer)
     if (this.#isOpen) await pTimeout(this.#clearNow(), { milliseconds: clearAfterMs, fallback: () => {} })
     this.#closed = true
     // Doesn't wait for an opening that is waiting for the server.

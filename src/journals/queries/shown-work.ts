@@ -376,7 +376,7 @@ export abstract class ShownWork {
     return sql`INSERT INTO ${this.table('words')} ${row} ON CONFLICT (run) DO UPDATE SET title_words = excluded.title_words ${noted}`
   }
 
-  /** Delete everything about a finished run except the parts that are shown. `hasResult`: its result is stored, without a state. */
+  /** Returns the statements that delete what is not shown of a finished run. `hasResult`: its result is stored, without a state. */
   #hiding({ n }: Row, hasResult = false): Statement[] {
     const hidden = ['secrets', 'messages'].map((table) => sql`DELETE FROM ${this.table(table)} WHERE run = ${n}`)
     return hasResult ? hidden : [...hidden, sql`UPDATE ${this.table('results')} SET state = '' WHERE run = ${n} AND state <> ''`]

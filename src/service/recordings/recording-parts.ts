@@ -12,9 +12,9 @@ export interface RecordingInParts {
 }
 
 /**
- * Assembles a recording from its parts, in any order; undefined if there are none. Each step is one part, stored under its key in the
- * format of the recording file. `given` and `result` are two more parts. A run can therefore be stored step by step, without storing
- * anything twice.
+ * Assembles a recording from its parts, in any order. Returns undefined if no parts are given. Each step is one part, stored under its key
+ * in the format of the recording file. `given` and `result` are two more parts. A run can therefore be stored step by step, without
+ * storing anything twice.
  */
 export async function recordingOfParts(parts: readonly RecordingPart[]): Promise<RecordingInParts | undefined> {
   const written = parts.filter(({ value }) => value !== '')

@@ -34,7 +34,7 @@ export class StartOnce {
   }
 
   /**
-   * Returns the run that an earlier request with the same key has started; undefined if there is none or the request has no key. Rejects
+   * Returns the run that an earlier request with the same key has started. Undefined if the key is new or the request has no key. Rejects
    * with an `HttpProblem`: 400 if the key is invalid, or 422 if another request has used the key.
    */
   async startedBy(call: Call): Promise<ServiceRun | undefined> {

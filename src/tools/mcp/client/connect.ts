@@ -166,7 +166,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
 
   /**
    * The texts that the servers contribute to an agent's instructions. Each server's option `instructions` selects its texts, which follow
-   * the name of the server. `''` if there are none. Rejects with `tool_failed` if a server does not return such a text. Skips servers that
+   * the name of the server. `''` if the servers contribute no texts. Rejects with `tool_failed` if a server does not return such a text. Skips servers that
    * are down and `optional`.
    */
   async instructions({ signal }: McpAskOptions = {}): Promise<string> {
