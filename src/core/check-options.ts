@@ -157,6 +157,14 @@ export function expecting(expected: string, isAllowed: (value: unknown) => boole
 /** Used for options that are checked elsewhere, or only by their types. */
 export const unchecked: Check = () => {}
 
+/** Accepts an object with these methods, its own or inherited. */
+export function withMethods(expected: string, ...methods: readonly string[]): Check {
+  return expecting(expected, (value) => {
+    if (typeof value !== 'object' || value === null) return false
+    return methods.every((method) => typeof Reflect.get(value, method) === 'function')
+  })
+}
+
 export const boolean: Check = expecting('true or false', (value) => typeof value === 'boolean')
 export const callback: Check = expecting('a function', (value) => typeof value === 'function')
 export const textOrCallback: Check = expecting('a text or a function', (value) => typeof value === 'string' || typeof value === 'function')

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
 import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
+import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 
@@ -55,6 +56,7 @@ describe('options', () => {
   it.each([
     ['control', {}, 'Expected `control` to be a RunControl, got `{}`'],
     ['onText', 'log', 'Expected `onText` to be a function, got `"log"`'],
+    ['signal', new AbortController(), 'Expected `signal` to be an AbortSignal, got `'],
   ])('%s: %j is refused by a run', async (name, value, words) => {
     await expect(new AgentRunner({ model: scriptedModel(['never']) }).run('go', { [name]: value })).rejects.toThrow(words)
   })
@@ -64,6 +66,15 @@ describe('options', () => {
     for (const instructions of [() => returned, async () => returned] as (() => never)[])
       await expect(new AgentRunner({ model, instructions }).run('go')).rejects.toThrow('Expected `instructions` to return a text, got `')
     expect(model.requests).toHaveLength(0)
+  })
+
+  it.each([
+    ['bus', {}, 'Expected `bus` to be an EventBus, got `{}`'],
+    ['logger', { info: () => {} }, 'Expected `logger` to be a logger with `debug`, `info`, `warn` and `error`, got `'],
+    ['journal', sqliteJournal, 'Expected `journal` to be a journal, such as `sqliteJournal` or `dbosJournal` gives, got `'],
+    ['journal', null, 'Expected `journal` to be a journal, such as `sqliteJournal` or `dbosJournal` gives, got `null`'],
+  ])('%s: %j is refused by the constructor', (name, value, words) => {
+    expect(() => new AgentRunner({ model: scriptedModel([]), [name]: value })).toThrow(words)
   })
 
   it('restore: anything but a function is refused by the constructor', () => {

@@ -1,4 +1,4 @@
-import { boolean, callback, expecting, type OptionChecks, textOrCallback, unchecked } from '../../core/check-options.ts'
+import { boolean, callback, expecting, type OptionChecks, textOrCallback, unchecked, withMethods } from '../../core/check-options.ts'
 import type { MessageInput } from '../../core/message-input.ts'
 import type { AnyModel } from '../../models/create-model.ts'
 import type { ToolContext } from '../../tools/tool.ts'
@@ -137,7 +137,7 @@ export type NestingPlace<Context = unknown> = ToolContext<Context> | HookPlace<C
 /** Options that are not checked in this table are checked where they are used. */
 export const runOptions: OptionChecks<RunOptions & OutputOptions> = {
   ...checksOf(runSettings),
-  signal: unchecked,
+  signal: withMethods('an AbortSignal', 'addEventListener', 'removeEventListener'),
   messages: unchecked,
   session: unchecked,
   context: unchecked,

@@ -1,5 +1,5 @@
 import type { EventBus } from '../../core/callbacks/event-bus.ts'
-import { callback, type OptionChecks, textOrCallback, unchecked } from '../../core/check-options.ts'
+import { callback, type OptionChecks, textOrCallback, unchecked, withMethods } from '../../core/check-options.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import type { FallbackOn } from '../../models/combined/fallback.ts'
@@ -95,9 +95,9 @@ export const onlyRunner: OptionChecks<Omit<RunnerOptions, keyof RunSettings>> = 
   fallbackOn: unchecked,
   tools: unchecked,
   instructions: textOrCallback,
-  bus: unchecked,
-  logger: unchecked,
-  journal: unchecked,
+  bus: withMethods('an EventBus', 'emit', 'on'),
+  logger: withMethods('a logger with `debug`, `info`, `warn` and `error`', 'debug', 'info', 'warn', 'error'),
+  journal: withMethods('a journal, such as `sqliteJournal` or `dbosJournal` gives', 'connect'),
   restore: callback,
   sessions: unchecked,
   history: unchecked,
