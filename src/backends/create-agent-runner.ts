@@ -10,7 +10,7 @@ import { type Backend, backends, type LoopOpeners, openLoop } from './open-loop.
 
 export { type Backend, backends }
 
-/** Options of a runner, and its backend. */
+/** The options of a runner and the choice of its backend. */
 export interface BackendOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>> extends RunnerOptions<Context, Tools> {
   /** Default: `'native'`. */
   backend?: Backend
@@ -24,16 +24,15 @@ const backendOptionNames: OptionNames<BackendOptions> = { ...runnerOptions, back
  *
  * | | `native` | `langchain` |
  * | --- | --- | --- |
- * | what decides when the model is asked and which calls run | toolloop's own loop, `agent/loop.ts` | LangChain's `createAgent`, a
- * LangGraph graph |
+ * | what decides when the model is asked and which calls run | toolloop's own loop, `agent/loop.ts` | LangChain's `createAgent`, a LangGraph graph |
  * | packages | none | `langchain`, `@langchain/core`, `@langchain/langgraph`, loaded when the runner is created |
  * | LangChain's tracing (`LANGSMITH_…`) | sees nothing | sees every model turn and tool call |
  * | `journal` | recorded, and resumed after a crash | not supported: `invalid_option` |
  * | cost of a turn | see the benchmark | some milliseconds more; grows with the length of the conversation |
  *
- * If the chosen loop is unavailable (LangChain is not installed, or lacks something that is needed), the other one is used and a warning is
- * logged. If LangChain's loop fails during a run, the run ends with stop reason `model_error` and error code `backend_failed`. Its result
- * contains everything that has happened so far.
+ * If the chosen loop is unavailable (LangChain is not installed or is incompatible), the other one is used and a warning is logged. If
+ * LangChain's loop fails during a run, the run ends with stop reason `model_error` and error code `backend_failed`. Its result contains
+ * everything that has happened so far.
  *
  * Rejects with any error that the constructor of `AgentRunner` throws, and with `invalid_option` for an unknown backend or an option that
  * the backend does not support.

@@ -6,7 +6,7 @@ import { type AnyTool, defineTool, type JsonSchema } from '../tools/tool.ts'
 /**
  * The required parts of a LangChain tool. Tools created by `tool()`, and instances of `StructuredTool` and `Tool`, have these parts.
  *
- * Contract: `invoke` is awaited, as `execute` of a tool. If it throws, the call fails.
+ * Contract: `invoke` is awaited, like a tool's `execute`. If it throws, the call fails.
  */
 export interface LangChainTool {
   readonly name: string

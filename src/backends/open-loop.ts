@@ -9,10 +9,10 @@ export type Backend = 'native' | 'langchain'
 /** The names of the backends. */
 export const backends: readonly Backend[] = ['native', 'langchain']
 
-/** Loads the loop of each backend. Rejects if it is unavailable. */
+/** For each backend, a function that loads its loop. It rejects if the backend is unavailable. */
 export type LoopOpeners = Readonly<Record<Backend, () => Promise<Loop>>>
 
-/** Loads the loop of `backend`. If that is unavailable, loads the other one. */
+/** Loads the loop of `backend`, or the other loop if that one is unavailable. */
 export async function openLoop(
   backend: Backend,
   { logger, journal }: Pick<RunnerOptions<never>, 'logger' | 'journal'>,

@@ -91,7 +91,7 @@ class CodeModeTools implements ToolSet {
   readonly #keep: ReadonlySet<string>
   readonly #limits: Required<ScriptLimits>
   readonly #mostDeclared: number
-  /** The definitions from which the members below were made. */
+  /** The definitions from which `#specs` was built. */
   #from: readonly ToolDefinition[] | undefined
   #specs: readonly ToolDefinition[] = []
   #script: AnyTool | undefined
@@ -146,8 +146,8 @@ class CodeModeTools implements ToolSet {
   }
 
   /**
-   * Whether the model calls the tool directly: the tool is in `keep`, or it ends the run or hands it over, which works only outside
-   * scripts.
+   * Whether the model calls the tool directly, because `keep` names the tool, or because the tool ends the run or hands it over, which
+   * works only outside scripts.
    */
   #isKept(name: string): boolean {
     const tool = this.#tools.get(name)
@@ -166,12 +166,13 @@ class CodeModeTools implements ToolSet {
       description: howTo,
       parameters: {
         type: 'object',
-        // This text is not in the tool's description, because some APIs refuse a description of more than 1,024 characters.
+        // This text belongs to the parameter instead of the tool's description, because some APIs refuse a description of more than 1,024
+        // characters.
         properties: { code: { type: 'string', description: `The body of an async function.\n\n${declared ?? toSearch(tools.length)}` } },
         required: ['code'],
         additionalProperties: false,
       },
-      // The calls inside the script are recorded, each with its own effect.
+      // Repeating the script is safe, because its calls are recorded, each with its own effect.
       effect: 'idempotent',
       parallel: false,
       timeoutMs: Number.POSITIVE_INFINITY,

@@ -1,9 +1,9 @@
 import { type Content, textOf } from '../core/messages.ts'
 
 /**
- * If the text of a result is JSON, the script gets the parsed value. Otherwise it gets the text itself. A text that merely looks like JSON,
- * such as a text `42` or `true`, is therefore recorded as a JSON string. The text of a JSON object or array is still parsed, because many
- * tools return those as text.
+ * Returns the recorded content for a tool's return value. When the script reads a result, content that is valid JSON is parsed, and other
+ * content stays text. A returned text that merely looks like JSON, such as `42` or `true`, is therefore recorded as a JSON string. The text
+ * of a JSON object or array is recorded unchanged, because many tools return data in this form.
  */
 export function exactText(content: Content, value: unknown): Content {
   const isPlain = value === undefined || value === null || typeof value === 'number' || typeof value === 'boolean'
@@ -17,7 +17,7 @@ export function textForScript(content: Content, ok: boolean): string {
   return ok && isMistakable(text, undefined) ? JSON.stringify(text) : text
 }
 
-/** Placeholders for values that have no text form. */
+/** Placeholders that stand for values without a text form. */
 const notes: ReadonlyMap<string, unknown> = new Map([
   ['(no result)', undefined],
   ['(empty result)', ''],

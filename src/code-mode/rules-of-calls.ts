@@ -15,7 +15,7 @@ export function rulesOfCalls({ agent, settings }: RunContext): CallRules {
 }
 
 /**
- * Copies each distinct object with only its name and the members in `names`. Leaves out objects that have no function among these members.
+ * Copies objects, each with only its name and the members in `names`. Skips duplicates, and objects without a function among these members.
  */
 function only<One extends { readonly name?: string }, Name extends keyof One & string>(
   names: readonly Name[],

@@ -27,11 +27,11 @@ export interface GivenScript {
 /** Maximum size of one call's result in a script, in bytes. */
 const mostResultBytes = 1024 * 1024
 
-/** The result of a script. */
+/** The return value of `run_script`. */
 export interface ScriptResult {
-  /** The returned value. Absent if it returned nothing. */
+  /** The value that the script returned. Absent if the script returned nothing. */
   value?: Json
-  /** The printed text. Absent if it printed nothing. */
+  /** The text that the script printed. Absent if the script printed nothing. */
   output?: string
   /** Notes on calls that ran with other arguments than the script passed. Absent if every call ran as the script made it. */
   notes?: string[]
@@ -60,7 +60,7 @@ export async function executeScript(script: GivenScript, ctx: ToolContext): Prom
     if (paused === undefined) return conclude(await runner.run(bodyOf(written), { ...options, runId: ctx.idempotencyKey }))
     return conclude(await runner.resume(paused.state ?? paused.runId, { ...options, decisions: decisionsIn(ctx.answer) }))
   } catch (error) {
-    // Invalid decisions have had no effect, so they are asked for again.
+    // Invalid decisions have had no effect, so the script asks for them again.
     if (paused === undefined || !(error instanceof InvalidOptionError)) throw endedOutside(error, ctx)
     return questionOf({ ...paused, problem: error.message })
   }
@@ -101,10 +101,10 @@ function resultOf(name: string, result: RunResult, outer: RunContext, toolCallId
   throw new Error(error?.message ?? `The script was ended (${stopReason}).`)
 }
 
-/** The start of the message of a run that a guardrail stopped. */
+/** The start of the error message of a run that a guardrail stopped. */
 const stoppedBy = stoppedByGuardrail('').error?.message ?? ''
 
-/** The JSON of returned values. Cached, because stringifying a large value again would block the event loop. */
+/** Caches the JSON of returned values, because stringifying a large value again would block the event loop. */
 const returnedTexts = new WeakMap<ScriptResult, string>()
 
 /** Parses the result of a script from the text of its last turn. */
@@ -118,7 +118,9 @@ function readEnd(text: string): ScriptResult {
   return result
 }
 
-/** Returns the text of the result for the model. A hook or an entry of the plan may have replaced the value. */
+/**
+ * Returns the text of the result for the model. The result may be any value, because a hook or an entry of the plan may have replaced it.
+ */
 export function showResult(result: unknown): string {
   if (!isScriptResult(result)) return resultText(result)
   const { value, output, notes = [] } = result

@@ -1,11 +1,14 @@
-/** A function as the whole script. A named function is part of a body that calls it. */
+/**
+ * Matches a script that consists of one function. A script that starts with a named function doesn't match, because it usually calls that
+ * function afterwards.
+ */
 const functionStart = /^(?:async\s*)?(?:function\s*\(|\([^()]*\)\s*(?::[^={]{1,200})?=>|[\w$]+\s*=>)/
 const calledStart = /^\(\s*(?:async\b|function\b|\([^()]*\)\s*=>)/
 const calledEnd = /\)\s{0,20}\(\s{0,20}\)$/
 
 /**
  * Returns the body of a script. The model is asked for a function body, but it may write the whole function or put the code in a code
- * fence. Line numbers stay the same, because decisions refer to lines by number.
+ * fence. The line numbers stay the same, because people who decide on a call see its line number.
  */
 export function bodyOf(written: string): string {
   const code = withoutFence(written)
@@ -16,7 +19,7 @@ export function bodyOf(written: string): string {
   return code
 }
 
-/** Replaces the line that opens a fence with an empty one. */
+/** Removes the code fence. Its first line becomes an empty line, so that line numbers stay the same. */
 function withoutFence(written: string): string {
   const fenced = written.trim()
   const lineEnd = fenced.indexOf('\n')

@@ -19,23 +19,23 @@ import { textForScript } from './result-values.ts'
 const longestLine = 200
 /** Maximum number of characters of a failed script's output to show. */
 const shownOutput = 2_000
-/** Maximum number of calls to list if a script can't continue. */
+/** Maximum number of calls to list in the error of a script that can't continue. */
 const mostToldCalls = 20
 
-/** Replaces a model as the source of turns. */
+/** Identifies the script as the "model" of its turns. */
 const scriptItself = {
   provider: 'script',
   model: 'javascript',
   capabilities: { nativeTools: true, reportsCost: true },
 }
 
-/** Returns the model of a run whose turns come from a script. Tools that ask a model use the model of the outer run. */
+/** Returns the model of a run whose turns come from a script. A tool that asks a model uses the model of the outer run instead. */
 export function scriptModel(outside: ChatModel): ChatModel {
   const generate = () => Promise.reject(new Error('A script is not asked as a model.'))
   return { ...scriptItself, generate, forTurn: () => outside.forTurn?.() ?? outside }
 }
 
-/** The loop of a run whose turns a script makes. Everything else works as if a model had made the calls. */
+/** The loop of a run whose turns come from a script. Everything else works as if a model had made the calls. */
 export function scriptLoop(limits: InlineLimits): Loop {
   return async (execution) => {
     const { durable, layers, state } = execution
@@ -50,7 +50,7 @@ export function scriptLoop(limits: InlineLimits): Loop {
   }
 }
 
-/** Takes the turns of a script. Each turn runs the script until it waits for calls or ends. */
+/** Produces the turns of a script. Each turn runs the script until it waits for calls or ends. */
 class ScriptTurns {
   readonly #execution: Execution
   readonly #code: string
@@ -109,7 +109,7 @@ class ScriptTurns {
     })
   }
 
-  /** A recorder sees the script's actions as responses of a model. */
+  /** Runs the script as a model request, so that a recorder records the script's calls as responses of a model. */
   async #ask(place: Place): Promise<ModelResponse> {
     const { run } = this.#execution
     const { recorder } = run
@@ -134,7 +134,9 @@ class ScriptTurns {
     return { text: endText(round, changedCalls(this.#execution)), toolCalls: [], finishReason: 'stop', usage: noUsage }
   }
 
-  /** The next round of the script. A script that is not running in a VM here is started again with the recorded results. */
+  /**
+   * Returns the next round of the script. If the script is not running in a VM of this process, starts it again with the recorded results.
+   */
   async #next(): Promise<ScriptRound> {
     const rounds = roundsIn(this.#execution.state)
     const last = rounds.at(-1)
@@ -142,7 +144,7 @@ class ScriptTurns {
     this.#answered = 0
     let next = await this.#vm.start(this.#signal)
     for (const round of rounds) {
-      // A script that fails now, for example because of its time limit, is told why.
+      // If the script fails while it is replayed, for example because of its time limit, the failure is the result.
       if ('ok' in next && !next.ok) return next
       const difference = differenceOf(round, next)
       if (difference !== undefined) {
@@ -180,13 +182,13 @@ function failed(problem: string): ModelError {
   return new ModelError('tool_failed', problem, { provider: scriptItself.provider, model: scriptItself.model, retryable: false })
 }
 
-/** The result of the script as text: a line with its output and notes, and the JSON of the returned value. */
+/** Returns the result of the script as text: a line with its output and notes, followed by the JSON of the returned value. */
 function endText({ json, output }: Extract<ScriptRound, { ok: true }>, notes: readonly string[]): string {
   const beside = { ...(output === '' ? {} : { output: output.trimEnd() }), ...(notes.length === 0 ? {} : { notes }) }
   return `${JSON.stringify(beside)}\n${json}`
 }
 
-/** The calls with effects that have succeeded, in words. */
+/** Describes the calls with effects that have succeeded. */
 function carriedOut({ run, state }: Execution): string {
   const calls = state.toolCalls.flatMap(({ tool: name, args = {}, outcome }) => {
     const tool = run.agent.registry.get(name)
@@ -198,11 +200,11 @@ function carriedOut({ run, state }: Execution): string {
   return calls.length === 0 ? '' : ` These calls were carried out: ${shown}${more}.`
 }
 
-/** The calls that ran with other arguments than those of the script, in words. */
+/** Describes the calls that ran with other arguments than those of the script. */
 function changedCalls({ run, state }: Execution): string[] {
   return state.toolCalls.filter(isChanged).map(({ tool, args }) => {
     const { secrets } = run.agent.registry.get(tool) ?? {}
-    // Events and the log show the value of `run_script` unchanged.
+    // Redacts secrets here, because events and the log show the value of `run_script` unredacted.
     const shown = secrets === undefined ? args : redact(args, new Set(secrets))
     return `\`${tool}\` was run with other arguments: ${JSON.stringify(shown)}`
   })
@@ -212,7 +214,7 @@ function isChanged({ content, args = {} }: ToolCallRecord): boolean {
   return withoutNote(content, args) !== content
 }
 
-/** The content of a call's result without the note for a model that its arguments were changed. */
+/** Removes the note that a call ran with other arguments, which is meant for a model, from the call's result. */
 function withoutNote(content: Content, args: JsonObject): Content {
   const note = otherArgumentsNote(args)
   if (typeof content !== 'string') {
@@ -239,7 +241,7 @@ function recordedCall({ call, name, json }: RoundCall): RecordedCall {
   return { call, name, digest: digestOf(`${name} ${json}`).slice(0, 16) }
 }
 
-/** The id of a call in the conversation. */
+/** Returns the id of a call in the conversation. */
 function idOf({ call }: Pick<RoundCall, 'call'>): string {
   return `call_${call}`
 }
@@ -249,7 +251,7 @@ interface RecordedRound {
   answers: Map<string, { ok: boolean; text: string }>
 }
 
-/** The calls that the script has made, with their results, in order. */
+/** Returns the calls that the script has made, with their results, in order. */
 function roundsIn({ history, toolCalls }: Pick<LoopState, 'history' | 'toolCalls'>): RecordedRound[] {
   const argsOf = new Map(toolCalls.map(({ id, args = {} }) => [id, args]))
   const rounds: RecordedRound[] = []
@@ -266,7 +268,7 @@ function roundsIn({ history, toolCalls }: Pick<LoopState, 'history' | 'toolCalls
   return rounds
 }
 
-/** Describes how this round of the script differs from the recorded round. Undefined if they are the same. */
+/** Describes how this round of the script differs from the recorded round. Returns undefined if they are the same. */
 function differenceOf({ calls }: RecordedRound, round: ScriptRound): string | undefined {
   const made = 'calls' in round ? round.calls : []
   for (let at = 0; at < Math.max(calls.length, made.length); at++) {

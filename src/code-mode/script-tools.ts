@@ -4,7 +4,7 @@ import { resultText } from '../tools/result-text.ts'
 import type { AnyTool, ApprovalContext, ToolContext, ToolDefinition } from '../tools/tool.ts'
 import { exactText } from './result-values.ts'
 
-/** The tools of a set as a script calls them. Their results contain values that a script can read. */
+/** A set of tools for scripts. Its results contain values that a script can read. */
 export class ScriptTools implements ToolSet {
   readonly #set: ToolSet
   readonly #made = new WeakMap<AnyTool, AnyTool>()
@@ -46,8 +46,8 @@ export class ScriptTools implements ToolSet {
 }
 
 /**
- * Returns a tool whose result texts let a script read the exact values. It has all members of the tool; its functions are called on the
- * tool itself.
+ * Returns a tool whose result texts let a script read the exact values. The returned tool has all members of the original; functions are
+ * called with the original as `this`.
  */
 function withExactResults(tool: AnyTool): AnyTool {
   const { approval } = tool

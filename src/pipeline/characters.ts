@@ -7,22 +7,22 @@ export type CharacterKind =
   | 'digit'
   | 'space'
   | 'newline'
-  /** `.`, which may end a sentence. */
+  /** The full stop `.`, which may end a sentence. */
   | 'stop'
-  /** `…`, which ends a sentence if another one starts after it. */
+  /** The ellipsis `…`, which ends a sentence if another one starts after it. */
   | 'ellipsis'
-  /** `!` and `?`, which end a sentence except inside URLs and code. */
+  /** The marks `!` and `?`, which end a sentence except inside URLs and code. */
   | 'mark'
-  /** `。` and similar characters, which always end a sentence. */
+  /** The character `。` and similar ones, which always end a sentence. */
   | 'end'
-  /** A closing bracket or quote, or the end of an emphasis in Markdown. Directly after an end, it belongs to the sentence. */
+  /** A closing bracket or quote, or the end of an emphasis in Markdown. It belongs to the sentence if it directly follows the end. */
   | 'closer'
   /** A quote that opens in some languages and closes in others. */
   | 'quote'
-  /** Shows, directly after an end, that the sentence continues. */
+  /** A character that shows, directly after a possible end, that the sentence continues. */
   | 'comma'
   | 'emoji'
-  /** Belongs to the character before it: accents, variation selectors, joiners. */
+  /** A character that belongs to the preceding one: accents, variation selectors, joiners. */
   | 'joiner'
   | 'other'
 
@@ -47,7 +47,7 @@ for (let code = 0; code < 128; code++) {
 /** The most common letters of Chinese, Japanese and Korean, which are recognized without looking up Unicode properties. */
 const commonLetter = /[\u4e00-\u9fff\u3041-\u3096\u30a1-\u30fa\uac00-\ud7a3]/
 
-/** `character`: one code point. */
+/** Classifies `character`, which is one code point. */
 export function kindOf(character: string): CharacterKind {
   return listed.get(character) ?? (commonLetter.test(character) ? 'letter' : kindByProperty(character))
 }
@@ -63,10 +63,10 @@ function kindByProperty(character: string): CharacterKind {
   return 'other'
 }
 
-/** The closing partner of each opening quote: «French», »German«, „German“. */
+/** The closing quote for each opening quote: «French», »German«, „German“. */
 const partners: Readonly<Record<string, string>> = { '«': '»', '»': '«', '‹': '›', '›': '‹', '„': '“', '‚': '‘' }
 
-/** The open quotes of the paragraph, which tell an opening quote from a closing one if the character alone does not. */
+/** The quotes that are open in the paragraph. They decide whether an ambiguous quote opens or closes. */
 export class OpenQuotes {
   #awaited = ''
 

@@ -14,20 +14,23 @@ export type StopMeaning =
   /** The period ends the sentence, unless a lower-case letter follows. */
   | 'end'
 
-/** A longer word is neither a list number nor an initial. */
+/** The length limit of a stored word. A longer word can't be a list number or an initial. */
 const maxWordLength = 24
 
-/** The words of a sentence so far, as needed to judge a full stop. Constant in size. */
+/** What is known about the words of a sentence so far, as far as it helps to judge a full stop. Its size is constant. */
 export class WordContext {
-  /** The letters, digits and full stops just read; `''` after anything else. */
+  /** The letters, digits and full stops at the current position; `''` after any other character. */
   #word = ''
-  /** The word before it, in lower case, with its full stop if it has one. Several such words are joined: `i. d.` becomes `i.d.` */
+  /**
+   * The word before the current one, in lower case, with its full stop if it has one. Several abbreviated words are joined: `i. d.` becomes
+   * `i.d.`
+   */
   #previous = ''
-  /** The number of words before it in the sentence. */
+  /** The number of words before the current one in the sentence. */
   #count = 0
-  /** The character directly before the word. */
+  /** The character directly before the current word. */
   #before = ''
-  /** Whether the last character before it is a colon, ignoring spaces. */
+  /** Whether the last character before the current word is a colon, ignoring spaces. */
   #behindColon = false
   #last = ''
   #isAddress = false
@@ -70,7 +73,7 @@ export class WordContext {
     this.#last = character
   }
 
-  /** Starts a new sentence. With `keepWord`, the current word belongs to it. */
+  /** Starts a new sentence. If `keepWord` is true, the current word belongs to the new sentence. */
   startSentence(keepWord: boolean): void {
     this.#previous = ''
     this.#count = 0
@@ -91,13 +94,13 @@ export class WordContext {
     const joined = this.#previous.endsWith('.') ? this.#previous + word : word
     if (word === '' || word.length >= maxWordLength) return 'end'
     if (lists.inside.has(word) || lists.inside.has(joined)) return 'inside'
-    // The number of a list item, which is spoken with the item; or an initial.
+    // A list number, which is spoken together with its item, or an initial.
     if (this.#count === 0 && /^(\d{1,2}|\p{L})$/u.test(word)) return 'inside'
     if (word === '1' && this.#behindColon && this.#before !== ':') return 'inside'
     if (lists.beforeOrdinals.has(this.#previous) && /^(\d+|[IVXLC]+)$/.test(this.#word)) return 'either'
     if (/^\d{1,2}$/.test(word)) return 'short-number'
     if (lists.either.has(word) || lists.either.has(joined)) return 'either'
-    // Initials, `U.S.`; but not the units in `°C` and `km/h`.
+    // Matches initials such as `U.S.`, but not the units in `°C` and `km/h`.
     if (/^\p{L}(\.\p{L})*$/u.test(word)) return /[°/&+-]/.test(this.#before) ? 'end' : 'either'
     return lists.beforeNumbers.has(word) ? 'before-number' : 'end'
   }
@@ -112,7 +115,7 @@ export class WordContext {
     this.#count++
   }
 
-  /** `//`, or a slash after a name with a dot. */
+  /** An address begins at `//`, or at a slash after a name with a dot. */
   #beginsAddress(character: string): boolean {
     if (character !== '/') return false
     return this.#word === '' ? this.#last === '/' : this.#word.includes('.')

@@ -5,7 +5,7 @@
 export interface SentenceLanguage {
   /** Abbreviations that never end a sentence: `e.g`, `bzw`. */
   inside?: readonly string[]
-  /** Abbreviations that end a sentence only if one of `starters` follows. Single letters and `U.S.` always count as such. */
+  /** Abbreviations that end a sentence only if one of `starters` follows. Single letters and `U.S.` always belong to this group. */
   either?: readonly string[]
   /** Abbreviations before numbers: `Fig. 3`. Before anything else they are ordinary words. */
   beforeNumbers?: readonly string[]

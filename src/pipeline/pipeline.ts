@@ -20,9 +20,8 @@ import { LiveSpeech, Speaker } from './speech.ts'
 
 interface SpeechSettings {
   /**
-   * Whether to also publish the text that the model writes before it calls tools, as the text arrives. If false and if tools are bound,
-   * only the final text is published, at the end of a turn without calls. Without tools, text is always published as it arrives. Default:
-   * false.
+   * Whether to also publish the text that the model writes before it calls tools, as the text arrives. If false while tools are bound, only
+   * the final text is published, at the end of a turn without calls. Without tools, text is always published as it arrives. Default: false.
    */
   speakInterim?: boolean
 }
@@ -33,7 +32,7 @@ export interface PipelineOptions<Context = unknown> extends RunnerOptions<Contex
   sentences?: SentenceOptions
 }
 
-/** The options of one `generate`. */
+/** The options of one call of `generate`. */
 export interface PipelineRunOptions<Context = unknown> extends RunOptions<Context>, SpeechSettings {}
 
 export const pipelineOptionNames: OptionNames<PipelineOptions> = { ...runnerOptions, speakInterim: true, sentences: true }
@@ -102,9 +101,9 @@ export class LLMPipeline<Context = unknown> {
    * Answers once, and settles when every sentence has been published. Resolves and rejects as `AgentRunner.run` does. Tools given here
    * replace the bound ones.
    *
-   * An abort stops the speech at once, even during an answer: the unfinished sentence is not published, nor is that of a failed response.
-   * The sentences of a held answer follow `RUN_END`; other sentences are published as the text arrives. Subscribe before calling
-   * `generate`, or sentences may be missed.
+   * An abort stops the speech at once, even during an answer. The unfinished sentence of an aborted or failed response is not published.
+   * The sentences of an answer that is held back until it is final follow `RUN_END`; other sentences are published as the text arrives.
+   * Subscribe before calling `generate`, or sentences may be missed.
    */
   generate(input: RunInput, ...options: RunArguments<Context, PipelineRunOptions<Context>>): Promise<RunResult>
   async generate(input: RunInput, all: PipelineRunOptions<Context> = {}): Promise<RunResult> {
@@ -122,7 +121,7 @@ export class LLMPipeline<Context = unknown> {
     const isHeld = hasTools && !speakInterim
     const isLive = !isHeld && this.bus.hasListeners(Event.LLM_SENTENCE)
     const unfollow = isLive ? this.#liveSpeech.follow(speaker) : undefined
-    // What was spoken can't be taken back.
+    // A spoken text can't be taken back, so a text that is cut off ends there.
     const { onCut = this.#onCut ?? (isLive ? 'end' : undefined) } = options
     try {
       const result = await this.#runner.run(
@@ -151,7 +150,7 @@ export class LLMPipeline<Context = unknown> {
   }
 
   /**
-   * Whether responses are streamed if neither the pipeline nor the call says so. Default: true.
+   * Whether to stream responses if neither the pipeline nor the call specifies it. Default: true.
    *
    * Contract: called once by each `generate`, synchronously. If it throws, `generate` rejects.
    */
@@ -161,8 +160,8 @@ export class LLMPipeline<Context = unknown> {
 }
 
 /**
- * A pipeline for the Messages API: with tools bound, it requests complete responses unless `stream: true`. It streams once a
- * `switchableModel` is switched to a provider with another API.
+ * A pipeline for the Messages API: with tools bound, it requests complete responses unless `stream: true` is set. After a `switchableModel`
+ * is switched to a provider with another API, the pipeline streams.
  */
 export class AnthropicPipeline<Context = unknown> extends LLMPipeline<Context> {
   protected override streamsByDefault(hasTools: boolean): boolean {
@@ -170,7 +169,7 @@ export class AnthropicPipeline<Context = unknown> extends LLMPipeline<Context> {
   }
 }
 
-/** Whether the model's provider has that `driver` in `config/providers.yaml`. Undefined for a custom model. */
+/** Whether the model's provider has the driver `driver` in `config/providers.yaml`. Undefined for a custom model. */
 export function isServedBy({ provider }: ChatModel, driver: string): boolean | undefined {
   return providerNames().includes(provider) ? findPreset(provider).driver === driver : undefined
 }
@@ -180,8 +179,8 @@ function holdsTools(registry: ToolSet | null): boolean {
 }
 
 /**
- * The model's final text: its answer, including one requested at a limit, or its refusal. `''` for a run that ended otherwise: text before
- * calls is not final, and an aborted or interrupted text is incomplete.
+ * The model's final text: its answer, including one requested at a limit, or its refusal. Returns `''` for a run that ended in any other
+ * way: text before calls is not final, and an aborted or interrupted text is incomplete.
  */
 function finalText({ newMessages, stopReason, error }: RunResult): string {
   if (stopReason === 'aborted' || stopReason === 'deadline' || (error !== undefined && error.code !== 'refusal')) return ''

@@ -7,7 +7,7 @@ import { mergeLanguages, type SentenceLanguage, sentenceLanguages, type WordList
 
 /** The languages and abbreviations for finding sentences. */
 export interface SentenceOptions {
-  /** The languages whose abbreviations, months and ordinals are known: names, or custom lists. Default: all bundled ones. */
+  /** The languages whose abbreviations, months and ordinals are recognized, as names or as custom lists. Default: all bundled ones. */
   languages?: readonly (keyof typeof sentenceLanguages | SentenceLanguage)[]
   /** Further abbreviations that never end a sentence, with or without their last full stop: `['Abf.', 'gl.']`. */
   abbreviations?: readonly string[]
@@ -15,27 +15,27 @@ export interface SentenceOptions {
 
 const sentenceOptionNames: OptionNames<SentenceOptions> = { languages: true, abbreviations: true }
 
-/** A place where the sentence may have ended, with the facts about the following text that decide it. */
+/** A position at which the sentence may have ended, with the facts about the following text that decide whether it did. */
 interface PossibleEnd {
   kind: 'stop' | 'ellipsis' | 'mark' | 'end'
   meaning: StopMeaning
-  /** Whether a period followed a mark, as in `foo?.bar`. */
+  /** Whether a full stop followed a mark, as in `foo?.bar`. */
   isStopped: boolean
   /** Whether a closing quote or bracket followed. */
   isClosed: boolean
   /** Whether spaces or an emoji followed at some point. */
   isSpaced: boolean
-  /** Whether spaces are between the end and the current position. */
+  /** Whether there are spaces between the end and the current position. */
   hasGap: boolean
-  /** What directly precedes the end. */
+  /** The kind of character directly before the end. */
   behind: 'word' | 'letter' | 'address' | 'other'
-  /** The following word so far, if it decides. */
+  /** The start of the following word, if that word decides. */
   word?: string
 }
 
 type Judgement = 'ends' | 'goes-on' | 'read-word'
 
-/** No list contains a longer word. */
+/** The length limit of a following word. No list contains a longer word. */
 const maxFollowerLength = 24
 
 /**
@@ -46,14 +46,15 @@ const maxFollowerLength = 24
  * https://unicode.org/reports/tr29/), and not after an abbreviation, an initial, an ordinal or the number of a list item. Closing quotes
  * and brackets, and emoji, belong to the sentence before.
  *
- * Sentences are the exact text without surrounding white space. They don't depend on how the text is split into pieces. Each is returned as
- * soon as the next character (rarely: the next word) shows that it has ended. The time is linear in the length of the text.
+ * Sentences are the exact text without surrounding white space. They don't depend on how the text is split into pieces. A sentence is
+ * returned as soon as the next character (rarely, the next word) shows that the sentence has ended. The time is linear in the length of the
+ * text.
  */
 export class SentenceSplitter {
   readonly #lists: WordLists
   readonly #words = new WordContext()
   readonly #quotes = new OpenQuotes()
-  /** The sentence, up to its possible end if there is one. */
+  /** The current sentence, up to its possible end if there is one. */
   #sentence = new TextBuffer()
   #possibleEnd: PossibleEnd | undefined
   /** The text after the possible end. */
@@ -61,7 +62,9 @@ export class SentenceSplitter {
   /** The first half of a surrogate pair whose second half has not arrived. */
   #half = ''
 
-  /** `options`: the options of this splitter, or another splitter whose options to use. Throws `invalid_option` for an unknown language. */
+  /**
+   * `options` are the options of this splitter, or another splitter whose options to use. Throws `invalid_option` for an unknown language.
+   */
   constructor(options: SentenceOptions | SentenceSplitter = {}) {
     this.#lists = options instanceof SentenceSplitter ? options.#lists : listsOf(options)
   }
@@ -146,7 +149,7 @@ export class SentenceSplitter {
     }
   }
 
-  /** Judges a character after a possible end. `takes`: the end moves after it; `waits`: undecided. */
+  /** Judges a character after a possible end. Returns `takes` if the end moves behind the character, and `waits` if more text is needed. */
   #follow(end: PossibleEnd, character: string, kind: CharacterKind): Judgement | 'takes' | 'waits' {
     if (end.word !== undefined) {
       if (kind !== 'lower' && kind !== 'upper' && kind !== 'letter' && kind !== 'joiner') return this.#judgeWord(end, character)

@@ -9,7 +9,7 @@ export interface SpeakerParts {
   signal?: AbortSignal
 }
 
-/** Publishes the text of one run as `LLM_SENTENCE` events, until the run's signal is aborted. */
+/** Publishes the text of one run as `LLM_SENTENCE` events until the run is aborted. */
 export class Speaker {
   readonly runId: string
   readonly #bus: EventBus
@@ -28,7 +28,7 @@ export class Speaker {
     this.#publish(this.#splitter.push(text), iteration)
   }
 
-  /** Called when the text broke off and starts again. Its unfinished sentence is not published. */
+  /** Called when a text was cut off and starts again. Its unfinished sentence is not published. */
   beginAgain(): void {
     this.#splitter.end()
   }
@@ -40,7 +40,7 @@ export class Speaker {
 
   #publish(sentences: readonly string[], iteration: number): void {
     for (const text of sentences) {
-      // Checked before each sentence: a listener may abort.
+      // The signal is checked before each sentence, because a listener may abort the run.
       if (this.#signal?.aborted) return
       this.#bus.emit(Event.LLM_SENTENCE, { text }, { runId: this.runId, iteration, time: Date.now() })
     }
@@ -48,8 +48,8 @@ export class Speaker {
 }
 
 /**
- * Lets speakers speak while their runs' text arrives. It listens to the bus only while there is a run to follow, because a response that
- * broke off can't be requested again once its text has listeners.
+ * Passes the text of runs to their speakers while it arrives. This class listens to the bus only while there is a run to follow, because a
+ * response that broke off can't be requested again once its text has listeners.
  */
 export class LiveSpeech {
   readonly #bus: EventBus
@@ -60,7 +60,7 @@ export class LiveSpeech {
     this.#bus = bus
   }
 
-  /** Returns a function that ends it. */
+  /** Starts to follow the run of `speaker`. Returns a function that stops it. */
   follow(speaker: Speaker): () => void {
     if (this.#speakers.size === 0) this.#subscribe()
     this.#speakers.set(speaker.runId, speaker)

@@ -43,7 +43,7 @@ export function memorySessions(options: ExpiryOptions = {}): Sessions {
   return new Sessions(new MemorySessionStore(new SessionMemory(), expiryOf(options)))
 }
 
-/** The run that holds a session: executed by `owner`, or waiting if it has a draft and no token. */
+/** The run that holds a session. The run is being executed by `owner`, or it waits: then there is a draft and no token. */
 interface EntryHold {
   runId: string
   durable: boolean
@@ -96,7 +96,7 @@ export class MemorySessionStore implements SessionStore {
     if (refused !== undefined) return refused
     const entry = found ?? this.#make(id)
     const token = crypto.randomUUID()
-    // Keeps what a run waited for until the run has made a change, because the run waits again if its process dies.
+    // Keeps the draft of the waiting run until the resumed run has made a change. If its process dies before that, the run waits again.
     const { draft, resumedAt } = (statusOf(hold) === 'idle' ? undefined : found?.hold) ?? {}
     const resumed = resumedAt ?? (request.waitsFor === undefined ? undefined : processClock.now())
     entry.hold = { runId, durable, epoch, token, owner: this.#owner, draft, resumedAt: resumed }

@@ -8,10 +8,10 @@ import {
   statusOf,
 } from '../agent/sessions/session-store.ts'
 
-/** A row of the table of sessions in either database; `durable` is a number or a boolean. */
+/** A row of the table of sessions in either database. `durable` is a number or a boolean, depending on the database. */
 export type SessionRow = Readonly<Record<string, unknown>>
 
-/** The run that holds a session. `alive`: whether its process is alive. */
+/** Returns the run that holds a session. `alive` says whether the process of that run is alive. */
 export function holdFrom({ run, durable, epoch, waits_for, resumed_at }: SessionRow, alive: boolean): Hold | undefined {
   if (typeof run !== 'string') return undefined
   const waitsFor = typeof waits_for === 'string' ? waits_for : undefined
@@ -47,7 +47,7 @@ export function storedFrom(row: SessionRow, hold: Hold | undefined): StoredSessi
   }
 }
 
-/** A page of up to `limit` sessions. `rows` has one row more if there is a next page. */
+/** Returns a page of up to `limit` sessions. `rows` has one row more if there is a next page. */
 export function pageFrom<Row extends SessionRow>(
   rows: readonly Row[],
   limit: number,

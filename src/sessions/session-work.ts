@@ -21,28 +21,31 @@ import {
 import { firstOf, joined, type Row, rowsOf, type Statement, sql, type Work } from '../sql/statement.ts'
 import { claimedFrom, holdFrom, pageFrom, storedFrom, summaryFrom } from './session-row.ts'
 
-/** The differences between the databases: detection of dead processes, the time, and locks. */
+/** The differences between the databases: how dead processes are detected, the current time, and locks. */
 export interface SessionsDialect {
   table(name: 'sessions' | 'session_messages' | 'session_runs'): Statement
-  /** The time that all processes share, in milliseconds. */
+  /** The current time, which all processes share, in milliseconds. */
   now(): Statement
-  /** Condition: the process that holds the session is alive. */
+  /** SQL condition: the process that holds the session is alive. */
   alive(): Statement
-  /** Further expressions to select with each row. */
+  /** Further expressions that each query selects from the row. */
   readonly beside: Statement
   isAlive(row: Row): boolean
   timeOf(row: Row): number
   /** The assignments for claiming a session, and for releasing it. */
   owned(): Statement
   readonly noOwner: Statement
-  /** Clauses at the end of a `SELECT`: lock the rows, or lock them except those that others have locked. */
+  /** Clauses at the end of a `SELECT`. `locked` locks the rows; `skipsLocked` also skips rows that others have locked. */
   readonly locked: Statement
   readonly skipsLocked: Statement
-  /** A table of the texts, with the columns `at` (from 0) and `value`. */
+  /** A table expression of the texts, with the columns `at` (from 0) and `value`. */
   listOf(texts: readonly string[]): Statement
 }
 
-/** Number of sessions that one statement deletes. Meanwhile nothing else can write to an SQLite file. */
+/**
+ * Maximum number of sessions that one statement deletes. The number is small, because nothing else can write to an SQLite file during a
+ * delete.
+ */
 export const prunedAtOnce = 200
 /** The largest integer of PostgreSQL. */
 const mostMessages = 2 ** 31 - 1
@@ -63,7 +66,7 @@ export class SessionWork {
     this.#runs = dialect.table('session_runs')
   }
 
-  /** `token` is the same for each attempt, because an earlier one may have succeeded unnoticed. */
+  /** Claims a session. Each attempt passes the same `token`, because an earlier attempt may have succeeded unnoticed. */
   *claim(id: string, request: ClaimRequest, token: string): Work<Claimed | NotClaimed> {
     const { runId, durable, epoch, session, waitsFor } = request
     const row = session === undefined ? yield* this.#foundOrMade(id) : yield* this.#find(id, this.#in.locked)
@@ -73,7 +76,7 @@ export class SessionWork {
     const hold = this.#holdOf(row)
     const refused = row.token === token ? undefined : refusalOf(hold, request)
     if (refused !== undefined) return refused
-    // Keeps what a run waited for until the run has made a change, because the run waits again if its process dies.
+    // Keeps the draft of the waiting run until the resumed run has made a change. If its process dies before that, the run waits again.
     const resumed = waitsFor === undefined ? sql`resumed_at` : sql`coalesce(resumed_at, ${this.#in.now()})`
     const kept = statusOf(hold) === 'idle' ? sql`waits_for = NULL, draft = NULL, resumed_at = NULL` : sql`resumed_at = ${resumed}`
     const claimed = sql`run = ${runId}, durable = ${Number(durable)}, epoch = ${epoch}, token = ${token}, ${this.#in.owned()}, ${kept}`
@@ -89,7 +92,7 @@ export class SessionWork {
 
   *pause(claim: Claim, { waitsFor, value }: Draft): Work<Kept> {
     const { row, kept, found } = yield* this.#claimed(claim)
-    // An earlier attempt may have succeeded unnoticed.
+    // An earlier attempt may have succeeded unnoticed; the session then already has this draft.
     if (row === undefined) return kept === 'lost' && found?.run === claim.runId && found.draft === value ? 'kept' : kept
     const paused = sql`${this.#in.noOwner}, waits_for = ${waitsFor}, draft = ${value}, resumed_at = NULL`
     yield sql`UPDATE ${this.#sessions} SET ${paused} WHERE n = ${row.n}`
@@ -167,7 +170,7 @@ export class SessionWork {
     return !this.#isExpired(row)
   }
 
-  /** Deletes up to `prunedAtOnce` old sessions, and returns their number. Fewer means that no more are left. */
+  /** Deletes up to `prunedAtOnce` old sessions, and returns their number. A smaller number means that no old sessions are left. */
   *prune(olderThanMs: number): Work<number> {
     return yield* this.#removeOlder(olderThanMs, this.#in.alive())
   }
@@ -185,7 +188,7 @@ export class SessionWork {
     return yield* firstOf(sql`${this.#select} WHERE id = ${id} ${locked}`)
   }
 
-  /** Returns undefined for an expired session too. */
+  /** Returns the row of the session. Returns undefined if the session doesn't exist or has expired. */
   *#find(id: string, locked: Statement = sql``): Work<Row | undefined> {
     const row = yield* this.#row(id, locked)
     return row === undefined || this.#isExpired(row) ? undefined : row
@@ -199,14 +202,14 @@ export class SessionWork {
     }
   }
 
-  /** Returns undefined if the session exists, or if somebody else creates it meanwhile. */
+  /** Creates the session and returns its row. Returns undefined if the session exists, or if somebody else creates it meanwhile. */
   *#made(id: string): Work<Row | undefined> {
     const row = yield* this.#row(id, this.#in.locked)
     if (row !== undefined && !this.#isExpired(row)) return undefined
     return (yield* this.#make(id, row)) ? yield* this.#row(id, this.#in.locked) : undefined
   }
 
-  /** Creates a session in place of an expired one, if any. Returns false if somebody else has created it. */
+  /** Creates a session. If `expired` is given, deletes that session first. Returns false if somebody else has created the session. */
   *#make(id: string, expired: Row | undefined): Work<boolean> {
     if (expired !== undefined) yield* this.#remove(expired)
     const now = this.#in.now()
@@ -264,12 +267,12 @@ export class SessionWork {
   }
 }
 
-/** Condition: no run holds the session. */
+/** SQL condition: no run holds the session. */
 function freeOf(alive: Statement): Statement {
   return sql`(run IS NULL OR (NOT ${alive} AND durable = 0 AND draft IS NULL))`
 }
 
-/** A number that may exceed the integers of the database. */
+/** Writes a number that may exceed the range of the database's integers. */
 function asNumber(value: number): Statement {
   return sql`CAST(${value} AS DOUBLE PRECISION)`
 }

@@ -12,19 +12,19 @@ const retryMs = 5
 /** Identifies a kind of file and defines its tables. */
 export interface Schema extends FileKind {
   /**
-   * The migrations. Each one upgrades a file from the version that is its index to the next. A released migration never changes: files of
-   * every version exist.
+   * The migrations. The migration at index n upgrades a file from version n to version n + 1. A released migration never changes, because
+   * files of every version exist.
    */
   readonly migrations: readonly string[]
   /** SQLite's `application_id`, by which a file is recognized as this kind. */
   readonly applicationId: number
   /** Whether deleted data is overwritten. Default: false; the bytes then stay until SQLite reuses their space. */
   readonly erases?: boolean
-  /** Whether a copy is refused while its original is in use. Needs a table `home`. Default: false. */
+  /** Whether to refuse a copy of a file while the original is in use. Requires a table `home`. Default: false. */
   readonly isUnique?: boolean
 }
 
-/** How a file is opened; see `SqliteJournalOptions`. */
+/** Options for opening a file; see `SqliteJournalOptions`. */
 export interface DatabaseOptions {
   file: string
   synchronous: 'full' | 'normal'
@@ -35,10 +35,10 @@ export interface DatabaseOptions {
 }
 
 /**
- * Opens the file and migrates it if it is of an older version. Its statements throw at once if the file is locked.
+ * Opens the file and migrates it if it is of an older version. Statements of the returned database throw immediately if the file is locked.
  *
- * Throws what SQLite throws, and the schema's error for a file of another kind, which is left unchanged. `real` is the file's path without
- * symbolic links.
+ * Throws SQLite's errors. For a file of another kind, throws an error with the schema's code and leaves the file unchanged. `real` is the
+ * file's path without symbolic links.
  */
 export function openDatabase(
   schema: Schema,
@@ -71,7 +71,7 @@ export function openDatabase(
 }
 
 /**
- * Sets the journal mode. If another connection uses the file at this moment, SQLite fails without waiting for it, so this tries again until
+ * Sets the journal mode. If another connection is using the file, SQLite fails without waiting, so this function retries until the time
  * `until`.
  */
 function writeAhead(database: DatabaseSync, until: number): void {
@@ -87,8 +87,8 @@ function writeAhead(database: DatabaseSync, until: number): void {
 }
 
 /**
- * Throws for an empty file that has a folder of owners beside it. Owners had created tables in the file, so its content has been lost. This
- * must run before SQLite opens the file, because SQLite would delete the log, which may still hold the missing data.
+ * Throws if the file is empty but has a folder of owners next to it. That folder shows that the file once had tables, so its content has
+ * been lost. This check must run before SQLite opens the file, because SQLite would delete the log, which may still hold the missing data.
  */
 function checkNotCut({ noun, code }: FileKind, file: string, real: string): void {
   if (!existsSync(`${real}-owners`) || statSync(real).size > 0) return
@@ -101,7 +101,7 @@ function checkNotCut({ noun, code }: FileKind, file: string, real: string): void
 
 /**
  * Returns the version of the file; 0 if it is new. Throws for a file that another program created or changed, and for one of a newer
- * version. It reads the file, so SQLite also reports a damaged file, or one that is not a database.
+ * version. Because this function reads the file, SQLite also reports a damaged file, or a file that is not a database.
  *
  * Must be called inside a transaction, because another process may be creating the file.
  */

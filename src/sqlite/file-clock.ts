@@ -1,13 +1,16 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type NotedTime, SteadyClock } from '../core/time/steady-clock.ts'
 
-/** How often the time is noted in a file that is being written, in milliseconds. */
+/** How often the current time is stored in a file that is being written, in milliseconds. */
 const noteEveryMs = 60_000
 
-/** The table that holds a file's last noted time. */
+/** The table that holds the last time stored in a file. */
 export const clockTable = 'CREATE TABLE clock (id INTEGER PRIMARY KEY CHECK (id = 1), now INTEGER NOT NULL, doubted_since INTEGER) STRICT;'
 
-/** The clock by which entries of a file expire. It knows when the file was last used. */
+/**
+ * The clock by which entries of a file expire. It starts from the last time stored in the file, so that it can detect a jump of the
+ * machine's clock.
+ */
 export class FileClock {
   readonly #database: DatabaseSync
   readonly #clock: SteadyClock
@@ -27,7 +30,8 @@ export class FileClock {
   }
 
   /**
-   * Notes the time if the last note is old, or if doubt about the clock has changed. Called at the end of every transaction that writes.
+   * Stores the current time if the stored time is old, or if doubt about the clock has changed. Called at the end of every transaction that
+   * writes.
    */
   note(): void {
     const { now, doubtedSince } = this.#clock.noted()

@@ -15,7 +15,7 @@ export function makeFolder(folder: string): void {
   }
 }
 
-/** The name of a new database in memory, which nothing else shares. It ends with its store. */
+/** Returns a name for a new database in memory, which nothing else shares. The database is deleted when its store is closed. */
 export function inMemory(): string {
   return `:memory:${crypto.randomUUID()}`
 }
@@ -28,7 +28,7 @@ export function isInMemory(file: string): boolean {
  * Returns the file's path without symbolic links, so that all processes agree on it. Creates the file if it is missing, with access for its
  * owner only; SQLite gives the files beside it the same mode.
  *
- * Throws the kind's error if the file is on a network file system.
+ * Throws an error with the code of `kind` if the file is on a network file system.
  */
 export function makeFile(kind: FileKind, file: string): string {
   makeFolder(dirname(file))

@@ -8,7 +8,7 @@ import { fileProblem, isBusy, tried } from './problems.ts'
 /** The methods of a file's tables, by name. */
 export type Methods = object
 
-/** A call of one of these methods. */
+/** A call of one of the methods of `Tables`. */
 export interface Call {
   name: string
   args: readonly unknown[]
@@ -58,10 +58,13 @@ interface OpenStore<Tables> {
   locked: number
 }
 
-/** How soon the log is emptied after something was erased, in milliseconds. Everything erased meanwhile is covered by the same pass. */
+/**
+ * How soon the log is emptied after something was erased, in milliseconds. Emptying the log once covers everything that was erased in this
+ * time.
+ */
 const erasedWithinMs = 200
 
-/** The number of reads that share a transaction and a message. */
+/** The number of reads that share one transaction and one message to the store. */
 const readsAtOnce = 8
 
 /** The longest pause between two attempts on a locked file, in milliseconds. */
@@ -107,7 +110,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
             database.exec('RELEASE one')
             return { id, ok: true, value }
           } catch (error) {
-            // If the disk is full, SQLite may have ended the whole transaction: no call in it has taken effect.
+            // If the disk is full, SQLite may have rolled back the whole transaction. In that case no call in it has taken effect.
             if (!tried(() => database.exec('ROLLBACK TO one; RELEASE one'))) throw error
             return { id, ...failure(error, file) }
           }
@@ -119,8 +122,8 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
     )
 
   /**
-   * Runs the calls in one transaction. If they don't fit, runs each call in its own transaction, so that a call that is too large doesn't
-   * fail the others.
+   * Runs the calls in one transaction. If that fails, runs each call in its own transaction, so that a call that is too large doesn't make
+   * the others fail.
    */
   const commit = (opened: OpenedFile<Tables>, file: string, asked: readonly Asked[]): Answer[] => {
     try {
@@ -140,12 +143,12 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
   const eraseSoon = (kept: OpenStore<Tables>, { database }: OpenedFile<Tables>): void => {
     kept.erasing ??= setTimeout(() => {
       delete kept.erasing
-      // If this fails, the next erasing call empties the log.
+      // If emptying the log fails, the next erasing call empties it.
       tried(() => emptyLog(database))
     }, erasedWithinMs)
   }
 
-  /** If the owner can't be written, the file is closed, and the next call opens it again. */
+  /** Registers the store as an owner of the file. If that fails, the file is closed, and the next call opens it again. */
   const enter = (kept: OpenStore<Tables>, opened: OpenedFile<Tables>): void => {
     try {
       opened.enter()
@@ -179,7 +182,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
     }
   }
 
-  /** Reads a few at a time: many large answers at once would not fit into the thread's memory. */
+  /** Reads in small batches, because many large answers at once would not fit into the thread's memory. */
   const readAll = (store: number, kept: OpenStore<Tables>, asked: readonly Asked[]): Asked[] => {
     const waiting: Asked[] = []
     for (let at = 0; at < asked.length; at += readsAtOnce) {
@@ -212,7 +215,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
     if (open !== undefined) stores.set(store, { options: open, asked: [], locked: 0 })
     const kept = stores.get(store)
     if (calls !== undefined && kept !== undefined) {
-      // Runs after all messages that have arrived are read.
+      // `setImmediate` runs after all messages that have arrived are read.
       setImmediate(answerAll)
       const until = performance.now() + kept.options.database.busyTimeoutMs
       for (const { id, call } of calls) kept.asked.push({ id, call, until })
@@ -225,7 +228,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
         kept?.opened?.close()
         send({ store, answers: [], closed: true })
       } catch (error) {
-        // The other stores of the thread are not affected.
+        // Closes only this store. The other stores of the thread are not affected.
         send({ store, answers: [], closed: true, problem: fileProblem(error, contents, kept?.options.database.file ?? '').message })
       }
     }

@@ -19,7 +19,7 @@ export function checkHome(database: DatabaseSync, { noun, code }: FileKind, { fi
   )
 }
 
-/** Notes the path of the file. A file with another path gets a new id. */
+/** Stores the path of the file in the file. If the path has changed, the file gets a new id. */
 export function settleAt(database: DatabaseSync, real: string): void {
   const home = database.prepare('SELECT path FROM home').get()
   if (home?.path === real) return
@@ -27,13 +27,13 @@ export function settleAt(database: DatabaseSync, real: string): void {
   database.prepare('INSERT INTO home (id, path) VALUES (?, ?)').run(crypto.randomUUID(), real)
 }
 
-/** True for one file at two paths, such as a volume that is mounted twice. */
+/** Whether both paths lead to the same file, for example through a volume that is mounted twice. */
 function isSameFile(one: string, other: string): boolean {
   const [a, b] = [one, other].map((file) => statSync(file, { bigint: true, throwIfNoEntry: false }))
   return a !== undefined && a.ino === b?.ino && a.dev === b.dev
 }
 
-/** The id in the file at this path. Undefined if there is no file, or a file of another kind. */
+/** Returns the id stored in the file at this path. Returns undefined if there is no file, or if the file is of another kind. */
 function idOf(file: string): unknown {
   if (!existsSync(file)) return undefined
   let database: DatabaseSync | undefined
@@ -41,7 +41,7 @@ function idOf(file: string): unknown {
     database = new DatabaseSync(file, { readOnly: true })
     return database.prepare('SELECT id FROM home').get()?.id
   } catch {
-    // The file is a journal of another version, or an unrelated file in its place, so it has none of these runs.
+    // The file is a journal of another version or an unrelated file, so it doesn't contain the runs of the original.
     return undefined
   } finally {
     database?.close()

@@ -8,7 +8,7 @@ import { Owner } from './owner.ts'
 import { fileProblem, tried } from './problems.ts'
 import { Statements } from './statements.ts'
 
-/** The parts that are passed to `Contents.open`. */
+/** The parts of an open file that are passed to `Contents.open`. */
 export interface FileParts {
   readonly database: DatabaseSync
   readonly owner: Owner
@@ -19,11 +19,11 @@ export interface FileParts {
 /** A kind of file: its tables and their methods. */
 export interface Contents<Tables, Options> extends Schema {
   /**
-   * Returns the methods. Each call runs in a transaction, which is rolled back if the method throws. A method may return `Work`, which is
-   * then done.
+   * Returns the methods. Each call runs in a transaction, which is rolled back if the method throws. If a method returns `Work`, the work
+   * is done in the same transaction.
    */
   open(parts: FileParts, options: Options): Tables
-  /** Gives up everything that an owner holds when it leaves. */
+  /** Releases everything that an owner holds when the owner leaves. */
   release(database: DatabaseSync, ownerId: string): void
   /** Names of methods that only read. They don't wait for writers, and may not see the effects of calls that have not been answered yet. */
   readonly reading: readonly string[]
@@ -31,13 +31,13 @@ export interface Contents<Tables, Options> extends Schema {
   readonly erasing?: readonly string[]
 }
 
-/** An open file and its owner, which is alive until the file is closed. */
+/** An open file and its owner. The owner counts as alive until the file is closed. */
 export interface OpenedFile<Tables> {
   readonly database: DatabaseSync
   readonly clock: FileClock
   readonly statements: Statements
   readonly tables: Tables
-  /** Registers the owner. Called before the first write: other processes never see an owner that only reads. */
+  /** Registers the owner. Called before the first write, so an owner that only reads is never visible to other processes. */
   enter(): void
   close(): void
 }
@@ -62,7 +62,8 @@ const connections = new Map<string, Connection>()
 /**
  * Opens the file. Stores of one process that open a file with the same options share a connection.
  *
- * Throws the kind's error and leaves nothing open. Calls `warn` if the machine's clock can't be trusted.
+ * If opening fails, throws an error with the code of `contents` and leaves nothing open. Calls `warn` if the machine's clock can't be
+ * trusted.
  */
 export function openFile<Tables, Options>(
   contents: Contents<Tables, Options>,
@@ -83,7 +84,7 @@ export function openFile<Tables, Options>(
     connections.set(key, used)
     used.users++
     const close = () => {
-      // Leaving can't be retried later, so it waits for other connections as long as allowed.
+      // Removing the owner can't be retried later, so these statements wait for other connections as long as allowed.
       tried(() => database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`))
       try {
         if (owners.delete(owner.id)) leave(database, owner, contents)
@@ -108,7 +109,7 @@ export function openFile<Tables, Options>(
   }
 }
 
-/** Throws what SQLite throws, after closing the database. */
+/** Creates the parts of a connection. If that fails, closes the database and throws SQLite's error. */
 function connect(database: DatabaseSync, warn: (message: string) => void): Connection {
   try {
     return { database, clock: new FileClock(database, warn), statements: new Statements(database), users: 0, owners: new Set() }
@@ -149,7 +150,7 @@ function enter(
 }
 
 function leave(database: DatabaseSync, owner: Owner, { release }: Pick<Contents<never, never>, 'release'>): void {
-  // If the disk can't be written, the next process finds this owner dead.
+  // If writing to the disk fails, the next process finds this owner dead.
   tried(() => {
     release(database, owner.id)
     database.prepare('DELETE FROM owners WHERE id = ?').run(owner.id)

@@ -5,8 +5,8 @@ import { makeFolder } from './file-place.ts'
 import { isBusy, tried } from './problems.ts'
 
 /**
- * Tells whether an owner is alive, without clocks: each owner keeps a small file locked, and the operating system releases the lock however
- * the process dies. A paused process keeps its lock.
+ * Shows other processes whether an owner is alive, without clocks: each owner keeps a small file locked, and the operating system releases
+ * the lock however the process ends. A paused process keeps its lock.
  *
  * Once SQLite has opened these files, nothing else in the process may open them: closing any other handle would drop the process's lock.
  */
@@ -44,7 +44,7 @@ export class Owner {
   /** Releases the lock: from now on, other processes see this owner as dead. */
   close(): void {
     this.#lock?.close()
-    // A lock file that can't be removed is unlocked, and the next process removes it.
+    // If the lock file can't be removed, the next process removes it, because it is no longer locked.
     tried(() => this.forget(this.id))
   }
 }

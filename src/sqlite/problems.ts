@@ -1,6 +1,6 @@
 import { type ErrorCode, messageOf, ToolloopError } from '../core/errors.ts'
 
-/** A kind of file: its name in error messages, and the code of its errors. */
+/** A kind of file: its noun in error messages, and the code of its errors. */
 export interface FileKind {
   /** The noun for the file, as in `The journal … can’t be used`. */
   readonly noun: string
@@ -22,7 +22,7 @@ const words: Readonly<Record<number, string>> = {
   26: 'it is not an SQLite database',
 }
 
-/** Turns anything thrown while the file was used into an error that names the file and says what to do. */
+/** Turns anything thrown while using the file into an error that names the file and suggests a fix. */
 export function fileProblem(error: unknown, { noun, code: errorCode }: FileKind, file: string): ToolloopError {
   if (ToolloopError.isInstance(error)) return error
   const code = codeOf(error)
@@ -31,7 +31,7 @@ export function fileProblem(error: unknown, { noun, code: errorCode }: FileKind,
   return new ToolloopError(errorCode, `The ${noun} \`${file}\` can’t be used: ${said}`, { cause: error })
 }
 
-/** Runs `work` and returns false if it throws. For cleanup after an error that matters more. */
+/** Runs `work` and returns false if it throws. Used for cleanup after another error, which is the one to report. */
 export function tried(work: () => void): boolean {
   try {
     work()

@@ -23,7 +23,7 @@ export interface Told {
   lost?: (problem: ToolloopError) => void
 }
 
-/** A file that a thread keeps open, so that no call blocks the event loop. The first call opens it. */
+/** A file that a worker thread keeps open, so that no call blocks the event loop. The first call opens the file. */
 export class SqliteFile<Tables extends Methods> {
   readonly #kind: FileKind
   readonly #thread: FileThread
@@ -49,8 +49,8 @@ export class SqliteFile<Tables extends Methods> {
   }
 
   /**
-   * Calls one of the tables' methods, in its own transaction or in one shared with other calls. Rejects with the kind's error, or with what
-   * the method throws.
+   * Calls one of the tables' methods, in its own transaction or in one shared with other calls. Rejects with an error that has the code of
+   * the kind of file, or with the error that the method throws.
    */
   call<K extends MethodName<Tables>>(name: K, ...args: ArgsOf<Tables[K]>): Promise<ValueOf<Tables[K]>> {
     const answer = this.#ask({ name, args })
@@ -60,7 +60,7 @@ export class SqliteFile<Tables extends Methods> {
     return answer
   }
 
-  /** Like `call`, but shares a transaction with the call that follows, if it follows soon. */
+  /** Like `call`, but shares a transaction with the following call, if there is one in the same tick of the event loop. */
   callWithNext<K extends MethodName<Tables>>(name: K, ...args: ArgsOf<Tables[K]>): Promise<ValueOf<Tables[K]>> {
     setImmediate(() => this.#sendBatch())
     return this.#ask({ name, args })
@@ -103,7 +103,8 @@ export class SqliteFile<Tables extends Methods> {
 
   #answered({ answers, warning, closed, problem }: FromThread): void {
     if (warning !== undefined) this.#logger.warn({ file: this.#options.database.file }, warning)
-    // Each answer gets its own turn, because many may arrive at once, and what their callers do next may take long.
+    // Each answer is delivered in its own turn of the event loop, because many answers may arrive at once, and each caller may then do a
+    // lot of work.
     for (const answer of answers) void yieldNow().then(() => this.#handOut(answer))
     if (problem !== undefined) this.#left.reject(new ToolloopError(this.#kind.code, problem))
     else if (closed === true) this.#left.resolve()
@@ -158,7 +159,7 @@ function checkInteger(option: string, value: number, least: number): void {
 /** Receives what the thread sends to one store. */
 export interface Listener {
   answered(message: FromThread): void
-  /** Called when the thread has ended. The store has ended with it. */
+  /** Called when the thread has ended. The store can then no longer be used. */
   ended(why: string): void
 }
 
@@ -177,13 +178,14 @@ export class FileThread {
     this.#program = program
   }
 
-  /** Returns a number for a new store. */
+  /** Returns the number of a new store. */
   nextStore(): number {
     return ++this.#stores
   }
 
   /**
-   * Sends calls to the thread, which opens the file first if it hasn't. Throws if the thread can't be started, or if a value can't be sent.
+   * Sends calls to the thread. The thread opens the file first if it is not open. Throws if the thread can't be started, or if a value
+   * can't be sent.
    */
   send(store: number, calls: readonly Asked[], open: OpenOptions, listener: Listener): void {
     const isNew = !this.#listeners.has(store)
@@ -211,7 +213,7 @@ export class FileThread {
 
   #start(): Worker {
     const started = new Worker(this.#program, { eval: typeof this.#program === 'string', execArgv: [] })
-    // The thread keeps the process alive only while an answer is expected.
+    // Lets the process exit unless an answer is expected.
     started.unref()
     let why = 'its thread was ended'
     started.on('message', (message: FromThread) => {

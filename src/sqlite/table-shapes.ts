@@ -1,7 +1,8 @@
 import { DatabaseSync } from 'node:sqlite'
 
 /**
- * The structure of each table. The text of the table's definition can't be compared, because SQLite rewrites it when a table is altered.
+ * A query for the structure of each table. The `CREATE TABLE` statements can't be compared, because SQLite rewrites them when a table is
+ * altered.
  */
 const shapes = `
   SELECT t.name,
@@ -14,7 +15,10 @@ const shapes = `
     ), '') AS shape
   FROM pragma_table_list t WHERE t.schema = 'main' AND t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'`
 
-/** Describes the first table that differs from what these migrations create; undefined if none does. Extra tables are allowed. */
+/**
+ * Describes the first table that differs from the tables that these migrations create. Returns undefined if no table differs. Extra tables
+ * are allowed.
+ */
 export function differenceOf(database: DatabaseSync, migrations: readonly string[]): string | undefined {
   const expected = new DatabaseSync(':memory:')
   try {

@@ -5,11 +5,11 @@ import { ToolloopError } from '../../core/errors.ts'
 import { toAIMessage, toLangChain, toToolMessage } from './messages.ts'
 import { TurnModel } from './turn-model.ts'
 
-/** What LangChain's agent calls while it runs. */
+/** The callbacks that LangChain's agent calls while it runs. */
 export interface AgentHost {
-  /** Asks the model. Rejects if there is no reply to continue with; the agent then rejects too. */
+  /** Runs one model turn. Rejects if there is no reply to continue with; the agent then rejects too. */
   takeTurn(messages: readonly BaseMessage[]): Promise<AIMessage>
-  /** Runs one call of the last turn. The calls of a turn are requested all at once. Must not reject. */
+  /** Runs one call of the last turn. LangChain requests all calls of a turn at once. Must not reject. */
   answerCall(id: string, name: string): Promise<ToolMessage>
   /**
    * Called before every turn, once the calls of the previous turn are answered, and after a turn without calls. Returns messages to add
@@ -29,12 +29,12 @@ interface AgentParts {
   checkpointer: false
 }
 
-/** LangChain's `createAgent`, or a replacement for it. */
+/** LangChain's `createAgent`, or a replacement with the same signature. */
 export type CreateAgent = (parts: AgentParts) => LangChainAgent
 
 const createLangChainAgent: CreateAgent = (parts) => createAgent(parts)
 
-/** The nodes of its graph that are visited per iteration: before the model, the model, the tools. */
+/** The number of graph nodes that are visited per iteration: before the model, the model, the tools. */
 const nodesAnIteration = 3
 
 /**
@@ -59,7 +59,7 @@ export async function runAgent(
             return messages === undefined ? { jumpTo: 'end' } : { messages }
           },
         },
-        // LangChain ends when the model makes no calls, but the host may not be done.
+        // LangChain's graph ends when the model makes no calls, but the run may need another turn.
         afterAgent: {
           canJumpTo: ['model'],
           hook: async () => {
@@ -70,11 +70,11 @@ export async function runAgent(
         wrapToolCall: (request, next) => next({ ...request, tool: toolFor(host, request.toolCall) }),
       }),
     ],
-    // The state of the run is stored elsewhere. Without this, an outer LangChain agent would also store it with its own state.
+    // The run stores its own state. Without this setting, an outer LangChain agent would also store it.
     checkpointer: false,
   })
-  // Without these settings, LangChain would use those of an outer agent, or defaults that end a long run too early. The host has its own
-  // limits.
+  // Sets both limits, because LangChain would otherwise use those of an outer agent, or defaults that end a long run too early. The run has
+  // its own limits.
   await agent.invoke({ messages }, { recursionLimit: nodesAnIteration * (mostIterations + 2), maxConcurrency: Number.MAX_SAFE_INTEGER })
 }
 
@@ -87,8 +87,8 @@ function toolFor(host: AgentHost, { id = '', name }: { id?: string; name: string
 }
 
 /**
- * Checks that the agent works as expected: it runs a round of two calls, continues after an answer, and ends after a call. Rejects
- * otherwise, so that an incompatible version is found before it breaks a run.
+ * Checks that LangChain's agent works as expected: it runs a round of two calls, continues after an answer, and ends after a call. Rejects
+ * otherwise, so that an incompatible version is noticed before a run fails.
  */
 export async function checkAgent(create?: CreateAgent): Promise<void> {
   const trace: string[] = []

@@ -6,15 +6,15 @@ import type { FinishedCall, PlannedCall, ToolRound } from '../../agent/types/rec
 
 interface Dispatch {
   isBegun: boolean
-  /** Resolved when the call may run. */
+  /** Resolved when LangChain requests the call. */
   begun: PromiseWithResolvers<void>
   /** Resolved with the call's record, unless it has to wait for a decision. */
   ended: PromiseWithResolvers<ToolCallRecord>
 }
 
-/** All calls of a turn, each of which runs when it is dispatched. Approvals, lanes and events are the same as in every round. */
+/** The calls of one turn. Each call starts when LangChain requests it; approvals, lanes and events work as in every other round. */
 export class DispatchedRound {
-  /** The round's result, once every call has run or the run is interrupted. */
+  /** Resolves with the round's result once every call has run or the run is interrupted. */
   readonly result: Promise<ToolRound>
   readonly #run: RunContext
   readonly #dispatches: ReadonlyMap<string, Dispatch>
@@ -28,13 +28,14 @@ export class DispatchedRound {
     this.result = runToolRound(execution, iteration, planned, start)
   }
 
-  /** Whether every call was dispatched. */
+  /** Whether LangChain has requested every call. */
   get isBegun(): boolean {
     return [...this.#dispatches.values()].every(({ isBegun }) => isBegun)
   }
 
   /**
-   * Runs the call with this id, once. Resolves with its record; undefined if it has to wait for a decision, or if there is no such call.
+   * Runs the call with this id, once. Resolves with the call's record, or with undefined if the call has to wait for a decision or doesn't
+   * exist.
    */
   async runCall(id: string): Promise<ToolCallRecord | undefined> {
     const dispatch = this.#dispatches.get(id)
@@ -45,7 +46,7 @@ export class DispatchedRound {
     return Promise.race([dispatch.ended.promise, whole])
   }
 
-  /** Waits until the call is dispatched, but not if the run is interrupted. The remaining calls then end as `cancelled`. */
+  /** Waits until LangChain requests the call or the run is interrupted. In an interrupted run, the remaining calls end as `cancelled`. */
   async #whenBegun(id: string, carryOut: () => Promise<FinishedCall[]>): Promise<FinishedCall[]> {
     const dispatch = this.#dispatches.get(id)
     if (dispatch !== undefined) await this.#run.untilInterrupted(dispatch.begun.promise)

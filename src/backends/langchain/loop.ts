@@ -12,15 +12,15 @@ import { DispatchedRound } from './dispatched-round.ts'
 import { stateId, toAIMessage, toLangChain, toToolMessage } from './messages.ts'
 
 /**
- * How long LangChain may take to end when the run is interrupted, in milliseconds. Then it is abandoned: an interrupted run sends nothing
- * and runs nothing, whatever LangChain still does.
+ * How long to wait for LangChain to end after the run is interrupted, in milliseconds. After that, LangChain's loop is abandoned: whatever
+ * it still does, an interrupted run sends no requests and runs no calls.
  */
 const graceMs = 50
 
 /**
  * Creates a loop driven by LangChain's agent. Its graph decides when the model is asked, which calls run, and when the run is done.
- * Requests, calls, recording and limits are the run's own. Rejects if the installed LangChain doesn't work as expected. `create` replaces
- * LangChain's `createAgent`.
+ * Requests, calls, recording and limits work as in toolloop's own loop. Rejects if the installed LangChain doesn't work as expected.
+ * `create` replaces LangChain's `createAgent`.
  */
 export async function openLangChainLoop(create?: CreateAgent): Promise<Loop> {
   if (create === undefined) installed ??= checkAgent()
@@ -36,7 +36,7 @@ class LangChainRun implements AgentHost {
   #place: Place = { iteration: 1 }
   /** The number of messages in LangChain's state, including those it is about to add. */
   #known: number
-  /** The last reply, until the next step is decided. */
+  /** The last reply, until its calls are answered and the next step is decided. */
   #open: { turn: Reply; round: DispatchedRound | undefined } | undefined
   #ending: Ending | undefined
 
@@ -49,7 +49,7 @@ class LangChainRun implements AgentHost {
     const { run, state } = this.#execution
     let failure: unknown
     const messages = state.history.slice().map(toLangChain)
-    // One request more than the iterations, for an answer when the limit is reached.
+    // Allows one request more than the iterations, for the answer that is requested when the limit is reached.
     const agent = runAgent(this, messages, run.limits.maxIterations + 1, create).catch((error: unknown) => {
       failure = error
     })
@@ -57,7 +57,7 @@ class LangChainRun implements AgentHost {
     if (run.interruption !== undefined) await pTimeout(agent, { milliseconds: graceMs, fallback: () => undefined })
     if (this.#ending !== undefined) return this.#ending
     const ending = run.interruption === undefined ? this.#failed(failure) : { stopReason: run.interruption }
-    // Nobody is left to receive the results of what is running.
+    // After LangChain's loop has ended, nothing receives the results of running calls.
     run.interrupt('aborted')
     const open = this.#open
     const round = await open?.round?.result
@@ -78,7 +78,7 @@ class LangChainRun implements AgentHost {
     const calls = admitCalls(this.#execution, this.#place, turn.planned)
     this.#open = { turn, round: calls.length === 0 ? undefined : new DispatchedRound(this.#execution, iteration, calls) }
     this.#known = history.length + calls.length
-    // If a turn continues a text, the history contains the whole message.
+    // If the turn continues a text that was cut off, the last message of the history contains the whole text.
     const [whole = turn.message] = history.slice(history.length - 1)
     return toAIMessage({ ...turn.message, content: textOf(whole.content) }, history.length - 1, turn.step.usage)
   }
@@ -98,7 +98,7 @@ class LangChainRun implements AgentHost {
     return added.map((message, at) => toLangChain(message, from + at))
   }
 
-  /** Adds the results of the last reply's calls, and decides whether the run continues. */
+  /** Adds the results of the last reply's calls to the state, and decides whether the run continues. */
   async #closeOpen(): Promise<void> {
     if (this.#open === undefined) return
     const { turn, round } = this.#open
@@ -125,15 +125,15 @@ class LangChainRun implements AgentHost {
   }
 }
 
-/** The error of a turn without a reply, for code that observes LangChain. */
+/** Returns the error that LangChain's tracing sees for a turn without a reply. */
 function noReply(turn: Turn): ToolloopError {
   if (turn.kind === 'failed' || turn.kind === 'refused') return new ToolloopError(turn.error.code, turn.error.message)
   return new ToolloopError('aborted', 'The run was interrupted')
 }
 
 /**
- * Checks that LangChain's state has the same messages as the run. The run sends its own messages to the model, so LangChain's loop would
- * otherwise make its decisions from a different conversation.
+ * Checks that LangChain's state has the same messages as the run. The model gets the run's messages, so if LangChain's differed, its loop
+ * would make decisions about another conversation.
  */
 function checkState(messages: readonly BaseMessage[], own: readonly ChatMessage[]): void {
   const given = messages.map(({ id }) => id)

@@ -19,8 +19,9 @@ export function stateId(message: ChatMessage, position: number): string {
 }
 
 /**
- * Converts a message for LangChain's state. Some data has no equivalent there: a call's arguments as the model wrote them, whether they
- * could not be parsed, and data that the provider requires back. It stays in the original message, and models are always sent the original.
+ * Converts a message for LangChain's state. Some data has no equivalent there: a call's arguments as the model wrote them, the fact that
+ * they could not be parsed, and data that the provider requires back. The original message keeps this data, and models are always sent the
+ * original.
  */
 export function toLangChain(message: ChatMessage, position: number): BaseMessage {
   const id = stateId(message, position)
@@ -57,7 +58,8 @@ function stateName(tool: string): string {
 }
 
 /**
- * A call with unreadable arguments is converted like any other. LangChain's loop would leave an entry of `invalid_tool_calls` unanswered.
+ * Converts a call, even one with unreadable arguments. As an entry of `invalid_tool_calls`, such a call would stay unanswered by
+ * LangChain's loop.
  */
 function callOf({ id, function: { name, arguments: json } }: ToolCall): { id: string; name: string; args: object; type: 'tool_call' } {
   const parsed = parseArguments(json)

@@ -2,7 +2,7 @@ import { BaseChatModel } from '@langchain/core/language_models/chat_models'
 import type { AIMessage, BaseMessage } from '@langchain/core/messages'
 import type { ChatResult } from '@langchain/core/outputs'
 
-/** Runs one turn. Rejects if there is no reply to continue with. */
+/** Runs one model turn. Rejects if there is no reply to continue with. */
 export type TakeTurn = (messages: readonly BaseMessage[]) => Promise<AIMessage>
 
 /**
@@ -13,7 +13,7 @@ export class TurnModel extends BaseChatModel {
   readonly #takeTurn: TakeTurn
 
   constructor(takeTurn: TakeTurn) {
-    // Independent of the environment, because messages must come back unchanged.
+    // Pins LangChain's message format, which an environment variable could change otherwise, because messages must come back unchanged.
     super({ outputVersion: 'v0' })
     this.#takeTurn = takeTurn
   }

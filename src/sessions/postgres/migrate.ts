@@ -1,12 +1,12 @@
 import { ToolloopError } from '../../core/errors.ts'
 import { inTransaction, isMissing, type PostgresPool } from './pool.ts'
 
-/** Milliseconds since 1970 by the clock of the server, the only one that all processes share. */
+/** Milliseconds since 1970 by the clock of the server, the only clock that all processes share. */
 export const now = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
 /**
- * Each migration upgrades a schema from the version that is its index to the next. Never changed after a release, because schemas of every
- * version exist.
+ * The migration at index n upgrades a schema from version n to version n + 1. A migration never changes after a release, because schemas of
+ * every version exist.
  */
 const migrations: readonly ((schema: string) => string)[] = [
   (schema) => `
@@ -51,7 +51,7 @@ const migrationIdleMs = 60_000
 export async function migrate(pool: PostgresPool, schema: string, name: string): Promise<void> {
   await inTransaction(pool, migrationIdleMs, async (query) => {
     await query('SELECT pg_advisory_xact_lock(hashtext($1))', [`toolloop sessions ${name}`])
-    // Doesn't use `IF NOT EXISTS`, which requires the right to create schemas even if the schema exists.
+    // Doesn't use `IF NOT EXISTS`, which requires the right to create schemas even if the schema already exists.
     const [there] = await query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [name])
     if (there === undefined) await query(`CREATE SCHEMA ${schema}`)
     const [table] = await query('SELECT to_regclass($1) AS known', [`${schema}.session_schema`])

@@ -6,7 +6,7 @@ export interface PostgresResult {
   rows: Record<string, unknown>[]
 }
 
-/** The parts of a `pg` client that are used. */
+/** The parts of a `pg` client that session stores use. */
 export interface PostgresClient {
   query(text: string, values?: unknown[]): Promise<PostgresResult>
   release(error?: Error | boolean): void
@@ -15,15 +15,15 @@ export interface PostgresClient {
 }
 
 /**
- * The parts of a `Pool` of `pg` 8 that are used; any object with these methods works. The caller owns it and ends it.
+ * The parts of a `Pool` of `pg` 8 that session stores use; any object with these methods works. The caller owns the pool and ends it.
  *
- * Contract: queries are awaited. If one rejects with an error of a lost connection, it is tried again; otherwise, sessions reject with
+ * Contract: queries are awaited. If a query rejects because the connection was lost, it is retried; otherwise, sessions reject with
  * `session_failed`.
  */
 export interface PostgresPool {
   query(text: string, values?: unknown[]): Promise<PostgresResult>
   connect(callback: (error: Error | undefined, client: PostgresClient | undefined) => void): void
-  /** Used to add a listener: without one, `pg` ends the process if an idle connection is lost. */
+  /** Adds a listener. Without a listener, `pg` ends the process if an idle connection is lost. */
   on?(event: 'error', listener: (error: Error) => void): unknown
 }
 
@@ -71,8 +71,8 @@ async function failureOf(work: () => Promise<unknown>): Promise<Error | undefine
 }
 
 /**
- * Gets a connection whose end is not an uncaught error. Adds the listener in the callback, because a promise might be resolved after the
- * connection has ended.
+ * Gets a connection. If the connection ends, its error doesn't become an uncaught one. The listener is added in the callback, because a
+ * promise might be resolved after the connection has ended.
  */
 function connectionOf(pool: PostgresPool): Promise<PostgresClient> {
   return new Promise((resolve, reject) => {
@@ -84,20 +84,20 @@ function connectionOf(pool: PostgresPool): Promise<PostgresClient> {
   })
 }
 
-/** Used to ignore an error that the next statement reports. */
+/** Ignores an error that the next statement will report. */
 function ignore(): void {}
 
-/** Delays are 0.1, 0.2, 0.4, … s, up to 2 s. */
+/** The pauses between retries are 0.1, 0.2, 0.4, … s, up to 2 s. */
 const firstPauseMs = 100
 const longestPauseMs = 2_000
-/** Retries for about three seconds. */
+/** The number of tries of most work, which last about three seconds. */
 export const fewTries = 6
-/** Retries for about half a minute, which is justified for a run's result. */
+/** The number of tries for storing a run's result, which last about half a minute. */
 export const manyTries = 20
 
 /**
- * Runs `work` again if the server could not be reached, for example during a restart. `work` must have the same effect however often it
- * runs, because a connection may be lost after the server has executed it. Rejects with `session_failed`.
+ * Runs `work` again if the server could not be reached, for example during a restart. `work` must be idempotent, because a connection may
+ * be lost after the server has executed it. Rejects with `session_failed`.
  */
 export async function withRetries<T>(work: () => Promise<T>, tries: number = fewTries): Promise<T> {
   for (let tried = 1; ; tried++) {
@@ -111,8 +111,8 @@ export async function withRetries<T>(work: () => Promise<T>, tries: number = few
 }
 
 /**
- * Classes of SQLSTATE: connections, resources, operator intervention; transactions to be retried.
- * https://www.postgresql.org/docs/current/errcodes-appendix.html
+ * SQLSTATE classes of problems that pass: lost connections, missing resources, operator intervention, and transactions that must be
+ * retried. https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const passingStates = /^(08|53|57P)|^(25P03|40001|40P01)$/
 const passingCodes = /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)$/
@@ -120,7 +120,7 @@ const passingCodes = /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|H
 function isPassing(error: unknown): boolean {
   const code = codeOf(error)
   if (typeof code === 'string') return passingStates.test(code) || passingCodes.test(code)
-  // Errors of `pg` have no code if a connection ended or could not be obtained in time.
+  // These errors of `pg` have no code: the connection ended, or none was available in time.
   return /connection terminated|connection ended|not queryable|timeout exceeded when trying to connect/i.test(messageOf(error))
 }
 

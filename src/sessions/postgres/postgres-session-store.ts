@@ -55,10 +55,10 @@ export class PostgresSessionStore implements SessionStore {
   pause: SessionStore['pause'] = (claim, draft) => this.#letGo(claim, () => this.#work.pause(claim, draft))
   unclaim: SessionStore['unclaim'] = (claim, options) => this.#letGo(claim, () => this.#work.unclaim(claim, options))
   release: SessionStore['release'] = (...given) => this.#do(() => this.#work.release(...given))
-  // A run reads its own session by number, and that is worth more retries.
+  // A run reads its own session by number. This read is retried more often, because the run fails without it.
   read: SessionStore['read'] = (session, range) =>
     this.#look(() => this.#work.read(session, range), typeof session === 'number' ? manyTries : fewTries)
-  // Not retried, because nothing would show that it had succeeded.
+  // Not retried, because a retry could not tell whether the first attempt had succeeded.
   append: SessionStore['append'] = (...given) => this.#do(() => this.#work.append(...given), 1)
   get: SessionStore['get'] = (id) => this.#look(() => this.#work.get(id))
   list: SessionStore['list'] = (query) => this.#look(() => this.#work.list(query))
@@ -68,7 +68,7 @@ export class PostgresSessionStore implements SessionStore {
     for (let deleted = 0; ; ) {
       const more = await this.#do(() => this.#work.prune(olderThanMs), fewTries)
       deleted += more
-      // Stops at a partial batch, because sessions that change meanwhile could prolong this forever.
+      // Stops at a partial batch. Without this rule, sessions that expire meanwhile could prolong the loop forever.
       if (more < prunedAtOnce) return deleted
     }
   }
@@ -81,12 +81,12 @@ export class PostgresSessionStore implements SessionStore {
     this.#closed = true
   }
 
-  /** Works on a claimed session, and stops renewing the claim. */
+  /** Runs `work` on a claimed session, and stops renewing the claim. */
   async #letGo<T>({ token }: Claim, work: () => Work<T>): Promise<T> {
     try {
       return await this.#do(work)
     } finally {
-      // Also done after a failure, because nobody should have to wait for the session any longer.
+      // The claim is also dropped after a failure, so that nobody waits for the session longer than necessary.
       this.#held.delete(token)
       if (this.#held.size === 0) this.#stopRenewing()
     }
@@ -104,12 +104,12 @@ export class PostgresSessionStore implements SessionStore {
 
   async #renew(): Promise<void> {
     const renewed = `UPDATE ${this.#schema}.sessions SET lease = ${now} + $3 WHERE owner = $1 AND token = ANY ($2)`
-    // If a renewal fails, the next one makes up for it. If all fail, the sessions are lost, and their runs find out when they store their
-    // messages.
+    // If a renewal fails, the next one makes up for it. If all of them fail, the process loses its sessions, and its runs notice when they
+    // store their messages.
     await this.#pool.query(renewed, [this.#owner, [...this.#held], this.#leaseMs]).catch(() => undefined)
   }
 
-  /** Does the work in a transaction, which is repeated as a whole if the server could not be reached. */
+  /** Does the work in a transaction. The whole transaction is repeated if the server could not be reached. */
   #do<T>(work: () => Work<T>, tries: number = manyTries): Promise<T> {
     return this.#tried(() => inTransaction(this.#pool, this.#leaseMs, (query) => doInTurn(work(), query)), tries)
   }

@@ -3,7 +3,7 @@ import type { SessionsDialect } from '../session-work.ts'
 import { now } from './migrate.ts'
 
 const serverTime = new Statement(now)
-/** Condition: the lease of the process that holds the session is valid. */
+/** SQL condition: the lease of the process that holds the session is valid. */
 const alive = sql`(owner IS NOT NULL AND lease > ${serverTime})`
 
 /** Detects dead processes by their leases, which a living process renews. `schema` must be quoted. */

@@ -26,7 +26,7 @@ export interface SqliteSessionsOptions extends ExpiryOptions {
    * limit.
    */
   maxBytes?: number
-  /** Receives a message if the clock of this machine has jumped. Default: logs warnings and errors to standard error. */
+  /** Receives warnings, such as a jump of this machine's clock. Default: logs warnings and errors to standard error. */
   logger?: Logger
 }
 

@@ -13,6 +13,6 @@ serveFiles({
   ...sessionsSchema,
   open: (parts, { expireAfterMs }: TablesOptions) => new SessionWork(sqliteDialect(parts), expireAfterMs),
   reading: ['get', 'list', 'read'],
-  // Sessions of an owner that is gone are free, unless their run waits or is in a journal.
+  // Frees the sessions of an owner that is gone. Sessions whose run waits or is in a journal are still held by that run.
   release: (database, ownerId) => database.prepare('UPDATE sessions SET owner = NULL WHERE owner = ?').run(ownerId),
 })

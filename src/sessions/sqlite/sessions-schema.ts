@@ -5,7 +5,7 @@ import { clockTable } from '../../sqlite/file-clock.ts'
 export const sessionsSchema: Schema = {
   noun: 'session file',
   code: 'session_failed',
-  // "tlS1"
+  // The ASCII codes of "tlS1".
   applicationId: 0x746c5331,
   migrations: [
     `CREATE TABLE sessions (

@@ -7,7 +7,7 @@ import type { TablesOptions } from './session-thread.ts'
 import { workerCode } from './session-thread-code.ts'
 import { sessionsSchema } from './sessions-schema.ts'
 
-/** Opens the files of all sessions. `.ts` when run from the sources, `.js` when built. */
+/** The thread that opens all session files of this process. */
 const thread = new FileThread(workerCode)
 
 /** Stores sessions in a file. */
@@ -32,7 +32,7 @@ export class SqliteSessionStore implements SessionStore {
     for (let deleted = 0; ; ) {
       const more = await this.#file.call('prune', olderThanMs)
       deleted += more
-      // Stops at a partial batch, because sessions that change meanwhile could prolong this forever.
+      // Stops at a partial batch. Without this rule, sessions that expire meanwhile could prolong the loop forever.
       if (more < prunedAtOnce) return deleted
     }
   }
