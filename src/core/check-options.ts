@@ -13,8 +13,8 @@ export type Optional<Fields> = { [Name in keyof Fields]?: Fields[Name] | undefin
 type Names = Readonly<Record<string, unknown>>
 
 /**
- * Options of another object that may be passed here by mistake. `names`: the names of these options. `of`: a description of that object,
- * for the message.
+ * The options of another object, which callers may pass by mistake. `names`: the names of these options. `of`: a description of that
+ * object, for the message.
  */
 export interface OtherOptions {
   names: Names
@@ -26,7 +26,7 @@ export interface OtherOptions {
  * count as absent.
  *
  * `of`: the owner of the options, for the message. `at`: the path of the object that holds them. `other`: options of another object. If the
- * unknown option is one of them, the message says so.
+ * unknown option belongs to that object, the message says so.
  */
 export function checkOptionNames(options: object, names: Names, of: string, at?: string, other?: OtherOptions): void {
   if (typeof options !== 'object' || options === null) throw new InvalidOptionError(at ?? 'options', 'an object', options)
@@ -98,7 +98,7 @@ function functionNames(taker: object): string[] {
   return [...own, ...inherited]
 }
 
-/** Copies the known options only. */
+/** Copies only the options listed in `names`. */
 export function knownOptions<Options extends object>(options: Options, names: OptionNames<Options>): Options {
   return Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(names, name))) as Options
 }
@@ -154,7 +154,7 @@ export function expecting(expected: string, isAllowed: (value: unknown) => boole
   }
 }
 
-/** Used for options that are checked elsewhere, or only by their types. */
+/** Accepts any value. Used for options that are checked elsewhere, or only by their types. */
 export const unchecked: Check = () => {}
 
 /** Accepts an object with these methods, its own or inherited. */
@@ -188,7 +188,7 @@ export function oneOf(...values: readonly string[]): Check {
   return expecting(expected, (value) => values.includes(value as string))
 }
 
-/** Accepts an object with its own options. */
+/** Accepts an object whose fields pass `checks`. */
 export function optionsOf(checks: Readonly<Record<string, Check>>, of: string): Check {
   return (value, at) => checkOptions(value as object, checks, of, at)
 }

@@ -1,8 +1,8 @@
 import { isJsonObject, type Json } from './messages.ts'
 
 /**
- * Returns the SHA-256 digest of a text as base64url. Loads `node:crypto` on first use, because it would make importing this package much
- * slower.
+ * Returns the SHA-256 digest of a text as base64url. Loads `node:crypto` on first use, because loading it at import would make importing
+ * this package much slower.
  */
 export function digestOf(text: string): string {
   return process.getBuiltinModule('node:crypto').createHash('sha256').update(text).digest('base64url')
@@ -14,8 +14,8 @@ export function hashOf(value: Json): string {
 }
 
 /**
- * Returns the value with the keys of every object sorted. Copies only objects whose keys are not sorted. Faster than a replacer for
- * `JSON.stringify`, which would be called for each value.
+ * Returns the value with the keys of every object sorted. Copies only objects whose keys are not sorted. This is faster than a replacer for
+ * `JSON.stringify`, which is called for each value.
  */
 export function sorted(value: Json): Json {
   if (Array.isArray(value)) {

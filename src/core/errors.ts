@@ -169,7 +169,9 @@ export class InvalidOptionError extends ToolloopError {
   }
 }
 
-/** Thrown by `ToolAgent.generate()` when a call's arguments are not a JSON object. Has the tool's name and the raw text. */
+/**
+ * Thrown by `ToolAgent.generate()` when a call's arguments are not a JSON object. Has the tool's name and the raw text of the arguments.
+ */
 export class ToolArgumentsError extends ToolloopError {
   override readonly name = 'ToolArgumentsError'
   readonly toolName: string
@@ -229,7 +231,7 @@ const maxShown = 200
 
 /** Renders any value for a message. Never throws; cuts long values. */
 export function show(value: unknown): string {
-  // Cut before it is quoted, because a text from a model may be megabytes long.
+  // Cuts the text before quoting it: a text from a model may be megabytes long.
   if (typeof value === 'string') return clip(JSON.stringify(value.slice(0, maxShown + 1)), value.length)
   const text = rendered(value)
   return clip(text, text.length)
@@ -259,7 +261,10 @@ function kindOf(value: unknown): string {
   }
 }
 
-/** Returns the message of a thrown value, even if the value is not an Error. Never throws. Empty only if an empty text was thrown. */
+/**
+ * Returns the message of a thrown value, even if the value is not an Error. Never throws. The message is empty only if an empty text was
+ * thrown.
+ */
 export function messageOf(thrown: unknown): string {
   if (thrown === undefined) return 'failed without saying why'
   if (typeof thrown === 'string') return thrown
@@ -269,7 +274,7 @@ export function messageOf(thrown: unknown): string {
 function ownMessage(thrown: unknown): string | undefined {
   if (typeof thrown !== 'object' || thrown === null) return undefined
   try {
-    // An error that combines several often has no message, such as a failed connection to a host with several addresses.
+    // An error that combines several errors often has no message. An example is a failed connection to a host with several addresses.
     const errors: unknown[] = 'errors' in thrown && Array.isArray(thrown.errors) ? thrown.errors : []
     for (const one of [thrown, ...errors]) {
       const message: unknown = typeof one === 'object' && one !== null && 'message' in one ? one.message : undefined
@@ -311,8 +316,8 @@ function isReadable(value: unknown, depth: number): boolean {
 }
 
 /**
- * The `catch` handler for the dynamic import of an optional package, inside a `try`. If the package is not installed, esbuild can't bundle
- * the import without the `catch`, and Turbopack can't without the `try`.
+ * The `catch` handler for the dynamic import of an optional package. The import must also be inside a `try`. If the package is not
+ * installed, esbuild can bundle the import only with the `catch`, and Turbopack only with the `try`.
  */
 export function rethrow(error: unknown): never {
   throw error

@@ -57,11 +57,11 @@ export interface MadeDecision {
   kind: 'approval' | 'client_tool' | 'question' | 'budget'
   /** False if the call was refused, if the question was not answered, if no result was given, or if nobody decided in time. */
   approved: boolean
-  /** Why it was not approved. The model is told. */
+  /** Why the call was not approved. The model gets this text. */
   reason?: string
-  /** Who decided. */
+  /** The person or system that decided. */
   by?: Json
-  /** A remark, recorded but not shown to the model. */
+  /** A remark, which is recorded but not shown to the model. */
   note?: string
   /**
    * Set if the decision is about a call made by an agent nested inside this call. Lists the nested agents that lead to that call, outermost
@@ -79,10 +79,10 @@ export interface MadeDecision {
 export interface EventPayloads {
   RUN_START: { provider: string; model: string; tools: string[] }
   RUN_END: { stopReason: StopReason; usage: Usage; iterations: number; errorCode?: string }
-  /** `continues`: the model was cut off and is asked to continue. Its text continues the text before. */
+  /** `continues`: the model was cut off and is asked to continue. The new text continues the previous text. */
   MODEL_START: { provider: string; model: string; continues?: true }
   /**
-   * A request failed and is retried, or another model is asked instead. `provider` and `model` are those of the next request, which is sent
+   * A request failed. It is retried, or another model is asked instead. `provider` and `model` are those of the next request, which is sent
    * in `delayMs` milliseconds. `errorCode` and `error` say why.
    *
    * `discards` is set if part of the failed response was already streamed. The text, reasoning and unfinished calls of that part are
@@ -116,17 +116,17 @@ export interface EventPayloads {
     errorCode?: ErrorCode
     /**
      * The arguments, redacted: the values of the keys in the tool's `secrets`, and anything that looks like a secret, are hidden. Absent if
-     * longer than 65,536 characters.
+     * the arguments are longer than 65,536 characters.
      */
     args?: JsonObject
     /**
-     * The return value of the function, as JSON without secrets. Absent if it is longer than 65,536 characters, or if the model got only
-     * part of it.
+     * The return value of the function, as JSON without secrets. Absent if the value is longer than 65,536 characters, or if the model got
+     * only part of the value.
      */
     value?: Json
   }
   /**
-   * A call whose function did not run. `args` and `error` contain no secrets. `args` is a text if the arguments could not be parsed, or are
+   * A call whose function did not run. `args` and `error` contain no secrets. `args` is a text if the arguments could not be parsed or are
    * longer than 65,536 characters.
    */
   TOOL_CALL_REJECTED: {
@@ -142,7 +142,7 @@ export interface EventPayloads {
   GUARDRAIL: { guardrail: string; place: 'input' | 'output' | 'call' | 'result'; verdict: 'replace' | 'refuse' | 'stop'; reason?: string }
   /** The conversation was handed to another agent, which takes the next turn. */
   HANDOFF: { agent: string; provider: string; model: string }
-  /** A call waits for a decision. The payload is the item in a paused result's `pending`. */
+  /** A call waits for a decision. The payload equals the item in `pending` of the paused result. */
   DECISION_NEEDED: {
     kind: 'approval' | 'client_tool' | 'question' | 'budget'
     toolCallId: string
@@ -157,7 +157,7 @@ export interface EventPayloads {
     script?: ScriptLine
     plan?: PlanPlace
   }
-  /** A pending call was decided. Emitted before the decision takes effect. */
+  /** Somebody decided on a pending call. Emitted before the decision takes effect. */
   DECISION_MADE: MadeDecision & { toolCallId: string; tool: string; place: string }
   LLM_SENTENCE: { text: string }
 }

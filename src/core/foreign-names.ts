@@ -1,9 +1,9 @@
 import { plainName } from './nearest-name.ts'
 
 /**
- * Options of other libraries, and their names here. Covers LangChain (JavaScript and Python), the AI SDK, the OpenAI and Claude agent SDKs,
- * Mastra, pi, Strands, ADK and the providers' SDKs. Each value starts with the name of an option. The hint is the first such option that is
- * allowed in the same place.
+ * Maps the options of other libraries to the names of toolloop's options. Covers LangChain (JavaScript and Python), the AI SDK, the OpenAI
+ * and Claude agent SDKs, Mastra, pi, Strands, ADK and the providers' SDKs. Each value starts with the name of an option. The hint is the
+ * first such option that is allowed in the same place.
  */
 const names: Readonly<Record<string, readonly string[]>> = {
   // Limits and endings of a run.
@@ -162,12 +162,12 @@ const names: Readonly<Record<string, readonly string[]>> = {
 
 const byPlainName = new Map(Object.entries(names).map(([name, ours]) => [plainName(name), ours]))
 
-/** Translates an option of another library into one of `known`. Undefined if no known library has that option. */
+/** Translates an option of another library into an option in `known`. Undefined if no known library has that option. */
 export function translatedName(foreign: string, known: Readonly<Record<string, unknown>>): string | undefined {
   return byPlainName.get(plainName(foreign))?.find((ours) => Object.hasOwn(known, headOf(ours)))
 }
 
-/** The name of the option at the start of a translation. */
+/** The option's name at the start of a translation. */
 export function headOf(translation: string): string {
   return /^\w*/.exec(translation)?.[0] ?? ''
 }

@@ -37,8 +37,8 @@ export function isLargerThan(characters: number, value: unknown): boolean {
 }
 
 /**
- * The approximate size of a value: the characters of its texts and names, and one for each other value. Bytes don't count. Stops as soon as
- * it exceeds `most`.
+ * The approximate size of a value: the number of characters in its texts and names, plus 1 for each other value. The bytes of binary data
+ * don't count. Stops counting as soon as the size exceeds `most`.
  */
 export function sizeUpTo(most: number, value: unknown): number {
   const open: unknown[] = [value]
@@ -54,7 +54,7 @@ export function sizeUpTo(most: number, value: unknown): number {
   return size
 }
 
-/** The contents of an object. Undefined if there are more than `most`; empty if the object can't be read, like a revoked proxy. */
+/** The contents of an object. Undefined if there are more than `most`; empty if the object can't be read, as with a revoked proxy. */
 function insideOf(item: object, most: number): unknown[] | undefined {
   try {
     if (ArrayBuffer.isView(item) || item instanceof ArrayBuffer) return []

@@ -31,7 +31,7 @@ export type RecordLevel = Exclude<LogLevel, 'silent'>
 export interface LoggerOptions {
   /** Default: `'warn'`. */
   level?: LogLevel
-  /** Where lines go: any object with `write(line)`. Default: standard error, written synchronously. */
+  /** Receives the lines: any object with `write(line)`. Default: standard error, written synchronously. */
   destination?: { write(line: string): void }
 }
 
@@ -47,7 +47,7 @@ export function createLogger(options: LoggerOptions = {}): LeveledLogger {
   checkOptionNames(options, loggerOptionNames, '`createLogger`')
   const { level: initial = 'warn', destination } = options
   let level = checkedLevel(initial)
-  // Loaded with the first record: pino would take a third of this package's import time.
+  // The pino logger. It is loaded with the first record, because pino would take a third of this package's import time.
   let opened: Pino | undefined
   const open = (): Pino => {
     const { pino } = loadPino()
@@ -72,7 +72,7 @@ export function createLogger(options: LoggerOptions = {}): LeveledLogger {
 
 type Pino = ReturnType<ReturnType<typeof loadPino>['pino']>
 
-/** Lowest level first. */
+/** All levels, lowest first. */
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent']
 
 function checkedLevel(level: LogLevel): LogLevel {
@@ -91,10 +91,10 @@ function unawaited(destination: NonNullable<LoggerOptions['destination']>): { wr
  */
 export function redacting(logger: Logger, secrets?: SecretTexts): Logger {
   if (redactingLoggers.has(logger) && secrets === undefined) return logger
-  // Adding secrets also redacts everything that the inner logger would redact.
+  // Unwraps a redacting logger, so that adding secrets redacts everything that the inner logger would redact as well.
   const inner = innerLoggers.get(logger) ?? logger
   const at = (level: RecordLevel) => (fields: object, message: string) => {
-    // A logger that fails must not end a run. Its transport reports its own failures.
+    // A logger that fails must not end a run. The logger's transport reports its own failures.
     callUnawaited(() => {
       if (isDisabled(inner, level)) return
       return inner[level](redact(fields, undefined, secrets) as object, redactText(message, secrets))
@@ -111,7 +111,7 @@ const redactingLoggers = new WeakSet<Logger>()
 /** For each redacting logger without its own secrets: the logger that it wraps. */
 const innerLoggers = new WeakMap<Logger, Logger>()
 
-/** Whether a record of this level would be dropped, so that it need not be redacted. */
+/** Whether the logger would drop a record of this level. Such a record need not be redacted. */
 function isDisabled(logger: Logger, level: RecordLevel): boolean {
   return toldLevel(logger, level) === false
 }
@@ -120,7 +120,7 @@ function isEnabled(logger: Logger, level: RecordLevel): boolean {
   return toldLevel(logger, level) === true
 }
 
-/** Undefined if the logger has no `isLevelEnabled`. */
+/** Returns what `isLevelEnabled` says. Undefined if the logger has no such method. */
 function toldLevel(logger: Logger, level: RecordLevel): boolean | undefined {
   try {
     return syncAnswer('isLevelEnabled', logger.isLevelEnabled?.(level))
@@ -129,7 +129,7 @@ function toldLevel(logger: Logger, level: RecordLevel): boolean | undefined {
   }
 }
 
-/** Wraps a logger so that each record has these fields too. */
+/** Wraps a logger so that each record also has the fields in `bound`. */
 export function childLogger(logger: Logger, bound: object): Logger {
   const log = (level: RecordLevel, fields: object, message: string) => {
     // The name, message and stack of an error are not enumerable, so a spread would omit them.
@@ -147,7 +147,7 @@ export function childLogger(logger: Logger, bound: object): Logger {
 }
 
 let shared: Logger | undefined
-/** The logger used if none is given. Created on first use. */
+/** The logger used if no logger is given. Created on first use. */
 export const defaultLogger: Logger = redactingLazily(() => {
   shared ??= createLogger()
   return shared

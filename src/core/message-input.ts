@@ -17,7 +17,7 @@ import {
   type Usage,
 } from './messages.ts'
 
-/** A message as callers may pass it: one of a conversation, a reply of `ToolAgent.generate()`, or a role and a text. */
+/** A message as callers may pass it: a message of a conversation, a reply of `ToolAgent.generate()`, or a role and a text. */
 export type MessageInput =
   | ChatMessage
   | AIMessage
@@ -27,8 +27,9 @@ export type MessageInput =
 const made = new WeakMap<object, ChatMessage>()
 
 /**
- * Converts messages that callers pass: each is checked and copied into the form that is stored and sent. All messages enter the library
- * here. Copies are frozen, and reused when they are passed again. Throws `invalid_message`; `name` is the path of the list in the error.
+ * Converts messages that callers pass. Each message is checked, and copied into the form that is stored and sent. All messages enter the
+ * library through this function. The copies are frozen. A copy that is passed again is reused. Throws `invalid_message`; `name` is the path
+ * of the list in the error.
  */
 export function toChatMessages(list: readonly MessageInput[], name = 'messages'): readonly ChatMessage[] {
   const given: unknown = list
@@ -61,7 +62,7 @@ interface Reply {
   warnings?: string[]
 }
 
-/** Copies a message. In the copy, calls are in wire form, and fields that describe the request behind a reply are omitted. */
+/** Copies a message. In the copy, calls are in wire form. Fields that describe the request behind a reply are omitted. */
 function wireForm(given: MessageInput, name: string): ChatMessage {
   const {
     toolCalls = [],

@@ -62,23 +62,23 @@ export interface AssistantToolCallMessage {
   providerData?: ProviderData
 }
 
-/** The idempotency key of a call that may have taken effect. Later calls of the same tool with the same arguments reuse it. */
+/** The idempotency key of a call that may have taken effect. Later calls to the same tool with the same arguments reuse this key. */
 export interface CallKey {
   idempotencyKey: string
-  /** A digest of tool and arguments. */
+  /** A digest of the tool's name and the arguments. */
   call: string
   /** True if a call with this key has succeeded. Later calls then get a new key. */
   settled?: true
 }
 
-/** The result of a call, for the model. */
+/** The result of a call, as the model gets it. */
 export interface ToolResultMessage {
   role: 'tool'
   content: Content
   toolCallId: string
   /** The tool's name. */
   name?: string
-  /** True if the content describes a failure. Drivers send it if the API has a field for it. */
+  /** True if the content describes a failure. Drivers send this flag if the API has a field for it. */
   isError?: boolean
   /** Never sent to models. Later runs of the session read it. It is ignored in `messages` that a caller passes. */
   callKey?: CallKey
@@ -95,21 +95,21 @@ export type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>
 export type ToolMessage = ToolResultMessage
 
 /**
- * Why a response ended. `'tool_calls'`: it has complete calls. `'length'`: a limit cut it off. `'content_filter'`: the provider's filter
- * stopped it. `'refusal'`: the model declined. `'error'`: the provider ended it with an error.
+ * Why a response ended. `'tool_calls'`: the response has complete calls. `'length'`: a limit cut it off. `'content_filter'`: the provider's
+ * filter stopped it. `'refusal'`: the model declined to answer. `'error'`: the provider ended it with an error.
  */
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'refusal' | 'error'
 
 /**
- * A model's reply with parsed calls, as `ToolAgent.generate()` returns it. `toolCalls` is `[]` if there are none. It can be passed as a
- * message of any conversation.
+ * A model's reply with parsed calls, as `ToolAgent.generate()` returns it. `toolCalls` is `[]` if there are no calls. The reply can be
+ * passed as a message of any conversation.
  */
 export interface AIMessage {
   role: 'assistant'
   content: string
   toolCalls: ParsedToolCall[]
   finishReason: FinishReason
-  /** Estimated if the provider reports none. */
+  /** Estimated if the provider reports no usage. */
   usage?: Usage
   providerData?: ProviderData
 }
@@ -175,7 +175,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Copies plain JSON. `structuredClone` takes ten times as long for a short message. */
+/** Copies plain JSON. `structuredClone` takes ten times as long as this function for a short message. */
 export function copyJson<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(copyJson) as T
@@ -194,21 +194,21 @@ export function withoutUndefined<Fields extends object>(fields: Fields): { [Name
   return defined as never
 }
 
-/** Sets a field. `__proto__` becomes a normal field, as in JSON; assigning it would set the prototype. */
+/** Sets a field. `__proto__` becomes an ordinary field, as in JSON. Assigning it would set the prototype instead. */
 export function setField(object: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__') Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
   else object[key] = value
 }
 
 /**
- * Replaces lone surrogates with U+FFFD in all texts of plain JSON, field names included. Returns the value itself if it has none. Providers
- * refuse a request that contains half a character, so a conversation with one could never be continued.
+ * Replaces lone surrogates with U+FFFD in all texts of plain JSON, field names included. Returns the value itself if it has no lone
+ * surrogates. Providers refuse a request that contains half a character, so a conversation with a lone surrogate could never be continued.
  */
 export function wellFormed<T>(value: T): T {
   return isWellFormed(value) ? value : (replaced(value) as T)
 }
 
-/** Checks without copying, because every request is checked and few have lone surrogates. */
+/** Checks the value without copying it, because every request is checked and few have lone surrogates. */
 function isWellFormed(value: unknown): boolean {
   if (typeof value === 'string') return value.isWellFormed()
   if (typeof value !== 'object' || value === null) return true
@@ -243,14 +243,14 @@ export function wellFormedJson(json: string): string {
 }
 
 /**
- * Messages that were checked, copied and frozen. A set, because the values of a long-lived `WeakMap` are kept alive through every
+ * Messages that were checked, copied and frozen. This is not a `WeakMap`, because the values of a long-lived `WeakMap` survive every
  * collection of young objects.
  */
 const checked = new WeakSet<object>()
 
 /**
- * Freezes a message that is known to be valid, so that it is not checked or copied again. Every message of a conversation passes through
- * here. A message with lone surrogates is copied without them.
+ * Freezes a message that is known to be valid, and marks it so that it is not checked or copied again. Every message of a conversation
+ * passes through here. A message with lone surrogates is copied without them.
  */
 export function asChecked<Message extends ChatMessage>(message: Message): Message {
   if (checked.has(message)) return message
@@ -266,7 +266,7 @@ export function isChecked(message: unknown): message is ChatMessage {
 
 export function areChecked(messages: unknown): messages is readonly ChatMessage[] {
   if (!Array.isArray(messages)) return false
-  // Not `every`, because it skips the holes of a sparse array.
+  // `every` is not used, because it skips the holes of a sparse array.
   for (const message of messages) if (!isChecked(message)) return false
   return true
 }
@@ -278,7 +278,7 @@ function withWholeCharacters<Message extends ChatMessage>(message: Message): Mes
   return toolCalls.every((call, at) => call === whole.toolCalls[at]) ? whole : { ...whole, toolCalls }
 }
 
-/** Returns the call itself, or a copy whose arguments have no lone surrogates, escaped ones included. */
+/** Returns the call itself if its arguments have no lone surrogates, escaped ones included. Otherwise returns a copy without them. */
 export function withWholeArguments<Call extends ToolCall>(call: Call): Call {
   const json = wellFormedJson(call.function.arguments)
   return json === call.function.arguments ? call : { ...call, function: { ...call.function, arguments: json } }

@@ -1,7 +1,7 @@
 /**
  * Finds the name among `known` that `given` was most likely meant to be, for `did you mean …?`. Ignores case, `-` and `_`, so `base-url`
- * matches `baseURL`. Allows one typing mistake per three characters, at most three: a letter missing, added, replaced, or swapped with the
- * next one. Returns the first of equally near names, or undefined if none is near enough.
+ * matches `baseURL`. Allows one typing mistake per three characters, and at most three mistakes. A mistake is a letter that is missing,
+ * added, replaced, or swapped with the next letter. Returns the first of equally near names, or undefined if none is near enough.
  */
 export function nearestName(given: string, known: Iterable<string>): string | undefined {
   const typed = plainName(given)
@@ -10,7 +10,7 @@ export function nearestName(given: string, known: Iterable<string>): string | un
   for (const name of known) {
     const meant = plainName(name)
     const allowed = Math.min(maxMistakes, Math.max(1, Math.floor(Math.max(typed.length, meant.length) / 3)))
-    // A quick exit for names of different lengths: `given` may be very long.
+    // Exits early if the lengths differ too much: `given` may be very long.
     if (typed === '' || Math.abs(typed.length - meant.length) > allowed) continue
     const found = mistakes(typed, meant)
     if (found <= allowed && found < Math.min(fewest, meant.length)) {
@@ -21,7 +21,7 @@ export function nearestName(given: string, known: Iterable<string>): string | un
   return nearest
 }
 
-/** Returns ` (did you mean `x`?)`, to follow the name that was given; `''` if no name is near. */
+/** Returns ` (did you mean `x`?)` to append to the given name, or `''` if no name is near. */
 export function didYouMean(given: string, known: Iterable<string>): string {
   const meant = nearestName(given, known)
   return meant === undefined ? '' : ` (did you mean \`${meant}\`?)`
@@ -34,7 +34,10 @@ export function plainName(name: string): string {
   return name.toLowerCase().replaceAll(/[-_]/g, '')
 }
 
-/** Counts the typing mistakes between two words: the edit distance in which swapping two neighbors is one (optimal string alignment). */
+/**
+ * Counts the typing mistakes between two words: the edit distance (optimal string alignment). Swapping two neighboring letters counts as
+ * one mistake.
+ */
 export function mistakes(from: string, to: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, column) => column)

@@ -43,13 +43,13 @@ export function syncText(name: string, returned: unknown): string {
   return text
 }
 
-/** Handles the rejection if a callback returned a promise: an unhandled one would end the process. */
+/** Handles the rejection of a promise that a callback returned: an unhandled rejection would end the process. */
 export function handleRejectionOf(returned: unknown, onRejected: (error: unknown) => void): void {
   if (isThenable(returned)) handleRejection(returned, onRejected)
 }
 
 function handleRejection(promise: PromiseLike<unknown>, onRejected: (error: unknown) => void): void {
-  // Not `promise.then`: that of a foreign thenable may throw, or resolve with another thenable that rejects.
+  // `promise.then` is not called directly: the `then` of a foreign thenable may throw, or resolve with another thenable that rejects.
   new Promise((resolve) => resolve(promise)).catch(onRejected)
 }
 

@@ -8,11 +8,11 @@ import { callUnawaited } from './callbacks.ts'
 /**
  * Receives the events of one name, in the order of subscription.
  *
- * Contract: called synchronously and not awaited. It may throw or return a promise that rejects: the first failure of each subscription is
- * logged, and failures have no other effect. The return value is ignored.
+ * Contract: a listener is called synchronously and not awaited. A listener may throw or return a promise that rejects. The first failure of
+ * each subscription is logged; failures have no other effect. The return value is ignored.
  */
 export type EventListener<K extends EventName> = (payload: EventPayloads[K], meta: EventMeta) => unknown
-/** Receives every event. The contract is that of `EventListener`. The first argument is the name of the event. */
+/** Receives every event, under the same contract as `EventListener`. The first argument is the name of the event. */
 export type AnyEventListener = <K extends EventName>(name: K, payload: EventPayloads[K], meta: EventMeta) => unknown
 
 /** Called when a listener fails, at most once per subscription. */
@@ -32,7 +32,8 @@ export const channels: Readonly<Record<EventName, Channel>> = Object.fromEntries
 /** Publishes lifecycle events. If a listener fails, the publisher and the other listeners are not affected. */
 export class EventBus {
   /**
-   * The names of events that have listeners, and `'*'` if a listener receives all events. Publishers check it before they build a payload.
+   * The names of events that have listeners, and `'*'` if a listener receives all events. Publishers check this set before they build a
+   * payload.
    */
   readonly listening: ReadonlySet<EventName | '*'>
   readonly #listening = new Set<EventName | '*'>()
@@ -79,7 +80,8 @@ export class EventBus {
 
   #subscribe(name: EventName | typeof ANY, listener: (name: EventName, payload: unknown, meta: EventMeta) => unknown): () => void {
     let failed = false
-    // Needed because an emit in progress iterates over the listeners it started with, and this one may have unsubscribed since.
+    // False after unsubscribing. An `emit` in progress iterates over the listeners that it started with, and would still call this
+    // listener.
     let subscribed = true
     const report = (error: unknown, event: EventName): unknown => {
       if (failed) return

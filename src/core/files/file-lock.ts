@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** How often to try again for a lock that is held elsewhere, in milliseconds. */
+/** The interval between attempts to take a lock that is held elsewhere, in milliseconds. */
 const retryMs = 25
 
 /**
@@ -16,7 +16,8 @@ export async function withFileLock<T>(file: string, signal: AbortSignal, work: (
   const lock = new DatabaseSync(file)
   try {
     lock.exec('PRAGMA busy_timeout = 0')
-    // Kept in memory, because a journal file would be left behind if the process is killed, and nothing is ever written.
+    // The journal is kept in memory. A journal file would remain if the process is killed, and is not needed because nothing is ever
+    // written.
     while (!isTaken(() => lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'))) {
       await pause(retryMs, undefined, { signal }).catch(() => signal.throwIfAborted())
     }

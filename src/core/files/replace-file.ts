@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** The name of a file that is being written. A crash can leave one behind. */
+/** The pattern of the temporary file's name. A crash can leave such a file behind. */
 const freshName: RegExp = /^\.toolloop-[0-9a-f-]{36}\.tmp$/
 
 /**
@@ -35,10 +35,10 @@ export async function checkReplaceable(path: string): Promise<void> {
   await rm(fresh, { force: true })
 }
 
-/** A younger file may still be in use by another process. */
+/** The minimum age of a file that is removed, in milliseconds. Another process may still be writing a younger file. */
 const leftBehindMs = 60_000
 
-/** Removes files that crashes left beside `path`, because they may hold its content. Rejects if one can't be removed. */
+/** Removes files that crashes left beside `path`, because they may hold its content. Rejects if a file can't be removed. */
 export async function removeLeftBehind(path: string): Promise<void> {
   const folder = dirname(await realpath(path).catch(() => path))
   const names = (await readdir(folder).catch(() => [])).filter((name) => freshName.test(name))

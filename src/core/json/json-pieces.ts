@@ -3,7 +3,7 @@ import { giveWay, inTurns } from '../time/give-way.ts'
 
 /**
  * A value as JSON in pieces. Each piece takes a millisecond or two to write or read; 1 MiB as a whole may block a thread for a tenth of a
- * second. Undefined is the empty text.
+ * second. `undefined` is written as the empty text.
  */
 export type JsonPieces =
   | { json: string }
@@ -41,8 +41,8 @@ export function weightOf(value: unknown): number {
 }
 
 /**
- * Writes `value` as `JSON.stringify` does. Yields the number of characters after each piece. Throws for a cyclic value, and for one nested
- * more deeply than `deepest`.
+ * Writes `value` as `JSON.stringify` does. Yields the number of characters after each piece. Throws if the value is cyclic, or nested more
+ * deeply than `deepest`.
  */
 export function* toPieces(value: unknown, deepest: number, above: ReadonlySet<unknown> = new Set()): Generator<number, JsonPieces> {
   if (!isSplittable(value) || weightOf(value) <= mostWeight) {

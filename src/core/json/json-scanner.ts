@@ -9,14 +9,14 @@ export class JsonScanner {
   /** The number of open objects and arrays. Negative if more were closed than opened. */
   depth = 0
   isInString = false
-  /** The number of backslashes just before the next character of a string. */
+  /** The number of consecutive backslashes before the next character of a string. */
   #backslashes = 0
   readonly #slashes: number
   readonly #endsWithLine: boolean
 
   /**
-   * `slashes`: the number of backslashes before each quote, for JSON that is itself inside a JSON string. `endsWithLine`: a line break ends
-   * a string. Otherwise an unclosed string would hide everything after it.
+   * `slashes`: the number of backslashes before each quote. Not 0 if the JSON is itself inside a JSON string. `endsWithLine`: a line break
+   * ends a string. Otherwise an unclosed string would hide everything after it.
    */
   constructor({ slashes = 0, endsWithLine = false }: { slashes?: number; endsWithLine?: boolean } = {}) {
     this.#slashes = slashes
@@ -24,8 +24,8 @@ export class JsonScanner {
   }
 
   /**
-   * Reads one character. Returns whether it is part of the structure: outside strings and not whitespace, or the quote that starts a
-   * string.
+   * Reads one character. Returns whether it is part of the structure: outside strings and not whitespace. The quote that starts a string is
+   * part of the structure.
    */
   read(code: number): boolean {
     if (this.isInString) {
@@ -54,7 +54,10 @@ export class JsonScanner {
     }
   }
 
-  /** In JSON that was quoted as a string n times, a closing quote follows 2ⁿ-1 backslashes plus a multiple of 2ⁿ⁺¹. */
+  /**
+   * In JSON that was quoted as a string n times, 2ⁿ-1 backslashes precede a closing quote. A multiple of 2ⁿ⁺¹ more, which are escaped
+   * backslashes of the string itself, may come before them.
+   */
   #readInString(code: number): void {
     if (code === backslash) {
       this.#backslashes++

@@ -2,16 +2,22 @@ import { isBarePlaceholder, isQuotedPlaceholder } from './placeholders.ts'
 import { isSecretKey } from './secret-keys.ts'
 import { type Look, REDACTED, type Span } from './spans.ts'
 
-/** Options of command lines, with what is between them and their value: nothing, spaces, `=`, or as entries of a list. */
+/**
+ * Matches an option of a command line and the characters between the option and its value. These may be nothing, spaces, `=`, or the quotes
+ * and comma between two entries of a list.
+ */
 const option =
   /(?<![\w-])(--[A-Za-z][\w-]{0,60}(?![\w-])|-[A-Za-z#]{0,8}?[uUpa])(=["']?|["']?(?:[ \t]{1,4}|,[ \t]?)["']?|["'])?(?=[^\s"'`=,-])/g
 const userOption = /^--(?:proxy-)?user$/
 const bare = /[^\s"'`<>;|&\\]{1,512}/y
 const values: Readonly<Record<string, RegExp>> = { '"': /[^"\r\n]{1,512}/y, "'": /[^'\r\n]{1,512}/y }
-/** A value in quotes that follows without a space: `-p'…'`, `-u ann:'…'`. A quote before a space may have ended a text. */
+/** A value in quotes that follows without a space: `-p'…'`, `-u ann:'…'`. A quote before a space may be the end of another text. */
 const inQuotes = /[^\s"']{1,512}/y
 const longestUser = 100
-/** Maximum distance between a command and its option, in characters. It is smaller than the part that is kept of a text shown in pieces. */
+/**
+ * Maximum distance between a command and its option, in characters. When a text is shown in pieces, more than this many characters are kept
+ * for the search.
+ */
 const mostBefore = 200
 
 const curl = /(?<![\w-])curl(?:\.exe)?(?![\w-])/
@@ -41,7 +47,7 @@ export function lookForCredentials(text: string, before = ''): Look {
     if (from + value.length >= text.length) look.decided = Math.min(look.decided, from)
     if (isQuoted && !isClosed(text, from - 1, value)) continue
     const line = index >= mostBefore ? text.slice(index - mostBefore, index) : before + text.slice(0, index)
-    // `lookForNamedValues` finds what follows such a name and a space or `=`.
+    // `lookForNamedValues` finds values that follow such a name and a space or `=`.
     const isListed = separator?.includes(',') === true && isSecretKey(name.slice(2))
     const offset = isListed ? secretAt(value, 0) : secretIn(value, { name, isAttached: separator === undefined || isQuoted, before: line })
     if (offset === undefined) continue
@@ -64,7 +70,7 @@ function quotedAt(text: string, at: number): string {
   return value !== undefined && isClosed(text, at, value) ? text[at] + value : ''
 }
 
-/** Whether the quote at a position is closed after the value, or may be closed by text that has not arrived yet. */
+/** Whether the quote at a position is closed after the value. Also true if text that has not arrived yet may close it. */
 function isClosed(text: string, at: number, value: string): boolean {
   const end = at + 1 + value.length
   return value.length >= 512 || end >= text.length || text[end] === text[at]
@@ -84,7 +90,7 @@ function secretIn(value: string, { name, isAttached, before }: Option): number |
   if (name.startsWith('--')) return isAttached || !userOption.test(name) ? undefined : passwordIn(value, curl.test(before))
   if (letter === 'u' || letter === 'U') {
     const isCurl = curl.test(before)
-    // Other programs have `-u` as well, for a user and a group, or before the host and folder of a remote file.
+    // In other programs, `-u` also precedes a user and a group, or the host and folder of a remote file.
     return isCurl || (name === '-u' && !isAttached) ? passwordIn(value, isCurl) : undefined
   }
   if (letter === 'a') {
@@ -95,7 +101,7 @@ function secretIn(value: string, { name, isAttached, before }: Option): number |
   return name === '-p' && isPassword ? secretAt(value, 0) : undefined
 }
 
-/** Where the password begins in `user:password`. */
+/** Returns the position of the password in `user:password`. */
 function passwordIn(value: string, isCertain: boolean): number | undefined {
   const colon = value.slice(0, longestUser + 1).indexOf(':')
   if (colon < 0) return undefined
@@ -115,7 +121,7 @@ const separateOption = /^(?:--[A-Za-z][\w-]{0,60}|-[A-Za-z#]{1,9})$/
 
 /**
  * Hides passwords after their options in a list that may contain the words of a command line: `['-u', 'ann:…']`, `['--token', '…']`.
- * `clean` redacts a text by itself.
+ * `clean` redacts a single word.
  */
 export function hideInWords(words: readonly unknown[], clean: (word: unknown) => unknown): unknown[] {
   let line = ''
@@ -130,7 +136,7 @@ export function hideInWords(words: readonly unknown[], clean: (word: unknown) =>
   })
 }
 
-/** Where the secret begins in a word that follows an option. */
+/** Returns the position of the secret in a word that follows an option. */
 function offsetAfter(previous: unknown, word: string, line: string): number | undefined {
   if (typeof previous !== 'string' || !separateOption.test(previous) || word.startsWith('-')) return undefined
   if (previous.startsWith('--') && isSecretKey(previous.slice(2))) return secretAt(word, 0)

@@ -1,11 +1,11 @@
 import type { InParts } from '../time/give-way.ts'
 
-/** A text with its escapes undone, and the original place of each character. */
+/** A text with its escapes decoded, and the position of each character in the original. */
 export interface DecodedText {
   text: string
-  /** The index in the original of each character of `text`, followed by the original's length. */
+  /** For each character of `text`, its index in the original; then the original's length. */
   starts: Int32Array
-  /** The number of characters that more text can't change. An escape that starts after them may be cut off. */
+  /** The number of characters that later text can't change. An escape that starts after them may be incomplete. */
   decided: number
 }
 
@@ -19,7 +19,7 @@ const charactersInOnePart = 32_768
 const codes = { backslash: 0x5c, percent: 0x25, ampersand: 0x26, semicolon: 0x3b, hash: 0x23, u: 0x75, x: 0x78 }
 const { backslash, percent, ampersand, semicolon, hash, u, x } = codes
 /**
- * The first of the code units that represent UTF-8 bytes which don't form a character yet. In well-formed text, these code units never
+ * The first of the code units that represent UTF-8 bytes which don't yet form a character. In well-formed text, these code units never
  * occur alone.
  */
 const firstByte = 0xdc00
@@ -80,8 +80,8 @@ const entities: Readonly<Record<string, string>> = {
 }
 
 /**
- * Undoes the escapes of JSON, URLs and HTML, nested ones included, such as `%2525` and `\\\\u0041`. Removes other backslashes. Undefined if
- * the text has no escapes.
+ * Decodes the escapes of JSON, URLs and HTML, including nested escapes such as `%2525` and `\\\\u0041`. Removes other backslashes.
+ * Undefined if the text has no escapes.
  */
 export function* decodeText(text: string): InParts<DecodedText | undefined> {
   if (!escapes.test(text)) return undefined
@@ -106,7 +106,7 @@ class Decoder {
   #length = 0
   /** The position of the last `&` that may start an entity, or -1. */
   #ampersand = -1
-  /** The number of characters since the last `\\`, `%` or `&`. Beyond `longestEscape`, no escape is incomplete. */
+  /** The number of characters since the last `\\`, `%` or `&`. If it exceeds `longestEscape`, no escape is incomplete. */
   #plain = Number.POSITIVE_INFINITY
   /** Decoded characters that have not been added yet, in reverse order. */
   readonly #pending: Unit[] = []
@@ -130,7 +130,7 @@ class Decoder {
     }
   }
 
-  /** A loop instead of recursion, because one escape may complete the next one thousands of times. */
+  /** Uses a loop instead of recursion, because one escape may complete another escape thousands of times in a row. */
   add(first: number, at: number): void {
     for (let next: Unit | undefined = { unit: first, start: at }; next !== undefined; next = this.#pending.pop()) {
       const { unit, start } = next
@@ -159,12 +159,12 @@ class Decoder {
     else if (isHex(unit) && isHex(before) && this.#unit(2) === percent) this.#replaceByte(2, before, unit)
     else if (isHex(unit) && isHex(before) && this.#unit(2) === x && this.#unit(3) === backslash) this.#replaceByte(3, before, unit)
     else if (isHex(unit) && this.#endsInUnit()) this.#replace(5, this.#hexOf(3, unit))
-    // The number of backslashes says only how deeply the text is quoted, so repeated ones are dropped.
+    // Drops repeated backslashes: their number says only how deeply the text is quoted.
     else if (before !== backslash || unit !== backslash) this.#put(unit, start)
   }
 
   #put(unit: number, start: number): void {
-    // A backslash that starts no escape is removed.
+    // Removes a backslash that starts no escape.
     if (this.#unit(1) === backslash && unit !== u && unit !== x) this.#length--
     if (unit === ampersand) this.#ampersand = this.#length
     else if (this.#ampersand >= 0 && this.#length - this.#ampersand > longestEntity) this.#ampersand = -1
@@ -183,7 +183,7 @@ class Decoder {
     return Number.parseInt(textOf(this.#units.subarray(this.#length - last, this.#length)) + String.fromCharCode(unit), 16)
   }
 
-  /** Replaces the last characters by one, which may be part of another escape. */
+  /** Replaces the last characters by one character, which may be part of another escape. */
   #replace(last: number, unit: number): void {
     this.#length -= last
     const start = this.#starts[this.#length] ?? 0
@@ -225,7 +225,7 @@ class Decoder {
     this.#putCharacter(code, this.#starts[from] ?? 0)
   }
 
-  /** The number of characters that more text can't change. */
+  /** The number of characters that later text can't change. */
   #decided(): number {
     const last = textOf(this.#units.subarray(Math.max(0, this.#length - 16), this.#length))
     const undecided = /[\udc80-\udcff]{0,3}(?:\\(?:u[0-9a-f]{0,3}|x[0-9a-f]?)?)?(?:%[0-9a-f]?){0,2}$/i.exec(last)?.[0].length ?? 0
@@ -248,7 +248,7 @@ function textOf(units: Uint16Array): string {
   return Reflect.apply(String.fromCharCode, undefined, units)
 }
 
-/** Letters and digits of ASCII. */
+/** Whether a code unit is an ASCII letter or digit. */
 function isWordUnit(unit: number): boolean {
   return (unit >= 0x30 && unit <= 0x39) || (unit >= 0x41 && unit <= 0x5a) || (unit >= 0x61 && unit <= 0x7a)
 }

@@ -15,11 +15,11 @@ export class Finder {
   /** Whether texts are case-folded before they are compared. */
   readonly #folds: boolean
   readonly #forms: PatternSet
-  /** By state: the length of the longest form that ends there; 0 if none does. */
+  /** For each state, the length of the longest form that ends there; 0 if no form ends there. */
   readonly #longest: Uint8Array
-  /** By state: the number of characters after the form that are hidden as well. */
+  /** For each state, the number of characters after the form that are hidden as well. */
   readonly #behind: Float64Array
-  /** A bit set of hashed character pairs that forms begin with. Most positions of a text match none and are skipped. */
+  /** A bit set of hashed character pairs that forms begin with. Most positions of a text match no pair and are skipped. */
   readonly #beginnings = new Uint8Array(8_192)
 
   /** The length of the shortest form. */
@@ -66,7 +66,7 @@ export class Finder {
     search.state = state
   }
 
-  /** The number of last characters that may be the start of a form. */
+  /** The number of characters at the end of the text so far that may be the start of a form. */
   unfinishedIn({ state }: Search): number {
     return this.#forms.depthOf(state)
   }
@@ -82,7 +82,7 @@ function pairOf(character: number, following: number): number {
   return (Math.imul(character, 0x6b) ^ Math.imul(following, 0x2f1)) & 0xffff
 }
 
-/** Adds a span and merges it with those it overlaps. */
+/** Adds a span, merged with the spans that it overlaps. */
 function note(found: Span[], start: number, end: number): void {
   let [from, to] = [start, end]
   for (let last = found.at(-1); last !== undefined && last.to > from; last = found.at(-1)) {

@@ -8,7 +8,7 @@ import { type Look, REDACTED, type Span } from './spans.ts'
 const longestName = 100
 const mostSpaces = 8
 
-/** Query parameters that hold secrets. In other places their names are ordinary words. */
+/** Query parameters that hold secrets. Outside a query, their names are ordinary words. */
 const secretParameters = /^(key|sig|signature|x-(amz|goog)-signature|code_verifier)$/i
 const header = /^(?:proxy-)?authorization$/i
 const cookies = /^(?:set-)?cookie$/i
@@ -19,14 +19,14 @@ const openTag = /^<(?:[\w.-]{1,100}:)?([\w.-]{1,100})(?:\s[^<>]*)?$/
 const longestTag = 300
 const cdata = '<![CDATA['
 
-/** What separates a name from its value. */
+/** The characters that separate a name from its value. */
 const separator = /[:=>]/g
 /** An option of a command line and the space after it. */
 const option = /(?<![\w-])--([A-Za-z][\w-]{1,60})[ ]{1,4}(?=[^\s-])/g
 
 /**
- * The number of characters of a value that are read to decide whether the value is a secret. The rest is read only if it is. Otherwise, a
- * text with many names would be read many times.
+ * The number of characters of a value that decide whether the value is a secret. Only a secret is read to its end. Otherwise, a text with
+ * many names would be read many times.
  */
 const mostLookedAt = 512
 
@@ -58,7 +58,7 @@ export function namedValuesIn(text: string): Span[] {
   return lookForNamedValues(text).found
 }
 
-/** Like `namedValuesIn`, but for a text of which more may arrive. */
+/** Like `namedValuesIn`, for a text that may continue. */
 export function lookForNamedValues(text: string): Look {
   const look: Look = { found: [], decided: text.length }
   if (!mayHaveSecretKey(text) && !/[?&#][\w-]{0,16}sig/i.test(text)) return look
@@ -88,7 +88,7 @@ export function lookForNamedValues(text: string): Look {
 interface Name {
   name: string
   from: number
-  /** The quote around the name; empty if it has none. */
+  /** The quote around the name; empty if the name has no quotes. */
   quote: string
 }
 
@@ -109,7 +109,7 @@ function nameBefore(text: string, separatorAt: number): Name | undefined {
   if (quote !== '') while (text[to - 1] === '\\') to--
   let from = to
   while (from > 0 && to - from < longestName && isNameUnit(text.charCodeAt(from - 1))) from--
-  // Skips the dashes of an option, and a period.
+  // Skips the dashes of an option, and periods.
   while (from < to && (text[from] === '-' || text[from] === '.')) from++
   if (from === to) return undefined
   if (/^keys?$/i.test(text.slice(from, to))) from -= beforeKey.exec(text.slice(Math.max(0, from - 20), from))?.[0].length ?? 0
@@ -121,7 +121,7 @@ function nameBefore(text: string, separatorAt: number): Name | undefined {
 function readValue(text: string, separatorAt: number, { name, from: nameFrom, quote }: Name): Value | undefined {
   const before = text[nameFrom - 1] ?? ''
   const kind = text[separatorAt]
-  // `${NAME:-default}`
+  // Excludes the default of a shell variable: `${NAME:-default}`.
   if (before === '{' && text[nameFrom - 2] === '$') return undefined
   let from = separatorAt + 1
   // Accepts `==`, `=>` and `:=`. `::` and `://` don't separate a value from a name.
@@ -153,7 +153,7 @@ function readValue(text: string, separatorAt: number, { name, from: nameFrom, qu
   })
 }
 
-/** Reads a quoted value. Undefined if there is no quote. `jsonSecretsIn` searches JSON. */
+/** Reads a quoted value. Undefined if there is no quote. JSON is left to `jsonSecretsIn`. */
 function quoted(text: string, from: number, name: string): Value | undefined {
   slashesBeforeQuote.lastIndex = from
   const slashes = slashesBeforeQuote.exec(text)?.[0].length
@@ -179,7 +179,7 @@ function quoted(text: string, from: number, name: string): Value | undefined {
   return { from: start, to, end: to, isHidden }
 }
 
-/** Reads what follows a command-line option. In a sentence about the option, that may be a word. */
+/** Reads the value after a command-line option. In a sentence about the option, this may be an ordinary word. */
 function optionValue(text: string, from: number, name: string): Value {
   const inQuotes = quoted(text, from, name)
   if (inQuotes !== undefined) return inQuotes
@@ -188,11 +188,11 @@ function optionValue(text: string, from: number, name: string): Value {
   const isNext = isSpace(text[value.to]) && /^--?[A-Za-z]/.test(text.slice(value.end, value.end + 3))
   const written = text.slice(value.from, value.to)
   const isHidden = isNext && written.length > 3 && mayBeValue(written, name) && readBracket(text, value.from, value.to) === undefined
-  // Three more characters tell whether another option follows.
+  // The next three characters tell whether another option follows.
   return { ...value, end: value.end + 3, isHidden }
 }
 
-/** Reads an unquoted value. `isCertain`: only a value can be here. `isAlone`: the name begins a line or a clause. */
+/** Reads an unquoted value. `isCertain`: nothing but a value can be at this position. `isAlone`: the name begins a line or a clause. */
 function bareValue(
   text: string,
   from: number,
@@ -220,7 +220,7 @@ function bareValue(
   return { from, to: from + withoutMarks(text.slice(from, runEnd)).length, end, isHidden }
 }
 
-/** The end of a match that a pattern reads in parts. */
+/** Returns the end of a match that the pattern reads in parts of limited length. */
 function endOf(pattern: RegExp, text: string, from: number): number {
   let end = from
   for (;;) {
@@ -243,7 +243,7 @@ function mayBeValue(value: string, name: string): boolean {
   return value.length > 1 && !isBarePlaceholder(value) && !isSecretKey(value) && value !== name && !isFolder(name, value)
 }
 
-/** Whether a value doesn't look like a word, or words joined by dashes. */
+/** Whether a value looks random: it is not a word, or words joined by dashes. */
 function looksRandom(value: string): boolean {
   if (value.length < 6 || isCode(value)) return false
   if (/^\d+$/.test(value)) return true
@@ -268,7 +268,7 @@ function cookieValue(text: string, from: number, before: string): Value {
   return { from, to: from, end: from + mostOfCookie, isHidden: false }
 }
 
-/** Reads the rest of a line, or of the quotes that the name is in. */
+/** Reads the rest of a line. If the name is in quotes, reads only up to the closing quote. */
 function rest(text: string, from: number, before: string): Omit<Value, 'isHidden'> {
   const pattern = before === '"' || before === "'" || before === '`' ? restOfQuoted[before] : restOfLine
   const to = endOf(pattern, text, from)
@@ -299,9 +299,9 @@ function isParameter(before: string | undefined): boolean {
   return before === '?' || before === '&' || before === '#'
 }
 
-/** Whether a name begins its line or a quoted text, or follows a comma or bracket. Inside a sentence, a name follows a word. */
+/** Whether a name begins its line or a quoted text, or follows a comma or bracket. A name inside a sentence follows a word instead. */
 function standsAlone(text: string, nameFrom: number, quote: string): boolean {
-  // A header in quotes, as in `curl -H "x-api-key: …"`.
+  // The name of a header in quotes, as in `curl -H "x-api-key: …"`.
   if (quote === '' && /["'`]/.test(text[nameFrom - 1] ?? '')) return true
   let at = nameFrom - (quote === '' ? 0 : 1)
   while (at > 0 && nameFrom - at < longestName && /[ \t*_>#-]/.test(text[at - 1] ?? '')) at--
@@ -363,7 +363,7 @@ function mayHaveKeys(text: string, secretKeys: ReadonlySet<string>): boolean {
 }
 
 const longestSchema = 2_000
-/** Keywords of a schema. Their values are not secrets. */
+/** Keywords of JSON Schema, whose values are not secrets. */
 const schemaWords = new Set(
   '$ref type title description format minLength maxLength pattern minimum maximum items properties required additionalProperties anyOf oneOf allOf nullable readOnly writeOnly deprecated'.split(
     ' ',
@@ -386,8 +386,8 @@ function isSchema(value: string, slashes: string): boolean {
   return words.some((word) => schemaMarks.test(word)) && words.every((word) => schemaWords.has(word)) && [type].flat().every(isSchemaType)
 }
 /**
- * The end of the value that starts at `from`, or of the text if that comes first. `slashes`: the number of backslashes before each quote of
- * this JSON.
+ * Returns the end of the value that starts at `from`, or the end of the text if the value is cut off. `slashes`: the number of backslashes
+ * before each quote of this JSON.
  */
 function endOfValue(text: string, from: number, slashes: number): number {
   const first = text[from + slashes] === '"' ? '"' : text[from]

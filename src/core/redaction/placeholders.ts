@@ -1,4 +1,4 @@
-/** Words that are placeholders for a value. */
+/** Words that stand for a value. */
 const words =
   /^(?:\*+|x{3,}|\.{2,}|…|-+|_+|true|false|null|none|nil|undefined|void|string|str|text|number|int|integer|boolean|bool|bytes|object|array|any|unknown|optional|required|secret|hidden|masked|redacted|bearer|basic|digest|value|omit|include|same-origin|empty|unset|missing|invalid|expired|yes|no|n\/a|https?:\/\/.*)$/i
 /** `$NAME`, `$name`, `$this.name`, `%NAME%`, `%s`. A password may start with the same characters: `$ecretPa55w0rd`. */
@@ -42,8 +42,8 @@ export function isFolder(name: string, value: string): boolean {
 }
 
 /**
- * Finds a bracket between `from` and `to`. `isCode` is true if it is closed on its line, as in `f(a, b)` and `${KEY}`, or if nothing but
- * brackets follows, as in `f({`. Undefined if there is no bracket.
+ * Finds a bracket between `from` and `to`. `isCode` is true if the bracket is closed on its line, as in `f(a, b)` and `${KEY}`, or if only
+ * brackets follow it, as in `f({`. Undefined if there is no bracket.
  */
 export function readBracket(text: string, from: number, to: number): { isCode: boolean; end: number } | undefined {
   const found = opening.exec(text.slice(from, to))

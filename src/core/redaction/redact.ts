@@ -11,8 +11,8 @@ import { lookForTokens, tokensIn } from './tokens.ts'
 
 const maxDepth = 12
 /**
- * A word of at most 18 characters. It contains no name with a value, and no token: the shortest token that consists only of word characters
- * has 19.
+ * A word of at most 18 characters. It is too short for a name with a value, and for a token: the shortest token that consists only of word
+ * characters has 19 characters.
  */
 const shortWord = /^\w{0,18}$/
 
@@ -32,7 +32,10 @@ export function* redactTextInParts(text: string, secrets: SecretTexts, secretKey
   return spans.length === 0 ? text : hideParts(text, spans)
 }
 
-/** Replaces `secrets`, and keys that are recognized by their shape. Keeps values after names, because a program may read the text. */
+/**
+ * Replaces `secrets`, and keys that are recognized by their shape. Keeps values that only their names identify as secrets, because a
+ * program may read the text.
+ */
 export function redactTokens(text: string, secrets: Iterable<string> = []): string {
   const known = secretTextsOf(secrets)
   const decoded = atOnce(decodeText(text))
@@ -60,7 +63,7 @@ function* spansIn(text: string, secrets: SecretTexts, secretKeys: ReadonlySet<st
   return [...json, ...known, ...tokens, ...named, ...credentials]
 }
 
-/** Like `secretsIn`, but for a text of which more may arrive. Ignores everything before `start`. */
+/** Like `secretsIn`, but for a text that may continue. Ignores everything before `start`. */
 export function lookForSecrets(text: string, secrets: SecretTexts, start: number): Look {
   const decoded = atOnce(decodeText(text))
   const found = atOnce(jsonSecretsIn(text, noKeys))
@@ -69,7 +72,7 @@ export function lookForSecrets(text: string, secrets: SecretTexts, start: number
     decided = Math.min(decided, place(look.decided))
     for (const span of look.found) {
       found.push(place === asItIs ? span : placed(span, place))
-      // A match that reaches the end may continue.
+      // A match that reaches the end may become longer.
       if (span.to >= end) decided = Math.min(decided, place(span.from))
     }
   }
@@ -106,7 +109,7 @@ function asItIs(at: number): number {
   return at
 }
 
-/** Drops `shown`, whose quotes are those of the decoded text. */
+/** Converts the positions of a span. Drops `shown`, because it contains the quotes of the decoded text. */
 function placed({ from, to }: Span, place: Place): Span {
   return { from: place(from), to: place(to) }
 }
@@ -117,8 +120,8 @@ function secretTextsOf(secrets: Iterable<string>): SecretTexts {
 
 /**
  * Copies `value` so that it is safe to log. Replaces values under secret-looking keys and texts that look like tokens, at any depth. Errors
- * become plain objects. Cycles are cut, and so is everything nested more than 12 levels deep. Never throws. `secretKeys`: further keys
- * whose values are replaced. `secrets`: further texts to replace.
+ * become plain objects. Cycles, and values nested more than 12 levels deep, are cut off. Never throws. `secretKeys`: further keys whose
+ * values are replaced. `secrets`: further texts to replace.
  */
 export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set(), secrets: Iterable<string> = []): unknown {
   const known = secretTextsOf(secrets)
@@ -166,7 +169,7 @@ export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set
 
 const unreadable = '[unreadable]'
 
-/** The fields of an object, a Map or an Error. A getter that throws loses only its own entry. */
+/** Returns the fields of an object, a Map or an Error. If a getter throws, only its own entry is lost. */
 function fieldsOf(item: object): [key: string, entry: unknown][] {
   if (item instanceof Map) return Array.from(item, ([key, entry]) => [keyText(key), entry])
   const keys = Object.keys(item)
@@ -188,7 +191,7 @@ function keyText(key: unknown): string {
   return (typeof key === 'object' && key !== null) || typeof key === 'function' ? `[${typeof key}]` : String(key)
 }
 
-/** Returns the texts under `secretKeys` in `value`, so that they can be removed from other texts that quote them. */
+/** Collects the texts under `secretKeys` in `value`, so that they can be removed from other texts that quote them. */
 export function secretTexts(value: unknown, secretKeys: ReadonlySet<string>): string[] {
   const found: string[] = []
   const visit = (item: unknown, hidden: boolean, depth: number): void => {

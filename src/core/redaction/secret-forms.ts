@@ -1,7 +1,7 @@
 import { atOnce } from '../time/give-way.ts'
 import { decodeText } from './decoded-text.ts'
 
-/** One way to write a secret, as the search looks for it. */
+/** One way to write a secret, in the form that the search compares. */
 export interface Form {
   text: string
   /** The number of characters that belong to the secret but are not compared. */
@@ -9,15 +9,14 @@ export interface Form {
 }
 
 /**
- * Number of leading characters of a secret to compare. A text may quote only these. If they match, as many characters as the secret has are
- * hidden.
+ * Number of leading characters of a secret to compare. A text may quote only these. If they match, the full length of the secret is hidden.
  */
 const mostLookedFor = 100
 /** Maximum number of bytes to compare in hexadecimal or base64. */
 const mostBytes = 18
 /**
- * The length below which a secret counts as short, in characters. If letter case were ignored or base64 were searched, such a secret would
- * match ordinary words.
+ * The length below which a secret counts as short, in characters. A short secret would match ordinary words if letter case were ignored or
+ * base64 were searched.
  */
 const shortest = 6
 
@@ -27,11 +26,11 @@ export function isShortSecret(secret: string): boolean {
 }
 
 /**
- * Returns the ways to write a secret that are searched in a text and in its decoded form. Forms of long secrets are case-folded. `isCut`:
- * the secret continues beyond `secret`, so everything after it is hidden.
+ * Returns all ways to write a secret that are searched, in a text and in its decoded form. Forms of long secrets are case-folded. `isCut`:
+ * the secret continues beyond `secret`, so everything after a match is hidden.
  */
 export function formsOf(secret: string, isCut: boolean): Form[] {
-  // Without its escapes, a short secret would be even shorter.
+  // A short secret is not decoded, because decoding would make it even shorter.
   const others = isShortSecret(secret) ? [JSON.stringify(secret).slice(1, -1)] : [decodedForm(secret), ...withoutBackslashes(secret)]
   const written = [...new Set([secret, ...others])].filter((text) => text !== '')
   const plain = written.map((text) => ({
@@ -46,7 +45,7 @@ function decodedForm(secret: string): string {
   return (atOnce(decodeText(secret))?.text ?? secret).replace(/\\$/, '')
 }
 
-/** If every character is escaped, decoding drops the secret's own backslashes. */
+/** Returns the secret without backslashes. If a text escapes every character, decoding drops the secret's own backslashes too. */
 function withoutBackslashes(secret: string): string[] {
   const text = secret.replaceAll('\\', '')
   return text.length < shortest ? [] : [decodedForm(text)]
@@ -59,7 +58,7 @@ function encodedForms(bytes: Buffer, isCut: boolean): Form[] {
   const hex = { text: beginning.toString('hex'), behind: behind(2 * (bytes.length - beginning.length)) }
   const base64 = [0, 1, 2].map((before) => {
     const written = Buffer.concat([Buffer.alloc(before), beginning]).toString('base64')
-    // Only characters whose six bits all come from the secret.
+    // Compares only base64 characters whose six bits all come from the secret.
     const from = Math.ceil((before * 8) / 6)
     const to = Math.floor(((before + beginning.length) * 8) / 6)
     return { text: written.slice(from, to), behind: behind(Math.ceil(((before + bytes.length) * 8) / 6) - to) }
@@ -68,8 +67,8 @@ function encodedForms(bytes: Buffer, isCut: boolean): Form[] {
 }
 
 /**
- * Folds the case of a text and keeps its length. A space and the `+` that replaces it in URLs become the same, and so do the two alphabets
- * of base64.
+ * Folds the case of a text and keeps its length. Also makes a space equal to the `+` that replaces it in URLs, and the two alphabets of
+ * base64 equal to each other.
  */
 function foldCase(text: string): string {
   let folded = ''
@@ -77,7 +76,7 @@ function foldCase(text: string): string {
   return folded
 }
 
-/** The folded code units: those of ASCII, and others once they were needed. */
+/** The folded code units. ASCII is filled in at once, and other code units when they are first needed. */
 const foldedUnits = new Uint16Array(65_536)
 for (let unit = 1; unit < 128; unit++) foldedUnits[unit] = String.fromCharCode(unit).toLowerCase().charCodeAt(0)
 for (const [unit, like] of [' +', '-+', '_/'].map((pair) => [pair.charCodeAt(0), pair.charCodeAt(1)] as const)) foldedUnits[unit] = like
@@ -86,7 +85,7 @@ for (const [unit, like] of [' +', '-+', '_/'].map((pair) => [pair.charCodeAt(0),
 export function foldedUnit(unit: number): number {
   const known = foldedUnits[unit] ?? 0
   if (known !== 0 || unit === 0) return known
-  // Upper case first: some letters have two lower-case forms, such as σ and ς.
+  // Converts to upper case first, because some letters have two lower-case forms, such as σ and ς.
   const upper = String.fromCharCode(unit).toUpperCase()
   const folded = upper.length === 1 ? upper.toLowerCase() : ''
   foldedUnits[unit] = folded.length === 1 ? folded.charCodeAt(0) : unit

@@ -1,15 +1,13 @@
 const secretKey =
   /^(authorization|proxy-authorization|cookie|set-cookie|pass(word|wd|phrase)?|pwd|secret|client[-_]?secret|api[-_]?keys?|x-api-key|apikey|(access|auth|refresh|id|session|bearer|api|csrf)?[-_]?token|credentials?|private[-_]?key|secret[-_]?(access[-_]?)?key|connection[-_]?string)$/i
-/**
- * Endings by which a longer key is recognized as the name of a secret: `OPENAI_API_KEY`, `dbPassword`, `github.token`; but not `maxTokens`.
- */
+/** Endings that make a longer key the name of a secret: `OPENAI_API_KEY`, `dbPassword`, `github.token`, but not `maxTokens`. */
 const secretEnding =
   /(^|[-_. ])(pass(word|wd|phrase)|secret|token|credentials?|(api|access|account|private|secret|signing|encryption)[-_]?keys?|connection[-_]?string)$/
 
-/** A quick test that every secret's key passes. Most other keys fail it, and a text may have many keys. */
+/** A quick test that the key of every secret passes. It rejects most other keys early, because a text may have many keys. */
 const mayBeSecret = /pass|pwd|secret|token|cookie|authorization|credential|key|connection/i
 
-/** Caches results, because a program uses the same few keys repeatedly. */
+/** Known results. They are cached because a program uses the same few keys repeatedly. */
 const knownKeys = new Map<string, boolean>()
 const mostKnown = 1_000
 const longestKnown = 100
@@ -26,15 +24,15 @@ export function isSecretKey(key: string): boolean {
   return isSecret
 }
 
-/** Whether a text may contain a secret's key. If not, it needn't be searched. */
+/** Whether a text may contain a secret's key. A text without such a key needn't be searched. */
 export function mayHaveSecretKey(text: string): boolean {
   return mayBeSecret.test(text)
 }
 
-/** Shorter values may be ordinary words. */
+/** The minimum length of a value. Shorter values may be ordinary words. */
 const shortestInEnvironment = 8
 
-/** Returns the values of all secrets in the environment. `PWD` is a folder there, not a password. */
+/** Returns the values of all secrets in the environment. In the environment, `PWD` is a folder, not a password. */
 export function secretsInEnvironment(env: Readonly<Record<string, string | undefined>>): string[] {
   return Object.entries(env).flatMap(([name, value = '']) =>
     value.length >= shortestInEnvironment && name !== 'PWD' && isSecretKey(name) ? [value] : [],

@@ -4,16 +4,16 @@ import { Finder, type Search } from './finder.ts'
 import { formsOf, isShortSecret } from './secret-forms.ts'
 import type { Look, Span } from './spans.ts'
 
-/** Only the start of a longer secret is stored. If it is found, the rest of the text is hidden. */
+/** Only this many characters of a longer secret are stored. If they are found, the rest of the text is hidden. */
 const mostKept = 4_096
 const mostSecrets = 256
 /** The size of the parts of a search: about a millisecond of work. */
 const charactersInOnePart = 65_536
 
 /**
- * Texts that must be hidden. They are found in other texts in any case: literally, with the escapes of JSON, URLs and HTML, in hexadecimal
- * and in base64. The time depends only on the length of the searched text. Holds up to 256 texts; with more, every text is hidden as a
- * whole.
+ * Texts that must be hidden. They are found in other texts in upper or lower case, literally, with the escapes of JSON, URLs and HTML, in
+ * hexadecimal and in base64. The time depends only on the length of the searched text. Holds up to 256 texts. If more are added, every
+ * searched text is hidden as a whole.
  */
 export class SecretTexts {
   readonly #secrets = new Set<string>()
@@ -33,7 +33,7 @@ export class SecretTexts {
     return this.#secrets.size === 0 && !this.#isFull
   }
 
-  /** Whether there were too many texts, so that everything is hidden. */
+  /** Whether too many texts were added, so that everything is hidden. */
   get isFull(): boolean {
     return this.#isFull
   }
@@ -59,17 +59,17 @@ export class SecretTexts {
     this.#isFull = true
   }
 
-  /** Returns false if the text is shorter than every secret. Decoding never makes a text longer. */
+  /** False if the text is shorter than every secret. Decoding never makes a text longer. */
   mayBeIn(text: string): boolean {
     return this.#isFull || this.#newestFinders().some(({ shortest }) => text.length >= shortest)
   }
 
-  /** Finds the texts in another text. */
+  /** Finds the stored texts in another text. */
   findIn(text: string): Span[] {
     return this.lookAt(text).found
   }
 
-  /** Like `findIn`, but in parts, for texts of megabytes. A secret may span two parts. `decoded`: the text with its escapes undone. */
+  /** Like `findIn`, but in parts, for texts of megabytes. A secret may span two parts. `decoded`: the text with its escapes decoded. */
   *findInParts(text: string, decoded?: DecodedText): InParts<Span[]> {
     if (!this.mayBeIn(text)) return []
     return (yield* this.#look(text, decoded ?? (yield* decodeText(text)))).found

@@ -9,14 +9,14 @@ export interface Span {
   shown?: string
 }
 
-/** The parts to hide in a text that may continue. */
+/** The parts of a text that must be hidden, if the text may continue. */
 export interface Look {
   found: Span[]
-  /** Further text can't change the result before this position. */
+  /** Later text can't change the result before this position. */
   decided: number
 }
 
-/** Returns the end of the part of the text that further text can't change. No hidden span crosses this position. */
+/** Returns the end of the part that later text can't change. No hidden span crosses this position. */
 export function decidedPart({ found, decided }: Look): number {
   let end = decided
   for (const { from, to } of found.toSorted((a, b) => b.from - a.from)) if (to > end) end = Math.min(end, from)

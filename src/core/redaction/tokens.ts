@@ -1,19 +1,20 @@
 import type { Look, Span } from './spans.ts'
 
-// Each alternative reads a text once: it starts only at the start of a run of its characters, or it reads a limited number of them.
+// Each alternative reads a text only once. It either starts only at the start of a run of its characters, or reads a limited number of
+// characters.
 
 /** Prefixes of keys. */
 const marks =
   'sk- sk_ pk- pk_ rk_ xai- gsk_ gho_ ghp_ ghr_ ghs_ ghu_ github_pat_ glpat- glrt- gldt- xoxa- xoxb- xoxe- xoxp- xoxr- xoxs- xapp- whsec_ shpat_ shpss_ shpca_ shppa_ dop_v1_ lin_api_ ntn_ figd_ dckr_pat_ sbp_ r8_ pplx- nvapi- tvly- csk- tskey- lsv2_pt_ lsv2_sk_ AIza AKIA ASIA ya29. hvs. SG. pypi-AgE AGE-SECRET-KEY-'.split(
     ' ',
   )
-/** Prefixes of keys that continue with letters and digits only. Names of variables and packages start the same way. */
+/** Prefixes of keys that continue with letters and digits only. Some names of variables and packages have the same prefixes. */
 const plainMarks = ['hf_', 'npm_']
 const fewest = 16
 /** The length of the shortest match of all patterns: `://:p@`. */
 const shortest = 6
 
-// These are separate patterns, because one combined pattern takes six times as long.
+// The patterns are separate, because one combined pattern takes six times as long.
 const tokens = [
   new RegExp(`(?<![A-Za-z0-9_])(?:${marks.map(literal).join('|')})[\\w-]{${fewest},}(?:\\.[\\w-]{${fewest},})?`, 'g'),
   new RegExp(`(?<![A-Za-z0-9_])(?:${plainMarks.join('|')})[A-Za-z0-9]{${fewest},}`, 'g'),
@@ -24,7 +25,7 @@ const tokens = [
   new RegExp(`(?<![A-Za-z0-9_])(?:${['bearer', 'basic'].map(inAnyCase).join('|')})\\s{1,16}[\\w.~+/=-]{8,}`, 'g'),
 ]
 const privateKey = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,60}-----|$)/gi
-/** Passwords in URLs, and the secret part of webhook URLs. */
+/** Patterns of passwords in URLs, and of the secret part of webhook URLs. */
 const inAddress = [
   // Excludes a port with a query that contains an e-mail address.
   /:\/\/[^\s/:@]{0,256}:(?!\d{1,5}[?#])([^\s/"'<>]{1,256})(?=@)/g,
@@ -32,12 +33,12 @@ const inAddress = [
 ]
 const mostOfCredentials = 4_000
 const allMarks = [...marks, ...plainMarks]
-/** An unfinished token in the last run of key characters. */
+/** Patterns of an unfinished token in the last run of key characters. */
 const unfinishedRun = [
   new RegExp(`(?<![A-Za-z0-9_])(?:${allMarks.map(beginningsOf).join('|')}|(?:${allMarks.map(literal).join('|')})[\\w.-]*)$`, 'g'),
   /(?<![\w-])(?:ey?|eyJ[\w.-]*)$/g,
 ]
-/** An unfinished token at the end of a text. */
+/** Patterns of an unfinished token at the end of a text. */
 const unfinished = [
   /(?<=(?<![\w-])\d{8,10}:)A(?:A[\w-]*)?$/g,
   /(?<=(?:hooks\.slack\.com\/services|discord(?:app)?\.com\/api\/webhooks)\/)[\w/-]+$/g,
@@ -59,7 +60,7 @@ export function tokensIn(text: string): Span[] {
   return found
 }
 
-/** Like `tokensIn`, but for a text of which more may arrive. Looks for unfinished tokens from `start` on. */
+/** Like `tokensIn`, for a text that may continue. Looks for unfinished tokens from `start` on. */
 export function lookForTokens(text: string, start: number): Look {
   const found = tokensIn(text)
   let decided = text.length
@@ -67,7 +68,7 @@ export function lookForTokens(text: string, start: number): Look {
     pattern.lastIndex = from
     decided = Math.min(decided, pattern.exec(text)?.index ?? decided)
   }
-  // From further back, the patterns would read to the end from every dash and period.
+  // An earlier start would make the patterns read to the end of the text from every dash and period.
   const run = startOfLastRun(text, start)
   for (const pattern of unfinishedRun) look(pattern, run)
   for (const pattern of unfinished) look(pattern, start)

@@ -13,8 +13,8 @@ import {
 } from './run-view.ts'
 
 /**
- * Applies one event of a run, or of a run nested in it, to the view. Changes the view and returns it. Events may start anywhere in the run.
- * Events of other runs and of unknown types have no effect.
+ * Applies one event of a run, or of a run nested in it, to the view. Changes the view and returns it. The events may start in the middle of
+ * the run. Events of other runs and of unknown types have no effect.
  *
  * `id`: the event's number in a stream of server-sent events. If given, an event that was already applied is ignored.
  */
@@ -81,7 +81,7 @@ export function reduceRun(view: RunView, event: RunEvent, id?: number): RunView 
   return view
 }
 
-/** The run that an event belongs to. Undefined if it is not part of this view. */
+/** The run that an event belongs to. Undefined if that run is not part of this view. */
 function runOf(view: RunView, { runId, parentRunId, parentToolCallId, depth }: EventMeta): RunView | undefined {
   const isInside = parentRunId !== undefined && parentRunId !== runId
   if (view.runId === '') view.runId = isInside ? (depth === 1 ? parentRunId : '') : runId
@@ -101,7 +101,7 @@ function runCalled(view: RunView, runId: string): RunView {
   return run
 }
 
-/** Returns the turn of this iteration, creating it if needed. Searches from the end: it is usually the last one. */
+/** Returns the turn of this iteration, creating it if needed. Searches from the end, because the turn is usually the last one. */
 function turnOf({ turns }: RunView, iteration: number): TurnView {
   let at = turns.length
   for (; at > 0; at--) {
@@ -156,7 +156,7 @@ function endRun(run: RunView, { stopReason, usage, errorCode }: EventPayloads['R
   settle(run, time)
 }
 
-/** Ends what is still open when the run ends, even if events are missing. In a paused run, waiting calls keep waiting. */
+/** Ends everything that is still open when the run ends, even if events are missing. In a paused run, waiting calls keep waiting. */
 function settle(run: RunView, time: number): void {
   const isPaused = run.stopReason === 'paused'
   if (!isPaused) {
@@ -178,7 +178,7 @@ function beginTurn(run: RunView, event: Extract<RunEvent, { type: 'MODEL_START' 
   const { iteration, time } = meta
   const continues = event.continues === true
   if (run.status !== 'running') beginRun(run, time)
-  // When the run continues, everything that it waited for is decided, even if events are missing.
+  // When the run continues, everything that it waited for has been decided, even if events are missing.
   clearPending(run)
   let turn = turnOf(run, iteration)
   // The request is sent again because the first response broke off. A request that continues a response starts a new turn.
@@ -195,7 +195,7 @@ function beginTurn(run: RunView, event: Extract<RunEvent, { type: 'MODEL_START' 
   Object.assign(turn, { provider, model, continues })
 }
 
-/** Removes what was written of a response that broke off. */
+/** Removes the parts of a response that broke off. */
 function discard(turn: TurnView, run: RunView): void {
   turn.firstTokenAt = undefined
   turn.parts = turn.parts.filter((part) => {
@@ -246,7 +246,7 @@ function takeCall(run: RunView, event: CallEvent): void {
   const call = callIn(run, toolCallId, event)
   // No tool runs while its run waits, so the event that continued the run was missed.
   if (event.type === 'TOOL_CALL_START' && run.status === 'waiting') beginRun(run, time)
-  // A decision was made on the call.
+  // The call was decided on before it started to run.
   if (call.status === 'waiting') {
     for (const place of call.pending.keys()) run.pending.delete(place)
     call.pending.clear()
@@ -287,7 +287,7 @@ function askFor(run: RunView, { type: _, meta, ...item }: Extract<RunEvent, { ty
   call.pending.set(item.place, item)
   reopen(call, 'waiting')
   call.waitsFor = item.kind
-  // A question of an agent inside the call has its own arguments.
+  // A question of an agent inside the call has its own arguments, which are not the arguments of the call.
   if (item.path === undefined) giveArguments(call, item.args)
   beginWait(call.waits, meta.time)
 }

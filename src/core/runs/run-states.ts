@@ -1,12 +1,12 @@
 import type { StopReason } from '../events.ts'
 
 /**
- * The state of a run. `running`: it is executed, or will be resumed. `waiting`: it has paused until a decision is made, with the stop
- * reason `paused`. `ended`: it has a result and is final.
+ * The state of a run. `running`: the run is executed, or will be resumed. `waiting`: the run has paused until a decision is made, with the
+ * stop reason `paused`. `ended`: the run has its final result.
  */
 export type RunStatus = 'running' | 'waiting' | 'ended'
 
-/** Every `RunStatus`. */
+/** All values of `RunStatus`. */
 export const runStatuses: readonly RunStatus[] = ['running', 'waiting', 'ended']
 
 export function isRunStatus(status: unknown): status is RunStatus {
@@ -14,8 +14,8 @@ export function isRunStatus(status: unknown): status is RunStatus {
 }
 
 /**
- * The state of a call. `writing`: the model is writing it, or it has not started to run. `waiting`: for a decision, or for the decision to
- * take effect. `ended`: it has an outcome.
+ * The state of a call. `writing`: the model is writing the call, or the call has not started to run. `waiting`: the call waits for a
+ * decision, or for the decision to take effect. `ended`: the call has an outcome.
  */
 export type CallStatus = 'writing' | 'running' | 'waiting' | 'ended'
 

@@ -2,7 +2,7 @@ import type { EventPayloads, FinishReason, RunEvent, StopReason, ToolCallOutcome
 import type { Json, JsonObject, Usage } from '../messages.ts'
 import type { CallStatus, RunStatus } from './run-states.ts'
 
-/** A period of time, in milliseconds since 1970. `to` is undefined until it ends. */
+/** A period of time, in milliseconds since 1970. `to` is undefined until the period ends. */
 export interface Stretch {
   from: number
   to: number | undefined
@@ -19,10 +19,10 @@ export interface RunView {
   /** `''` until an event provides it. */
   runId: string
   status: RunStatus
-  /** How the run ended. `paused` while it waits. */
+  /** How the run ended. `paused` while the run waits. */
   stopReason: StopReason | undefined
   errorCode: string | undefined
-  /** The usage of the whole run, once it has ended or waits. */
+  /** The usage of the whole run. Undefined until the run has ended or waits. */
   usage: Usage | undefined
   /**
    * The turns, in the order of their iterations. Iteration 0, if present, contains what happened before the first request, such as a
@@ -48,7 +48,7 @@ export interface RunView {
 /** One request to the model, with its response and the calls in it. */
 export interface TurnView {
   iteration: number
-  /** The model that was asked. Undefined if the event is missing. */
+  /** The model that was asked. Undefined if the turn's `MODEL_START` event is missing. */
   provider: string | undefined
   model: string | undefined
   /** Whether the text of this turn continues the text of the previous turn, which was cut off. */
@@ -88,9 +88,9 @@ export interface CallView {
   written: string
   /** The arguments. Undefined until they are complete. A text if the arguments are not a JSON object or are too long for an event. */
   args: JsonObject | string | undefined
-  /** The latest progress report of its tool. Undefined once it has ended. */
+  /** The latest progress report of the call's tool. Undefined once the call has ended. */
   progress: Json | undefined
-  /** The text for the model. */
+  /** The text that the model gets as the result. */
   result: string
   /** The return value of the function, if the event contains it. */
   value: Json | undefined
@@ -111,7 +111,7 @@ export interface CallView {
   runs: RunView[]
 }
 
-/** Creates a view without events. With `runId`, events of other runs are ignored from the start. */
+/** Creates a view without events. If `runId` is given, events of other runs are ignored from the start. */
 export function emptyRunView(runId = ''): RunView {
   return {
     runId,

@@ -1,6 +1,6 @@
-/** The start of a page. A start tag alone may be a quote in an error about HTML. */
+/** The start of a page. A single start tag may be a quotation in an error about HTML. */
 const pageStart = /<!doctype\s+html\b|<html\b(?=[\s\S]{0,2000}?<(?:head|title|body|h1)\b)/i
-/** Limited, so that a hostile page can't make the pattern scan the text repeatedly. */
+/** The lengths are limited, so that a hostile page can't make the pattern scan the text repeatedly. */
 const titleOf = /<title\b[^>]{0,200}>([^<]{1,1000})/i
 const headingOf = /<(?:h1|pre)\b[^>]{0,200}>([^<]{1,1000})/i
 const pageEnd = '</html>'

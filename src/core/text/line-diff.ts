@@ -5,7 +5,7 @@ export interface DiffLine {
 
 /** Number of unchanged lines shown around a change. */
 const context = 3
-/** Up to this number of changed lines, texts are compared line by line. Beyond it, the differing part is shown as a whole. */
+/** The number of changed lines up to which texts are compared line by line. Beyond it, the whole part that differs is shown as changed. */
 const mostChanges = 1_000
 
 /** The difference between two texts, line by line. */
@@ -22,7 +22,7 @@ export function diffLines(before: readonly string[], after: readonly string[]): 
 }
 
 /**
- * Like `diffLines`, but returns only the changes with three lines of context around each. The lines in between are replaced by their
+ * Like `diffLines`, but returns only the changes, with three lines of context around each. The lines in between are replaced by their
  * number.
  */
 export function changedLines(before: readonly string[], after: readonly string[]): DiffLine[] {
@@ -50,8 +50,8 @@ function linesOf(kind: DiffLine['kind'], texts: readonly string[]): DiffLine[] {
 }
 
 /**
- * Finds the shortest way from one text to the other (Myers, “An O(ND) Difference Algorithm”). `ends[k]`: the furthest position in `before`
- * that can be reached with the current number of changes if `k` more lines are removed than added.
+ * Finds the fewest changes from one text to the other (Myers, “An O(ND) Difference Algorithm”). `ends[k]`: the furthest position in
+ * `before` that can be reached with the current number of changes if `k` more lines are removed than added.
  */
 function compare(before: readonly string[], after: readonly string[]): DiffLine[] {
   const trace: Int32Array[] = []

@@ -1,7 +1,8 @@
 /**
  * Finds many patterns in a text that may arrive in pieces. The time depends only on the length of the text: an automaton over 16-bit
  * characters (Aho and Corasick, https://doi.org/10.1145/360825.360855). One regular expression for all patterns is twice as fast for a few
- * of them, but slower for hundreds (`tests/bench/patterns.ts`). It also can't tell which patterns the next piece may complete.
+ * of them, but slower for hundreds (`tests/bench/patterns.ts`). A regular expression also can't tell which patterns the next piece may
+ * complete.
  *
  * States are numbers. A state stands for the longest suffix of the input that begins a pattern; `root` stands for the empty suffix. Longer
  * states have higher numbers than shorter ones.
@@ -17,7 +18,10 @@ export class PatternSet {
   readonly #mask: number
   readonly #fallbacks: Int32Array
   readonly #depths: Uint16Array
-  /** By state: a pattern that it begins; the first pattern that it equals, or -1; whether a pattern continues it. */
+  /**
+   * These three arrays are indexed by state. `#begun`: the index of a pattern that starts with the state. `#ended`: the index of the first
+   * pattern that equals the state, or -1. `#continued`: 1 if a pattern continues the state.
+   */
   readonly #begun: Int32Array
   readonly #ended: Int32Array
   readonly #continued: Uint8Array
@@ -36,7 +40,7 @@ export class PatternSet {
     this.#continued = new Uint8Array(most)
     const states = new Int32Array(patterns.length)
     let size = 1
-    // Builds all patterns together, character by character. A fallback is shorter than its state, so it already exists.
+    // Builds all patterns together, character by character. The fallback of a state is shorter than the state, so it already exists.
     const longest = patterns.reduce((most, { length }) => Math.max(most, length), 0)
     for (let depth = 0; depth < longest; depth++) {
       for (const [index, pattern] of patterns.entries()) {
@@ -59,7 +63,7 @@ export class PatternSet {
     this.size = size
   }
 
-  /** The state after one more character. It is deeper than `from` only if a pattern continues with that character. */
+  /** Returns the state after one more character. It is deeper than `from` only if a pattern continues with that character. */
   step(from: number, code: number): number {
     for (let state = from; ; state = this.fallbackOf(state)) {
       const next = this.#next(state, code)
@@ -67,7 +71,7 @@ export class PatternSet {
     }
   }
 
-  /** The number of characters that a state stands for: the last ones read that begin a pattern. */
+  /** The number of characters that a state stands for, which are the last characters that were read. */
   depthOf(state: number): number {
     return this.#depths[state] ?? 0
   }
@@ -77,7 +81,7 @@ export class PatternSet {
     return state === 0 ? '' : (this.patterns[this.#begun[state] ?? 0] ?? '').slice(0, this.depthOf(state))
   }
 
-  /** The index of the pattern that a state equals, or -1. Shorter patterns may end there too: follow `fallbackOf`. */
+  /** The index of the pattern that a state equals, or -1. Shorter patterns may end in the same state: follow `fallbackOf` to find them. */
   endOf(state: number): number {
     return this.#ended[state] ?? -1
   }
@@ -92,7 +96,7 @@ export class PatternSet {
     return this.#fallbacks[state] ?? 0
   }
 
-  /** Returns 0 if no pattern continues. */
+  /** Returns the state that continues `state` with a character, or 0 if no pattern continues so. */
   #next(state: number, code: number): number {
     const key = state * 65_536 + code + 1
     for (let place = this.#place(state, code); ; place = (place + 1) & this.#mask) {

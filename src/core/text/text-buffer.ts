@@ -1,11 +1,14 @@
-/** The length at which pieces are joined: long enough to be worth a copy, short enough to be collected young. */
+/**
+ * The length at which pieces are joined into a segment. It is long enough to be worth a copy, and short enough for the pieces to be
+ * collected while they are young.
+ */
 const segment = 4096
-/** The length at which segments are joined. V8 doesn't move strings of more than about 128 KB. */
+/** The length at which segments are joined into a block. V8 doesn't move strings of more than about 128 KB. */
 const block = 256 * 1024
 
 /**
- * Builds a text from many small pieces. Concatenating them would keep a node for each piece alive until the end. Here they are copied into
- * segments, and segments into blocks.
+ * Builds a text from many small pieces. Plain concatenation would keep a node for each piece alive until the end. This class copies pieces
+ * into segments, and segments into blocks.
  */
 export class TextBuffer {
   #blocks = ''

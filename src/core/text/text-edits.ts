@@ -16,8 +16,8 @@ const editNames = [
 ] as const
 
 /**
- * Returns the text replacements in a call's arguments, which have the names above, either directly or in a list `edits`. Also returns the
- * other arguments.
+ * Returns the text replacements in a call's arguments. The arguments have the names above, either directly or in a list `edits`. Also
+ * returns the other arguments.
  */
 export function editsIn(args: JsonObject): { edits: TextEdit[]; others: JsonObject } {
   const { edits: list, ...fields } = args
@@ -27,12 +27,12 @@ export function editsIn(args: JsonObject): { edits: TextEdit[]; others: JsonObje
   const isShown = listed.every(({ edits, others }) => edits.length > 0 && Object.keys(others).length === 0)
   return {
     edits: [...own.edits, ...listed.flatMap(({ edits }) => edits)],
-    // Other fields of an edit must not be hidden.
+    // Keeps `edits` unless the replacements contain everything in it.
     others: isShown ? own.others : { ...own.others, edits: list },
   }
 }
 
-/** Returns the change in `about`, which has the texts `before` and `after`. Also returns the other fields of `about`. */
+/** Returns the change in `about`, if it has the texts `before` and `after`. Also returns the other fields of `about`. */
 export function changeIn(about: unknown): { edits: TextEdit[]; others: JsonObject } {
   return isJsonObject(about) ? editIn(about, [['before', 'after']]) : { edits: [], others: {} }
 }

@@ -1,4 +1,4 @@
-/** Reads a text that consists of shared parts, piece by piece, without ever copying the whole. */
+/** Reads a text that consists of shared parts, piece by piece. Never copies the whole text. */
 export class TextPieces {
   readonly #parts: readonly string[]
   #part = 0
@@ -16,13 +16,13 @@ export class TextPieces {
     return this.#part >= this.#parts.length
   }
 
-  /** Returns the next characters, at most `characters`; `''` at the end. */
+  /** Returns at most the next `characters` characters, or `''` at the end. */
   take(characters: number): string {
     let text = ''
     while (!this.ended && text.length < characters) {
       const part = this.#parts[this.#part] ?? ''
       let end = Math.min(part.length, this.#at + characters - text.length)
-      // Doesn't split a surrogate pair, because half of one can't be encoded.
+      // Doesn't split a surrogate pair, because half a pair can't be encoded.
       if (end < part.length && end > this.#at + 1 && isFirstHalf(part.charCodeAt(end - 1))) end--
       text += part.slice(this.#at, end)
       this.#at = end

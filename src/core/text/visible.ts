@@ -1,6 +1,6 @@
 /**
  * Characters that a screen doesn't show, or that change the text around them: control characters, marks that set the writing direction or
- * have no width, and others without a glyph. Emoji contain some of these and are kept.
+ * have no width, and others without a glyph. Emoji contain some of these characters, and are kept.
  */
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}\p{Default_Ignorable_Code_Point}\u2800]/v
 
@@ -11,8 +11,8 @@ const overrides = /[\u202A-\u202E\u2066-\u2069]/g
 const rightToLeft = /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFE\u{10800}-\u{10FFF}\u{1E800}-\u{1EFFF}]/u
 
 /**
- * A pattern that matches all emoji. Compiled on first use: parsing the list takes tens of milliseconds, even in a literal that is never
- * used.
+ * A pattern that matches all emoji. Compiled on first use: parsing the list of emoji takes tens of milliseconds, and a regular expression
+ * literal would be parsed even if it is never used.
  */
 export const emojis: string = String.raw`\p{RGI_Emoji}`
 let emoji: RegExp | undefined
@@ -38,8 +38,8 @@ export function visibleLines(text: string): string {
 }
 
 /**
- * Prepares text in any language for display: removes control characters except line ends and tabs, and marks characters that change its
- * direction.
+ * Prepares text in any language for display: removes control characters except line ends and tabs, and replaces characters that change the
+ * direction of the text by their codes.
  */
 export function readable(text: string): string {
   return text.replace(/\p{Cc}/gu, (found) => (found === '\n' || found === '\t' ? found : '')).replace(overrides, marked)

@@ -1,27 +1,26 @@
 /** How many milliseconds of work are done in one turn of the event loop before other tasks get their turn. */
 const longestWorkMs = 8
 
-// Captured before a test can replace the clocks: with a fake clock, waiting code would wait forever.
+// These functions are captured before a test can replace them by fake ones, with which waiting code would wait forever.
 const { queueMicrotask, setImmediate } = globalThis
 const { nextTick } = process
 const now = performance.now.bind(performance)
 
-/** When the work of this turn started. Undefined if it has not. */
+/** When the work of this turn started. Undefined if no work has started. */
 let busySince: number | undefined
 /** The callers that wait for another turn, in order. */
 const waiting: (() => void)[] = []
 let isScheduled = false
 /**
- * Whether no waiting caller was resumed in the previous turn, because other work used it up. If so, at least one caller is resumed in this
- * turn.
+ * Whether other work used up the previous turn, so that no waiting caller was resumed. If so, at least one caller is resumed in this turn.
  */
 let waitedATurn = false
 const noWait = Promise.resolve()
 
 /**
  * Waits for another turn of the event loop if this turn's work has taken 8 ms, so that neither one large input nor many small ones block
- * timers and connections. All work in the process shares the 8 ms. Callers that ask at the same moment get the same answer; if each then
- * does much work at once, use `yieldNow`. Rejects with the signal's reason.
+ * timers and connections. All work in the process shares the 8 ms. Callers that ask at the same moment get the same answer. If each of them
+ * then does a lot of work, use `yieldNow` instead. Rejects with the signal's reason.
  */
 export function giveWay(signal?: AbortSignal): Promise<void> {
   const at = now()
@@ -31,8 +30,8 @@ export function giveWay(signal?: AbortSignal): Promise<void> {
 }
 
 /**
- * Always waits for another turn. Use it before long work that can't be divided. Waiting callers are resumed one at a time. Rejects with the
- * signal's reason.
+ * Always waits for another turn of the event loop. Call this before long work that can't be divided. Waiting callers are resumed one at a
+ * time. Rejects with the signal's reason.
  */
 export function yieldNow(signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -41,10 +40,10 @@ export function yieldNow(signal?: AbortSignal): Promise<void> {
   })
 }
 
-/** Long work in parts. Other work can run wherever it yields. */
+/** Long work that is done in parts. Other work can run at each `yield`. */
 export type InParts<T> = Generator<unknown, T, undefined>
 
-/** Does work in parts, and lets other tasks run between them. If the work throws, rejects with the same error. */
+/** Does the work in parts, and lets other tasks run between them. Rejects with the error that the work throws. */
 export async function inTurns<T>(work: InParts<T>): Promise<T> {
   for (;;) {
     const step = work.next()
@@ -53,7 +52,7 @@ export async function inTurns<T>(work: InParts<T>): Promise<T> {
   }
 }
 
-/** Does all parts of the work at once. */
+/** Does all parts of the work without a break. */
 export function atOnce<T>(work: InParts<T>): T {
   for (;;) {
     const step = work.next()
@@ -76,7 +75,7 @@ function resumeNext(): void {
   waitedATurn = next === undefined && waiting.length > 0
   if (next !== undefined) {
     next()
-    // Runs after all microtasks. A tick that a microtask queues runs when no microtasks are left.
+    // `nextTick` runs `resumeNext` after all microtasks, because a tick that a microtask queues runs when no microtasks are left.
     queueMicrotask(() => nextTick(resumeNext))
     return
   }

@@ -1,5 +1,5 @@
 import { defaultLogger } from '../logger.ts'
 import { SteadyClock } from './steady-clock.ts'
 
-/** The clock by which entries in this process's memory expire. */
+/** The clock that decides when entries in this process's memory expire. */
 export const processClock: SteadyClock = new SteadyClock((message) => defaultLogger.warn({}, message))

@@ -1,24 +1,25 @@
-/** How far the system's clock may deviate from the expected time before it is doubted, in milliseconds. */
+/** How far the system's clock may deviate from the expected time, in milliseconds. If it deviates more, it is no longer trusted. */
 const toleranceMs = 5 * 60_000
 /**
- * How long a doubted clock must stay consistent until it is trusted again, in milliseconds. NTP asks its servers at least every 1,024 s.
+ * How long an untrusted clock must stay consistent until it is trusted again, in milliseconds. NTP asks its servers at least every 1,024 s.
  */
 const believedAfterMs = 20 * 60_000
 /**
- * How old the last noted time may be at the start before the clock is doubted, in milliseconds. Long enough for a job that runs once a day.
+ * How old the last noted time may be at the start, in milliseconds. If it is older, the system's clock is not trusted. The limit is long
+ * enough for a job that runs once a day.
  */
 const longestRestMs = 26 * 3_600_000
 
 /** The part of a clock's state that outlives its process. Times are in milliseconds since 1970. */
 export interface NotedTime {
   now: number
-  /** What the system's clock showed when it was first doubted; null if it is trusted. */
+  /** The time that the system's clock showed when it was first distrusted; null if it is trusted. */
   doubtedSince: number | null
 }
 
 /**
- * Milliseconds since 1970 by a clock that nobody can set. Adding the origin matters if a test stops the clock: `performance.now()` then
- * starts at 0 again. Older fake timers replace the origin by a function.
+ * Milliseconds since 1970 by a clock that nobody can set. `timeOrigin` is added because, if a test stops the clock, `performance.now()`
+ * starts at 0 again. Older fake timers replace `timeOrigin` by a function.
  */
 function steadyNow(): number {
   const { timeOrigin } = performance
@@ -26,17 +27,20 @@ function steadyNow(): number {
 }
 
 /**
- * A clock for expiry, in milliseconds since 1970. If the system's clock jumps, this one continues as if it had not, until the system's
- * clock has been consistent for twenty minutes. A machine that wakes from sleep is treated the same way.
+ * A clock for expiry, in milliseconds since 1970. If the system's clock jumps, this clock ignores the jump until the system's clock has
+ * been consistent for twenty minutes. A machine that wakes from sleep is treated the same way.
  */
 export class SteadyClock {
   readonly #jumped: (message: string) => void
-  /** This time minus `steadyNow()`. */
+  /** The current time of this clock minus `steadyNow()`. */
   #ahead: number
-  /** Set while the system's clock is not trusted: its time minus `steadyNow()`, and since when, by `steadyNow()`. */
+  /**
+   * Set while the system's clock is not trusted. `ahead`: the system's time minus `steadyNow()`. `since`: when it was first distrusted, by
+   * `steadyNow()`.
+   */
   #doubt: { ahead: number; since: number } | undefined
 
-  /** `noted`: what an earlier clock noted. `jumped` is called each time the system's clock becomes doubtful. */
+  /** `noted`: the time that an earlier clock noted. `jumped` is called each time the system's clock stops being trusted. */
   constructor(jumped: (message: string) => void, noted?: NotedTime) {
     this.#jumped = jumped
     const [steady, wall] = [steadyNow(), Date.now()]
@@ -45,7 +49,7 @@ export class SteadyClock {
     const { now, doubtedSince } = noted
     const isExpected = (last: number) => wall - last >= -toleranceMs && wall - last <= longestRestMs
     if (isExpected(now)) return
-    // If the earlier clock was off in the other direction, it belonged to another process and says nothing about this one.
+    // If the earlier clock was wrong in the other direction, its doubt says nothing about this clock.
     const isSameWay = doubtedSince !== null && doubtedSince < now === wall < now
     const doubtedMs = isSameWay ? wall - doubtedSince : Number.NaN
     const last = doubtedMs >= believedAfterMs ? wall - doubtedMs : now

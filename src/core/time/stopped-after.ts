@@ -2,13 +2,14 @@ import type { Script } from 'node:vm'
 
 let timed: { script: Script; context: { work?: () => unknown } } | undefined
 
-/** Maximum number of attempts if the machine is busy with other work each time. */
+/** Maximum number of attempts. An attempt is repeated if the machine was busy with other work. */
 const maxTries = 4
 
 /**
- * Returns what `work` returns, or undefined if it took longer than `ms`. Work is stopped wherever it is; its `finally` blocks don't run.
+ * Returns what `work` returns, or undefined if it took longer than `ms`. Work can be stopped at any point, and its `finally` blocks don't
+ * run.
  *
- * The limit is wall-clock time. Work that got little processor time is tried again. `clean` is called after each stop, to repair half-done
+ * The limit is wall-clock time. Work that got little processor time is repeated. `clean` is called after each stop, to repair half-done
  * changes.
  */
 export function stoppedAfter<T>(ms: number, work: () => T, clean?: () => void): { value: T } | undefined {
@@ -22,7 +23,7 @@ export function stoppedAfter<T>(ms: number, work: () => T, clean?: () => void): 
   }
 }
 
-/** Uses the time of this thread alone, if Node provides it (from 23.9). */
+/** Measures this thread alone if Node supports it (from 23.9), otherwise the whole process. */
 function cpuUsage(before?: NodeJS.CpuUsage): NodeJS.CpuUsage {
   return process.threadCpuUsage === undefined ? process.cpuUsage(before) : process.threadCpuUsage(before)
 }
