@@ -58,6 +58,8 @@ describe('silence and abort', () => {
       [{}, { streamIdleTimeoutMs: 900 }, 900],
       [{ stream: false }, { streamIdleTimeoutMs: 900 }, 900],
       [{ stream: false }, {}, 600_000],
+      // Such a server is asked for a stream in any case.
+      [{ stream: false }, { quirks: { wholeResponses: false } }, 60_000],
     ]
     for (const [request, settings, limit] of limits) {
       const arrived = Promise.withResolvers<void>()

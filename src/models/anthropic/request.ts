@@ -80,7 +80,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
       messages: wireTurns(conversation.turns, caches),
     }
     const toolNames = new Set([...(request.tools ?? []), ...(searched?.deferred ?? [])].map((tool) => tool.function.name))
-    return { params, toolNames, warnings: [...warnings] }
+    return { params, stream: fields.stream !== false, toolNames, warnings: [...warnings] }
   }
 
   open(context: ErrorContext, sink: ModelSink | undefined, { toolNames }: ApiRequest): AnthropicResponse {

@@ -64,7 +64,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
     }
     const params = { model: this.#model, contents: ours, config }
     const toolNames = new Set(request.tools?.map((tool) => tool.function.name))
-    return { params, toolNames, names: renamedTools(request), warnings: [...warnings] }
+    return { params, stream: request.stream !== false, toolNames, names: renamedTools(request), warnings: [...warnings] }
   }
 
   open(context: ErrorContext, sink: ModelSink | undefined, { toolNames, names }: GoogleBody): GoogleResponse {

@@ -67,7 +67,8 @@ export class ResponsesApi implements Api<Access> {
 
     const own = [...(request.tools ?? []), ...(searched?.deferred ?? [])]
     const toolNames = new Set([...own.map((tool) => tool.function.name), ...namesOf(theirs)])
-    return { params: { ...fields, input, ...(tools.length === 0 ? {} : { tools }) }, toolNames, warnings: [...warnings] }
+    const params = { ...fields, input, ...(tools.length === 0 ? {} : { tools }) }
+    return { params, stream: fields.stream !== false, toolNames, warnings: [...warnings] }
   }
 
   open(context: ErrorContext, sink: ModelSink | undefined, { toolNames }: ApiRequest): ResponsesResponse {

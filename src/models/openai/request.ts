@@ -50,7 +50,8 @@ export class OpenAIApi implements Api<Access> {
     Object.assign(fields, cacheKey === undefined ? {} : cacheKeyField(cacheKey, this.#quirks.promptCacheKey, baseURL), options)
 
     const toolNames = new Set(request.tools?.map((tool) => tool.function.name))
-    return { params: { ...fields, messages, ...(tools.length === 0 ? {} : { tools }) }, toolNames, warnings: [...warnings] }
+    const params = { ...fields, messages, ...(tools.length === 0 ? {} : { tools }) }
+    return { params, stream: fields.stream !== false, toolNames, warnings: [...warnings] }
   }
 
   open(context: ErrorContext, sink: ModelSink | undefined, { toolNames }: ApiRequest): OpenAIResponse {

@@ -37,7 +37,7 @@ export interface SdkUse<Own extends Access, Sdk> {
   /** Imports the SDK, which is not loaded before the first request, and creates its client. */
   open(access: Own): Promise<Sdk>
   /** Makes the SDK send the request, with `exchange.fetch` as its `fetch`. */
-  ask(sdk: Sdk, request: { params: RequestParams; stream: boolean }, exchange: HttpExchange): Promise<unknown>
+  ask(sdk: Sdk, request: ApiRequest, exchange: HttpExchange): Promise<unknown>
   /** Warnings about the access for the response. Default: none. */
   warnings?(access: Own): readonly string[]
 }
@@ -48,6 +48,8 @@ type RequestParams = object
 /** A request to a provider, with warnings about what was lost in its conversion. */
 export interface ApiRequest {
   params: RequestParams
+  /** Whether a stream is requested. It may be, even if the caller wants a whole response. */
+  stream: boolean
   /** The tools that it offers, by their own names. */
   toolNames: ReadonlySet<string>
   warnings: readonly string[]
@@ -142,16 +144,14 @@ export class SdkClient<Own extends Access, Sdk> {
     let body = api.build(request, access)
     const response = api.open({ provider, model, secrets }, sink, body)
     const warnings = new Set(this.#use.warnings?.(access))
-    const stream = request.stream !== false
-    const idleMs = request.streamIdleTimeoutMs ?? streamIdleTimeoutMs ?? (stream ? defaultIdleMs : defaultWholeMs)
+    const idleMs = request.streamIdleTimeoutMs ?? streamIdleTimeoutMs ?? (body.stream ? defaultIdleMs : defaultWholeMs)
     const stallMs = request.streamStallTimeoutMs ?? streamStallTimeoutMs ?? defaultStallMs
     // Loaded before the exchange, because the time to load a package is not a silence of the provider.
     opened.sdk ??= await this.#use.open(access)
     const { sdk } = opened
     for (let pauses = 0; ; pauses++) {
-      const { params } = body
       const exchange = new HttpExchange({ reader: response, provider, signal, idleMs, stallMs, send: this.#send, secrets })
-      const oddities = await exchange.run(() => this.#use.ask(sdk, { params, stream }, exchange))
+      const oddities = await exchange.run(() => this.#use.ask(sdk, body, exchange))
       for (const warning of [...body.warnings, ...oddities]) warnings.add(warning)
       if (response.isPaused !== true) break
       if (pauses === maxPauses) {
