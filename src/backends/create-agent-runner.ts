@@ -24,7 +24,7 @@ const backendOptionNames: OptionNames<BackendOptions> = { ...runnerOptions, back
  *
  * | | `native` | `langchain` |
  * | --- | --- | --- |
- * | what decides when the model is asked and which calls run | toolloop's own loop, `agent/loop.ts` | LangChain's `createAgent`, a LangGraph graph |
+ * | what drives a run | toolloop's own loop, `agent/loop.ts` | LangChain's `createAgent`, a LangGraph graph |
  * | packages | none | `langchain`, `@langchain/core`, `@langchain/langgraph`, loaded when the runner is created |
  * | LangChain's tracing (`LANGSMITH_…`) | sees nothing | sees every model turn and tool call |
  * | `journal` | recorded, and resumed after a crash | not supported: `invalid_option` |

@@ -4,7 +4,7 @@ import { ToolloopError } from '../../core/errors.ts'
 import type { Pg } from './load-dbos.ts'
 import { isPassing, journalProblem } from './problems.ts'
 
-/** A row, by column name. PostgreSQL's `bigint` arrives as text. */
+/** A row, by column name. The driver returns PostgreSQL's `bigint` as text. */
 export type Row = Readonly<Record<string, unknown>>
 /** Executes one statement. */
 export type Query = (sql: string, values?: readonly unknown[]) => Promise<Row[]>
@@ -17,7 +17,7 @@ export interface DatabaseOptions {
   outageMs: number
 }
 
-/** The delay before a retry, in milliseconds: it doubles from the first value up to the second. */
+/** The delay before a retry, in milliseconds. It starts with the first value and doubles up to the second. */
 const pauses = [50, 2_000] as const
 /** The timeout for a connection, in milliseconds. */
 const connectTimeoutMs = 10_000
@@ -30,17 +30,18 @@ const idleInTransactionMs = 30_000
 /** Maximum number of different statements that connections prepare. */
 const mostPrepared = 200
 /**
- * Maximum number of values of a prepared statement. A statement with more values contains a list, and its text depends on the length of the
- * list.
+ * Maximum number of values of a prepared statement. A statement with more values usually contains a list, and its text depends on the
+ * length of the list.
  */
 const mostValues = 30
 
 /** Returns the name under which the connections of a pool prepare a statement. Undefined if the statement is not prepared. */
 function preparedName(text: string, prepared: Map<string, string>): string | undefined {
   const known = prepared.get(text)
-  // A statement that returns all columns fails if it was prepared before another process has added one.
+  // Skips statements that return all columns: a prepared one fails after another process has added a column.
   if (known !== undefined || prepared.size >= mostPrepared || /(SELECT|RETURNING) \*/i.test(text)) return known
-  // On a session that others use as well, a number could be the name of another statement.
+  // The name contains a digest instead of a number, because several clients may use the session, and each could give the same number to
+  // another statement.
   const name = `toolloop_${digestOf(text).slice(0, 32)}`
   prepared.set(text, name)
   return name
@@ -60,7 +61,7 @@ function prepareStatements(client: PoolClient, prepared: Map<string, string>): v
   })
 }
 
-/** Creates a pool in which a lost connection doesn't end the process: the next statement fails, or gets another connection. */
+/** Creates a connection pool. If a connection is lost, the process survives: the next statement fails or gets another connection. */
 export function openPool(pg: Pg, { url, connections }: Pick<DatabaseOptions, 'url' | 'connections'>): Pool {
   const pool = new pg.Pool({
     connectionString: url,
@@ -70,7 +71,7 @@ export function openPool(pg: Pg, { url, connections }: Pick<DatabaseOptions, 'ur
     keepAlive: true,
     application_name: 'toolloop',
   })
-  // Added as soon as a connection exists, because the connection may end before the pool passes it on.
+  // The listener is added as soon as the connection exists, because the connection may end before the pool passes it on.
   const ignore = (): void => {}
   const prepared = new Map<string, string>()
   return pool.on('error', ignore).on('connect', (client) => {
@@ -84,7 +85,7 @@ export function openPool(pg: Pg, { url, connections }: Pick<DatabaseOptions, 'ur
  * be safe to repeat.
  */
 export class Database {
-  /** Used in messages. Without the password. */
+  /** The database's address without its password, for messages. */
   readonly name: string
   readonly pool: Pool
   readonly #outageMs: number

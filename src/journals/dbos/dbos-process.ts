@@ -7,10 +7,10 @@ import type { Dbos } from './load-dbos.ts'
 
 type InContext = ReturnType<typeof AsyncLocalStorage.snapshot>
 
-/** An execution in this process: the body of its workflow. */
+/** One execution of a run in this process. A DBOS workflow executes its `work`. */
 class Execution {
   readonly work: () => Promise<Outcome>
-  /** Calls a function in the DBOS context of this workflow. Set when the workflow has started. */
+  /** Calls a function in the DBOS context of this workflow. It is set when the workflow has started. */
   inWorkflow?: InContext
   /** The reason why nothing more may be recorded. Undefined while recording is allowed. */
   #left: ToolloopError | undefined
@@ -29,10 +29,10 @@ class Execution {
     for (const reject of this.#waiting) reject(problem)
   }
 
-  /** Resolves with the result of `work`, or rejects as soon as this execution has left. */
+  /** Resolves with the result of `work`, or rejects as soon as the execution is abandoned. */
   orLeft<T>(work: Promise<T>): Promise<T> {
     if (this.#left !== undefined) {
-      // Nobody needs the result any more.
+      // The execution is abandoned, so an error of `work` is ignored.
       work.catch(() => {})
       return Promise.reject(this.#left)
     }
@@ -49,24 +49,28 @@ const executions = new Map<string, Execution>()
 const ending = new Map<string, Promise<unknown>>()
 /** Calls a function outside every workflow, so that the DBOS calls in it are not recorded as steps of the caller. */
 const outside = AsyncLocalStorage.snapshot()
-/** DBOS has one instance a process, so launches and shutdowns run one at a time. */
+/** Launches and shutdowns run one at a time, because DBOS has only one instance in each process. */
 let turn: Promise<unknown> = Promise.resolve()
 let launched: { url: string; pool: Pool; users: number } | undefined
 let workflow: ((runId: string) => Promise<string>) | undefined
 
 /** How long a shutdown waits for DBOS to record interrupted executions, in milliseconds. */
 const drainMs = 2_000
-/** Codes of https://github.com/dbos-inc/dbos-transact-ts/blob/main/src/error.ts */
+/**
+ * The codes of DBOS errors that mean another executor has the workflow: https://github.com/dbos-inc/dbos-transact-ts/blob/main/src/error.ts
+ */
 const takenOverCodes = new Set([5, 24, 26])
 
 export interface LaunchOptions {
   url: string
-  /** DBOS's own pool has no error listener on new connections, so their errors would end the process. */
+  /**
+   * Opens the pool that DBOS uses. DBOS would open one without error listeners on new connections, so their errors would end the process.
+   */
   openPool(): Pool
   logger: Logger
 }
 
-/** DBOS in this process. */
+/** The instance of DBOS in this process. */
 export class DbosProcess {
   readonly #dbos: Dbos['DBOS']
   readonly #problem: (error: unknown) => ToolloopError
@@ -76,14 +80,17 @@ export class DbosProcess {
     this.#dbos = DBOS
     this.#problem = problem
     try {
-      // In effect unlimited, because DBOS doesn't decide which process resumes a run.
+      // The number of recovery attempts is in effect unlimited, because DBOS doesn't decide which process resumes a run.
       workflow ??= DBOS.registerWorkflow(executeHere, { name: 'toolloop', maxRecoveryAttempts: 1_000_000 })
     } catch (error) {
       throw new InvalidOptionError('launch', `\`dbosJournal\` to be called before \`DBOS.launch\` (${messageOf(error)})`, undefined)
     }
   }
 
-  /** Launches DBOS, unless another journal has. Rejects with `invalid_option` if it was launched with other options. */
+  /**
+   * Launches DBOS, unless another journal has launched it. Rejects with `invalid_option` if another journal launched DBOS with other
+   * options.
+   */
   launch({ url, openPool, logger }: LaunchOptions): Promise<void> {
     return inTurn(async () => {
       if (launched === undefined && this.#dbos.isInitialized()) {
@@ -98,8 +105,8 @@ export class DbosProcess {
           name: 'toolloop',
           systemDatabaseUrl: url,
           systemDatabasePool: pool,
-          // DBOS resumes what an executor of the same name has left, dead or alive, and only workflows of its own version. A random id
-          // prevents it from resuming any.
+          // A random id, so that DBOS resumes no workflows itself. DBOS would resume the workflows of any executor with the same name, dead
+          // or alive, that have its own application version.
           executorID: crypto.randomUUID(),
           applicationVersion: 'toolloop',
           useListenNotify: false,
@@ -108,7 +115,8 @@ export class DbosProcess {
         try {
           await outside(() => this.#dbos.launch())
         } catch (error) {
-          // Undoes a partial launch, so that DBOS can be launched again. The launch error is the one that is reported.
+          // Undoes a partial launch, so that DBOS can be launched again. Errors of this shutdown are ignored, because the error of the
+          // launch is reported.
           await this.#dbos.shutdown().catch(() => {})
           await pool.end()
           throw error
@@ -133,7 +141,7 @@ export class DbosProcess {
     })
   }
 
-  /** Executes `work` as the workflow with this id. */
+  /** Runs `work` as the workflow with this id. */
   async execute<T extends Outcome>(id: string, work: () => Promise<T>): Promise<T> {
     const started = workflow
     if (started === undefined || !this.#dbos.isInitialized()) {
@@ -143,7 +151,8 @@ export class DbosProcess {
     const inCaller = AsyncLocalStorage.snapshot()
     const execution: Execution = new Execution(async () => {
       try {
-        // Runs in the caller's context, outside the DBOS context, so that a tool's own DBOS calls are not steps of this workflow.
+        // `inCaller` runs the work in the caller's context, outside the DBOS context. DBOS calls made by a tool are therefore not steps of
+        // this workflow.
         const outcome = await execution.orLeft(inCaller(work))
         resolve(outcome)
         return outcome
@@ -169,7 +178,7 @@ export class DbosProcess {
     }
   }
 
-  /** Executes `work` as a step. Rejects with `run_taken_over` if the workflow was cancelled, or is executed elsewhere. */
+  /** Runs `work` as a step. Rejects with `run_taken_over` if the workflow was cancelled, or if another process executes it. */
   async step(id: string, name: string, work: () => Promise<string>): Promise<string> {
     const execution = executions.get(id)
     const { inWorkflow } = execution ?? {}
@@ -179,7 +188,7 @@ export class DbosProcess {
     const step = async (): Promise<string> => {
       try {
         const value = await inCaller(work)
-        // Nothing records the step any more.
+        // A promise that never settles keeps DBOS from recording the step of an abandoned execution.
         return execution.hasLeft ? await new Promise<never>(() => {}) : value
       } catch (error) {
         thrown = { error }
@@ -194,17 +203,17 @@ export class DbosProcess {
     }
   }
 
-  /** Abandons the workflows for which `isLeft` returns true: nothing they do from now on is recorded. */
+  /** Abandons the workflows for which `isLeft` returns true: DBOS records nothing more of them. */
   abandon(isLeft: (id: string) => boolean, problem: ToolloopError): void {
     for (const [id, execution] of executions) if (isLeft(id)) execution.leave(problem)
   }
 
-  /** The recorded steps of a workflow, in order. */
+  /** Returns the recorded steps of a workflow, in order. */
   async steps(id: string): Promise<NamedValue[]> {
     return (await this.stepsFrom(id, 0)).flatMap(({ name, value }) => (value === undefined ? [] : [{ name, value }]))
   }
 
-  /** The recorded steps from `offset` on. A failed step has no value. */
+  /** Returns the recorded steps from number `offset`. A failed step has no value. */
   async stepsFrom(id: string, offset: number): Promise<{ n: number; name: string; value: string | undefined }[]> {
     const steps = (await this.#worded(outside(() => this.#dbos.listWorkflowSteps(id, { offset })))) ?? []
     return steps.map(({ functionID: n, name, output, error }) => {
@@ -232,7 +241,8 @@ export class DbosProcess {
 }
 
 /**
- * The workflow. DBOS also calls it when it resumes a workflow itself. It then does nothing, because the journal decides who executes a run.
+ * The function of every workflow. DBOS also calls it when it recovers a workflow itself. The function then does nothing, because the
+ * journal decides which process executes a run.
  */
 async function executeHere(id: string): Promise<string> {
   const execution = executions.get(id)

@@ -33,7 +33,7 @@ export interface DbosStoreOptions {
 const clearAfterMs = 1_000
 const noSteps: StepTotals = { steps: 0, characters: 0 }
 
-/** Available once the database was reached. */
+/** The parts that are available once the database was reached. */
 interface Opened {
   runs: RecordedRuns
   shown: ShownRunsTable
@@ -50,12 +50,12 @@ export class DbosStore implements EngineStore {
   readonly #newSteps: NewSteps
   readonly #newEvents: NewEvents = new NewEvents((news) => this.#askShown((shown) => shown.appendEvents(news)))
   readonly #database: Database
-  /** The workflows executed in this process, and what each has recorded. */
+  /** The workflows that this process executes, with the totals of the steps that each has recorded. */
   readonly #executing = new Map<string, StepTotals>()
   #opening: Promise<Opened> | undefined
   readonly #toClear: string[] = []
   #clearTimer: NodeJS.Timeout | undefined
-  /** The id of the tables, known once they are opened. */
+  /** The id of the tables. It is known once the database is open. */
   #tables = ''
   #isOpen = false
   #closed = false
@@ -66,7 +66,7 @@ export class DbosStore implements EngineStore {
     const { url, connections, outageMs } = options
     this.#options = { ...options, schema: `"${options.schema}"` }
     this.#pg = pg
-    // The owner uses one connection.
+    // One connection is reserved for the owner.
     this.#database = new Database(pg, { url, connections: Math.max(2, Math.floor((connections - 1) / 3)), outageMs })
     this.#dbos = new DbosProcess(dbos, (error) => journalProblem(error, this.#database.name))
     this.#newSteps = new NewSteps(this.#dbos)
@@ -128,7 +128,7 @@ export class DbosStore implements EngineStore {
     return { status: run.status, steps: [...steps].map(([name, value]) => ({ name, value })) }
   }
 
-  /** The shown runs, in the same database. */
+  /** The runs that the service lists, called shown runs. They are in the same database. */
   readonly shown: ShownRuns = {
     begin: (...args) => this.#show((shown) => shown.begin(...args)),
     append: async (runId, attempt, news) => {
@@ -173,7 +173,7 @@ export class DbosStore implements EngineStore {
     const id = this.#workflowId(runId, epoch)
     await this.#do((runs) => runs.suspend(runId, epoch, suspension, this.#executing.get(id) ?? noSteps))
     this.#executing.delete(id)
-    // The run may have been decided or cancelled meanwhile.
+    // A decision or a cancellation may have arrived meanwhile; the run then continues at once.
     const taken = await this.take(runId)
     return taken.kind === 'taken' ? taken : undefined
   }
@@ -183,7 +183,7 @@ export class DbosStore implements EngineStore {
     this.#executing.set(id, noSteps)
     const steps = await this.#stepsBefore(runId, epoch)
     return this.#dbos.execute(id, async () => {
-      // A process that took the run over meanwhile was unable to cancel this workflow, because it did not exist then.
+      // If another process has taken over the run meanwhile, it could not cancel this workflow, because the workflow did not exist yet.
       await this.#ask((runs) => runs.checkOwned(runId, epoch))
       return work(steps)
     })
@@ -202,7 +202,7 @@ export class DbosStore implements EngineStore {
     return this.#deleteAll((runs) => runs.pruned(which))
   }
 
-  /** Runs that end shortly after each other are deleted together. */
+  /** Schedules the deletion of a run. Runs that end shortly after each other are deleted together. */
   #clearSoon(runId: string): void {
     this.#toClear.push(runId)
     this.#clearTimer ??= setTimeout(() => void this.#clearNow(), clearAfterMs).unref()
@@ -211,7 +211,7 @@ export class DbosStore implements EngineStore {
   async #clearNow(): Promise<void> {
     this.#clearTimer = undefined
     const runIds = this.#toClear.splice(0)
-    // If this fails, `clear` without a run deletes them later, in any process.
+    // If the deletion fails, a later `clear` without a run id deletes these runs, in any process.
     if (runIds.length > 0) await this.#deleteAll((runs) => runs.cleared(runIds)).catch(() => {})
   }
 
@@ -236,12 +236,12 @@ export class DbosStore implements EngineStore {
     clearTimeout(this.#clearTimer)
     if (this.#isOpen) await pTimeout(this.#clearNow(), { milliseconds: clearAfterMs, fallback: () => {} })
     this.#closed = true
-    // Doesn't wait for an opening that is waiting for the server.
+    // If the database is still being opened, closing it ends the wait for the server.
     if (!this.#isOpen) this.#database.close()
     const opened = await this.#opening?.catch(() => undefined)
     this.#dbos.abandon((id) => this.#executing.has(id), this.#problem())
     if (opened !== undefined) {
-      // If the server is unreachable, it releases everything itself.
+      // If the server is unreachable, the owner's lock ends with its connection, and other processes then take over the runs.
       await doInTurn(opened.runs.letGo(tries), this.#database.attempt).catch(() => {})
       await opened.owner.close()
       if (this.#options.launch) await this.#dbos.leave()
@@ -256,7 +256,7 @@ export class DbosStore implements EngineStore {
     return this.#database.transaction((query) => doInTurn(work(runs), query))
   }
 
-  /** Does the work with each statement on its own. */
+  /** Does the work without a transaction: each statement takes effect separately. */
   async #ask<T>(work: (runs: RecordedRuns) => Work<T>): Promise<T> {
     const { runs } = await this.#opened()
     return doInTurn(work(runs), this.#database.query)
@@ -273,7 +273,7 @@ export class DbosStore implements EngineStore {
     return this.#database.transaction((query) => doInTurn(work(shown), query))
   }
 
-  /** Does the work on shown runs with each statement on its own. */
+  /** Does the work on shown runs without a transaction: each statement takes effect separately. */
   async #askShown<T>(work: (shown: ShownRunsTable) => Work<T>): Promise<T> {
     const { shown } = await this.#opened()
     return doInTurn(work(shown), this.#database.query)
@@ -281,7 +281,7 @@ export class DbosStore implements EngineStore {
 
   #opened(): Promise<Opened> {
     this.#checkOpen()
-    // Each call tries again, because the problem may have been fixed.
+    // Each call tries to open the database again, because the problem may have been fixed.
     this.#opening ??= this.#open().catch((error: unknown) => {
       this.#opening = undefined
       throw journalProblem(error, this.#database.name)
@@ -297,7 +297,8 @@ export class DbosStore implements EngineStore {
     try {
       const ofDbos = { url, connections: Math.ceil(((connections - 1) * 2) / 3) }
       const launching = { url, openPool: () => openPool(this.#pg, ofDbos), logger }
-      // Processes that start together would conflict while DBOS creates its tables.
+      // Only one process launches DBOS at a time, because DBOS creates its tables during the launch, and concurrent launches would
+      // conflict.
       if (launch) await database.persistently(() => owner.exclusively(() => this.#dbos.launch(launching)))
     } catch (error) {
       await owner.close()
@@ -309,11 +310,11 @@ export class DbosStore implements EngineStore {
     return { owner, runs, shown: new ShownRunsTable(tables) }
   }
 
-  /** Returns what earlier executions have recorded, and ends them. */
+  /** Returns the steps that earlier executions have recorded, and ends these executions. */
   async #stepsBefore(runId: string, epoch: number): Promise<NamedValue[]> {
     const steps = new Map<string, string>()
     for (const execution of await this.#pastExecutions(runId, epoch)) {
-      // A run that breaks off repeatedly has many executions without steps, which need not be read.
+      // The steps of an execution without any are not read, because a run that crashes repeatedly has many such executions.
       const recorded = execution.steps === 0 ? [] : await this.#dbos.steps(this.#workflowId(runId, execution.epoch))
       if (recorded.length < execution.steps) throw this.#missing(runId, execution, recorded.length)
       for (const { name, value } of recorded) steps.set(name, value)
@@ -328,7 +329,7 @@ export class DbosStore implements EngineStore {
     const past = await this.#ask((runs) => runs.pastExecutions(runId))
     const known = new Set(past.map((execution) => execution.epoch))
     const broken = Array.from({ length: epoch - 1 }, (_, at) => at + 1).filter((one) => !known.has(one))
-    // They are cancelled before their steps are counted, so that they record no more.
+    // Unfinished executions are cancelled before their steps are counted, so that no further step is recorded after the count.
     await this.#dbos.cancel(broken.map((one) => this.#workflowId(runId, one)))
     const ended: PastExecution[] = []
     for (const one of broken) {

@@ -1,7 +1,7 @@
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { Dialect } from '../queries/dialect.ts'
 
-/** The server's time, which all processes share. */
+/** The current time of the server, which all processes share. */
 export const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
 /** Throws `invalid_option` for an id that PostgreSQL would refuse or change. */
@@ -14,7 +14,7 @@ export function plain(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\uFFFD')
 }
 
-/** `schema` is quoted. */
+/** Returns the dialect for a schema, whose name must be quoted. */
 export function dialectOf(schema: string): Dialect {
   return {
     table: (name) => `${schema}.${name}`,

@@ -84,7 +84,7 @@ export function dbosJournal(options: DbosJournalOptions): Journal & { close(): P
   const { url, agent = 'default', schema = 'toolloop', connections = 13, outageMs = 30_000, launch = true } = options
   const { maxTakeOvers, logger = defaultLogger } = options
   if (typeof url !== 'string' || !URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol)) {
-    // The error doesn't quote the value, because it may contain a password.
+    // The error doesn't quote the value of `url`, because the value may contain a password.
     throw new InvalidOptionError('url', 'the address of a database, as `postgres://user:password@host:5432/name`', 'another text')
   }
   if (typeof agent !== 'string' || !/^[^/\0]+$/.test(agent) || !agent.isWellFormed())

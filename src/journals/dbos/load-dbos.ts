@@ -3,7 +3,10 @@ import { ToolloopError } from '../../core/errors.ts'
 export type Dbos = typeof import('@dbos-inc/dbos-sdk')
 export type Pg = typeof import('pg')
 
-/** Loads both synchronously, because a workflow must be registered before the application launches DBOS. Throws `missing_dependency`. */
+/**
+ * Loads DBOS and `pg`. Loading is synchronous, because a workflow must be registered before the application launches DBOS. Throws
+ * `missing_dependency`.
+ */
 export function loadDbos(): { dbos: Dbos; pg: Pg } {
   const require = process.getBuiltinModule('node:module').createRequire(import.meta.url)
   const load = (name: string): unknown => {

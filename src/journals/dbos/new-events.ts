@@ -1,6 +1,6 @@
 import type { RunNews } from './shown-runs-table.ts'
 
-/** The number of characters after which no more events are stored at once. */
+/** The size of a batch, in characters. Once a batch is larger, no more events are added to it. */
 const mostCharacters = 1_000_000
 
 interface WaitingNews extends RunNews {
@@ -9,20 +9,23 @@ interface WaitingNews extends RunNews {
 }
 
 /**
- * Stores events of runs, one statement at a time. Events that arrive meanwhile are stored together, so that the number of statements doesn't
- * grow with the number of runs.
+ * Stores the events of runs, with one statement at a time. Events that arrive during a statement share the next one, so the number of
+ * statements doesn't grow with the number of runs.
  */
 export class NewEvents {
   readonly #write: (news: readonly RunNews[]) => Promise<ReadonlySet<string>>
   #waiting: WaitingNews[] = []
   #isWriting = false
 
-  /** `write` returns the ids of the runs whose events are stored. */
+  /** `write` stores events, and returns the ids of the runs whose events were stored. */
   constructor(write: (news: readonly RunNews[]) => Promise<ReadonlySet<string>>) {
     this.#write = write
   }
 
-  /** Resolves with false if the events have to be stored by themselves. Rejects as `write` does. */
+  /**
+   * Stores the events of one run together with those of other runs. Resolves with false if the caller must store them alone. Rejects with
+   * the errors of `write`.
+   */
   store(news: RunNews): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     this.#waiting.push({ ...news, resolve, reject })
@@ -38,7 +41,7 @@ export class NewEvents {
         const stored = await this.#write([...news.values()])
         for (const { runId, resolve } of news.values()) resolve(stored.has(runId))
       } catch (error) {
-        // The events of one run must not break off the others.
+        // The events of one run may have caused the error, so each run of the batch stores its events alone.
         for (const { resolve, reject } of news.values())
           if (news.size > 1) resolve(false)
           else reject(error)
@@ -47,7 +50,7 @@ export class NewEvents {
     this.#isWriting = false
   }
 
-  /** Takes the news to store next: one entry for each run. */
+  /** Removes the next batch from the queue. A batch has one entry for each run. */
   #next(): Map<string, WaitingNews> {
     const next = new Map<string, WaitingNews>()
     let characters = 0

@@ -1,10 +1,10 @@
 import type { NamedValue } from '../../agent/journal/store.ts'
 import type { DbosProcess } from './dbos-process.ts'
 
-/** The number of workflows to remember. */
+/** Maximum number of workflows to remember. */
 const most = 1_000
 
-/** Reads the steps that workflows have recorded since the last read, without reading known values again. */
+/** Reads the steps that a workflow has recorded since the last read. Steps that were read before are not read again. */
 export class NewSteps {
   readonly #dbos: Pick<DbosProcess, 'stepsFrom'>
   /** The names of the first steps of each workflow, up to the first step that has not been recorded yet. A failed step has no name. */
@@ -15,15 +15,16 @@ export class NewSteps {
   }
 
   /**
-   * Returns the steps of a workflow. Leaves out those at its beginning that were read before, up to but not including the first one that is
-   * not in `known`.
+   * Returns the steps of a workflow, without those that were read before. Reading starts again from the first step whose name is not in
+   * `known`.
    */
   async read(id: string, known: ReadonlySet<string>): Promise<NamedValue[]> {
     const names = this.#begun.get(id) ?? []
     const unknown = names.findIndex((name) => name !== undefined && !known.has(name))
     const offset = unknown < 0 ? names.length : unknown
     const steps = await this.#dbos.stepsFrom(id, offset)
-    // DBOS numbers steps from 0, and records concurrent ones in any order. Another read may have advanced further meanwhile.
+    // DBOS numbers steps from 0, and records concurrent steps in any order. A concurrent call of `read` may have extended `names`
+    // meanwhile.
     for (const [index, { n, name, value }] of steps.entries()) {
       const at = offset + index
       if (at === names.length && n === at) names.push(value === undefined ? undefined : name)

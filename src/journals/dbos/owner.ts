@@ -6,16 +6,16 @@ import type { Pg } from './load-dbos.ts'
 import { checkSession } from './session.ts'
 
 /**
- * How long an owner must be without its lock before it counts as dead, in milliseconds. After a lost connection or a server restart, a
- * living owner gets its lock back sooner than that.
+ * How long the lock of an owner must be free before the owner counts as dead, in milliseconds. After a lost connection or a server restart,
+ * a living owner gets its lock back sooner.
  */
 const graceMs = 3_000
 /** The delay before the next attempt to get a lock, in milliseconds. */
 const retryMs = 200
-/** The second number of an exclusive lock. No owner has this number. */
+/** The second number of the lock that `exclusively` uses. No owner has this number. */
 const exclusive = 0
 
-/** Detects connections whose other end has vanished, in seconds, and disables timeouts of idle sessions. */
+/** Settings of a session that holds locks: detect a vanished peer within seconds, and never end an idle session. */
 const sessionSettings = {
   tcp_keepalives_idle: '3',
   tcp_keepalives_interval: '1',
@@ -30,19 +30,19 @@ const sessionSettings = {
  * the lock when the process dies for any reason. A paused process keeps its lock.
  */
 export class Owner {
-  /** The owner's number, which no earlier owner of these runs has had. */
+  /** The number of this owner. No other owner of these runs ever has the same number. */
   readonly n: number
   readonly #database: Database
-  /** The first of the two numbers of a lock. The second is its owner's number. */
+  /** The first of the two numbers of a lock. The second number is the number of the lock's owner. */
   readonly #lockClass: number
   readonly #connect: () => Client
   #client: Client
   #closed = false
-  /** The last turn that this owner has taken. */
+  /** The number of the last period in which it was this owner's turn. */
   #turn: number | undefined
   /**
-   * Owners seen without their lock: `since` is the time of the first look that found no lock, `last` that of the latest look. Valid only
-   * while this owner continuously holds its own lock.
+   * The owners whose lock was free: `since` is the time of the first check that found it free, `last` the time of the latest check. Valid
+   * only while this owner continuously holds its own lock.
    */
   readonly #suspects = new Map<number, { since: number; last: number }>()
 
@@ -54,18 +54,21 @@ export class Owner {
     this.#client = connect()
   }
 
-  /** `schema` is quoted. */
+  /** Creates an owner with its own connection, and takes its lock. `schema` must be quoted. */
   static async open(database: Database, pg: Pg, { url, schema }: { url: string; schema: string }): Promise<Owner> {
     const [row] = await database.query('SELECT nextval($1) AS n', [`${schema}.owners`])
     const n = Number(row?.n)
-    // The name is shown in pg_stat_activity.
+    // PostgreSQL shows `application_name` in pg_stat_activity.
     const connect = () => new pg.Client({ connectionString: url, keepAlive: true, application_name: `toolloop owner ${n}` })
     const owner = new Owner(n, database, schema, connect)
     await owner.#lock()
     return owner
   }
 
-  /** Returns the owners that are certainly dead. It takes a while until this is certain. To wait for that, use `surelyDead`. */
+  /**
+   * Returns the owners that are certainly dead. An owner that died recently is not returned yet, because certainty takes a while. To wait
+   * for it, use `surelyDead`.
+   */
   *deadOf(owners: readonly number[]): Work<Set<number>> {
     const others = owners.filter((n) => n !== this.n)
     if (others.length === 0) return new Set()
@@ -74,8 +77,8 @@ export class Owner {
           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     )
     const alive = new Set(held.map(({ n }) => Number(n)))
-    // Without its own lock, this owner knows nothing about others: the server may have restarted, and all owners may be about to get their
-    // locks back.
+    // If this owner has lost its own lock, it knows nothing about other owners: the server may have restarted, and all owners may be about
+    // to get their locks back.
     if (!alive.has(this.n)) this.#suspects.clear()
     for (const n of alive) this.#suspects.delete(n)
     return new Set(alive.has(this.n) ? others.filter((n) => !alive.has(n) && this.#suspect(n) >= graceMs) : [])
@@ -88,26 +91,26 @@ export class Owner {
       const undecided = owners.flatMap((n) => (dead.has(n) ? [] : (this.#suspects.get(n)?.since ?? [])))
       if (undecided.length === 0 || this.#closed) return dead
       const left = Math.max(10, Math.min(...undecided) + graceMs - performance.now())
-      // The journal's connections keep the process alive while the journal is open.
+      // The timer need not keep the process alive, because the journal's connections do so while the journal is open.
       await new Promise((resolve) => setTimeout(resolve, left).unref())
     }
   }
 
-  /** Returns how long an owner has been seen without its lock, in milliseconds. */
+  /** Notes that the lock of an owner is free. Returns how long it has been free, in milliseconds. */
   #suspect(n: number): number {
     const now = performance.now()
     const known = this.#suspects.get(n)
-    // If the last look is too long ago, the owner may have had its lock meanwhile.
+    // After a long time without a check, the count starts again, because the owner may have had its lock meanwhile.
     const { since } = known === undefined || now - known.last > 2 * graceMs ? { since: now } : known
     this.#suspects.set(n, { since, last: now })
     return now - since
   }
 
-  /** Runs `work` under an exclusive lock, so that only one owner does so at a time. */
+  /** Runs `work` under an exclusive lock, so that only one owner at a time runs it. */
   async exclusively(work: () => Promise<void>): Promise<void> {
     const client = this.#client
     const lock = [this.#lockClass, exclusive]
-    // Polls, because a statement that waits for a lock prevents others from creating an index, which may be what the holder does.
+    // Polls for the lock, because a statement that waits for a lock prevents others from creating an index, and `work` may create one.
     for (;;) {
       const { rows } = await client.query('SELECT pg_try_advisory_lock($1, $2) AS got', lock)
       if (rows[0]?.got === true) break
@@ -133,7 +136,7 @@ export class Owner {
       if (this.#turn !== undefined) await this.#client.query('SELECT pg_advisory_unlock($1, $2)', [turns, this.#turn])
       this.#turn = Number(rows[0].n)
     } catch {
-      // The connection is lost. Two owners at once do no harm.
+      // The connection is lost, so this owner can't know whose turn it is. Two owners in one period do no harm.
     }
     return true
   }
@@ -144,18 +147,18 @@ export class Owner {
     await this.#client.end().catch(() => {})
   }
 
-  /** Gets the lock, and gets it again whenever its connection is lost. Rejects if the first attempt fails. */
+  /** Takes the lock, and takes it again whenever the connection is lost. Rejects if the first attempt fails. */
   async #lock(): Promise<void> {
     const client = this.#client
-    // A pending query rejects by itself; otherwise the connection ends.
+    // The error needs no handling here: a pending query rejects, and otherwise the connection's end is noticed.
     client.on('error', () => {})
     try {
       await client.connect()
       await checkSession(client, this.#database)
-      // Leaves out settings that this server version doesn't know.
+      // The query skips settings that this version of the server doesn't know.
       const settings = JSON.stringify(sessionSettings)
       await client.query('SELECT set_config(name, $1::jsonb ->> name, false) FROM pg_settings WHERE $1::jsonb ? name', [settings])
-      // If the server has not noticed yet that our earlier connection is lost, this call waits until it does.
+      // Waits until the server has noticed that the owner's earlier connection is lost.
       await client.query('SELECT pg_advisory_lock($1, $2)', [this.#lockClass, this.n])
     } catch (error) {
       await client.end().catch(() => {})

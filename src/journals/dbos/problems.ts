@@ -15,19 +15,19 @@ const words: Readonly<Record<string, string>> = {
   '53300': 'it has no connection left: expected `max_connections` to be higher, or `connections` to be lower',
 }
 
-/** Codes of a server that is temporarily unavailable, and of transactions to retry. */
+/** Error codes that mean a temporarily unavailable server, or a transaction that must be retried. */
 const passing =
   /^(08...|25P03|57P0[123]|53300|40001|40P01|E(CONNREFUSED|CONNRESET|TIMEDOUT|PIPE|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH))$/
-/** Driver errors without a code. */
+/** Messages of driver errors that have no code. */
 const lostConnection = /connection terminated|connection error|not queryable|timeout exceeded when trying to connect|timeout expired/i
 
-/** Whether the same call may succeed if retried. */
+/** Whether the same call may succeed if it is retried. */
 export function isPassing(error: unknown): boolean {
   const code = codeOf(error)
   return code === undefined ? lostConnection.test(messageOf(error)) : passing.test(code)
 }
 
-/** Converts an error from the database to one that says which database failed, and what to do. */
+/** Converts an error from the database to one that names the database and suggests a fix. */
 export function journalProblem(error: unknown, database: string): ToolloopError {
   if (ToolloopError.isInstance(error)) return error
   const why = words[codeOf(error) ?? ''] ?? (isPassing(error) ? 'it can’t be reached' : undefined)
@@ -35,7 +35,7 @@ export function journalProblem(error: unknown, database: string): ToolloopError 
   return new ToolloopError('journal_failed', `The journal in \`${database}\` can’t be used: ${said}`, { cause: error })
 }
 
-/** Also finds the code in one of several addresses that were tried, and in DBOS's own errors. */
+/** Finds the code of an error. If several addresses were tried, or if DBOS has wrapped the error, the code is in a nested error. */
 function codeOf(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined
   if ('code' in error && typeof error.code === 'string') return error.code

@@ -18,13 +18,13 @@ import { prunedAtOnce, RunWork } from '../queries/run-work.ts'
 import { dialectOf, now, plain } from './dialect.ts'
 import type { Owner } from './owner.ts'
 
-/** How long a living process may take to delete a run that has ended, in milliseconds. */
+/** How long a living process may take to delete a run that has ended, in milliseconds. After that, other processes delete the run. */
 const clearedWithinMs = 2_000
 
-/** The steps that an execution has recorded. */
+/** The total of the steps that an execution has recorded. */
 export interface StepTotals {
   steps: number
-  /** The size of their values. */
+  /** The size of the steps' values, in characters. */
   characters: number
 }
 
@@ -35,11 +35,11 @@ export interface PastExecution extends StepTotals {
   forgotten: readonly string[]
 }
 
-/** The owner, waits and result of each run, in SQL. Its steps are in DBOS. */
+/** Stores the owner, waits and result of each run, in SQL. The steps of runs are in DBOS. */
 export class RecordedRuns extends RunWork {
   readonly #runs: Statement
 
-  /** `schema` is quoted; `place` names the database in messages. */
+  /** `schema` must be quoted. `place` names the database in messages. */
   constructor(owner: Owner, { agent, schema, place }: { agent: string; schema: string; place: string }) {
     super({
       ...dialectOf(schema),
@@ -57,7 +57,7 @@ export class RecordedRuns extends RunWork {
     this.#runs = this.table('runs')
   }
 
-  /** Returns false if the run exists. */
+  /** Creates a run. Returns false if the run already exists. */
   *create(runId: string, { input, loop, metadata, session }: NewRun): Work<boolean> {
     const columns = sql`(agent, id, status, owner, epoch, loop, created_at, updated_at, input, metadata, session)`
     const time = this.in.now()
@@ -77,7 +77,7 @@ export class RecordedRuns extends RunWork {
 
   *finish(runId: string, epoch: number, output: string, { stopReason, model }: Outcome): Work<void> {
     const ended = sql`status = 'ended', stop_reason = ${stopReason}, output = ${output}, model = ${model}, owner = NULL, problem = NULL`
-    // If an earlier attempt has succeeded, the run has ended already.
+    // If an earlier attempt has succeeded, the run has already ended.
     const isMine = sql`epoch = ${epoch} AND (owner = ${this.in.owner} OR (status = 'ended' AND stop_reason = ${stopReason}))`
     const where = sql`${this.in.hasId(runId)} AND ${isMine} RETURNING n`
     const update = sql`UPDATE ${this.#runs} SET ${ended}, updated_at = ${this.in.now()} WHERE ${where}`
@@ -86,7 +86,7 @@ export class RecordedRuns extends RunWork {
     if ((yield* firstOf(sql`WITH ended AS (${update}), ${forgotten} SELECT n FROM ended`)) === undefined) throw takenOver(runId)
   }
 
-  /** `recorded`: the number of steps this execution has recorded. */
+  /** Pauses a run. `recorded` is the total of the steps that this execution has recorded. */
   *suspend(runId: string, epoch: number, { output, model, waits, forget }: Suspension, recorded: StepTotals): Work<void> {
     const run = yield* this.found(runId)
     if (Number(run.epoch) !== epoch) throw takenOver(runId)
@@ -98,14 +98,14 @@ export class RecordedRuns extends RunWork {
     yield sql`UPDATE ${this.#runs} SET ${left}, updated_at = ${this.in.now()} WHERE n = ${run.n}`
   }
 
-  /** The run's row, with the names of its waits as `waits`. */
+  /** Returns the run's row. Its column `waits` has the names of the run's waits. */
   *row(runId: string): Work<Row | undefined> {
     const isOpen = sql`run = n AND value IS NULL AND status <> 'ended'`
     const waits = sql`SELECT array_agg(name ORDER BY name) FROM ${this.table('waits')} WHERE ${isOpen}`
     return yield* firstOf(sql`SELECT *, (${waits}) AS waits FROM ${this.#runs} WHERE ${this.in.hasId(runId)}`)
   }
 
-  /** The progress of a run: its status and execution. */
+  /** Returns the status of a run and the number of its execution. */
   *progress(runId: string): Work<{ status: RunStatus; epoch: number } | undefined> {
     const run = yield* firstOf(sql`SELECT status, epoch FROM ${this.#runs} WHERE ${this.in.hasId(runId)}`)
     return run && { status: run.status as RunStatus, epoch: Number(run.epoch) }
@@ -124,8 +124,8 @@ export class RecordedRuns extends RunWork {
   }
 
   /**
-   * Like `pruned`, for runs that are shown as finished and that no process executes. Also ends these runs in the journal. Without `runIds`,
-   * selects all such runs except those that have just ended, which their own processes delete.
+   * Ends runs that are shown as finished and that no process executes, and returns them for deletion. If `runIds` is missing, selects all
+   * such runs, except those that have just ended, because their own processes delete them.
    */
   *cleared(runIds?: readonly string[]): Work<Doomed[]> {
     const those = runIds === undefined ? sql`` : sql`AND id = ANY(${runIds})`
@@ -180,7 +180,7 @@ export class RecordedRuns extends RunWork {
   }
 }
 
-/** Converts a row to a stored run. `dead`: owners that have died. */
+/** Converts a row to a stored run. `dead` contains the owners that have died. */
 export function storedRunOf(run: Row, dead: ReadonlySet<unknown>): StoredRun {
   return {
     ...summaryOf(run, dead),

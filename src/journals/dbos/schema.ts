@@ -1,7 +1,9 @@
 import { ToolloopError } from '../../core/errors.ts'
 import type { Database, Query } from './database.ts'
 
-/** Each migration upgrades the tables to the next version. The first one creates them. A migration never changes once it is released. */
+/**
+ * Each migration upgrades the tables to the next version; the first migration creates them. A migration never changes once it is released.
+ */
 const migrations: readonly ((schema: string) => string)[] = [
   (schema) => `
     CREATE SEQUENCE ${schema}.owners AS integer;
@@ -165,8 +167,8 @@ const migrations: readonly ((schema: string) => string)[] = [
 ]
 
 /**
- * Creates or migrates the tables, and returns their id. `schema` is quoted. Rejects with `journal_failed` if a newer version has created
- * them.
+ * Creates or migrates the tables, and returns their id. `schema` must be quoted. Rejects with `journal_failed` if a newer version has
+ * created the tables.
  */
 export async function migrate(database: Database, schema: string): Promise<string> {
   const newest = migrations.length
@@ -177,7 +179,7 @@ export async function migrate(database: Database, schema: string): Promise<strin
 
 async function migrateIn(query: Query, schema: string): Promise<void> {
   const newest = migrations.length
-  // Processes that start together migrate one at a time.
+  // The lock makes processes that start together migrate one at a time.
   await query(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [`toolloop migrates ${schema}`])
   const version = await versionOf(query, schema)
   if (version > newest) {
@@ -186,8 +188,8 @@ async function migrateIn(query: Query, schema: string): Promise<void> {
   }
   if (version === 0) {
     await query(`CREATE SCHEMA IF NOT EXISTS ${schema}`)
-    // The id distinguishes the workflows of these tables from those of others in the same database, including earlier tables of the same
-    // name.
+    // The id distinguishes the workflows of these tables from the workflows of other tables in the same database, including deleted tables
+    // of the same name.
     await query(`CREATE TABLE ${schema}.version (version integer NOT NULL, id text NOT NULL DEFAULT left(gen_random_uuid()::text, 13))`)
     await query(`INSERT INTO ${schema}.version VALUES (0)`)
   }
@@ -195,9 +197,9 @@ async function migrateIn(query: Query, schema: string): Promise<void> {
   await query(`UPDATE ${schema}.version SET version = $1`, [newest])
 }
 
-/** Returns 0 if there are no tables. */
+/** Returns the version of the tables, or 0 if there are none. */
 async function versionOf(query: Query, schema: string): Promise<number> {
-  // Doesn't use `to_regclass`: after it has failed to find a table once, it may not see one that another process has created.
+  // `to_regclass` is not used: after it has failed to find a table once, it may not see a table that another process has created.
   const tables = 'pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace'
   const found = await query(`SELECT 1 FROM ${tables} WHERE '"' || nspname || '"' = $1 AND relname = 'version'`, [schema])
   if (found.length === 0) return 0

@@ -3,7 +3,8 @@ import { ToolloopError } from '../../core/errors.ts'
 import type { Database } from './database.ts'
 
 /**
- * How long a connection may wait for a session that is used by another transaction, in milliseconds. A session of its own answers at once.
+ * How long to wait for an answer of a session that may be busy with another transaction, in milliseconds. A session that is not shared
+ * answers at once.
  */
 const answerMs = 2_000
 
@@ -14,10 +15,11 @@ const answerMs = 2_000
 export async function checkSession(client: Client, database: Database): Promise<void> {
   const session = async () => Number((await client.query('SELECT pg_backend_pid() AS pid')).rows[0]?.pid)
   const first = await session()
-  // A pooler doesn't announce at login which server process it will use.
+  // With a direct connection, the process id announced at login is that of the session. A pooler can't announce which server process it
+  // will use.
   if (!('processID' in client) || client.processID === first) return
   const isShared = await database.transaction(async (query) => {
-    // From here on the transaction has a session, perhaps the one this connection had.
+    // After this statement, the transaction has a session. It may be the session that `client` had before.
     await query('SELECT 1')
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const timer = setTimeout(resolve, answerMs, true)

@@ -3,7 +3,7 @@ import { type PackedNews, packedType } from '../queries/shown-news.ts'
 import { ShownWork } from '../queries/shown-work.ts'
 import { dialectOf, now } from './dialect.ts'
 
-/** News of one run. */
+/** New data of one run, such as events, to be stored. */
 export interface RunNews extends PackedNews {
   runId: string
   attempt: string
@@ -11,7 +11,7 @@ export interface RunNews extends PackedNews {
 
 /** Implements `ShownRuns` in PostgreSQL. */
 export class ShownRunsTable extends ShownWork {
-  /** `schema` is quoted. */
+  /** `schema` must be quoted. */
   constructor({ agent, schema }: { agent: string; schema: string }) {
     super({
       ...dialectOf(schema),
@@ -25,15 +25,15 @@ export class ShownRunsTable extends ShownWork {
         const parts = statements.map((statement, at) => sql`${new Statement(`part${at}`)} AS (${statement})`)
         return [sql`WITH ${joined(parts, ', ')} SELECT 1`]
       },
-      // Together, two runs might exceed the room.
+      // Locks the check, because two runs that are stored at the same time might together exceed the room for waiting runs.
       lockRoom: sql`SELECT pg_advisory_xact_lock(hashtextextended(${`toolloop room in ${schema}`}, 0))`,
       childTables: [],
     })
   }
 
   /**
-   * Like `append`, for several runs in one statement. Returns the ids of the runs whose events are stored. Leaves out runs with more to change
-   * than events, and runs that have another attempt.
+   * Like `append`, for several runs in one statement. Returns the ids of the runs whose events were stored. Skips a run that has other
+   * changes than events, or that another attempt executes.
    */
   *appendEvents(all: readonly RunNews[]): Work<Set<string>> {
     const columnOf = (type: string, value: (news: RunNews) => unknown) => sql`CAST(${all.map(value)} AS ${new Statement(type)}[])`

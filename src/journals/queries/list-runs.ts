@@ -4,22 +4,25 @@ import { Statement } from '../../sql/statement.ts'
 import type { Dialect, Value } from './dialect.ts'
 import { type RunRow, summaryOf } from './run-row.ts'
 
-/** Written exactly as in SQLite's index of open runs. Otherwise SQLite reads all ended runs too. */
+/**
+ * The condition of SQLite's index of open runs, with the same text. With another text, SQLite would not use the index, and would read all
+ * ended runs.
+ */
 const isOpen = "status <> 'ended'"
 
-/** The owners of running runs, one a row. */
+/** Selects the owners of running runs, one in each row. */
 export function ownersOf({ table }: Dialect, agent: string): Statement {
   const running = `agent = ? AND ${isOpen} AND status = 'running' AND owner IS NOT NULL`
   return new Statement(`SELECT DISTINCT owner FROM ${table('runs')} WHERE ${running}`, [agent])
 }
 
-/** The runs of a page, plus one more run if there is another page. `dead`: the owners of running runs that have died. */
+/** Selects the runs of a page, plus one more run if there is another page. `dead` contains the owners of running runs that have died. */
 export function listOf(dialect: Dialect, agent: string, query: RunQuery, dead: ReadonlySet<Value>): Statement {
   const { status, stopReason, session, model, process, createdAfter, createdBefore, metadata, cursor } = query
   const { table, isOneOf } = dialect
   const text = (given: string | undefined) => given && dialect.text(given)
   const tags = tagsOf(metadata)
-  // A tag may have very many runs, so they are read in the order of its index.
+  // Many runs may have the same tag, so they are read in the order of the tag's index.
   const [from, place] =
     tags.length === 0 ? [table('runs'), 'n'] : [`${table('run_tags')} ${dialect.join} ${table('runs')} ON n = run`, 'run']
   const time = 'CAST(? AS DOUBLE PRECISION)'

@@ -4,26 +4,26 @@ import { joined, Statement, sql } from '../../sql/statement.ts'
 import type { Dialect } from './dialect.ts'
 import type { RunRow } from './run-row.ts'
 
-/** The columns of a listed run. */
+/** The columns of a shown run in a list. */
 export const listColumns =
   'n, id, caller, agent, kind, thread, status, stop_reason, created_at, finished_at, waited, size, first_event, last_event, title, summary'
 
-/** A list of shown runs. */
+/** The clauses that select a list of shown runs. */
 export interface ShownSelection {
-  /** `FROM` and `WHERE`. */
+  /** The clauses `FROM` and `WHERE`. */
   from: Statement
-  /** `ORDER BY`. */
+  /** The clause `ORDER BY`. */
   order: Statement
 }
 
 const number = 'CAST(? AS DOUBLE PRECISION)'
-/** The columns of a running run still have the values of its last pause. */
+/** While a run is running, these columns still have the values of its last pause, so their values are ignored. */
 const settled = (column: string) => `CASE WHEN status <> 'running' THEN ${column} END`
 const worked = `(${settled('finished_at')} - created_at - waited)`
-/** Its value is the time. */
+/** The placeholder is the current time. */
 const waited = `(waited + CASE WHEN status = 'waiting' THEN ${number} - finished_at ELSE 0 END)`
 
-/** The values that lists are sorted by; null if unknown. */
+/** The expressions by which lists are sorted. An unknown value is null. */
 const orders: Record<Exclude<RunOrder, 'started'>, string> = {
   finished: settled('finished_at'),
   input: 'title',
@@ -38,13 +38,13 @@ const orders: Record<Exclude<RunOrder, 'started'>, string> = {
   cost: settled('cost'),
 }
 
-/** The searchable text of a run. */
+/** The text in which a search looks for words. */
 const searchable = "title_words || '\n' || words"
 
 export function selectShown(dialect: Dialect, query: ShownQuery): ShownSelection {
   const { tags = [], words = [], cursor } = query
   const { table, join, text, contains } = dialect
-  // A tag may have very many runs, so they are read in the order of its index.
+  // Many runs may have the same tag, so they are read in the order of the tag's index.
   const [runs, place] =
     tags.length === 0
       ? [table('shown_runs'), 'n']
@@ -75,7 +75,7 @@ function conditionsOf({ text, isOneOf, listOf, contains }: Dialect, query: Shown
   const conditions: [condition: string, value: unknown][] = [
     ['caller = ?', one(caller)],
     ['thread = ?', one(thread)],
-    // Written exactly as in the index of waiting runs.
+    // The condition repeats the text of the index of waiting runs, so that SQLite uses this index.
     [status === 'waiting' ? "status = 'waiting' AND ? = status" : 'status = ?', status],
     [isOneOf(settled('stop_reason')), several(stopReasons)],
     [`${settled('error')} = ?`, one(errorCode)],
@@ -101,14 +101,14 @@ function conditionsOf({ text, isOneOf, listOf, contains }: Dialect, query: Shown
       ]
 }
 
-/** A model is found by its name here, as `provider/model`, and as `model`. */
+/** Matches a model by its full name `provider/model` or by `model` alone. */
 function isModel(name: string): Statement {
   const asked = settled('model')
   const last = `substr(${asked}, length(${asked}) - CAST(? AS INTEGER)) = ?`
   return new Statement(`agent = ? OR ${asked} = ? OR ${last}`, [name, name, [...name].length, `/${name}`])
 }
 
-/** The text of names, in which each is a line. */
+/** Joins names into one text, with one name in each line. */
 export function linesOf(names: readonly string[]): string {
   return `\n${names.map((name) => name.replaceAll('\n', ' ')).join('\n')}\n`
 }
@@ -140,7 +140,7 @@ export function sumsOf({ runs, running, waiting, tokens, cost, worked: workedMs,
   }
 }
 
-/** Groups runs by their session. */
+/** Selects sessions: the runs of the selection, grouped by their session. */
 export function sessionsOf({ table }: Dialect, { from }: ShownSelection, { limit, offset = 0 }: ShownQuery): Statement {
   const chosen = sql`(SELECT shown_runs.* ${from}) AS chosen WHERE thread IS NOT NULL`
   const groups = sql`SELECT caller, thread, ${sumsNow()}, min(n) AS first, max(n) AS latest FROM ${chosen} GROUP BY caller, thread`
@@ -164,8 +164,8 @@ export function sessionOf(row: RunRow): ShownSession {
 }
 
 /**
- * Counts waiting runs and sums their sizes. `caller`: only runs of this caller. `tags`: only runs with all of these tags. Default: all
- * waiting runs.
+ * Counts waiting runs and sums their sizes. `caller` selects the runs of one caller, and `tags` the runs with all of these tags. By
+ * default, all waiting runs are counted.
  */
 export function sumWaiting(dialect: Dialect, { caller, tags = [] }: Pick<ShownQuery, 'caller' | 'tags'> = {}): Statement {
   const conditions = ["status = 'waiting'", ...(caller === undefined ? [] : ['caller = ?']), ...tags.map(() => hasTag(dialect))]

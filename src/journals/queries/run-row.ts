@@ -1,23 +1,23 @@
-/** Reads journal rows of both databases, and bounds how much one answer returns. */
+/** Reads rows of runs from both databases, and limits the size of one answer. */
 import type { RunSummary } from '../../agent/journal/journal.ts'
 import type { ListedRun } from '../../agent/journal/shown-runs.ts'
 import { parseStored } from '../../agent/journal/store.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'
 
-/** A row by column name. Numbers may arrive as texts. */
+/** A row by column name. Some drivers return numbers as texts. */
 export type RunRow = Readonly<Record<string, unknown>>
 
-/** The largest number of characters of summaries in one answer. A single larger summary is still returned. */
+/** Maximum number of characters of the summaries in one answer. If a single summary is larger, it is still returned. */
 export const mostCharacters = 4_000_000
 /**
- * The largest number of events in one answer. Lower than the capacity of a log, so that a reader misses none. Also limits parts of
- * recordings.
+ * Maximum number of events in one answer, also used for the parts of a recording. It is lower than the capacity of a log, so that a reader
+ * of the log misses no events.
  */
 export const mostEvents = 1_000
 export const mostCharactersOfEvents = 1_000_000
 
-/** `dead`: owners that have died. */
+/** Converts a row to the summary of a run. `dead` contains the owners that have died. */
 export function summaryOf(
   { id, status, stop_reason, session, model, owner, created_at, updated_at, problem, metadata }: RunRow,
   dead: ReadonlySet<unknown>,

@@ -19,32 +19,32 @@ import { firstOf, type Row, rowsOf, Statement, sql, type Work } from '../../sql/
 import type { Dialect, Value } from './dialect.ts'
 import { timeOf } from './run-row.ts'
 
-/** What each database implements: whose runs these are, which owners are dead, and what a statement locks. */
+/** The parts that each database implements: whose runs the store contains, which owners are dead, and what a statement locks. */
 export interface RunsDialect extends Dialect {
   readonly agent: string
-  /** The owner that executes runs in this process. */
+  /** The owner of the runs that this process executes. */
   readonly owner: Value
-  /** The location of the runs, for messages. */
+  /** The name of the file or database, for messages. */
   readonly place: string
-  /** The time shared by all processes, in milliseconds. */
+  /** The current time, which all processes share, in milliseconds. */
   now(): Statement
   /** The condition that a run has this id. */
   hasId(runId: string): Statement
-  /** Clauses that are appended to a `SELECT` to lock its row. `locked`: against all other transactions. `shared`: only against changes. */
+  /** Clauses at the end of a `SELECT` that lock its rows: `locked` against all other transactions, `shared` only against changes. */
   readonly locked: Statement
   readonly shared: Statement
   isDead(owner: unknown): Work<boolean>
 }
 
-/** The number of runs one call deletes. In SQLite, no step can be recorded during the call. */
+/** Maximum number of runs that one call deletes. In SQLite, no step can be recorded during the call. */
 export const prunedAtOnce = 200
-/** A longer wait never expires, because its end would be beyond the latest valid time. */
+/** The longest wait that can expire. The end of a longer wait would be beyond the latest valid time. */
 const longestWaitMs = endOfTime / 2
 
 /**
- * Implements the part of `Store` that manages the runs themselves. The subclasses adapt it to each database. Work with several statements
- * must be done in a transaction that is rolled back if it throws. All work can be repeated: if the connection is lost, the caller can't
- * know whether the first attempt succeeded.
+ * Implements the part of `Store` that manages runs. The subclasses adapt it to each database. Work with several statements must run in a
+ * transaction, which is rolled back if the work throws. All work is safe to repeat, because after a lost connection the caller can't know
+ * whether the first attempt succeeded.
  */
 export abstract class RunWork {
   protected readonly in: RunsDialect
@@ -57,12 +57,12 @@ export abstract class RunWork {
     this.#waits = this.table('waits')
   }
 
-  /** The input of a run. */
+  /** Returns the input of a run. */
   protected abstract inputOf(run: Row): Work<string>
-  /** The steps recorded in our own tables. */
+  /** Returns the steps that toolloop's own tables contain. */
   protected abstract stepsOf(run: Row): Work<readonly NamedValue[]>
 
-  /** Takes an existing run. */
+  /** Takes an existing run for execution by this owner. */
   *takeAgain(runId: string): Work<Taken | NotTaken> {
     const run = yield* this.found(runId)
     if (run.status === 'ended') return { kind: 'ended' }
@@ -100,7 +100,7 @@ export abstract class RunWork {
     const given = sql`CAST(${this.in.text(record)} AS TEXT), CAST(${position} AS INTEGER), CAST(${this.in.text(fingerprint)} AS TEXT)`
     const row = sql`SELECT n, ${given}, CAST(${value} AS TEXT), CAST(${crc} AS BIGINT)`
     const owned = sql`(SELECT n FROM ${this.#runs} WHERE ${this.isOwned(runId, epoch)} ${this.in.shared}) AS owned`
-    // If the entry is identical, an earlier attempt has succeeded.
+    // An identical entry shows that an earlier attempt has succeeded.
     const same = sql`${records}.fingerprint = excluded.fingerprint AND ${records}.value = excluded.value`
     const added = yield* firstOf(
       sql`INSERT INTO ${records} (run, record, position, fingerprint, value, crc) ${row} FROM ${owned} WHERE n IS NOT NULL
@@ -130,7 +130,10 @@ export abstract class RunWork {
     yield sql`UPDATE ${this.#runs} SET ${left}, updated_at = ${this.in.now()} WHERE ${this.isOwned(runId, epoch)}`
   }
 
-  /** `by`: identifies the call. Each attempt passes the same value, because an earlier one may have succeeded. */
+  /**
+   * Delivers decisions to a run. `by` identifies this call. A repeated attempt passes the same value, because an earlier attempt may have
+   * succeeded.
+   */
   *deliver(runId: string, decisions: readonly NamedValue[], by: string): Work<void> {
     const run = yield* this.found(runId)
     for (const { name, value } of decisions) {
@@ -159,19 +162,19 @@ export abstract class RunWork {
     return rows.map(({ id, cancel_reason }) => ({ runId: String(id), reason: String(cancel_reason) }))
   }
 
-  /** `dead`: the owners of running runs that have died. */
+  /** Returns the runs that this process can resume. `dead` contains the owners of running runs that have died. */
   *pendingBut(dead: readonly Value[]): Work<string[]> {
     const waits = sql`SELECT run FROM ${this.#waits} WHERE taken = 0`
     const isDue = sql`n IN (${waits} AND value IS NOT NULL) OR n IN (${waits} AND value IS NULL AND deadline <= ${this.in.now()})`
     const isLeft = sql`owner IS NULL OR ${new Statement(this.in.isOneOf('owner'), [this.in.listOf([this.in.owner, ...dead])])}`
-    // Written exactly as in SQLite's index of open runs.
+    // The condition repeats the text of SQLite's index of open runs, so that SQLite uses this index.
     const isOpen = sql`agent = ${this.in.agent} AND status <> 'ended'`
     const goesOn = sql`(status = 'running' AND (${isLeft})) OR (status = 'waiting' AND (cancel_reason IS NOT NULL OR ${isDue}))`
     const rows = yield* rowsOf(sql`SELECT id FROM ${this.#runs} WHERE ${isOpen} AND (${goesOn}) ORDER BY n`)
     return rows.map(({ id }) => String(id))
   }
 
-  /** Returns some of the runs to delete. Fewer than `prunedAtOnce` means that these are the last. */
+  /** Returns some of the runs to delete. If there are fewer than `prunedAtOnce`, they are the last ones. */
   *doomed({ olderThanMs, keep }: PruneOptions): Work<readonly Row[]> {
     const ended = sql`SELECT n, id, epoch FROM ${this.#runs} WHERE agent = ${this.in.agent} AND status = 'ended'`
     const age = sql`${this.in.now()} - CAST(${Math.ceil(Math.min(olderThanMs ?? 0, endOfTime))} AS BIGINT)`
@@ -191,7 +194,7 @@ export abstract class RunWork {
     }
   }
 
-  /** Whether a waiting run, or one that is about to wait, can continue. */
+  /** Whether a run can continue that waits or is about to wait. */
   protected *canGoOn({ n, cancel_reason }: Row): Work<boolean> {
     const isDue = sql`taken = 0 AND (value IS NOT NULL OR deadline <= ${this.in.now()})`
     return (
@@ -200,10 +203,10 @@ export abstract class RunWork {
     )
   }
 
-  /** Turns the decisions made so far into the run's input. */
+  /** Marks the decisions made so far as taken. They become part of the run's input. */
   protected *takeDecisions({ n, id }: Row): Work<void> {
     const isLate = sql`value IS NULL AND deadline <= ${this.in.now()}`
-    // A wait that has expired without a decision has no value.
+    // A wait that has expired without a decision has no value, so it gets the value that stands for "expired".
     for (const { name } of yield* rowsOf(sql`SELECT name FROM ${this.#waits} WHERE run = ${n} AND ${isLate}`)) {
       const expired = sql`value = ${expiredText}, crc = ${checksum(String(id), String(name), expiredText)}, decided_at = ${this.in.now()}`
       yield sql`UPDATE ${this.#waits} SET ${expired} WHERE run = ${n} AND name = ${name}`
@@ -253,7 +256,7 @@ export abstract class RunWork {
     return sql`${this.in.hasId(runId)} AND owner = ${this.in.owner} AND epoch = ${epoch}`
   }
 
-  /** Returns a recorded text. Throws if it was damaged. */
+  /** Returns a recorded text. Throws if the text doesn't match its checksum. */
   protected whole({ value, crc }: Row, runId: string, name: string): string {
     const text = String(value)
     if (Number(crc) === checksum(runId, name, text)) return text
@@ -271,7 +274,7 @@ function entryName(record: string, position: number, fingerprint: string): strin
   return `${record}, ${position}: ${fingerprint}`
 }
 
-/** Deletes some at a time, until fewer than `prunedAtOnce` are left. */
+/** Deletes in batches, until a batch is smaller than `prunedAtOnce`. */
 export async function inParts(deleteSome: () => Promise<number>): Promise<number> {
   for (let deleted = 0; ; ) {
     const more = await deleteSome()

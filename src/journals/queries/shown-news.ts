@@ -1,12 +1,14 @@
-/** News and outcomes of shown runs, as stores write them. */
+/** Converts new data and outcomes of shown runs to the form that stores write. */
 import type { ShownEvent, ShownNews, ShownOutcome } from '../../agent/journal/shown-runs.ts'
 
-/** An outcome, with its age instead of its time, because the clock of this process may differ from that of the store. */
+/** An outcome with its age instead of its time, because the clock of this process may differ from the clock of the store. */
 export interface SettledOutcome extends ShownOutcome {
   settledForMs: number
 }
 
-/** News with all events packed into one row, because writing one row is several times faster than writing a row per event. */
+/**
+ * New data of a run, with all its events packed into one row. Writing one row is several times faster than writing a row for each event.
+ */
 export interface PackedNews extends Omit<ShownNews, 'events'> {
   packed: string
   /** The number of the newest event. */
@@ -16,12 +18,12 @@ export interface PackedNews extends Omit<ShownNews, 'events'> {
 /** The type of a row that holds several events. */
 export const packedType = ''
 
-/** Packs events into one text, one a line. JSON escapes line breaks inside strings. */
+/** Packs events into one text, with one event in each line. JSON escapes line breaks inside strings. */
 function packEvents(events: readonly ShownEvent[]): string {
   return events.map(({ id, type, data }) => `${id} ${type} ${data}`).join('\n')
 }
 
-/** Unpacks the events after the one with this number. */
+/** Unpacks the events whose number is greater than `after`. */
 export function* unpackEvents(packed: string, after: number): Iterable<ShownEvent> {
   for (let from = 0; from < packed.length; ) {
     const end = packed.indexOf('\n', from)
@@ -36,7 +38,7 @@ export function packedNews({ events, ...news }: ShownNews): PackedNews {
   return { ...news, packed: packEvents(events), last: events.at(-1)?.id ?? 0 }
 }
 
-/** Converts a timestamp to an age. */
+/** Replaces the time of an outcome by its age. */
 export function aged(outcome: ShownOutcome): SettledOutcome {
   return { ...outcome, settledForMs: Math.max(0, Date.now() - outcome.finishedAt) }
 }

@@ -34,24 +34,26 @@ import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from './ru
 import { prunedAtOnce, type RunsDialect } from './run-work.ts'
 import { type PackedNews, packedType, type SettledOutcome, unpackEvents } from './shown-news.ts'
 
-/** What each database implements for the shown runs. */
+/** The parts that each database implements for shown runs. */
 export interface ShownDialect extends Dialect, Pick<RunsDialect, 'agent' | 'now' | 'hasId' | 'locked' | 'shared'> {
-  /** The values of a query's column `value`, as JSON. */
+  /** A subquery with the values of the column `value` of `query`, as a JSON array. */
   allOf(query: Statement): Statement
   /** Combines statements on different tables that don't depend on each other. */
   together(statements: readonly Statement[]): readonly Statement[]
-  /** Lets one transaction at a time check the room for waiting runs. Absent if transactions follow one another. */
+  /**
+   * A statement that lets one transaction at a time check the room for waiting runs. Absent if the database runs one transaction at a time.
+   */
   readonly lockRoom?: Statement
-  /** The tables whose rows are not deleted with their run. */
+  /** The tables whose rows are not deleted together with their run. */
   readonly childTables: readonly string[]
 }
 
-/** The number of runs given up at once. */
+/** The number of runs that one call of `giveUp` ends. */
 const givenUpAtOnce = 100
 
 /**
- * Implements `ShownRuns` for each database, except `clear`. Each call must be made inside a transaction that is rolled back if it throws.
- * It can be repeated: if the connection is lost, the caller can't know whether the first attempt succeeded.
+ * Implements `ShownRuns` for each database, except `clear`. Each call must be made inside a transaction, which is rolled back if the call
+ * throws. All calls are safe to repeat, because after a lost connection the caller can't know whether the first attempt succeeded.
  */
 export abstract class ShownWork {
   protected readonly in: ShownDialect
@@ -62,7 +64,7 @@ export abstract class ShownWork {
     this.#runs = this.table('runs')
   }
 
-  /** The size of what the journal stores of a run, in bytes. */
+  /** Returns the size of the data that the journal stores of a run, in bytes. */
   protected abstract stateSize(runId: string): Work<number>
 
   *begin(
@@ -119,11 +121,12 @@ export abstract class ShownWork {
     room?: WaitingRoom,
   ): Work<'settled' | 'changed' | 'no_room'> {
     const { runId } = run
-    // Called before the run is locked, as in `settle`, because two transactions that wait for each other would both fail.
+    // The room is locked before the run, in the same order as in `settle`. With different orders, two transactions could wait for each
+    // other, and both would fail.
     yield* this.#lockRoom(room)
     if ((yield* this.begin(run, { attempt })) === undefined) return 'changed'
     if (!(yield* this.append(runId, attempt, news))) return 'changed'
-    // The state already includes earlier messages.
+    // The state already includes the messages that were sent earlier.
     yield sql`DELETE FROM ${this.table('messages')} WHERE ${this.#isOf(runId)}`
     return yield* this.settle(runId, { status: 'running', attempt }, outcome, room)
   }
@@ -134,7 +137,7 @@ export abstract class ShownWork {
     const run = yield* this.#find(runId, sql`, (${ofEvents}) AS size_of_events`)
     if (run === undefined || (expected.attempt !== undefined && run.attempt !== expected.attempt)) return 'changed'
     const { status, stopReason, finishedAt, settledForMs, title, words = '', model, summary, result, state = '' } = outcome
-    // An earlier attempt at this call has written it, and its answer was lost.
+    // An earlier attempt at this call has stored the outcome, but its answer was lost.
     if (run.status === status && Number(run.finished_at) === finishedAt) return 'settled'
     if (run.status !== expected.status) return 'changed'
     const { n } = run
@@ -143,7 +146,7 @@ export abstract class ShownWork {
     if (room !== undefined && !(yield* this.#hasRoom(run, size, stateSize, room))) return 'no_room'
     const { waitedMs = 0, turns, calls, tokens, costUsd, errorCode, tools = [] } = outcome
     const { text } = this.in
-    // Uses the clock of the store, because other processes use the time to compute how long the run has waited.
+    // The time is by the clock of the store, because other processes compute from it how long the run has waited.
     const settledAt = sql`${this.in.now()} - CAST(${settledForMs} AS BIGINT)`
     const came = sql`status = ${status}, stop_reason = ${stopReason}, finished_at = ${finishedAt}, settled_at = ${settledAt}`
     const shown = sql`size = ${size}, title = ${text(title)}, summary = ${summary}, model = ${model && text(model)}`
@@ -235,7 +238,7 @@ export abstract class ShownWork {
     let last = Math.max(after, Number(run.first_event) - 1)
     for (const row of yield* rowsOf(within(mostCharactersOfEvents, part, { column: 'data', order: 'id' }))) {
       const { id, type, data } = { id: Number(row.id), type: String(row.type), data: String(row.data) }
-      // A row may repeat events of the one before it: its writer did not know that they were stored.
+      // A row may repeat events of the previous row, if the process that wrote it did not know that these events had been stored.
       for (const event of type === packedType ? unpackEvents(data, last) : [{ id, type, data }]) {
         events.push(event)
         last = event.id
@@ -263,7 +266,10 @@ export abstract class ShownWork {
     return runs.map(({ id, status, last_event }) => ({ runId: String(id), status: status as RunStatus, lastEventId: Number(last_event) }))
   }
 
-  /** `by`: identifies the call. Each attempt passes the same value, because an earlier one may have succeeded. */
+  /**
+   * Sends messages to a run. `by` identifies this call. A repeated attempt passes the same value, because an earlier attempt may have
+   * succeeded.
+   */
   *sendMessages(runId: string, messages: readonly string[], by: string): Work<boolean> {
     const run = yield* this.#find(runId)
     if (run === undefined) return false
@@ -294,7 +300,7 @@ export abstract class ShownWork {
   *list(query: ShownQuery): Work<ShownPage> {
     const { from, order } = this.#select(query)
     const most = Math.min(query.limit, mostRuns)
-    // Selects one run more than shown, to know whether there is a next page.
+    // Selects one run more than requested, to know whether there is a next page.
     const part = sql`SELECT ${new Statement(listColumns)} ${from} ${order} LIMIT ${most + 1} OFFSET ${query.offset ?? 0}`
     const placed = sql`SELECT *, row_number() OVER () AS place, count(*) OVER () AS found FROM (${part}) AS part`
     const rows = yield* rowsOf(sql`${within(mostCharacters, placed, { column: 'summary', order: 'place' })} LIMIT ${most}`)
@@ -325,7 +331,7 @@ export abstract class ShownWork {
     return { runs: Number(runs), characters: Number(characters) }
   }
 
-  /** Deletes some of the runs, and returns how many. Fewer than `prunedAtOnce` means that all are deleted. */
+  /** Deletes some of the runs, and returns their number. If it is smaller than `prunedAtOnce`, no run is left to delete. */
   *forget({ runs, ageMs, characters, recordingCharacters }: ShownBounds): Work<number> {
     // The caller with the most runs, or with the largest total size, loses its oldest runs first, so that callers don't displace each
     // other's runs.
@@ -346,8 +352,8 @@ export abstract class ShownWork {
   }
 
   /**
-   * Deletes recordings to stay within the limit. Recordings of ended runs are deleted first. Otherwise, the newest recordings of each
-   * caller are kept longest.
+   * Deletes recordings beyond the size limit. Recordings of ended runs are deleted first. Within both groups, each caller keeps its newest
+   * recordings longest.
    */
   *#forgetRecordings(characters: number): Work<void> {
     const recordings = this.table('recordings')
@@ -366,17 +372,19 @@ export abstract class ShownWork {
     for (const statement of this.in.together(statements)) yield statement
   }
 
-  /** Writes the searchable words of a run. */
+  /** Returns the statement that writes the searchable words of a run. */
   #wordsNoted({ n }: Row, title: string, words?: string): Statement {
     const { text } = this.in
-    // Converted here, because case conversion in a database depends on its version or its locale.
+    // The title is converted to lower case here, because case conversion in a database depends on its version or its locale.
     const folded = text(title.toLowerCase())
     const noted = words === undefined ? sql`` : sql`, words = excluded.words`
     const row = sql`(run, title_words, words) VALUES (${n}, ${folded}, ${text(words ?? '')})`
     return sql`INSERT INTO ${this.table('words')} ${row} ON CONFLICT (run) DO UPDATE SET title_words = excluded.title_words ${noted}`
   }
 
-  /** Returns the statements that delete what is not shown of a finished run. `hasResult`: its result is stored, without a state. */
+  /**
+   * Returns the statements that delete the hidden data of a finished run. `hasResult` says that the run's result is stored without a state.
+   */
   #hiding({ n }: Row, hasResult = false): Statement[] {
     const hidden = ['secrets', 'messages'].map((table) => sql`DELETE FROM ${this.table(table)} WHERE run = ${n}`)
     return hasResult ? hidden : [...hidden, sql`UPDATE ${this.table('results')} SET state = '' WHERE run = ${n} AND state <> ''`]
@@ -392,7 +400,7 @@ export abstract class ShownWork {
     return own.characters + size <= ofCaller && (yield* this.waiting()).characters + size <= ofAll
   }
 
-  /** How long a run has waited by now, for an `UPDATE`. */
+  /** An expression for `UPDATE`: how long a run has waited until now. */
   #waitedSoFar(): Statement {
     const since = sql`${this.in.now()} - shown_runs.settled_at`
     return sql`shown_runs.waited + CASE WHEN shown_runs.status = 'waiting' AND ${since} > 0 THEN ${since} ELSE 0 END`
@@ -402,7 +410,7 @@ export abstract class ShownWork {
     return yield* firstOf(sql`SELECT value, state FROM ${this.table('results')} WHERE ${this.#isOf(runId)}`)
   }
 
-  /** The highest number in one of a run's tables. */
+  /** Returns the highest number in one of a run's tables. */
   *#lastOf(table: string, { n }: Row): Work<number> {
     return Number((yield* firstOf(sql`SELECT max(n) AS last FROM ${this.table(table)} WHERE run = ${n}`))?.last ?? 0)
   }
@@ -413,7 +421,7 @@ export abstract class ShownWork {
       yield sql`${into} VALUES ${valuesOf(rows.slice(at, at + this.in.rowsAtOnce))} ON CONFLICT DO NOTHING`
   }
 
-  /** The run, locked until the transaction ends. `more`: further columns. */
+  /** Returns the run, locked until the transaction ends. `more` adds columns. */
   *#find(runId: string, more: Statement = sql``): Work<Row | undefined> {
     const columns = sql`n, caller, status, attempt, finished_at, first_event, last_event, title, listens ${more}`
     return yield* firstOf(sql`SELECT ${columns} FROM ${this.#runs} WHERE id = ${runId} ${this.in.locked}`)
@@ -423,7 +431,7 @@ export abstract class ShownWork {
     return sql`run = (SELECT n FROM ${this.#runs} WHERE id = ${runId})`
   }
 
-  /** A table of the shown runs; with another prefix, one of the journal. */
+  /** A table of the shown runs. With the prefix `''`, a table of the journal. */
   protected table(name: string, prefix: string = 'shown_'): Statement {
     return new Statement(this.in.table(`${prefix}${name}`))
   }
@@ -452,8 +460,8 @@ function valuesOf(rows: readonly (readonly unknown[])[]): Statement {
 }
 
 /**
- * Limits a query to its first rows, up to and including the row with which the total length of `column` reaches `characters`. At least one
- * row is selected.
+ * Limits a query to its first rows. The last row is the one with which the total size of `column` reaches `characters`, so at least one row
+ * is selected.
  */
 function within(characters: number, query: Statement, { column, order }: { column: string; order: string }): Statement {
   const earlier = `OVER (ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)`

@@ -25,10 +25,10 @@ import { keepRecording } from '../queries/shown-work.ts'
 import { deleteRecorded } from './delete-recorded.ts'
 import { sqlite } from './dialect.ts'
 
-/** The names of the other texts with a checksum, beside those of steps and waits. */
+/** The names under which the input and the output of a run get their checksums. Steps and waits have their own names. */
 const [inputName, outputName] = ['input', 'output']
 
-/** Implements `Store` in SQL. Each call must be made inside a transaction that is rolled back if it throws. */
+/** Implements `Store` in SQL. Each call must be made inside a transaction, which is rolled back if the call throws. */
 export class RecordedRuns extends RunWork {
   readonly #owner: Owner
 
@@ -40,7 +40,7 @@ export class RecordedRuns extends RunWork {
       place: database.location() ?? '',
       now: () => sql`${clock.now()}`,
       hasId: (runId) => {
-        // Otherwise SQLite would store a different text, and two ids could become one.
+        // SQLite would store a different text for an id that is not well-formed, so two ids could become equal.
         if (!runId.isWellFormed()) throw new InvalidOptionError('runId', 'well-formed Unicode', runId)
         return sql`id = ${runId}`
       },
@@ -75,14 +75,14 @@ export class RecordedRuns extends RunWork {
     if (recorded?.value !== value) throw new ToolloopError('journal_failed', `Step \`${key}\` of run \`${runId}\` is recorded already`)
   }
 
-  /** `keepRecording` of the shown runs. It is here to share a transaction with a step. */
+  /** The same as `keepRecording` of the shown runs. This class also has the method, so that it can share a transaction with a step. */
   *keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): Work<boolean> {
     return yield* keepRecording(this.in, runId, attempt, parts)
   }
 
   *finish(runId: string, epoch: number, output: string, outcome: Outcome): Work<void> {
     const run = yield* this.owned(runId, epoch)
-    // The result includes everything in the steps.
+    // The steps are no longer needed, because the result includes all their data.
     for (const table of ['steps', 'kept_texts', 'call_records']) yield sql`DELETE FROM ${this.table(table)} WHERE run = ${run.n}`
     yield* this.#leave(run, 'ended', outcome, output)
   }
@@ -130,7 +130,7 @@ export class RecordedRuns extends RunWork {
     return yield* this.pendingBut(yield* this.#deadOwners())
   }
 
-  /** Deletes some of the runs, and returns how many. Fewer than `prunedAtOnce` means that all are deleted. */
+  /** Deletes some of the runs, and returns their number. If it is smaller than `prunedAtOnce`, no run is left to delete. */
   *prune(which: PruneOptions): Work<number> {
     const doomed = yield* this.doomed(which)
     for (const { n } of doomed) yield* deleteRecorded(n)

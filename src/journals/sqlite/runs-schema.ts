@@ -5,13 +5,13 @@ import { clockTable } from '../../sqlite/file-clock.ts'
 export const runsSchema: Schema = {
   noun: 'journal',
   code: 'journal_failed',
-  // "tlJ1"
+  // The ASCII codes of "tlJ1".
   applicationId: 0x746c4a31,
   erases: true,
   isUnique: true,
   migrations: [
-    // Large columns come last in a row, so that lists and sizes are read without them. A `crc` is the checksum of a text that a run resumes
-    // from.
+    // Large columns come last in a row, so that lists and sizes are read without these columns. A `crc` is the checksum of a text that a
+    // resumed run needs.
     `CREATE TABLE runs (
        n INTEGER PRIMARY KEY AUTOINCREMENT,
        id TEXT NOT NULL UNIQUE,

@@ -14,16 +14,16 @@ import type { ShownRunsTable } from './shown-runs-table.ts'
 import type { RunsOptions } from './store-thread.ts'
 import { workerCode } from './store-thread-code.ts'
 
-/** The thread that has the files of all journals. Its code is `.ts` when run from the sources, `.js` when built. */
+/** The thread that opens all journal files of this process. The worker's code is `.ts` when run from the sources and `.js` when built. */
 export const journalThread: FileThread = new FileThread(workerCode)
 
-/** The runs in a file. */
+/** Stores the runs of one file. */
 export class SqliteStore implements Store {
   readonly #file: SqliteFile<RecordedRuns>
   readonly #shown: SqliteFile<ShownRunsTable>
   #lost: ((problem: ToolloopError) => void) | undefined
 
-  /** A private file in memory, deleted with its store. */
+  /** Returns a name for a private database in memory, which is deleted with its store. */
   static inMemory(): string {
     return inMemory()
   }
@@ -53,7 +53,8 @@ export class SqliteStore implements Store {
   cancel: Store['cancel'] = (...args) => this.#file.call('cancel', ...args)
   cancelled: Store['cancelled'] = () => this.#file.call('cancelled')
   get: Store['get'] = (...args) => this.#file.call('get', ...args)
-  // Copied field by field: other properties of the caller's object, such as functions, can't be sent to the thread.
+  // The query is copied field by field, because the caller's object may have other properties, such as functions, which can't be sent to
+  // the thread.
   list: Store['list'] = ({ status, stopReason, session, model, process, createdAfter, createdBefore, metadata, limit, cursor }) =>
     this.#file.call('list', { status, stopReason, session, model, process, createdAfter, createdBefore, metadata, limit, cursor })
   news: Store['news'] = (...args) => this.#file.call('news', ...args)
@@ -62,7 +63,7 @@ export class SqliteStore implements Store {
     return inParts(() => this.#file.call('prune', { olderThanMs, keep }))
   }
 
-  /** The shown runs, in the same file. */
+  /** The runs that the service lists, called shown runs. They are in the same file. */
   readonly shown: ShownRuns = {
     tryWriting: () => this.#shown.call('tryWriting'),
     begin: (...args) => this.#shown.call('begin', ...args),
@@ -97,7 +98,7 @@ export class SqliteStore implements Store {
   }
 
   async close(tries: readonly RunTries[] = []): Promise<void> {
-    // A run that another owner has taken over, or a file that can't be written, must not prevent closing.
+    // Errors are ignored: closing must work even if another owner has taken over a run, or if the file can't be written.
     await Promise.allSettled(tries.map(({ runId, epoch, tries }) => this.noteTries(runId, epoch, tries)))
     await Promise.all([this.#file.close(), this.#shown.close()])
   }

@@ -3,13 +3,13 @@ import { RecordedRuns } from './recorded-runs.ts'
 import { runsSchema } from './runs-schema.ts'
 import { ShownRunsTable } from './shown-runs-table.ts'
 
-/** Selects the agent whose runs are in the store, and either the shown runs or the recorded runs. */
+/** Options that select the agent whose runs are in the store, and either the shown runs or the recorded runs. */
 export interface RunsOptions {
   agent: string
   isShown: boolean
 }
 
-// The entry of the thread that has the files.
+// The program of the thread that opens the files.
 serveFiles({
   ...runsSchema,
   open: (parts, { agent, isShown }: RunsOptions): RecordedRuns | ShownRunsTable =>
