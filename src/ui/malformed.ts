@@ -2,9 +2,9 @@ import { show, ToolloopError } from '../core/errors.ts'
 import { isDeeperThan } from '../core/json.ts'
 import { isJsonObject, type JsonObject } from '../core/messages.ts'
 
-// A client may send any value. Each of these functions throws an error that names the invalid place.
+// Checks of values from a client, which may send any value. Each of these functions throws an error that names the invalid place.
 
-/** `path`: the place in the input, such as `messages[0].parts[1].text`. */
+/** Returns the error for an invalid value. `path` is its place in the input, such as `messages[0].parts[1].text`. */
 export function malformed(path: string, expected: string, got: unknown): ToolloopError {
   return new ToolloopError('invalid_message', `Expected ${path} to be ${expected}, got \`${show(got)}\``)
 }
@@ -30,14 +30,14 @@ export function idAt(value: unknown, path: string): string {
   return typeof value === 'string' && value !== '' && value.length <= maxIdLength ? value : fail(path, 'the id of a call', value)
 }
 
-/** Reads the page's id of a message. */
+/** Reads the id that the page has given to a message. */
 export function messageIdAt(value: unknown, path: string): string {
   return typeof value === 'string' && value.length <= maxIdLength
     ? value
     : fail(path, `a string of at most ${maxIdLength} characters`, value)
 }
 
-/** Reads a name that every provider accepts. */
+/** Reads the name of a tool. Every provider accepts the allowed names. */
 export function toolNameAt(value: unknown, path: string): string {
   return typeof value === 'string' && /^[a-zA-Z0-9_-]{1,64}$/.test(value) ? value : fail(path, 'the name of a tool', value)
 }
@@ -53,12 +53,12 @@ export function jsonOf(value: unknown, path: string): string {
   try {
     if (!isDeeperThan(maxLevels, value)) return JSON.stringify(value ?? null)
   } catch {
-    // A value that can't be serialized is refused like a value that is nested too deeply.
+    // If the value can't be serialized, the error is the same as for a value that is nested too deeply.
   }
   return fail(path, 'plain JSON of no great depth', value)
 }
 
-/** Node.js 26 writes JSON of any depth, earlier versions up to a few thousand levels. */
+/** Maximum depth of the JSON. Node.js 26 writes JSON of any depth, earlier versions up to a few thousand levels. */
 const maxLevels = 1_000
 
 const maxIdLength = 512

@@ -14,12 +14,12 @@ import {
 } from '../core/messages.ts'
 import { idOnPage, isOwnCall } from './pending-on-page.ts'
 
-/** A run that waits for decisions: `waiting` of `sessions.get(id)`, or `{ pending }` of a result. */
+/** A run that waits for decisions: the value `waiting` of `sessions.get(id)`, or `{ pending }` of a result. */
 export interface WaitingConversation {
   pending: readonly PendingItem[]
-  /** The messages that the run has added. Leave this out if they are already part of the conversation. */
+  /** The messages that the run has added. Omit them if they are already part of the conversation. */
   messages?: readonly MessageInput[]
-  /** The position of the first message in the conversation that `messages` replaces. If absent, `messages` are appended. */
+  /** The position in the conversation at which `messages` replace the stored messages. If absent, `messages` are appended. */
   at?: number
 }
 
@@ -28,7 +28,7 @@ export interface ShownConversationOptions {
   /** The waiting run, whose calls can be decided. */
   waiting?: WaitingConversation | undefined
   /**
-   * If the messages are only part of a conversation: the position of the first message in the whole conversation. Ids are derived from
+   * The position of the first message in the whole conversation, if the messages are only a part of it. Message ids are derived from
    * positions. Default 0.
    */
   from?: number
@@ -38,12 +38,12 @@ export interface ShownConversationOptions {
 
 const optionNames: OptionNames<ShownConversationOptions> = { waiting: true, from: true, system: true }
 
-/** The state of a call. A call without `result` is open. A call without `pending` needs no decision. */
+/** A call and its state. A call without `result` is open. A call without `pending` needs no decision. */
 export interface ShownCall {
   call: ToolCall
   result?: ToolResultMessage
   pending?: PendingItem
-  /** The name of a nested agent that waits inside the call. Its pending items are shown next to the call. */
+  /** The name of the nested agent that waits inside the call. Its pending items are shown next to the call. */
   waitingAgent?: string
 }
 
@@ -58,7 +58,7 @@ export function readConversation(given: readonly MessageInput[], options: ShownC
   const { waiting, from = 0, system = 'omit' } = options
   if (!Number.isSafeInteger(from) || from < 0) throw new InvalidOptionError('from', 'an integer ≥ 0', from)
   const messages = withWaiting(toChatMessages(given), waiting, from)
-  // Repairs add and move results, but keep the user's messages in order.
+  // The positions are those of the user's messages only: repairs add and move results, but keep the order of the user's messages.
   const positions = messages.flatMap(({ role }, index) => (role === 'user' ? [from + index] : []))
   const open = openCalls(messages, waiting)
   const agents = new Map(
@@ -92,7 +92,7 @@ function withWaiting(messages: readonly ChatMessage[], waiting: WaitingConversat
   return [...kept, ...toChatMessages(waiting.messages)]
 }
 
-/** The calls without a result of a waiting run, by id, with their pending items. */
+/** Returns the calls of a waiting run that have no result, by id, with their pending items. */
 function openCalls(messages: readonly ChatMessage[], waiting: WaitingConversation | undefined): Map<string, PendingItem | undefined> {
   if (waiting === undefined) return new Map()
   const at = messages.findLastIndex(hasToolCalls)
@@ -105,7 +105,7 @@ function openCalls(messages: readonly ChatMessage[], waiting: WaitingConversatio
   ])
 }
 
-/** The calls of a message with their states. Removes the calls it finds from `open`. */
+/** Returns the calls of a message with their states. Removes these calls from `open`. */
 function callsOf(
   message: AssistantMessage,
   results: ReadonlyMap<string, ToolResultMessage>,
@@ -122,7 +122,7 @@ function callsOf(
   })
 }
 
-/** Shows an item that waits inside a call, or for the run itself (such as its budget), as a call. */
+/** Shows a pending item as a call of its own, if it waits inside a call or for the run itself, for example for the run's budget. */
 function asOwnCall(pending: PendingItem | undefined): ShownCall[] {
   if (pending === undefined || (isOwnCall(pending) && pending.kind !== 'approval')) return []
   const { tool: name, args } = pending

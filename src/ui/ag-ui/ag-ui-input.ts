@@ -29,13 +29,13 @@ export interface AgUiInput {
   /** The conversation, to pass to `run` or `stream`. Excludes reasoning and activities, which are only for the page. */
   messages: readonly ChatMessage[]
   /**
-   * The messages as the client sent them. AG-UI removes messages by sending all others again, so these are sent back if a later message has
-   * to be removed.
+   * The messages as the client sent them. A response needs them to remove a message from the client, because AG-UI removes a message by
+   * sending all the others again.
    */
   shown: readonly JsonObject[]
   /** The tools of the page. They have no `execute`, so their calls wait for the page. */
   tools: AnyTool[]
-  /** Information about the page, unchanged. */
+  /** The information about the page, as the client sent it. */
   context: { description: string; value: string }[]
   state: Json
   forwardedProps: Json
@@ -55,7 +55,7 @@ export interface AgUiInputOptions {
 /**
  * Reads the body of an AG-UI request (`RunAgentInput` of version 1.0). Nothing in the body can cause a tool to run: a tool result only
  * informs the model about a past call, and an answer only has an effect if a run waits for it (see `decisionsFromAgUi`). Throws
- * `invalid_message`, with the place, if the body is invalid, and `invalid_option`.
+ * `invalid_option`, and `invalid_message`, which names the invalid place, if the body is invalid.
  */
 export function inputFromAgUi(body: unknown, options: AgUiInputOptions = {}): AgUiInput {
   checkOptionNames(options, { system: true }, '`inputFromAgUi`')
@@ -137,7 +137,7 @@ function sourceOf(
   path: string,
 ): { url: string; mediaType?: string } | { data: string; mediaType: string } {
   if (type === 'data') return { data: textAt(value, `${path}.value`), mediaType: textAt(mimeType, `${path}.mimeType`) }
-  // Refused, because a provider's handle would be opened with the keys of whoever runs the agent.
+  // Refuses any source other than a URL or data. A provider's file id, for example, would be opened with the API key of the application.
   if (type !== 'url') throw malformed(`${path}.type`, "'data' or 'url'", type)
   const mediaType = optionalText(mimeType, `${path}.mimeType`)
   return { url: urlAt(value, `${path}.value`), ...withoutUndefined({ mediaType }) }

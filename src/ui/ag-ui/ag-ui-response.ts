@@ -6,12 +6,12 @@ import type { ResponseFormat } from '../web/response-format.ts'
 import type { AgUiInput } from './ag-ui-input.ts'
 import { AgUiWriter } from './ag-ui-writer.ts'
 
-/** Options of `toAgUiResponse`: those of every response, and the input of the request. */
+/** Options of `toAgUiResponse`: the options of every response, and the input of the request. */
 export interface AgUiResponseOptions extends Omit<ResponseOptions, 'format' | 'lastEventId'> {
   /**
    * The client's input. The response uses the ids of the input, and doesn't repeat the calls in its messages. Default: the run's own id is
-   * used as thread id and run id. Without an input, a model response that breaks off after a part of it was sent ends the run, because that
-   * part can't be taken back.
+   * used as thread id and run id. Without an input, the run ends if a model response is cut off after a part of it was sent, because that
+   * part can't be removed from the client.
    */
   input?: AgUiInput
 }

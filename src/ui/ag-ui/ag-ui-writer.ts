@@ -11,24 +11,26 @@ import { type AgUiEvent, ShownMessages } from './shown-messages.ts'
 export interface AgUiWriterOptions {
   threadId: string | undefined
   runId: string | undefined
-  /** The calls that the client knows. Undefined if unknown. */
+  /** The ids of the calls that the client already has. Undefined if the client's messages are unknown. */
   known: ReadonlySet<string> | undefined
-  /** The results that the client has sent, by call. */
+  /** The results that the client has sent, by call id. */
   results: ReadonlyMap<string, string>
-  /** The client's messages. Undefined if unknown. */
+  /** The client's messages. Undefined if they are unknown. */
   shown: readonly JsonObject[] | undefined
 }
 
 type ToolEvent = Extract<RunEvent, { type: 'TOOL_CALL_START' | 'TOOL_CALL_END' | 'TOOL_CALL_REJECTED' | 'TOOL_PROGRESS' }>
 type Ids = { threadId: string; runId: string }
 
-/** Writes a run as events of AG-UI 1.0. Leaves out nested runs, which are part of a call's result. https://docs.ag-ui.com/spec/1.0 */
+/**
+ * Writes a run as events of AG-UI 1.0. Skips events of nested runs, because a call's result covers them. https://docs.ag-ui.com/spec/1.0
+ */
 export class AgUiWriter implements ResponseWriter {
   readonly #options: AgUiWriterOptions
   readonly #shown: ShownMessages | undefined
   /** The view of the current step. Earlier steps are no longer needed. */
   #view: RunView = emptyRunView()
-  /** The calls that the model is writing. */
+  /** The calls whose arguments the model is writing. */
   readonly #inputs = new Set<string>()
   /** The calls that were sent, each with the number of the model request that made it. */
   readonly #told = new Map<string, number>()
@@ -38,13 +40,13 @@ export class AgUiWriter implements ResponseWriter {
   #open: { type: 'TEXT' | 'REASONING'; id: string } | undefined
   #messages = 0
   #iteration = 0
-  /** The message that contains the calls of this turn. */
+  /** The id of the message that contains the calls of this turn. */
   #turn: string | undefined
   #step: string | undefined
   #hasAsked = false
   /** Whether the current step started before the oldest stored event. */
   #isBehind = false
-  /** Whether there were events before the stored ones. */
+  /** Whether events before the stored ones are missing. */
   #hasMissed = false
   #frames = ''
 
@@ -68,8 +70,8 @@ export class AgUiWriter implements ResponseWriter {
   }
 
   /**
-   * Handles missing events. The rest of an incomplete step would contain end events without start events. Therefore, the client receives
-   * only complete steps, or the answer at the end.
+   * Handles missing events. The rest of an incomplete step could contain end events without start events, so the client receives only
+   * complete steps, or the answer at the end.
    */
   gap(): string {
     this.#isBehind = true
@@ -136,7 +138,7 @@ export class AgUiWriter implements ResponseWriter {
         break
       case Event.MODEL_END:
         this.#count(event)
-        // A truncated text may be continued, so it stays open.
+        // A text that was cut off may be continued, so its message stays open.
         if (event.finishReason !== 'length') this.#close()
         break
       case Event.DECISION_MADE:
@@ -166,14 +168,14 @@ export class AgUiWriter implements ResponseWriter {
   }
 
   #result(toolCallId: string, content: string): void {
-    // A result that the page itself has sent would appear twice. Only the beginning is compared, because a long result may have been
-    // truncated.
+    // Skips a result that the page itself has sent, because it would appear twice. Only the first characters are compared, because a long
+    // result may have been truncated.
     const own = this.#options.results.get(toolCallId)
     if (!this.#hasAsked && own?.slice(0, comparedCharacters) === content.slice(0, comparedCharacters)) return
     this.#send({ type: 'TOOL_CALL_RESULT', messageId: this.#newId('result'), toolCallId, content, role: 'tool' })
   }
 
-  /** Sends a complete call, unless the client knows it. */
+  /** Sends a complete call, unless the client already has it. */
   #call(toolCallId: string, tool: string, args: JsonObject | string): void {
     const { known } = this.#options
     const knows = known === undefined ? !this.#hasAsked : known.has(toolCallId)
@@ -194,7 +196,7 @@ export class AgUiWriter implements ResponseWriter {
     this.#endStep()
     this.#hasAsked = true
     this.#turn = undefined
-    // Restarts the numbering, so that a reader who starts with this step gets the same ids.
+    // The numbering of message ids restarts with each step, so that a reader who starts with this step gets the same ids.
     this.#messages = 0
     this.#shown?.beginStep()
     this.#step = `request ${this.#iteration}`
@@ -202,8 +204,8 @@ export class AgUiWriter implements ResponseWriter {
   }
 
   /**
-   * Handles a model response that starts again. Removes the messages of this step from the client, and resends the text that the response
-   * continues. Can't remove messages if the client's messages are unknown or incomplete.
+   * Handles a model response that starts again. Removes the messages of this step from the client, and sends the text that the response
+   * continues again. If the client's messages are unknown or incomplete, nothing can be removed.
    */
   #discard(): void {
     this.#close()
@@ -231,7 +233,7 @@ export class AgUiWriter implements ResponseWriter {
 
   #startMessage({ type, id: messageId }: { type: 'TEXT' | 'REASONING'; id: string }): void {
     if (type === 'TEXT') {
-      // Calls after a text belong to the message of that text.
+      // A call after a text belongs to the message of that text.
       this.#turn ??= messageId
       this.#send({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' })
       return
@@ -240,7 +242,7 @@ export class AgUiWriter implements ResponseWriter {
     this.#send({ type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' })
   }
 
-  /** Ends whatever is open: a text, reasoning, or calls that the model was writing. */
+  /** Ends the open text, reasoning and calls. */
   #close(): void {
     this.#closeMessage()
     for (const toolCallId of this.#inputs) this.#send({ type: 'TOOL_CALL_END', toolCallId })

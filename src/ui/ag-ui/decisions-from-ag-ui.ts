@@ -5,10 +5,10 @@ import { malformed } from '../malformed.ts'
 import type { AgUiInput, AgUiResume } from './ag-ui-input.ts'
 
 /**
- * Reads the decisions in an AG-UI input on the pending calls of a run. Decisions are the answers to interrupts, and the results of the
- * page's tools, which arrive as tool messages. `pending`: the pending items from the run's result or stored state. Ignores calls that are
- * not pending, so that a client can't run anything else. Returns an empty list if the input contains no decisions. Throws `invalid_message`
- * if an answer does not have the requested shape.
+ * Reads the decisions on the pending calls of a run from an AG-UI input. Decisions are the answers to interrupts, and the results of the
+ * page's tools, which arrive as tool messages. `pending` are the pending items from the run's result or stored state. Ignores calls that
+ * are not pending, so that a client can't run anything else. Returns an empty list if the input contains no decisions. Throws
+ * `invalid_message` if an answer does not have the requested shape.
  *
  * An interrupt for an approval is answered with `{ approved: true, editedArgs?, reason? }`, where `editedArgs` replaces the arguments. An
  * interrupt for a question is answered with any value. The status `cancelled` refuses the pending item.

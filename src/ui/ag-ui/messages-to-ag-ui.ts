@@ -6,7 +6,7 @@ import { readConversation, type ShownCall, type ShownConversationOptions } from 
 import { sseHeaders } from '../web/sse-stream.ts'
 import { outcomeOf } from './outcome.ts'
 
-/** A message of AG-UI 1.0. Lists of it can be used as AG-UI's `Message[]`. */
+/** A message of AG-UI 1.0. A list of these messages can be used as AG-UI's `Message[]`. */
 export type AgUiMessage =
   | { id: string; role: 'system'; content: string }
   | { id: string; role: 'user'; content: string | AgUiContent[] }
@@ -34,8 +34,8 @@ export interface AgUiSnapshotOptions extends ShownConversationOptions {
 
 /**
  * Converts a stored conversation to messages of AG-UI: the inverse of `inputFromAgUi`. Ids are stable: a user's message keeps its `id`, and
- * the ids of all other messages are derived from it. Leaves out images and files in results, because AG-UI only supports text there. Throws
- * `invalid_message` and `invalid_option`.
+ * the ids of all other messages are derived from it. Leaves out images and files in results, because results in AG-UI can only be text.
+ * Throws `invalid_message` and `invalid_option`.
  */
 export function messagesToAgUi(messages: readonly MessageInput[], options: ShownConversationOptions = {}): AgUiMessage[] {
   return readConversation(messages, options, 'messagesToAgUi').flatMap((one): AgUiMessage[] => {
@@ -44,7 +44,7 @@ export function messagesToAgUi(messages: readonly MessageInput[], options: Shown
       if (message.role === 'system') return [{ id, role: 'system', content: textOf(message.content) }]
       return [{ id, role: 'user', content: contentOf(message.content) }]
     }
-    // Other waiting items are only sent as interrupts.
+    // Other waiting items are sent only as interrupts.
     const own = one.calls.filter(({ pending }) => pending === undefined || isOwnCall(pending))
     const calls = own.map(({ call }) => ({ ...call, function: { ...call.function, name: legalName(call.function.name) } }))
     return [

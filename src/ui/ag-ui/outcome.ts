@@ -2,8 +2,8 @@ import type { PendingItem } from '../../agent/types/result.ts'
 import { isOwnCall, isYesOrNo } from '../pending-on-page.ts'
 
 /**
- * Returns the outcome of a run, with an interrupt for each item that the run waits for. Calls of the page's tools are handled by the page
- * and answered with messages.
+ * Returns the outcome of a run, with an interrupt for each item that the run waits for. A call of the page's own tools gets no interrupt,
+ * because the page runs it and answers with a message.
  */
 export function outcomeOf(pending: readonly PendingItem[]): object {
   const interrupts = pending.filter((item) => item.kind !== 'client_tool' || !isOwnCall(item)).map(interruptOf)

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/messages.ts'
 
-/** An event as it is sent. */
+/** An event in the form in which it is sent. */
 export type AgUiEvent = { type: string } & Record<string, unknown>
 
 interface ShownCall {
@@ -17,19 +17,19 @@ interface ShownMessage extends Record<string, unknown> {
 }
 
 /**
- * The messages that a client builds from the events it receives, after those it had before. AG-UI can only remove messages with a
- * `MESSAGES_SNAPSHOT` that contains all others. https://docs.ag-ui.com/concepts/events#messagessnapshot
+ * The messages that a client has: those it had when it requested the run, and those it builds from the events. AG-UI can only remove
+ * messages with a `MESSAGES_SNAPSHOT` that contains all the others. https://docs.ag-ui.com/concepts/events#messagessnapshot
  */
 export class ShownMessages {
   readonly #before: readonly JsonObject[]
   #messages: ShownMessage[] = []
-  /** Unfinished messages, and their calls. */
+  /** The messages that are not finished, by id. */
   readonly #byId = new Map<string, ShownMessage>()
   readonly #calls = new Map<string, ShownCall>()
   /** Number of messages at the start of the step. */
   #beforeStep = 0
 
-  /** `before`: the client's messages when it requested the run. */
+  /** `before` are the client's messages when it requested the run. */
   constructor(before: readonly JsonObject[]) {
     this.#before = before
   }
@@ -38,7 +38,7 @@ export class ShownMessages {
     this.#beforeStep = this.#messages.length
   }
 
-  /** Applies an event like the client. */
+  /** Applies an event in the same way as the client. */
   add(event: AgUiEvent): void {
     const { type, messageId, toolCallId, toolCallName, parentMessageId, delta, content } = event as Record<string, string>
     switch (type) {
@@ -78,7 +78,7 @@ export class ShownMessages {
       for (const call of toolCalls) this.#calls.delete(call.id)
     }
     const kept = [...this.#before, ...this.#messages] as JsonObject[]
-    // A client keeps its reasoning if a snapshot contains none, so the discarded reasoning is emptied instead.
+    // If a snapshot contains no reasoning, a client keeps its own reasoning. The discarded reasoning is therefore sent as empty messages.
     if (kept.some(({ role }) => role === 'reasoning')) return kept
     const emptied = discarded.filter(({ role }) => role === 'reasoning').map(({ id, role }) => ({ id, role, content: '' }))
     return [...kept, ...emptied]

@@ -7,7 +7,7 @@ import { openToolParts, type UIToolPart } from './ui-message.ts'
 
 /**
  * Reads the decisions on the pending calls of a run from the last message of `useChat`. A decision is an approval or refusal, possibly with
- * an edited `input`; the output of a tool that the page runs; or the answer to a question, as the output of its call. `pending`: the
+ * an edited `input`; the output of a tool that the page runs; or the answer to a question, as the output of its call. `pending` are the
  * pending items from the run's result or stored state. Ignores calls that are not pending, so that a client can't run anything else.
  * Returns an empty list if the message contains no decisions. Throws `invalid_message` if the messages are invalid.
  */
@@ -25,7 +25,7 @@ function decisionOf(item: PendingItem, part: UIToolPart): Decision | undefined {
   const { toolCallId, fingerprint } = item
   const about = { toolCallId, fingerprint }
   if (isYesOrNo(item)) {
-    // The id is the item's fingerprint, so an approval of another call, or of other arguments, does not count.
+    // The approval has the fingerprint of the item as its id. An approval of another call, or of other arguments, is ignored.
     if (state !== 'approval-responded' || approval?.id !== fingerprint) return undefined
     if (approval.approved === false) return { ...about, approved: false, ...withoutUndefined({ reason: approval.reason }) }
     if (approval.approved !== true) return undefined

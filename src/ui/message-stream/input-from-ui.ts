@@ -6,7 +6,9 @@ import { type MessagesFromUIOptions, messagesFromUI } from './messages-from-ui.t
 export interface UIInput {
   /** The id of the chat. */
   id: string
-  /** The last message, if it is the user's. A run in a session needs no others. Empty if the page answers pending calls instead. */
+  /**
+   * The last message, if it is from the user. Empty if the page answers pending calls instead. A run in a session needs only this message.
+   */
   input: readonly ChatMessage[]
   /**
    * The id of the message that `input` replaces, together with all later messages. Set after `regenerate()`, or if the user has edited a
@@ -18,8 +20,8 @@ export interface UIInput {
 }
 
 /**
- * Reads the body of a request of the AI SDK's `useChat`. For conversations that are stored in a session: only the last message of the page
- * is used. Throws `invalid_message`, with the place, if the body is invalid.
+ * Reads the body of a request from the AI SDK's `useChat`, for a conversation that is stored in a session: it uses only the last message of
+ * the page. Throws `invalid_message`, which names the invalid place, if the body is invalid.
  *
  * ```ts
  * const { id, input, replaces, messages } = inputFromUI(await request.json())
@@ -36,7 +38,7 @@ export function inputFromUI(body: unknown, options: MessagesFromUIOptions = {}):
   const [last] = input
   const chat = { id: idAt(id, 'id'), messages: list }
   if (last?.role !== 'user') return { ...chat, input: [], replaces: undefined }
-  // If the message is sent for the first time, its id does not refer to anything.
+  // The id of a new message is not in the session yet, so it replaces nothing.
   const isAgain = trigger === 'regenerate-message' || optionalText(messageId, 'messageId') !== undefined
   return { ...chat, input, replaces: isAgain ? last.id : undefined }
 }

@@ -19,7 +19,7 @@ export interface MessagesFromUIOptions {
  * Converts the conversation that the AI SDK's `useChat` sends to messages for `run` and `stream`. Keeps text, images, files and calls with
  * their results. Leaves out reasoning, sources and data parts, which are only for the page. Nothing in the messages can cause a tool to
  * run: an approval or a result only informs the model about a past call. Use `decisionsFromUI` to read decisions on a waiting run. Throws
- * `invalid_message`, with the place, if a message is invalid.
+ * `invalid_message`, which names the invalid place, if a message is invalid.
  */
 export function messagesFromUI(messages: unknown, options: MessagesFromUIOptions = {}): readonly ChatMessage[] {
   checkOptionNames(options, { system: true }, '`messagesFromUI`')
@@ -34,7 +34,7 @@ function read(message: UIMessageParts, { system = 'refuse' }: MessagesFromUIOpti
   throw malformed(`${path}.role`, "'user' or 'assistant'; `system: 'keep'` lets clients instruct the model", role)
 }
 
-/** Parts that are only for the page. */
+/** The types of parts that are only for the page. */
 const shownOnly = /^(data-.*|source-url|source-document|step-start|custom|reasoning|reasoning-file|steering-message)$/
 
 function contentOf({ parts, path }: UIMessageParts): string | ContentPart[] {
@@ -57,7 +57,7 @@ function textOf({ type, text }: JsonObject, path: string): string {
 function filePart({ url, mediaType, filename }: JsonObject, path: string): ContentPart {
   const kind = textAt(mediaType, `${path}.mediaType`)
   const address = urlAt(url, `${path}.url`)
-  // These types only say that the type is unknown.
+  // Pages send these types if the real type is unknown, so they are ignored.
   const isUnknown = (kind === 'image' || kind === 'application/octet-stream') && !/^data:/i.test(address)
   const part = { url: address, ...(isUnknown ? {} : { mediaType: kind }) }
   if (/^image(\/|$)/i.test(kind)) return { type: 'image', ...part }
@@ -65,7 +65,9 @@ function filePart({ url, mediaType, filename }: JsonObject, path: string): Conte
   return { type: 'file', ...part, ...withoutUndefined({ name }) }
 }
 
-/** Converts a message of the page, which has all turns of a run, to one message per turn, each followed by the results of its calls. */
+/**
+ * Converts a message of the page, which contains all turns of a run. Each turn becomes one message, followed by the results of its calls.
+ */
 function ofAssistant({ parts, path }: UIMessageParts): ChatMessage[] {
   const messages: ChatMessage[] = []
   let turn: { text: string; calls: UIToolPart[] } = { text: '', calls: [] }
@@ -82,7 +84,7 @@ function ofAssistant({ parts, path }: UIMessageParts): ChatMessage[] {
     else if (part.type === 'text') turn.text += textOf(part, place)
     else if (isToolPart(part)) {
       const call = readToolPart(part, place)
-      // A call that was cut off while it was written is not a call yet; calls of nested agents do not belong to this conversation.
+      // Skips a call that was cut off while the model wrote it, and the calls of nested agents, which don't belong to this conversation.
       if (call.state !== 'input-streaming' && call.isOwn) turn.calls.push(call)
     } else if (part.type !== 'file' && !shownOnly.test(String(part.type)))
       throw malformed(`${place}.type`, "'text', 'tool-…', or another part of a UI message", part.type)
@@ -92,7 +94,7 @@ function ofAssistant({ parts, path }: UIMessageParts): ChatMessage[] {
 }
 
 function callOf({ toolCallId: id, tool: name, input }: UIToolPart, path: string): ToolCall {
-  // If a call could not be read, it has the text that the model wrote.
+  // The input of a call that could not be parsed is the text that the model wrote.
   const args = typeof input === 'string' ? input : jsonOf(input ?? {}, `${path}: the input of call ${id}`)
   return { id, type: 'function', function: { name, arguments: args } }
 }
@@ -110,7 +112,7 @@ function resultsOf(calls: readonly UIToolPart[], path: string): ChatMessage[] {
   })
 }
 
-/** Reads a part of a result as written by `messagesToUI`. */
+/** Reads a part of a result that `messagesToUI` has written. */
 function resultPart({ part, path }: { part: JsonObject; path: string }): ContentPart {
   const { type, text, url, data, mediaType, name } = part
   if (type === 'text') return { type, text: textAt(text, `${path}.text`) }

@@ -6,7 +6,7 @@ import { isOwnCall, isYesOrNo, metadataOf } from '../pending-on-page.ts'
 import { readConversation, type ShownCall, type ShownConversationOptions } from '../stored-conversation.ts'
 import { structured, structuredArguments } from '../structured.ts'
 
-/** A part of a message, as defined by `ai`. */
+/** A part of a message, as the package `ai` defines it. */
 export type UIPart =
   | { type: 'step-start' }
   | { type: 'text'; text: string; state: 'done' }
@@ -23,7 +23,7 @@ export type UICallPart = { type: `tool-${string}`; toolCallId: string; input: un
   | { state: 'output-denied'; approval: { id: string; approved: false; reason?: string } }
 )
 
-/** A message of the AI SDK's `useChat`. Lists of it can be used as `UIMessage[]`. */
+/** A message of the AI SDK's `useChat`. A list of these messages can be used as `UIMessage[]`. */
 export interface StoredUIMessage {
   id: string
   role: 'system' | 'user' | 'assistant'
@@ -32,9 +32,9 @@ export interface StoredUIMessage {
 
 /**
  * Converts a stored conversation to messages of the AI SDK's `useChat`: the inverse of `messagesFromUI`. Use it for a reloaded page, a
- * second device, or a list of chats. Calls have their results. Pending calls of the run in `waiting` can be decided, as they could when the
- * run was paused. Ids are stable: a user's message keeps its `id`, and the id of a reply is derived from it. Leaves out provider data that
- * is attached to messages. Throws `invalid_message` and `invalid_option`.
+ * second device, or a list of chats. The calls contain their results. The user can decide the pending calls of the run in `waiting`, as if
+ * the page had not been reloaded. Ids are stable: a user's message keeps its `id`, and the id of a reply is derived from it. Leaves out
+ * provider data that is attached to messages. Throws `invalid_message` and `invalid_option`.
  *
  * ```ts
  * const session = await sessions.get(id)
@@ -52,7 +52,7 @@ export function messagesToUI(messages: readonly MessageInput[], options: ShownCo
     }
     const said = message.content === '' ? [] : partsOf(message.content)
     const parts: UIPart[] = [{ type: 'step-start' }, ...said, ...one.calls.flatMap(callParts)]
-    // A message of the page contains all turns of a run.
+    // On a page, one message contains all turns of a run.
     if (last?.role === 'assistant') last.parts.push(...parts)
     else shown.push({ id, role: 'assistant', parts })
   }

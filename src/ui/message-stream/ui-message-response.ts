@@ -8,7 +8,7 @@ import type { RunEnding } from '../web/run-ending.ts'
 import { openToolParts } from './ui-message.ts'
 import { UIMessageWriter } from './ui-message-writer.ts'
 
-/** Anything that can be sent as a response. */
+/** An object that can be sent as a response, such as a run. */
 export interface SendableRun {
   toResponse(options?: ResponseOptions): Response
 }
@@ -16,8 +16,8 @@ export interface SendableRun {
 /** Options for converting a run to a message of the page. */
 export interface UIMessageOptions {
   /**
-   * The messages that the client sent. If the last message is from the assistant (its calls were decided), the response continues that
-   * message, and does not send its calls again.
+   * The messages that the client sent. If the last message is from the assistant, because its calls were decided, the response continues
+   * that message, and does not send its calls again.
    */
   originalMessages?: unknown
   /**
@@ -26,8 +26,8 @@ export interface UIMessageOptions {
    */
   messageId?: string
   /**
-   * Returns the message's metadata. Called without an argument when the message starts, and with the run's ending when the message has
-   * ended without an error.
+   * Returns the metadata of the message. When the message starts, it is called without an argument. When the message has ended without an
+   * error, it is called with the ending of the run.
    *
    * Contract: synchronous. Must not throw.
    */
@@ -36,7 +36,7 @@ export interface UIMessageOptions {
 
 const formatOptionNames: OptionNames<UIMessageOptions> = { originalMessages: true, messageId: true, messageMetadata: true }
 
-/** Options of `toUIMessageResponse`: those of every response, and those of a UI message. */
+/** Options of `toUIMessageResponse`: the options of every response, and the options of a UI message. */
 export type UIMessageResponseOptions = Omit<ResponseOptions, 'format' | 'lastEventId'> & UIMessageOptions
 
 /**
@@ -72,7 +72,7 @@ export function uiMessageFormat(options: UIMessageOptions = {}): ResponseFormat 
   return { headers, takesBack: true, continues: last?.isReply === true, open: () => new UIMessageWriter(writerOptions) }
 }
 
-/** The last message of the client, if it has an id. */
+/** The last message of the client. Undefined if that message has no id. */
 function lastOf(messages: unknown): { id: string; isReply: boolean } | undefined {
   const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined
   return isJsonObject(last) && typeof last.id === 'string' ? { id: last.id, isReply: last.role === 'assistant' } : undefined

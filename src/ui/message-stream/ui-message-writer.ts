@@ -13,9 +13,9 @@ import type { RunEnding } from '../web/run-ending.ts'
 import type { UIToolPart } from './ui-message.ts'
 
 export interface WriterOptions {
-  /** The id of the response's message. Undefined if the client creates it. */
+  /** The id of the response's message. Undefined if the client creates the id. */
   messageId: string | undefined
-  /** The calls that the client knows, by id. Undefined if unknown. */
+  /** The calls that the client already has, by id. Undefined if the client's messages are unknown. */
   known: ReadonlyMap<string, UIToolPart> | undefined
   messageMetadata: ((ending?: RunEnding) => unknown) | undefined
 }
@@ -25,22 +25,22 @@ type WaitingItem = Pick<PendingItem, 'kind' | 'toolCallId' | 'tool' | 'args' | '
 type ToolEvent = Extract<RunEvent, { type: 'TOOL_CALL_START' | 'TOOL_CALL_END' | 'TOOL_CALL_REJECTED' | 'TOOL_PROGRESS' }>
 
 /**
- * Writes a run as chunks of the AI SDK's UI message stream. Leaves out nested runs, which are part of a call's result.
+ * Writes a run as chunks of the AI SDK's UI message stream. Skips events of nested runs, because a call's result covers them.
  * https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol
  */
 export class UIMessageWriter implements ResponseWriter {
   readonly #options: WriterOptions
   /** The view of the current step. Earlier steps are no longer needed. */
   #view: RunView = emptyRunView()
-  /** Calls whose arguments were sent. */
+  /** The ids of the calls whose arguments were sent. */
   readonly #available = new Set<string>()
-  /** Calls that waited before the run continued. */
+  /** The ids of the calls that waited for a decision before the run continued. */
   readonly #decided = new Set<string>()
-  /** The open text or reasoning. */
+  /** The text or reasoning that is still open. */
   #part: { type: 'text' | 'reasoning'; id: string } | undefined
   #parts = 0
   #isInStep = false
-  /** Whether a model was asked. Earlier events belong to calls that a previous response has sent. */
+  /** Whether the run has asked a model in this response. Earlier events belong to calls that a previous response has sent. */
   #hasAsked = false
   /** Whether the current step started before the oldest stored event. */
   #isBehind = false
@@ -65,8 +65,8 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   /**
-   * Handles missing events. The rest of a started step would be misleading, so the client only receives complete steps, or the answer at
-   * the end.
+   * Handles missing events. The rest of an incomplete step would be misleading, so the client receives only complete steps, or the answer
+   * at the end.
    */
   gap(): string {
     this.#isBehind = true
@@ -105,7 +105,7 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   #take(event: RunEvent): void {
-    // When the run continues, the view drops the pending items, so they are sent first.
+    // The pending items are sent before the view is updated, because the view drops them when the run continues.
     if (event.type === Event.RUN_START) this.#sendWaiting([...this.#view.pending.values()])
     reduceRun(this.#view, event)
     switch (event.type) {
@@ -132,7 +132,7 @@ export class UIMessageWriter implements ResponseWriter {
         if (this.#view.calls.has(event.id)) this.#send({ type: 'tool-input-delta', toolCallId: event.id, inputTextDelta: event.json })
         break
       case Event.MODEL_END:
-        // A truncated text may be continued, so it stays open.
+        // A text that was cut off may be continued, so its part stays open.
         if (event.finishReason !== 'length') this.#closePart()
         break
       case Event.TOOL_CALL_START:
@@ -155,8 +155,8 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   /**
-   * Sends a call's arguments. Sends nothing if the client already has the call's result or has to run the call, because the client would
-   * take the repeated call for a new one.
+   * Sends the arguments of a call. Skips a call whose result the client already has, or that the client has to run, because the client
+   * would treat the repeated call as a new one.
    */
   #call(toolCallId: string, toolName: string, input: JsonObject): void {
     const { known } = this.#options
@@ -179,7 +179,7 @@ export class UIMessageWriter implements ResponseWriter {
     this.#available.add(toolCallId)
   }
 
-  /** Sends the items that the run was waiting for, to a client that reads the run from the beginning. */
+  /** Sends the items that the run was waiting for. A client that reads the run from the beginning needs them. */
   #sendWaiting(waiting: readonly WaitingItem[]): void {
     for (const item of waiting) {
       this.#wait(item)
@@ -187,7 +187,7 @@ export class UIMessageWriter implements ResponseWriter {
     }
   }
 
-  /** Sends a waiting call: its arguments, and the requested decision. */
+  /** Sends a waiting call with its arguments and the requested decision. */
   #wait(item: WaitingItem): void {
     const { kind, tool, args, about, schema, fingerprint } = item
     const toolCallId = idOnPage(item)
@@ -195,7 +195,7 @@ export class UIMessageWriter implements ResponseWriter {
       this.#available.add(toolCallId)
       this.#send({ type: 'tool-input-available', toolCallId, toolName: tool, input: args, providerMetadata: metadataOf(item) })
     } else if (kind !== 'question') this.#call(toolCallId, tool, args)
-    // The tool has run up to the question. The page now has to provide the output.
+    // The tool ran until it asked its question. The page now has to provide the output of the call.
     else this.#send({ type: 'tool-input-available', toolCallId, toolName: tool, input: args })
     if (isYesOrNo(item)) this.#send({ type: 'tool-approval-request', approvalId: fingerprint, toolCallId })
     if (kind === 'question') this.#send({ type: 'data-question', id: toolCallId, data: { toolCallId, tool, about, schema } })
@@ -206,7 +206,7 @@ export class UIMessageWriter implements ResponseWriter {
     const toolCallId = idOnPage(event)
     const { known } = this.#options
     const isShown = this.#available.has(toolCallId) || (!this.#hasAsked && (known === undefined || known.has(toolCallId)))
-    // The run's own calls have an end of their own.
+    // Calls of this run are skipped, because their own end events follow.
     if (isOwnCall(event) || !isYesOrNo(event) || !isShown) return
     const agent = event.path?.at(-1)?.agent
     if (!event.approved) this.#send({ type: 'tool-output-denied', toolCallId })
@@ -221,7 +221,7 @@ export class UIMessageWriter implements ResponseWriter {
     this.#hasAsked = true
   }
 
-  /** Sends the calls that a preview has noted: a client looks for the parts of a call only in its own step. */
+  /** Sends the calls that a preview has noted, in their own step, because a client looks for the parts of a call only there. */
   #callNoted(): void {
     for (const { id, tool, status, written } of this.#view.calls.values()) {
       const input = status === 'writing' ? jsonOrText(written) : undefined
@@ -230,8 +230,8 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   /**
-   * Handles a model response that starts again: the client removes all parts of this step, including open ones. The text that the response
-   * continues is sent again.
+   * Handles a model response that starts again. The client removes all parts of this step, including the open ones, and receives the text
+   * that the response continues again.
    */
   #resetStep(): void {
     this.#part = undefined
@@ -273,8 +273,8 @@ export class UIMessageWriter implements ResponseWriter {
 const atLimit: ReadonlySet<StopReason> = new Set<StopReason>(['truncated', 'max_iterations', 'budget', 'deadline', 'repeated_calls'])
 
 /**
- * Whether the client already has this call, so that only its result is sent. True if the client has its output, or if the decided call is
- * in an earlier step, where the client would not find it.
+ * Whether the client already has this call, so that only the result of the call is sent. This is the case if the client has the output, or
+ * if the call was approved or refused in an earlier step, where the client would not look for it.
  */
 function hasCall(part: UIToolPart | undefined): boolean {
   return part !== undefined && (part.state.startsWith('output-') || (part.state === 'approval-responded' && part.isEarlier === true))

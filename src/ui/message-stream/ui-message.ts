@@ -1,20 +1,20 @@
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { idAt, listAt, malformed, messageIdAt, objectAt, textAt, toolNameAt } from '../malformed.ts'
 
-// The messages of the AI SDK's `useChat`, as sent to a server. https://ai-sdk.dev/docs/reference/ai-sdk-core/ui-message
+// The messages of the AI SDK's `useChat`, as the client sends them to a server. https://ai-sdk.dev/docs/reference/ai-sdk-core/ui-message
 
-/** A call in a message of the assistant. */
+/** A call in an assistant's message. */
 export interface UIToolPart {
   toolCallId: string
   tool: string
   state: ToolPartState
-  /** The client's input of the call. Undefined if there is none. */
+  /** The input of the call, as the client sent it. Undefined if the call has no input. */
   input: unknown
-  /** Set only in the state `output-available`. */
+  /** The output of the call. Set only in the state `output-available`. */
   output: unknown
-  /** The parts of the output, if some are not text. */
+  /** The parts of the output, if it contains images or files. */
   content?: { part: JsonObject; path: string }[]
-  /** Whether more output was expected. */
+  /** Whether the output is preliminary, so that more output was expected. */
   isPreliminary: boolean
   errorText: string
   /**
@@ -24,7 +24,7 @@ export interface UIToolPart {
   isOwn: boolean
   /** Whether the call is in an earlier step of its message. A client searches only the last step for a call that arrives with its input. */
   isEarlier?: boolean
-  /** Set only for a call that needed approval. */
+  /** The decision on the call. Set only for a call that needed approval. */
   approval?: { id: string; approved: boolean | undefined; reason: string | undefined }
 }
 
@@ -41,7 +41,7 @@ type ToolPartState = (typeof states)[number]
 
 export interface UIMessageParts {
   role: 'system' | 'user' | 'assistant'
-  /** The page's id of the message. */
+  /** The id that the page has given to the message. */
   id: string | undefined
   parts: readonly JsonObject[]
   path: string
@@ -69,7 +69,7 @@ export function isToolPart({ type }: JsonObject): boolean {
   return typeof type === 'string' && (type === 'dynamic-tool' || type.startsWith('tool-'))
 }
 
-/** Reads a call. Throws `invalid_message`. */
+/** Reads a call from a part of a message. Throws `invalid_message`. */
 export function readToolPart(part: JsonObject, path: string): UIToolPart {
   const { type, toolName, toolCallId, state, input, rawInput, output, errorText, preliminary, approval } = part
   const { callProviderMetadata, resultProviderMetadata } = part
@@ -90,7 +90,7 @@ export function readToolPart(part: JsonObject, path: string): UIToolPart {
   }
 }
 
-/** The parts of a result that is not only text, as added by `messagesToUI`. */
+/** The parts of a result that contains images or files. `messagesToUI` adds these parts. */
 function contentIn(metadata: unknown, path: string): Pick<UIToolPart, 'content'> {
   const own = isJsonObject(metadata) ? metadata.toolloop : undefined
   if (!isJsonObject(own) || own.content === undefined) return {}
@@ -105,10 +105,7 @@ function readApproval({ id, approved, reason }: JsonObject): NonNullable<UIToolP
   }
 }
 
-/**
- * Returns the calls of the message that a response continues. This is the last message, if it is from the assistant. Throws
- * `invalid_message`.
- */
+/** Returns the calls of the message that a response continues: the last message, if it is from the assistant. Throws `invalid_message`. */
 export function openToolParts(messages: unknown): UIToolPart[] {
   const last = readUIMessages(messages).at(-1)
   if (last?.role !== 'assistant') return []

@@ -18,12 +18,12 @@ export function pieceOf(delta: Delta): string {
   return delta.type === 'TOOL_INPUT_DELTA' ? delta.json : delta.text
 }
 
-/** The delta with another piece of its text. */
+/** Returns a copy of the delta with another piece of text. */
 export function withPiece(delta: Delta, piece: string): Delta {
   return delta.type === 'TOOL_INPUT_DELTA' ? { ...delta, json: piece } : { ...delta, text: piece }
 }
 
-/** Removes from a list of events the pieces of a response that broke off. A `MODEL_RETRY` with `discards` takes these pieces back. */
+/** Removes the pieces of a response that was cut off from a list of events, because a `MODEL_RETRY` with `discards` takes them back. */
 export function withoutVoid<Entry extends { event: RunEvent }>(entries: readonly Entry[], { meta: { runId } }: RunEvent): Entry[] {
   const from = entries.findLastIndex(({ event: { type, meta } }) => type === 'MODEL_START' && meta.runId === runId)
   const isVoid = ({ type, meta }: RunEvent) => pieces.has(type) && meta.runId === runId
@@ -33,12 +33,12 @@ export function withoutVoid<Entry extends { event: RunEvent }>(entries: readonly
 const pieces: ReadonlySet<EventName> = new Set(['TEXT_DELTA', 'REASONING_DELTA', 'TOOL_INPUT_START', 'TOOL_INPUT_DELTA'])
 
 /**
- * Events that no consumer has read yet, and that may never be read. Joins adjacent pieces of a text, and keeps only the latest progress
- * report of each call, so that the events take little more memory than the run's result.
+ * Stores events that no consumer has read yet, and that may never be read. Joins adjacent pieces of a text, and keeps only the latest
+ * progress report of each call, so that the events take little more memory than the run's result.
  */
 export class Backlog {
   #events: RunEvent[] = []
-  /** The pieces of the last event, if it is a delta. */
+  /** The pieces of text of the last event, if it is a delta. */
   #pieces = new TextBuffer()
   /** The position of each call's latest progress report. */
   readonly #reports = new Map<string, number>()
@@ -64,7 +64,7 @@ export class Backlog {
     }
   }
 
-  /** Drops the pieces of a response that broke off: nobody has seen them. */
+  /** Drops the pieces of a response that was cut off. No consumer has read them yet. */
   #discard(retry: RunEvent): void {
     const entries = this.drain().map((event) => ({ event }))
     for (const { event } of withoutVoid(entries, retry)) this.add(event)

@@ -8,9 +8,9 @@ export interface LoggedEvent {
   data: string
 }
 
-/** An event as it is read. */
+/** An event as a reader gets it. */
 export interface ReadEvent {
-  /** The number of the event. If several pieces of a text are read as one, the number of the last. */
+  /** The number of the event. If several pieces of a text are read as one event, the number of the last piece. */
   readonly id: number
   readonly type: string
   readonly event: RunEvent
@@ -25,45 +25,45 @@ export interface EventLogBounds {
   characters: number
 }
 
-/** The type of a stored event that was taken back. Only its number is kept. */
+/** The type of a stored event that was taken back. The log keeps only the number of such an event. */
 const voidEvent = 'VOID'
 
 /** Maximum size of one text that is read at once, in characters and in events. */
 const maxPiece = 65_536
 const maxPieces = 500
-/** The memory an event takes besides its text, in characters. */
+/** The memory that an event takes in addition to its text, in characters. */
 const perEvent = 200
 const perPiece = 16
 
 /**
- * The latest events of a run, or of all runs, numbered from 1, for any number of readers. The size is limited: the oldest events are
- * dropped. The newest event is kept even if it exceeds the limit alone. A reader is only a position in the log, so it takes no memory,
- * however slow it is. Adjacent pieces of a text are read as one.
+ * Stores the latest events of a run, or of all runs, numbered from 1, for any number of readers. The size is limited: the oldest events are
+ * dropped. The newest event is kept even if it alone exceeds the limit. A reader is only a position in the log, so it takes no memory,
+ * however slow it is. A reader gets adjacent pieces of a text as one event.
  */
 export class EventLog {
   readonly #bounds: Required<EventLogBounds>
   readonly #listeners = new Set<() => void>()
   #entries: Entry[] = []
-  /** The position of the oldest entry in the list; earlier ones have been dropped. */
+  /** The index of the oldest entry in `#entries`. The entries before it have been dropped. */
   #head = 0
   #last = 0
   /** The number of the oldest event that is stored elsewhere. Undefined once an event has been added or the log has been cleared. */
   #first: number | undefined
   #characters = 0
 
-  /** `stored`: the numbers of the oldest and the newest event that are stored elsewhere. */
+  /** `stored` has the numbers of the oldest and the newest event that are stored elsewhere. */
   constructor({ events = Number.POSITIVE_INFINITY, characters }: EventLogBounds, stored?: { first: number; last: number }) {
     this.#bounds = { events, characters }
     this.#first = stored?.first
     this.#last = stored?.last ?? 0
   }
 
-  /** The number of the newest event; 0 before the first. */
+  /** The number of the newest event. It is 0 before the first event. */
   get lastId(): number {
     return this.#last
   }
 
-  /** The number of the oldest stored event; one more than the newest if there is none. */
+  /** The number of the oldest stored event. If no event is stored, it is the number after the newest. */
   get firstId(): number {
     return this.#entries[this.#head]?.first ?? this.#first ?? this.#last + 1
   }
@@ -72,7 +72,7 @@ export class EventLog {
     return this.#characters
   }
 
-  /** Appends an event. `data`: the event as JSON, stored instead of the object. */
+  /** Appends an event. If `data`, the event as JSON, is given, the log stores it instead of the object. */
   append(event: RunEvent, data?: string): void {
     const id = ++this.#last
     this.#first = undefined
@@ -82,10 +82,10 @@ export class EventLog {
     this.wake()
   }
 
-  /** Adds an event that was stored elsewhere. If it doesn't follow the newest one, drops all events before it. */
+  /** Adds an event that was stored elsewhere. If its number doesn't follow the newest one, drops all earlier events. */
   read({ id, type, data }: LoggedEvent): void {
     if (id !== this.#last + 1) this.clear(id - 1)
-    // Only pieces of texts, and events that take them back, have to be parsed.
+    // Only pieces of texts and events that take them back are parsed, because they change stored entries.
     if (type.endsWith('_DELTA') || type === Event.MODEL_RETRY) this.append(JSON.parse(data), data)
     else {
       this.#last = id
@@ -96,7 +96,7 @@ export class EventLog {
   }
 
   /**
-   * Replaces the events by stored events. `last`: the number of the newest event that exists. Readers are notified if events are missing.
+   * Replaces the events by stored events. `last` is the number of the newest event that exists. Readers are notified if events are missing.
    */
   fill(events: readonly LoggedEvent[], last: number): void {
     this.clear(0)
@@ -104,7 +104,7 @@ export class EventLog {
     if (this.#last < last) this.clear(last)
   }
 
-  /** Drops all events. The next one gets the number after `last`. */
+  /** Drops all events. The next event gets the number after `last`. */
   clear(last: number = this.#last): void {
     this.#first = undefined
     this.#entries = []
@@ -113,19 +113,19 @@ export class EventLog {
     this.#last = last
   }
 
-  /** The next event after a number; undefined if there is none yet. */
+  /** Returns the first event after the number `id`, or undefined if there is none yet. */
   after(id: number): ReadEvent | undefined {
     return this.#entryOf(Math.max(id + 1, this.firstId))?.behind(id)
   }
 
-  /** All events after a number. */
+  /** Returns all events after the number `id`. */
   *allAfter(id: number): Iterable<ReadEvent> {
     for (let next = this.after(id); next !== undefined; next = this.after(next.id)) yield next
   }
 
   /**
-   * All events after a number, in the form in which they are stored: each piece of a text is separate, and each piece that was taken back
-   * is a `voidEvent`.
+   * Returns all events after the number `id`, in the form in which they are stored: each piece of a text is separate, and an event that was
+   * taken back has the type `voidEvent`.
    */
   *eachAfter(id: number): Iterable<LoggedEvent> {
     let next = Math.max(id + 1, this.firstId)
@@ -163,7 +163,7 @@ export class EventLog {
     } else this.#add(new PiecedText(id, delta))
   }
 
-  /** Drops the pieces of a response that broke off, so that later readers do not get them. */
+  /** Drops the pieces of a response that was cut off, so that later readers don't get them. */
   #discard(retry: RunEvent): void {
     this.#entries = withoutVoid(this.#entries.slice(this.#head), retry)
     this.#head = 0
@@ -182,13 +182,13 @@ export class EventLog {
       this.#characters -= this.#entries[this.#head]?.characters ?? 0
       this.#head++
     }
-    // Dropping in batches keeps the cost per event constant.
+    // Entries are removed in batches, which keeps the cost per event constant.
     if (this.#head < 1_024 && this.#head * 2 < this.#entries.length) return
     this.#entries = this.#entries.slice(this.#head)
     this.#head = 0
   }
 
-  /** The entry that contains an event, or the next one if it was taken back. */
+  /** Returns the entry that contains an event. If the event was taken back, returns the next entry. */
   #entryOf(id: number): Entry | undefined {
     let [low, high] = [this.#head, this.#entries.length - 1]
     while (low < high) {
@@ -201,9 +201,9 @@ export class EventLog {
   }
 }
 
-/** Events stored as one. */
+/** One or more events that are stored as one entry. */
 interface Entry {
-  /** The numbers of its first and last event. */
+  /** The numbers of the first and last event of the entry. */
   readonly first: number
   readonly last: number
   readonly event: RunEvent
@@ -213,7 +213,7 @@ interface Entry {
   each(): Iterable<LoggedEvent>
 }
 
-/** Any event other than a piece of a text: as an object or as JSON, whichever was given. */
+/** An event that is not a piece of a text. It is stored as an object or as JSON, in the form in which it was added. */
 class WholeEvent implements Entry, ReadEvent {
   readonly id: number
   readonly type: string
@@ -252,10 +252,10 @@ class WholeEvent implements Entry, ReadEvent {
   }
 }
 
-/** Adjacent pieces of a text. */
+/** Adjacent pieces of a text, stored as one entry. */
 class PiecedText implements Entry {
   readonly first: number
-  /** The first of the events, without its piece. */
+  /** The event of the first piece, without the piece itself. */
   readonly event: Delta
   readonly #pieces: string[] = []
   characters: number = perEvent

@@ -3,16 +3,16 @@ import { TextPieces } from '../../core/text/text-pieces.ts'
 import type { EventLog, ReadEvent } from './event-log.ts'
 import { type SseSource, sseFrame } from './sse-stream.ts'
 
-/** A frame of an event stream, whole or in parts; `''` sends nothing. */
+/** A frame of an event stream, as one string or in parts. An empty string sends nothing. */
 export type Frame = string | readonly string[]
 
 /**
- * How to write one response.
+ * Defines how one response is written.
  *
  * Contract: all functions are synchronous. If one throws, only this response breaks off.
  */
 export interface LogReaderOptions {
-  /** The last event that was already read. Default 0: starts with the first stored event. */
+  /** The number of the last event that was already read. Default 0: starts with the first stored event. */
   after?: number
   event?(read: ReadEvent): Frame
   /** Called if the first events are no longer stored. If it returns undefined, the response can't continue without them and breaks off. */
@@ -36,16 +36,16 @@ export class LogReader implements SseSource {
   readonly #log: EventLog
   readonly #options: LogReaderOptions
   #place: number
-  /** The rest of a frame. It may be large, so it shares the log's text instead of copying it. */
+  /** The part of the current frame that was not sent yet. It may be large, so it shares the log's text instead of copying it. */
   #frame = new TextPieces([])
-  /** Whether an event was read. If events are missing after that, the reader was too slow. */
+  /** Whether this reader has read an event. If events are missing later, the reader was too slow. */
   #begun = false
   #ended = false
 
   constructor(log: EventLog, options: LogReaderOptions = {}) {
     this.#log = log
     this.#options = options
-    // A number beyond the newest event is from an earlier log. Without this limit, the reader would skip events up to that number.
+    // A number beyond the newest event comes from an earlier log. Without this limit, the reader would skip all events up to that number.
     this.#place = Math.min(options.after ?? 0, log.lastId)
   }
 
@@ -116,7 +116,7 @@ export class LogReader implements SseSource {
   }
 }
 
-/** A frame of our own event stream. */
+/** Writes a frame of toolloop's own event stream. */
 function eventFrame({ id, type, data }: Pick<ReadEvent, 'id' | 'type' | 'data'>): Frame {
   return [`id: ${id}\nevent: ${type}\ndata: `, data, '\n\n']
 }

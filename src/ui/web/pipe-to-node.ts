@@ -2,7 +2,9 @@ import { callUnawaited, syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { readableError } from '../../core/errors.ts'
 import type { ResponseOptions } from './respond.ts'
 
-/** The parts of a `node:http` or `node:http2` response that are used. Express's response is one; Fastify's is `reply.raw`. */
+/**
+ * The parts of a `node:http` or `node:http2` response that `pipeToNode` uses. Express's response has them; with Fastify, pass `reply.raw`.
+ */
 export interface NodeResponse {
   readonly destroyed: boolean
   writeHead(status: number, headers: Record<string, string | string[]>): unknown
@@ -18,9 +20,9 @@ export interface NodeResponse {
 export type Sendable = Response | { toResponse(options?: ResponseOptions): Response }
 
 /**
- * Sends a run, or a response such as that of `toUIMessageResponse`, through a server of Node.js. Keeps headers that were set before. Sends
- * as fast as the client reads. If the client disconnects, cancels the body of the response. Resolves when everything is sent, or the client
- * has disconnected.
+ * Sends a run or a `Response`, such as that of `toUIMessageResponse`, through a server of Node.js. Keeps headers that were set before.
+ * Sends as fast as the client reads. If the client disconnects, cancels the body of the response. Resolves when everything is sent, or when
+ * the client has disconnected.
  */
 export async function pipeToNode(from: Sendable, to: NodeResponse, options?: ResponseOptions): Promise<void> {
   const response = 'toResponse' in from ? syncAnswer('toResponse', from.toResponse(options)) : from
@@ -49,7 +51,7 @@ function headersOf({ headers }: Response): Record<string, string | string[]> {
   return { ...Object.fromEntries(headers), ...(cookies.length === 0 ? {} : { 'set-cookie': cookies }) }
 }
 
-/** Resolves when there is room again, or the client has disconnected. */
+/** Resolves when the response can buffer more, or when the client has disconnected. */
 function drained(to: NodeResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -11,11 +11,14 @@ import { userSentence } from './user-sentences.ts'
 
 /** Options for sending a run to a client. */
 export interface ResponseOptions {
-  /** Default: our own events as server-sent events, each with its number as `id`, and a `RESULT` at the end. */
+  /**
+   * The format of the response. Default: toolloop's own events as server-sent events, each with its number as `id`, and a `RESULT` at the
+   * end.
+   */
   format?: ResponseFormat
   /**
-   * Continues after the event with this number, which a client sends as `last-event-id` when it reconnects. Default: starts with the first
-   * event.
+   * The number of the last event that the client has read, which it sends as `last-event-id` when it reconnects. The response continues
+   * after this event. Default: starts with the first event.
    */
   lastEventId?: string | number | null
   /** What happens to the run if the client disconnects before the run has ended, and no other client reads the run. Default `'abort'`. */
@@ -63,15 +66,15 @@ export class RunResponses {
   #ended: EndedRun | undefined
   readonly #leave: () => void
   #open = 0
-  /** Number of open responses whose format can't retract parts that were already sent. */
+  /** The number of open responses whose format can't take back parts that were already sent. */
   #openForGood = 0
 
-  /** `leave` is called if nobody reads the run any more and it should not continue. */
+  /** `leave` is called if no client reads the run any more and the run should not continue without one. */
   constructor(leave: () => void) {
     this.#leave = leave
   }
 
-  /** Appends an event that may be shown. */
+  /** Appends an event that clients may see. */
   append(event: RunEvent): void {
     this.#log.append(event)
   }
@@ -82,7 +85,7 @@ export class RunResponses {
     this.#log.wake()
   }
 
-  /** Whether all open responses can take back the part that was sent. */
+  /** Whether every open response can take back the part that was sent. */
   get takesBack(): boolean {
     return this.#openForGood === 0
   }

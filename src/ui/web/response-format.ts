@@ -5,17 +5,17 @@ import { droppedFrame, gapFrame, type LogReaderOptions } from './log-reader.ts'
 import type { RunEnding } from './run-ending.ts'
 import { sseFrame } from './sse-stream.ts'
 
-/** How to write a run into responses. Pass it to `toResponse`; `toolloop/ui` has formats of other protocols. */
+/** Defines how a run is written into responses. Pass it to `toResponse`; `toolloop/ui` has formats of other protocols. */
 export interface ResponseFormat {
   /** Headers to add to those of an event stream. */
   headers?: Readonly<Record<string, string>>
   /**
-   * Whether the format can retract the part of a model's response that was already written, after `MODEL_RETRY` with `discards`. Default
-   * false: a run whose response breaks off ends with `model_error` instead of requesting that response again.
+   * Whether the format can take back the part of a model's response that was already written, after a `MODEL_RETRY` with `discards`.
+   * Default false: if a model's response is cut off, the run ends with `model_error` instead of requesting that response again.
    */
   takesBack?: boolean
   /**
-   * Whether the client already has the events from before the run was resumed, so that recorded events are not sent to it. Default false.
+   * Whether the client already has the events from before the run was resumed. If true, recorded events are not sent again. Default false.
    */
   continues?: boolean
   /**
@@ -32,7 +32,7 @@ export interface ResponseFormat {
  * Contract: the methods are synchronous, are called in the order of the run, and must not throw.
  */
 export interface ResponseWriter {
-  /** `id` is the number of the event in its run. Adjacent pieces of a text may be joined. */
+  /** Writes an event. `id` is the number of the event in its run. Adjacent pieces of a text may be joined. */
   event(event: RunEvent, id: number): string
   /**
    * Called if the events with these numbers are no longer stored. Returns undefined if the response can't continue without them. The
@@ -45,7 +45,7 @@ export interface ResponseWriter {
   broken(reason: string, lastId: number): string
 }
 
-/** Our own events, each with its number as `id`, and a `RESULT` at the end. */
+/** The format of toolloop's own events, each with its number as `id`, and a `RESULT` at the end. */
 export const eventFormat: ResponseFormat = {
   takesBack: true,
   open: () => ({
@@ -60,7 +60,7 @@ function resultOf({ output, text, ...ending }: RunEnding): object {
   return { ...ending, ...(output === undefined ? { output: text } : { text, output: toJson(output) }) }
 }
 
-/** Converts a format to options of a log reader. `ending` returns how the run ended; undefined while it continues. */
+/** Converts a format to options of a log reader. `ending` returns how the run ended, or undefined while the run continues. */
 export function inFormat(
   writer: ResponseWriter,
   ending: () => RunEnding | undefined,
@@ -86,8 +86,8 @@ export function inFormat(
 }
 
 /**
- * For a retry that takes back pieces, returns the event without its error, to be sent if `select` omits the event. Returns undefined for
- * any other event.
+ * Returns a copy without the error if the event is a retry that takes back pieces, and otherwise undefined. The copy is sent if `select`
+ * omits the event.
  */
 function takingBack(event: RunEvent): RunEvent | undefined {
   return event.type === 'MODEL_RETRY' && event.discards ? { ...event, error: '' } : undefined

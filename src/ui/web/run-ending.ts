@@ -8,9 +8,9 @@ export interface RunEnding {
   runId?: string
   /** Undefined if the run could not be started. */
   stopReason?: StopReason
-  /** The answer as text; partial text if the run ended early. */
+  /** The answer as text. If the run ended early, the text may be partial. */
   text: string
-  /** The output of the answer's schema, if there is one. */
+  /** The validated output, if the run has an output schema. */
   output?: unknown
   usage?: Usage
   iterations?: number
@@ -18,13 +18,13 @@ export interface RunEnding {
   error?: { code: string; message: string }
 }
 
-/** A run that has ended, and the error as it was thrown. */
+/** A run that has ended, with the error as it was thrown. */
 export interface EndedRun {
   ending: Omit<RunEnding, 'error'>
   error?: unknown
 }
 
-/** Returns the ending of a run as it is sent to a client. `errorText`: returns the text of an error for the client. */
+/** Returns the ending of a run as it is sent to a client. `errorText` returns the text of an error for the client. */
 export function toldEnding({ ending, error }: EndedRun, errorText: (error: unknown) => string): RunEnding {
   if (error === undefined) return ending
   return { ...ending, error: { code: ToolloopError.isInstance(error) ? error.code : 'internal_error', message: errorText(error) } }

@@ -3,7 +3,7 @@ import { giveWay } from '../../core/time/give-way.ts'
 
 /** The source of an event stream. */
 export interface SseSource {
-  /** Returns what can be sent now, up to about `characters` characters; `''` if there is nothing yet. */
+  /** Returns the text to send next, up to about `characters` characters, or `''` if there is nothing to send yet. */
   take(characters: number): string
   /** Whether the source has ended, so that `take` has nothing more to return. */
   readonly ended: boolean
@@ -15,7 +15,7 @@ export interface SseSource {
   onReady(wake: () => void): () => void
 }
 
-/** Headers of an event stream. Proxies must not store, change or buffer it. */
+/** Headers of an event stream. They keep proxies from storing, changing or buffering it. */
 export const sseHeaders: Readonly<Record<string, string>> = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store, no-transform',
@@ -32,9 +32,9 @@ const readyCharacters = 65_536
 
 const encoder = new TextEncoder()
 
-/** Where an event stream is written. */
+/** The destination of an event stream. */
 interface Output {
-  /** How much more can be buffered for the reader. Zero or negative if the reader is too slow. */
+  /** Returns how many characters the reader can still buffer. Zero or negative if the reader is too slow. */
   room(): number
   write(text: string): void
   end(): void
@@ -42,8 +42,8 @@ interface Output {
 }
 
 /**
- * An open event stream. Takes as much from its source as its reader reads. Nothing is sent until `body` is read or `sendTo` is called, of
- * which only one may be used.
+ * An open event stream. It takes only as much from its source as its reader reads. Nothing is sent until `body` is read or `sendTo` is
+ * called. Use only one of the two.
  */
 export class SseStream {
   readonly #source: SseSource
@@ -108,7 +108,7 @@ export class SseStream {
 
   async #takeMore(): Promise<void> {
     this.#lastTaken = performance.now()
-    // Yields, because many streams may be read at once.
+    // Gives other work a turn, because many streams may be read at once.
     await giveWay()
     this.#flush()
   }
@@ -130,7 +130,7 @@ export class SseStream {
     output?.end()
   }
 
-  /** Drops a reader that reads nothing. Only the writer gets the reason, because the reader would not receive it. */
+  /** Drops a reader that reads nothing. The reason is only an error of the stream, because the reader would not receive a frame. */
   drop(reason: string): void {
     const output = this.#output
     this.#end('gone')
@@ -141,7 +141,7 @@ export class SseStream {
     return this.#output?.room() ?? 0
   }
 
-  /** Batches events, because they come in bursts: many from one piece of a model's response. */
+  /** Sends the events of a short time together, because one piece of a model's response may cause many events. */
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
