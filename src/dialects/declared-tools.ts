@@ -20,8 +20,8 @@ export class DeclaredTools {
   }
 
   /**
-   * Returns the declared tool that a written name refers to: the tool with the same name, or else the only tool whose name matches if
-   * decoration, case and escapes are ignored.
+   * Returns the declared tool that a written name refers to: the tool with exactly this name, otherwise the only tool whose name is the
+   * same without decoration, case and escapes.
    */
   resolve(written: string): string | undefined {
     if (this.#tools.has(written)) return written
@@ -29,7 +29,7 @@ export class DeclaredTools {
     return this.#written.meantBy(written)
   }
 
-  /** A tool's properties by name. Undefined if the tool is not declared or has no schema for them. */
+  /** A tool's properties by name. Undefined if the tool is not declared, or its schema has no properties. */
   properties(name: string): Record<string, JsonSchema> | undefined {
     const properties = this.#tools.get(name)?.function.parameters?.properties
     return isJsonObject(properties) ? (properties as Record<string, JsonSchema>) : undefined
@@ -42,7 +42,7 @@ export class DeclaredTools {
     return isJsonObject(schema) ? schema : undefined
   }
 
-  /** The argument to which a value without a name belongs: the tool's only argument, or its only required one. */
+  /** The argument that a value without a name is for: the tool's only argument, or its only required argument. */
   onlyArgument(name: string): string | undefined {
     const keys = Object.keys(this.properties(name) ?? {})
     if (keys.length === 1) return keys[0]
@@ -56,7 +56,7 @@ export class DeclaredTools {
     return properties !== undefined && Object.keys(args).every((key) => Object.hasOwn(properties, key))
   }
 
-  /** The only declared tool, if `args` fit its properties. For a call without a name. */
+  /** The declared tool, if there is only one and `args` fit its properties. Used for a call without a name. */
   onlyToolFor(args: Record<string, unknown>): string | undefined {
     const [name, ...others] = this.#tools.keys()
     if (name === undefined || others.length > 0) return undefined

@@ -5,7 +5,7 @@ import type { Cursor } from './reader/cursor.ts'
 /** What a parser found in a model's text, in order. Text never contains markup of a call. */
 export type TextToolEvent =
   | { type: 'text'; text: string }
-  /** A complete call. `repairs` lists the repairs that were needed to parse it. Absent if there were none. */
+  /** A complete call. `repairs` lists the repairs that were needed to parse it, and is absent if the call needed no repairs. */
   | { type: 'call'; name: string; arguments: Record<string, unknown>; repairs?: string[] }
   /**
    * Text that was meant as a call but can't be parsed. `reason` is an explanation for the model. The same text is not also reported as a
@@ -62,7 +62,10 @@ export interface PastResult {
   isError?: boolean
 }
 
-/** Waits for characters. `feed` consumes what it needs from the cursor. Until it returns true, it is called again with each new piece. */
+/**
+ * Waits for characters. `feed` consumes the characters that it needs from the cursor. It is called again with each new piece until it
+ * returns true.
+ */
 export interface Wait {
   feed(cursor: Cursor): boolean
 }
@@ -75,8 +78,8 @@ export interface Wait {
 export type ReadingEnd = 'done' | 'text'
 
 /**
- * A reader, written as a generator. It yields a `Wait`, and is resumed once the wait is satisfied or the response has ended. If it returns
- * another reading, that reading takes over.
+ * The reading of a call, written as a generator. The generator yields a `Wait`, and is resumed once the wait is satisfied or the response
+ * has ended. If it returns another reading, that reading takes over.
  */
 export interface Reading extends Generator<Wait, ReadingEnd | Reading, void> {}
 
@@ -115,7 +118,7 @@ export interface Envelope {
   readonly read: ReadBody
   /** Whether the opening marker counts only at the start of a line, possibly after blanks. */
   readonly lineStart?: true
-  /** Whether the opening marker also counts inside a code fence and after a backtick. For markers that are code fences themselves. */
+  /** Whether the opening marker also counts inside a code fence and after a backtick. Used for markers that are code fences themselves. */
   readonly inFence?: true
   /** Whether the opening marker also counts if the text before it announces an example. Control tokens always count. */
   readonly inExample?: true
@@ -123,7 +126,7 @@ export interface Envelope {
 
 /**
  * A form of calls without a marker. If `starts` is given, `read` is tried at each of these characters outside code, even in the middle of a
- * line. Otherwise, `read` is tried at each line outside code fences that begins like the name of a declared tool.
+ * line. Otherwise, `read` is tried outside code fences, at each line that begins like the name of a declared tool.
  */
 export interface BareForm {
   readonly starts?: readonly string[]
@@ -143,8 +146,8 @@ export interface Dialect {
   /** Reads a call whose opening tag is the name of a declared tool: `<get_weather>`. */
   readonly nameTag?: ReadBody
   /**
-   * Markers that start a tool result. If the model itself writes one after a call, the result is made up, so the rest of the response is
-   * dropped.
+   * Markers that start a tool result. If the model writes such a marker after a call, it has made up the result, so the rest of the
+   * response is dropped.
    */
   readonly resultMarkers: readonly string[]
   /** Describes the tools and how to call them, for the system prompt. */

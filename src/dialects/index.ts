@@ -1,4 +1,7 @@
-/** Text tool calls: describes tools in the prompt of models without native calls, and parses the calls that these models write as text. */
+/**
+ * Text tool calls: this module describes tools in the prompt of models without native calls, and parses the calls that these models write
+ * as text.
+ */
 
 import { handleRejectionOf } from '../core/callbacks/callbacks.ts'
 import { checkOptionNames, type OptionNames } from '../core/check-options.ts'
@@ -11,7 +14,7 @@ import { DialectParser, type ParserOptions } from './reader/parser.ts'
 
 /** The options of `createTextToolParser`. */
 export interface TextToolParserOptions extends Omit<ParserOptions, 'tools'> {
-  /** The tools that were offered, or their definitions: see `ParserOptions`. */
+  /** The tools that were offered, as tools or as definitions: see `ParserOptions`. */
   tools?: readonly (AnyTool | ToolDefinition)[]
   /** A dialect or its name. Default: `'tool-action'`. */
   dialect?: Dialect | string
@@ -29,7 +32,7 @@ export function findDialect(dialect: Dialect | string = 'tool-action'): Dialect 
   return found
 }
 
-/** Wraps a sink whose functions may be async, contrary to their types: a rejection becomes a warning of the process. */
+/** Wraps a sink whose functions may be async, contrary to their types. A rejection becomes a warning of the process. */
 function heardSink(sink: TextToolSink): TextToolSink {
   const warn = (error: unknown) => process.emitWarning(messageOf(error), { type: 'ToolloopSinkFailure' })
   return {
@@ -41,8 +44,8 @@ function heardSink(sink: TextToolSink): TextToolSink {
 }
 
 /**
- * Creates a parser that reports to `sink` instead of returning events. For callers that handle every piece themselves, such as the agent
- * loop.
+ * Creates a parser that reports to `sink` instead of returning events. Used by callers that handle every piece themselves, such as the
+ * agent loop.
  */
 export function openTextToolParser(options: TextToolParserOptions, sink: TextToolSink): DialectParser {
   const { dialect, tools, ...rest } = options
@@ -58,8 +61,8 @@ export function openTextToolParser(options: TextToolParserOptions, sink: TextToo
  * for (const event of parser.end()) …
  * ```
  *
- * Text is returned immediately, and a call is returned by the `push` that completes it, in the order of the response. The result does not
- * depend on how the response is split into pieces, except that text may be split into several events.
+ * Text is returned immediately. A call is returned by the `push` that completes it. Events are in the order of the response. The result
+ * does not depend on how the response is split into pieces, except that text may be split into several events.
  */
 export function createTextToolParser(options: TextToolParserOptions = {}): TextToolParser {
   checkOptionNames(options, optionNames, 'a parser')
@@ -86,7 +89,7 @@ export function createTextToolParser(options: TextToolParserOptions = {}): TextT
   }
 }
 
-/** Reads a complete response. Adjacent texts are one event. */
+/** Parses a complete response. Adjacent texts become one event. */
 export function parseToolCalls(text: string, options: TextToolParserOptions = {}): TextToolEvent[] {
   const parser = createTextToolParser(options)
   const events: TextToolEvent[] = []
@@ -98,7 +101,7 @@ export function parseToolCalls(text: string, options: TextToolParserOptions = {}
   return events
 }
 
-/** Describes tools and how to call them, for the system prompt. Takes tools or their definitions. Default dialect: `'tool-action'`. */
+/** Describes tools and how to call them, for the system prompt. Accepts tools or their definitions. Default dialect: `'tool-action'`. */
 export function generateToolPrompt(tools: readonly (AnyTool | ToolDefinition)[], dialect?: Dialect | string): string {
   return findDialect(dialect).prompt(definitionsOf(tools))
 }

@@ -1,4 +1,4 @@
-/** The names of the bundled dialects. In a separate file, so that a name can be checked without loading a dialect. */
+/** The names of the bundled dialects. The names are in a separate file, so that a name can be checked without loading a dialect. */
 export const dialectNames: readonly string[] = [
   'tool-action',
   'hermes',

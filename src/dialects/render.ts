@@ -45,7 +45,7 @@ function typeName(schema: Record<string, unknown>): string {
   return Array.isArray(schema.enum) ? typeof schema.enum[0] : 'any'
 }
 
-/** Arguments for an example call: the tool's required parameters, or its first one. */
+/** Arguments for an example call: values for the tool's required parameters, or for its first parameter. */
 export function exampleValues({ function: { parameters } }: ToolDefinition): Record<string, unknown> {
   const properties = isJsonObject(parameters?.properties) ? parameters.properties : {}
   const required = Array.isArray(parameters?.required) ? parameters.required.filter((one): one is string => typeof one === 'string') : []
@@ -73,20 +73,20 @@ function exampleValue(schema: unknown): unknown {
   }
 }
 
-/** A value as text: strings verbatim, everything else as JSON. */
+/** Writes a value as text: strings verbatim, all other values as JSON. */
 export function writeText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null')
 }
 
-/** Every marker that a dialect reads or writes. */
+/** Returns every marker that a dialect reads or writes. */
 export function markersOf(dialect: Dialect): string[] {
   const markers = dialect.envelopes.flatMap(({ open, close = [] }) => [...open, ...close])
-  // The closing tags of results, which parsers don't look for.
+  // The closing tags of results. Parsers don't look for these tags.
   const closing = dialect.resultMarkers.map((marker) => (/^[<[]/.test(marker) ? `${marker.charAt(0)}/${marker.slice(1)}` : marker))
   return [...new Set([...markers, ...dialect.resultMarkers, ...closing])]
 }
 
-/** Writes JSON without any marker of the dialect: in a string, the marker's first character is escaped. */
+/** Writes JSON that contains no marker of the dialect. The first character of a marker in a string is escaped. */
 export function writeJson(value: unknown, dialect: Dialect): string {
   let text = JSON.stringify(value) ?? 'null'
   for (const marker of markersOf(dialect)) {
@@ -100,8 +100,8 @@ export function writeJson(value: unknown, dialect: Dialect): string {
 const jsonMarker = /^[^[{"\d]|^\[[A-Z_/]/
 
 /**
- * Escapes the dialect's markers in the text of a tool. The text can then neither end the element around it, nor become a call if the model
- * copies it.
+ * Escapes the dialect's markers in a text that a tool returned. The text can then neither end the element around it, nor become a call if
+ * the model copies it.
  */
 export function defuse(text: string, dialect: Dialect): string {
   let safe = text
@@ -122,14 +122,14 @@ export function renderTaggedResults(dialect: Dialect, results: readonly PastResu
     .join('\n')
 }
 
-/** Renders results as `<tool_response>` elements with text. */
+/** Renders results as `<tool_response>` elements that contain text. */
 export function renderTextResults(dialect: Dialect, results: readonly PastResult[]): string {
   return results
     .map(({ content, isError }) => `<tool_response>\n${isError ? 'Error: ' : ''}${defuse(content, dialect)}\n</tool_response>`)
     .join('\n')
 }
 
-/** Renders results as `<tool_response>` elements with JSON. */
+/** Renders results as `<tool_response>` elements that contain JSON. */
 export function renderJsonResults(dialect: Dialect, results: readonly PastResult[]): string {
   return results
     .map(({ name, content, isError }) => {
@@ -139,7 +139,7 @@ export function renderJsonResults(dialect: Dialect, results: readonly PastResult
     .join('\n')
 }
 
-/** Renders calls as `<tool_call>` elements with JSON. */
+/** Renders calls as `<tool_call>` elements that contain JSON. */
 export function renderJsonCalls(dialect: Dialect, calls: readonly PastCall[]): string {
   return calls.map((call) => renderJsonCall(dialect, call)).join('\n')
 }
@@ -150,7 +150,7 @@ export function renderJsonCall(dialect: Dialect, { name, arguments: args }: Past
 
 /**
  * Returns a call's arguments as texts, for formats without escapes. Returns undefined if an argument can't be written this way, or contains
- * a marker of the dialect or of `tags`. The call then has to be written as JSON.
+ * a marker of the dialect or of `tags`. Such a call must be written as JSON.
  */
 export function plainTexts(
   dialect: Dialect,
@@ -164,5 +164,5 @@ export function plainTexts(
   return texts.every(([key, text]) => fits(key, text) && isPlain(key) && isPlain(text)) ? texts : undefined
 }
 
-/** A key that can be written in a tag unescaped. */
+/** Matches a key that can be written in a tag without escapes. */
 export const plainKey: RegExp = /^[^<>\s"'=]+$/

@@ -1,9 +1,9 @@
 /**
- * The tags between which models think in their text, if the server does not remove the thinking.
+ * The tags around the thinking in a model's text, if the server does not remove the thinking.
  * https://docs.vllm.ai/en/latest/features/reasoning_outputs.html lists the models and their parsers.
  */
 export const thinkingTags: readonly (readonly [open: string, close: string])[] = [
-  // DeepSeek, Qwen, GLM, Kimi, MiniMax-M2, Nemotron, Step and most others
+  // DeepSeek, Qwen, GLM, Kimi, MiniMax-M2, Nemotron, Step and most other models
   ['<think>', '</think>'],
   // MiniMax-M3: https://github.com/vllm-project/vllm/issues/48663
   ['<mm:think>', '</mm:think>'],
@@ -35,7 +35,7 @@ export const thinkingTags: readonly (readonly [open: string, close: string])[] =
   ['<|channel>thought\n', '<channel|>'],
 ]
 
-/** Marks around the answer that are no part of it. */
+/** Marks around the answer that are not part of it. */
 export const answerMarks: readonly string[] = [
   // GLM-4.1V to 4.6V: https://github.com/zai-org/GLM-V/issues/79
   '<|begin_of_box|>',
@@ -75,8 +75,8 @@ export const endTokens: readonly string[] = [
   '</s>',
 ]
 
-/** Tags of HTML around struck text. The end tag is one of `endTokens` too. */
+/** HTML tags around struck text. The end tag is also in `endTokens`. */
 export const strikeTags: readonly [open: string, close: string] = ['<s>', '</s>']
 
-/** Tokens that start a turn. After the end of a turn, they start another turn that the model has made up. */
+/** Tokens that start a turn. After the end of a turn, such a token starts another turn that the model has made up. */
 export const turnStarts: readonly string[] = ['<|im_start|>', '<|start_header_id|>', '<start_of_turn>']

@@ -1,7 +1,7 @@
 import { type NamedJsonOptions, readNamedJson, wrapperOf } from '../bodies/json/named-json.ts'
 import type { Envelope } from '../dialect.ts'
 
-/** Bars and joints in the tokens, and as servers print them. */
+/** The characters for the bars and the joints in the tokens: the original pair, and replacements that some servers print. */
 const spellings = [
   ['｜', '▁'],
   ['｜', ' '],
@@ -9,8 +9,8 @@ const spellings = [
 ] as const
 
 /**
- * Reads `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>` of DeepSeek V3.1, and V3's `function<｜tool▁sep｜>NAME` with the arguments
- * in a fence. R1 omits the token before the first call. https://huggingface.co/deepseek-ai/DeepSeek-V3.1
+ * Reads `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`, as DeepSeek V3.1 writes it. Also reads V3's `function<｜tool▁sep｜>NAME`,
+ * which has the arguments in a fence. R1 omits the token before the first call. https://huggingface.co/deepseek-ai/DeepSeek-V3.1
  */
 export const deepseekEnvelopes: readonly Envelope[] = spellings.flatMap(([bar, joint]): Envelope[] => {
   const token = (name: string): string => `<${bar}${name.replaceAll(' ', joint)}${bar}>`
@@ -32,7 +32,9 @@ export const deepseekEnvelopes: readonly Envelope[] = spellings.flatMap(([bar, j
   ]
 })
 
-/** The text after the separator if it is more than a fence, otherwise the text before it. */
+/**
+ * Returns the text after the separator, which is the name in V3's form. If only a fence follows the separator, returns the text before it.
+ */
 function nameIn(head: string, separator: string): string {
   const [before = '', behind = ''] = head.split(separator)
   const name = behind.replace(/```\w*\s*$/, '').trim()

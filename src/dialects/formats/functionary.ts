@@ -20,7 +20,7 @@ function* readRecipient(reading: CallReading): Reading {
   if (line.marker === '{') cursor.unread('{')
   const blanks = new Blanks()
   if (!blanks.feed(cursor)) yield blanks
-  // A quotation may begin in the same way.
+  // A quotation in Markdown may begin in the same way.
   const name = line.marker === undefined || blanks.next !== 123 ? undefined : tools.resolve(written)
   return name === undefined ? 'text' : readNamedArguments(reading, name, [])
 }

@@ -10,8 +10,9 @@ import { Match, Until } from '../reader/waits.ts'
 const callLabel = markerSet(['call:'])
 
 /**
- * Reads `<|tool_call>call:NAME{key:<|"|>text<|"|>,other:1}<tool_call|>` of Gemma 4, which sometimes omits the quotes, and FunctionGemma's
- * `<start_function_call>` with `<escape>`. https://ai.google.dev/gemma/docs/functiongemma/formatting-and-best-practices
+ * Reads `<|tool_call>call:NAME{key:<|"|>text<|"|>,other:1}<tool_call|>`, as Gemma 4 writes it. Gemma sometimes omits the quotes. Also reads
+ * FunctionGemma's `<start_function_call>`, whose quotes are `<escape>`.
+ * https://ai.google.dev/gemma/docs/functiongemma/formatting-and-best-practices
  */
 export const gemmaEnvelopes: readonly Envelope[] = [
   { open: ['<|tool_call>'], close: ['<tool_call|>'], read: (reading) => readCall(reading, '<|"|>', '<tool_call|>') },
@@ -30,7 +31,7 @@ function* readCall(reading: CallReading, quote: string, close: string): Reading 
   if (!head.feed(cursor)) yield head
   const written = head.text.trim()
   const name = withoutNamespace(written, tools)
-  // Without its label, this is a call only if the tool is declared.
+  // Without the label `call:`, this is a call only if the tool is declared.
   if (head.marker !== '{' || (call.matched === undefined && name === undefined)) {
     if (head.marker === close) cursor.unread(close)
     return 'text'
@@ -52,7 +53,7 @@ function* readCall(reading: CallReading, quote: string, close: string): Reading 
   return closeNamedCall(reading, name ?? written, value, [close], read.ok ? repairs : [...repairs, 'texts without quotes'])
 }
 
-/** The declared tool that a name means, ignoring namespaces before it: `call:google:mcp:calendar:list_events`. */
+/** Returns the declared tool that a name refers to. Ignores namespaces before the name: `call:google:mcp:calendar:list_events`. */
 function withoutNamespace(written: string, tools: DeclaredTools): string | undefined {
   for (let rest = written.replace(/^[:\s-]+/, ''); ; ) {
     const name = tools.resolve(rest)
@@ -63,7 +64,9 @@ function withoutNamespace(written: string, tools: DeclaredTools): string | undef
   }
 }
 
-/** Reads up to the brace that balances the one just read. Text between two `quote` markers becomes a JSON string. */
+/**
+ * Reads up to the brace that balances the opening brace, which has just been read. Text between two `quote` markers becomes a JSON string.
+ */
 function* readBraces(reading: CallReading, quote: string): Generator<Wait, string | undefined> {
   const stops = markerSet([quote, '{', '}'])
   let text = '{'

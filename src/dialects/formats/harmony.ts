@@ -8,8 +8,8 @@ const message = '<|message|>'
 const stops = markerSet([message, '{', '<|end|>', '<|return|>', '<|call|>'])
 
 /**
- * Reads `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`, also with the recipient before the channel, and
- * with some of the special tokens missing. https://cookbook.openai.com/articles/openai-harmony
+ * Reads `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`, The recipient may also precede the channel, and
+ * some of the special tokens may be missing. https://cookbook.openai.com/articles/openai-harmony
  */
 export const harmonyEnvelopes: readonly Envelope[] = [
   { open: ['<|channel|>', '<|start|>assistant'], close: ['<|call|>'], read: readHeader },
@@ -28,7 +28,7 @@ function* readHeader(reading: CallReading): Reading {
   const blanks = new Blanks()
   if (!blanks.feed(cursor)) yield blanks
   if (blanks.next === 123) return readNamedArguments(reading, name, [])
-  // An empty message means that the call has no arguments.
+  // If the message is empty, the call has no arguments.
   const empty = blanks.next === -1 ? !reading.cut : blanks.next === 60
   return empty ? closeNamedCall(reading, name, {}, ['<|call|>'], []) : 'text'
 }

@@ -10,8 +10,8 @@ export function jsonEnvelope(open: string, close: string): Envelope {
 }
 
 /**
- * Reads `<tool_call>{"name", "arguments"}</tool_call>`, as Hermes and Qwen write it, and the same between the markers of Granite, Nemotron
- * and LM Studio. https://github.com/NousResearch/Hermes-Function-Calling
+ * Reads `<tool_call>{"name", "arguments"}</tool_call>`, as Hermes and Qwen write it. Also reads the same JSON between the markers of
+ * Granite, Nemotron and LM Studio. https://github.com/NousResearch/Hermes-Function-Calling
  */
 export const hermes: Dialect = {
   name: 'hermes',

@@ -24,7 +24,7 @@ function tagsWith(prefix: string, wrap: readonly string[] = [], closeWrap: reado
   })
 }
 
-/** `<function name="x"><param name="a" …>` inside `<functions>`. */
+/** The tags of `<function name="x"><param name="a" …>` inside `<functions>`. */
 const functionNameTags = callTags({
   call: ['<function'],
   closeCall: ['</function>'],
@@ -34,7 +34,7 @@ const functionNameTags = callTags({
   closeWrap: ['</functions>'],
 })
 
-/** The envelopes of a call's tag, with and without its wrappers. */
+/** Returns the envelopes for a call's tag, with and without its wrappers. */
 function taggedEnvelopes(tags: CallTags, wrappers: readonly string[], alone: readonly string[]): Envelope[] {
   const [beginning = ''] = tags.call
   return [
@@ -52,7 +52,7 @@ function taggedEnvelopes(tags: CallTags, wrappers: readonly string[], alone: rea
 
 const plain = tagsWith('')
 
-/** Grok's `<xai:function_call name="x">`. Its end tag often lacks the last character. */
+/** The tags of Grok's `<xai:function_call name="x">`. The end tag often lacks its last character. */
 const xaiTags = callTags({
   call: ['<xai:function_call'],
   closeCall: ['</xai:function_call'],
@@ -71,17 +71,17 @@ function* readXaiCall(reading: CallReading): Reading {
   return verdict
 }
 
-/** What surrounds `DSML`: the token's own bars, and the variants of servers and models. */
+/** The characters around `DSML`: the token's own bars, and the variants that servers and models write. */
 const dsmlBars = ['｜', '|', '｜｜', '||', '‖', ' | ']
 
-/** Envelopes of calls whose tags share a prefix. */
+/** Returns the envelopes for calls whose tags share a prefix. */
 function prefixedEnvelopes(prefix: string): Envelope[] {
   return taggedEnvelopes(tagsWith(prefix), [`<${prefix}function_calls>`, `<${prefix}tool_calls>`], [`<${prefix}invoke name`])
 }
 
 /**
- * Reads `<invoke name="x"><parameter name="a">value</parameter></invoke>`: Anthropic's older format, MiniMax-M2, DeepSeek's DSML, Step-3
- * and Grok. https://huggingface.co/MiniMaxAI/MiniMax-M2 · https://huggingface.co/deepseek-ai/DeepSeek-V3.2
+ * Reads `<invoke name="x"><parameter name="a">value</parameter></invoke>`, the format of older Anthropic models, MiniMax-M2, DeepSeek's
+ * DSML, Step-3 and Grok. https://huggingface.co/MiniMaxAI/MiniMax-M2 · https://huggingface.co/deepseek-ai/DeepSeek-V3.2
  */
 export const invoke: Dialect = {
   name: 'invoke',

@@ -13,8 +13,8 @@ const readJson = jsonBody({ close: [] })
 const readPython = pythonBody([])
 
 /**
- * Reads `<|python_tag|>{"name", "parameters"}` of Llama 3.1, several separated by semicolons, and `<|python_tag|>NAME.call(argument="…")`.
- * A program may also follow the token.
+ * Reads `<|python_tag|>` of Llama 3.1, followed by `{"name", "parameters"}` or by `NAME.call(argument="…")`. Semicolons separate several
+ * calls. The token may also be followed by a program, which is not a call.
  */
 export const pythonTag: Envelope = { open: ['<|python_tag|>'], close: pythonTagEnds, read: readPythonTag }
 
@@ -29,8 +29,8 @@ function* readPythonTag(reading: CallReading): Reading {
 }
 
 /**
- * Reads a call that is only JSON, bare or in a code fence: `{"name", "arguments"}` and variants, and Llama's `<|python_tag|>`.
- * https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/
+ * Reads a call that is only JSON, with or without a code fence: `{"name", "arguments"}` and its variants. Also reads Llama's
+ * `<|python_tag|>`. https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/
  */
 export const json: Dialect = {
   name: 'json',

@@ -20,8 +20,8 @@ const jsonEnd = markerSet(['<|close|>json<|sep|>'])
 const longestHead = 512
 
 /**
- * Reads `<|open|>call tool="NAME" index="1"<|sep|><|open|>argument key="KEY" type="string"<|sep|>value<|close|>argument<|sep|>…` of Kimi
- * K3, which may also write all arguments as JSON. https://huggingface.co/moonshotai/Kimi-K3
+ * Reads `<|open|>call tool="NAME" index="1"<|sep|><|open|>argument key="KEY" type="string"<|sep|>value<|close|>argument<|sep|>…` as Kimi K3
+ * writes it. All arguments may also be one JSON object. https://huggingface.co/moonshotai/Kimi-K3
  */
 export const kimiK3Envelopes: readonly Envelope[] = [
   { open: [callStart], close: ['<|close|>tools<|sep|>', '<|close|>message<|sep|>'], read: readCall },

@@ -10,8 +10,8 @@ function pythonEnvelope(open: string, close: string): Envelope {
 }
 
 /**
- * Reads calls as Python, `[get_weather(city="Oslo")]`: bare, in a fence, and between the markers of LFM2, Llama 4 and Olmo. Models that are
- * asked for Python sometimes write JSON. https://docs.vllm.ai/en/latest/features/tool_calling.html
+ * Reads calls as Python, `[get_weather(city="Oslo")]`: without markers, in a fence, or between the markers of LFM2, Llama 4 and Olmo.
+ * Models that are asked for Python sometimes write JSON. https://docs.vllm.ai/en/latest/features/tool_calling.html
  */
 export const pythonic: Dialect = {
   name: 'pythonic',
@@ -39,7 +39,7 @@ Write it as it is, not in a code block. Then stop and wait: the results come in 
 function renderCall({ name, arguments: args }: PastCall): string {
   const entries = Object.entries(args)
   const named = entries.every(([key]) => /^[\p{L}_][\p{L}\p{N}_.-]*$/u.test(key))
-  // If an argument's name is not valid in Python, it can only be passed like this.
+  // An argument whose name is not valid in Python can only be passed in a dictionary.
   if (!named) return `${name}(**${writePython(args)})`
   return `${name}(${entries.map(([key, value]) => `${key}=${writePython(value)}`).join(', ')})`
 }
@@ -57,7 +57,7 @@ function writePython(value: unknown): string {
   return JSON.stringify(value) ?? 'None'
 }
 
-/** JSON strings are valid Python strings. Markers inside them are escaped. */
+/** A JSON string is also a valid Python string. Markers inside the string are escaped. */
 function writeString(text: string): string {
   let written = JSON.stringify(text)
   for (const marker of markersOf(pythonic)) {

@@ -4,8 +4,8 @@ import { describeTools, plainKey, plainTexts, promptWith, renderJsonCall, render
 import { jsonEnvelope } from './hermes.ts'
 
 /**
- * Reads `<tool_call><function=NAME><parameter=KEY>value</parameter></function></tool_call>`, as Qwen3-Coder, Seed-OSS and Step write it,
- * with and without the wrapper. Values are verbatim. https://huggingface.co/Qwen/Qwen3-Coder-480B-A35B-Instruct
+ * Reads `<tool_call><function=NAME><parameter=KEY>value</parameter></function></tool_call>`, as Qwen3-Coder, Seed-OSS and Step write it.
+ * The wrapper is optional. Values are written verbatim. https://huggingface.co/Qwen/Qwen3-Coder-480B-A35B-Instruct
  */
 export const qwenCoder: Dialect = {
   name: 'qwen-coder',

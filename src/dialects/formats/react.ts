@@ -11,11 +11,11 @@ import { describeTools, promptWith, writeJson } from '../render.ts'
 const input = 'Action Input:'
 const inputLabel = markerSet([input])
 const lineEnd = markerSet(['\n'])
-/** Lines that end an input that is not JSON. */
+/** Markers of lines that end an input that is not JSON. */
 const ends = markerSet(['Observation:', 'Thought:', 'Final Answer:', 'Action:'].map((word) => `\n${word}`))
 
 /**
- * Reads `Action: NAME` and `Action Input: …` on separate lines, the oldest form. Legacy: prefer any other dialect.
+ * Reads `Action: NAME` and `Action Input: …` on separate lines. This is the oldest form. Legacy: prefer any other dialect.
  * https://arxiv.org/abs/2210.03629
  */
 export const react: Dialect = {
@@ -39,7 +39,7 @@ Final Answer: the answer`,
     results.map(({ content, isError }) => `Observation: ${isError ? 'Error: ' : ''}${defuseLines(content)}`).join('\n'),
 }
 
-/** Keeps a line of a result from looking like one of the conversation's. */
+/** Prevents a line of a result from looking like a line of the conversation. */
 function defuseLines(text: string): string {
   return text.replace(/^([ \t]*)(Action|Action Input|Observation|Thought|Final Answer):/gm, '$1$2\u200b:')
 }

@@ -20,7 +20,7 @@ import { pythonic } from './pythonic.ts'
 import { qwenCoder } from './qwen-coder.ts'
 import { solarEnvelopes } from './solar.ts'
 
-/** Markers of single models that need no reader of their own: Cohere's, Doubao's, GigaChat's, InternLM's, Phi-4's. */
+/** Markers of single models that need no reader of their own: of Cohere, Doubao, GigaChat, InternLM and Phi-4. */
 const others: readonly Envelope[] = [
   jsonEnvelope('<|START_ACTION|>', '<|END_ACTION|>'),
   jsonEnvelope('<|tools_prefix|>', '<|tools_suffix|>'),
@@ -35,7 +35,7 @@ const others: readonly Envelope[] = [
 const values = markerSet(['{', '[{', '[ {', '[\n'])
 const tagStart = markerSet(['<'])
 
-/** `<function_calls>` of Anthropic and Olmo 3: tags, or Python calls. */
+/** Reads `<function_calls>`, which contains tags (Anthropic) or Python calls (Olmo 3). */
 const functionCalls: Envelope = { open: ['<function_calls>'], close: ['</function_calls>'], read: readFunctionCalls }
 const readTags = readerOf(invoke, '<function_calls>')
 const readPython = readerOf(pythonic, '<function_calls>')
@@ -52,7 +52,7 @@ function* readFunctionCalls(reading: CallReading): Reading {
   return (tag.matched === undefined ? readPython : readTags)(reading)
 }
 
-/** Reads after a marker whose last character is the first of its value. */
+/** Reads a call after a marker whose last character is already the first character of the call's value. */
 function* readFromBracket(reading: CallReading): Reading {
   reading.cursor.unread(reading.opener.slice(-1))
   const value = new Peek(values)

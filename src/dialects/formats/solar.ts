@@ -23,8 +23,8 @@ const pairs: PairTags = {
 }
 
 /**
- * Reads `<|tool_call:begin|>ID<|tool_call:name|>NAME<|tool_call:args|>{…}<|tool_call:end|>` of Solar Open, and Solar Open 2's
- * `<|tool_call:start|>NAME` with `<|tool_arg:start|>KEY<|tool_arg:value|>value<|tool_arg:end|>`.
+ * Reads `<|tool_call:begin|>ID<|tool_call:name|>NAME<|tool_call:args|>{…}<|tool_call:end|>` as Solar Open writes it. Also reads Solar Open
+ * 2's `<|tool_call:start|>NAME` with `<|tool_arg:start|>KEY<|tool_arg:value|>value<|tool_arg:end|>`.
  * https://huggingface.co/upstage/Solar-Open-100B
  */
 export const solarEnvelopes: readonly Envelope[] = [

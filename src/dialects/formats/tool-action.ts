@@ -19,13 +19,13 @@ const nameEnds = markerSet([...blankCharacters, '/>', '>', '=', '"', '<'])
 const anyTag = markerSet(['<'])
 const tagBorders = markerSet(['>', '<'])
 const commentEnd = markerSet(['-->'])
-/** What follows a `<` that doesn't start a parameter. */
+/** Markers after a `<` that doesn't start a parameter. */
 const others = markerSet(['!--', '/', ...blankCharacters, ...'0123456789='])
 const contentEnds = markerSet(['</', open])
 
 /**
- * Reads `<tool_action name="TOOL"><PARAM value="V" /></tool_action>`: each parameter is a tag with its name. Only a completely closed tag
- * is a call; anything else that looks like one is text, byte for byte.
+ * Reads `<tool_action name="TOOL"><PARAM value="V" /></tool_action>`: each parameter is a tag named like the parameter. Only an element
+ * that is completely closed is a call. Otherwise its text is passed on unchanged.
  */
 export const toolAction: Dialect = {
   name: 'tool-action',
@@ -65,7 +65,7 @@ function* readToolAction(reading: CallReading): Reading {
   const head = yield* readHead(reading)
   if (head === undefined) return 'text'
   const written = head.name.trim()
-  // Quotes in a name mean that the real closing quote is elsewhere.
+  // If a name contains quotes, its real closing quote is elsewhere.
   if (written === '' || /["<>\n]/.test(written)) return 'text'
   const name = tools.resolve(written) ?? written
   const repairs = [...head.repairs, ...nameRepairs(written, name)]
@@ -74,7 +74,7 @@ function* readToolAction(reading: CallReading): Reading {
     const tag = new Match(tags)
     if (!tag.feed(cursor)) yield tag
     if (tag.matched === open) {
-      // The model has abandoned the first tag for another one.
+      // The model has abandoned the first tag and started another.
       cursor.unread(open)
       return 'text'
     }
@@ -82,7 +82,7 @@ function* readToolAction(reading: CallReading): Reading {
       const end = new Match(tagEnd)
       if (!end.feed(cursor)) yield end
       if (end.matched !== undefined) break
-      // `</tool_actions>` closes something else.
+      // `</tool_actions>` is the closing tag of another element.
       if (!(yield* skipTag(reading))) return 'text'
       repairs.push('stray closing tag left out')
       continue
@@ -113,7 +113,10 @@ function* readToolAction(reading: CallReading): Reading {
   return 'done'
 }
 
-/** Reads what a `<` starts that is not a parameter, and names it: a comment, another closing tag, or only the sign. */
+/**
+ * Reads the rest of a comment, a stray closing tag or a plain `<`, and returns the repair. Returns undefined if the `<` starts a parameter,
+ * and `'open'` if the comment or tag has no end.
+ */
 function* skipOther(reading: CallReading): Generator<Wait, string | undefined> {
   const { cursor } = reading
   const kind = new Match(others, false)
@@ -127,7 +130,7 @@ function* skipOther(reading: CallReading): Generator<Wait, string | undefined> {
   return kind.matched === undefined ? undefined : 'text between parameters left out'
 }
 
-/** Reads the rest of a tag. Returns false if it has no end. */
+/** Reads the rest of a tag. Returns false if the tag has no end. */
 function* skipTag({ cursor }: CallReading): Generator<Wait, boolean> {
   const rest = new Until(tagBorders, 256)
   if (!rest.feed(cursor)) yield rest
@@ -144,7 +147,7 @@ interface Head {
 function* readHead(reading: CallReading): Generator<Wait, Head | undefined> {
   const blank = new Peek(blanks, false)
   if (!blank.feed(reading.cursor)) yield blank
-  // `<tool_actions>` and similar tags are other tags.
+  // `<tool_actions>` and other tags with a longer name don't count.
   if (blank.matched === undefined) return undefined
   const attributes = yield* readAttributes(reading)
   return attributes && { name: attributes.values.name ?? '', empty: attributes.empty, repairs: attributes.repairs }
@@ -180,7 +183,7 @@ function* readParameter(reading: CallReading, repairs: string[]): Generator<Wait
   return { name, value: content }
 }
 
-/** Reads from after `<name>` through `</name>`, or to the end of the call. */
+/** Reads the text after `<name>`, up to and including `</name>`, or up to the end of the call. */
 function* readContent(reading: CallReading, name: string, repairs: string[]): Generator<Wait, string | undefined> {
   const { cursor } = reading
   let content = ''

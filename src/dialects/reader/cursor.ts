@@ -1,14 +1,14 @@
 import { TextBuffer } from '../../core/text/text-buffer.ts'
 
 /**
- * A position in text that arrives in pieces. Only the current piece is examined. Text since the mark is kept in a buffer, which is
- * flattened at most once for each reported item.
+ * A position in text that arrives in pieces. Only the current piece is examined. The text since the mark is kept in a buffer. The buffer is
+ * flattened at most once for each reported call or text.
  */
 export class Cursor {
   chunk = ''
   at = 0
   ended = false
-  /** The piece that was being read when older characters were moved back to. Those are `chunk` until they are read again. */
+  /** The newest piece, while `chunk` contains older characters that are read again. */
   #behind: string | undefined
   /** The newest piece's offset in the whole text. */
   #base = 0
@@ -25,7 +25,7 @@ export class Cursor {
     this.at = 0
   }
 
-  /** Advances to the piece after re-read characters, if they have been read. */
+  /** Advances to the newest piece after all re-read characters have been read. Returns whether it advanced. */
   advance(): boolean {
     if (this.#behind === undefined || this.at < this.chunk.length) return false
     this.chunk = this.#behind
@@ -34,12 +34,12 @@ export class Cursor {
     return true
   }
 
-  /** Whether nothing more will arrive. */
+  /** Whether the text has ended and all of it has been read. */
   get atEnd(): boolean {
     return this.ended && this.at >= this.chunk.length && this.#behind === undefined
   }
 
-  /** Moves back over the last characters read, which must be `text`. */
+  /** Moves back over the characters that were read last, which must be `text`. */
   unread(text: string): void {
     if (text.length <= this.at) {
       this.at -= text.length
@@ -55,7 +55,7 @@ export class Cursor {
     }
   }
 
-  /** Starts to record what is read, with `prefix` before it. */
+  /** Starts recording the text that is read. `prefix` is put before the text. */
   mark(prefix = ''): void {
     const position = this.#position()
     // The buffer covers everything before the newest piece, including re-read characters.
@@ -77,7 +77,7 @@ export class Cursor {
     const newest = this.#behind ?? this.chunk
     const from = Math.max(this.#mark - this.#base, 0)
     const to = position - this.#base
-    // The cursor was moved back into the prefix.
+    // The cursor was moved back to a position inside the prefix.
     if (to < from) return text.slice(0, text.length - (from - to))
     return to > from ? text + newest.slice(from, to) : text
   }

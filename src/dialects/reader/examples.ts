@@ -1,9 +1,9 @@
-/** Words that may separate an example's article from the word itself. */
+/** Words that may be between a phrase such as `here is` and the word `example`. */
 const kinds = String.raw`(?:(?:an?|another|one|some|two|few|short|simple|brief|quick|concrete|complete|possible|usage|call|tool|function|json|code)\s+)`
 const uses = String.raw`(?:(?:function|tool)\s+)?(?:calls?|usage|use|requests?|invocations?)`
 const presents = String.raw`(?:^|[,;]\s+(?=here\b))(?:(?:here(?:['’]?s|\s+is|\s+are)|(?:this|that|below|the\s+following)\s+(?:is|are)|consider|see|take|as)\s+)?`
 
-/** How a sentence announces an example. A word like `example` alone does not. */
+/** Patterns of a sentence that announces an example. The word `example` alone is not enough. */
 const announcements: readonly RegExp[] = [
   /(?:\bfor (?:example|instance)|\be\.g\.?|\bsuch as)\s*[,:]?$/i,
   /^(?:for (?:example|instance)|e\.g\.?)[\s,:].*:$/i,
@@ -11,23 +11,26 @@ const announcements: readonly RegExp[] = [
   new RegExp(String.raw`${presents}${kinds}*examples?\s+(?:\d+|${uses}|of|for|with|would|could|might)\b.*:$`, 'i'),
   /(?:例如|比如|例子|示例)[^:]{0,12}:?$/,
 ]
-/** How a sentence describes a hypothetical call, or what calls look like. */
+/** Patterns of a sentence that describes a hypothetical call, or the format of calls. */
 const hypotheses: readonly RegExp[] = [
   /\b(?:you|one) (?:would|could|might)(?: \w+ly| then| just| also)? (?:call|invoke)\b/i,
   /\b(?:you|one) (?:would|could|might)(?: \w+ly| then| just| also)? (?:use|write|say)\b.*:$/i,
   /\b(?:(?:would|could|might) be|(?:it|this|that|calls?|requests?|functions?|would|could|might) looks?(?: something)? like)(?: this| that| as follows)?\s*:$/i,
   /\b(?:use|used|call|called|invoke|invoked|write|written)\b.{0,40}\blike this\s*:$/i,
 ]
-/** How a line says that a format follows. */
+/** Patterns of a line that says that a format follows. */
 const forms: readonly RegExp[] = [
   /^(?:\w+ )?(?:syntax|format|schema|template)\s*:$/i,
   /\b(?:syntax|format|schema|template)(?: (?:of|for) .{1,40})? (?:is|looks like)(?: this| as follows)?\s*:$/i,
   /(?:格式|語法|语法)[^:]{0,4}:$/,
 ]
-/** Phrases that say that no call will follow. If a sentence says that something else is impossible, that may be the reason for a call. */
+/**
+ * Phrases that say that a call is impossible. Sentences that say that something else is impossible don't match, because they may be the
+ * reason for a call.
+ */
 const declines =
   /\b(?:cannot|can['’]?t|can not|unable to|not able to|not possible to)(?: \w+)? (?:(?:call|invoke)\b|(?:use|make|execute)\b.{0,40}\b(?:function|tool|call)s?\b)|(?:无法|不能)(?:直接)?(?:调用|使用)/i
-/** How a sentence says what the model does next. */
+/** Phrases that say what the model does next. */
 const intends =
   /\b(?:let me|let['’]s|(?:i|we)(?:['’]ll| will| must| should|['’]m going to| am going to| are going to)|(?<!\byou(?:['’]d| would| will| may| might)? )needs? to|(?<!\b(?:of|for|by) )(?:calling|checking|fetching|searching|trying)|look(?:ing)? (?:\w+ )?up|instead)\b|让我|我来|我会|我将|我需要/i
 const illustrates = /\b(?:show|give|provide)\b.{0,40}\bexamples?\b/i
@@ -44,17 +47,17 @@ export function announcesExample({ text, own }: LastLine): boolean {
   return signs.some((sign) => sign.test(sentence))
 }
 
-/** Whether a line says that the call after it is meant to run, although an example came before. */
+/** Whether a line says that the call after it is meant to run, even though an earlier line announced an example. */
 export function announcesCall({ text }: LastLine): boolean {
   return endsInColon(text) && intends.test(lastSentence(text)) && !announcesExample({ text, own: false })
 }
 
-/** Whether a marker is a special token of a model's own format. Models never write those to talk about a call. */
+/** Whether a marker is a special token of a model's own format. Models never write such tokens to talk about a call. */
 export function isControlToken(marker: string): boolean {
   return /<[|｜]|[|｜]>|^\]<\]|^\[TOOL_CALLS\]$|^<start_function_call>$/.test(marker)
 }
 
-/** A sentence without emphasis, list and heading marks, addresses and paths. If the sentence continues, a colon is appended. */
+/** Removes emphasis, list marks, heading marks, addresses and paths from a sentence. If the line continues, appends a colon. */
 function plain(sentence: string, goesOn: boolean): string {
   const words = sentence
     .replace(/\S*(?:[/\\@]|\w\.\w\w)\S*?(?=[:,.]?(?:\s|$))/g, '…')
@@ -66,10 +69,7 @@ function plain(sentence: string, goesOn: boolean): string {
 
 const sentenceEnds = '.!?。！？'
 
-/**
- * The text after the end of the last sentence but one. Punctuation at the very end belongs to the last sentence. Looks at each character
- * once.
- */
+/** Returns the last sentence. Punctuation at the very end belongs to this sentence. Looks at each character once. */
 function lastSentence(text: string): string {
   let at = text.length - 1
   while (at >= 0 && sentenceEnds.includes(text.charAt(at))) at--
@@ -83,11 +83,11 @@ function lastSentence(text: string): string {
 
 export interface LastLine {
   text: string
-  /** Whether the line continues with what follows. */
+  /** Whether the call follows on the same line. */
   own: boolean
 }
 
-/** The number of lines to look back, including blank lines and those of fences. */
+/** The number of lines to look back, including blank lines and lines that start code fences. */
 const maxLines = 4
 
 /** The last line of a text that is neither blank nor the start of a code fence. */
@@ -104,7 +104,7 @@ export function lastLineOf(text: string): LastLine {
   return { text: '', own: false }
 }
 
-/** Matches `**Call:**`, but not the colon after a JSON key. */
+/** Whether a line ends in a colon, as in `**Call:**`. Ignores the colon after a JSON key. */
 export function endsInColon(line: string): boolean {
   return /[^"'\s][*_]{0,3}\s{0,8}[:：][*_]{0,3}$/.test(line)
 }

@@ -4,15 +4,15 @@ const space = 32
 export const backtick = 96
 const tilde = 126
 
-/** The position is past the start of a line. In this state only, characters can be skipped without examining each of them. */
+/** The position is past the start of a line. Only in this state can characters be skipped without being examined. */
 export const midLine = 0
 /** The line has only whitespace so far. */
 const head = 1
 /** The position is in a run of backticks or tildes at the start of the line. */
 const run = 2
-/** The position is after a run that opens a fence, unless another backtick follows in the line. */
+/** The position is after a run that opens a fence, unless another backtick follows on the line. */
 const info = 3
-/** The position is after a run that closes the fence, unless something follows it in the line. */
+/** The position is after a run that closes the fence, unless other text follows on the line. */
 const closing = 4
 
 /** Tracks the position within a line, and the open code fence. Fences are as in CommonMark, indented or not. */
@@ -20,11 +20,14 @@ export class LineState {
   state: number = head
   /** The character of the open fence; 0 if none is open. */
   fence = 0
-  /** Whether a call came before in the same line. */
+  /** Whether a call precedes the position on the same line. */
   afterCall = false
-  /** Whether the position is between two backticks of the line. */
+  /** Whether the position is between two backticks on the line. */
   inCode = false
-  /** Whether a line before announced an example. Lasts until a blank line; anything that looks like a call belongs to the example. */
+  /**
+   * Whether an earlier line announced an example. True until a blank line: anything before it that looks like a call belongs to the
+   * example.
+   */
   example = false
   #length = 0
   #char = 0
@@ -77,7 +80,7 @@ export class LineState {
     }
   }
 
-  /** Advances over text that was read elsewhere. */
+  /** Advances over text that another reader has read. */
   note(text: string): void {
     for (let i = 0; i < text.length; i++) this.step(text.charCodeAt(i))
   }

@@ -4,11 +4,11 @@ import { PatternSet } from '../../core/text/pattern-set.ts'
 export const wide = 128
 
 /**
- * Markers that are found in text that is read character by character. A state's depth is the number of characters that may still become a
- * marker: only those are held back. No marker may be a prefix of another.
+ * A set of markers that is searched in text, character by character. The depth of a state is the number of characters that may still become
+ * a marker. Only those characters are held back. No marker may be a prefix of another.
  */
 export class MarkerSet extends PatternSet {
-  /** Not 0 for characters that start a marker. In the root state, all others can be skipped. */
+  /** Not 0 for characters that start a marker. In the root state, all other characters can be skipped. */
   readonly starts: Uint8Array = new Uint8Array(wide + 1)
 
   constructor(markers: readonly string[]) {
@@ -19,7 +19,10 @@ export class MarkerSet extends PatternSet {
 
 const compiled = new Map<string, MarkerSet>()
 
-/** Returns the set of these markers, compiled once. Only for markers from code, not from a model's text. */
+/**
+ * Returns the set of these markers, compiled once. Use it only for markers from code, not for markers from a model's text, because sets are
+ * cached forever.
+ */
 export function markerSet(markers: readonly string[]): MarkerSet {
   const key = markers.join('\u0000')
   let set = compiled.get(key)

@@ -2,8 +2,8 @@ import { JsonScanner } from '../../core/json/json-scanner.ts'
 import { newline } from './line-state.ts'
 
 /**
- * Follows a JSON value that turned out not to be a call to its end, because everything inside belongs to it. Its text is passed on as it
- * arrives. A blank line also ends it, since the bracket may not have started a value.
+ * Finds the end of a JSON value that turned out not to be a call. Everything inside the value belongs to it. Its text is passed on as it
+ * arrives. A blank line also ends the value, because the bracket may not have started a value at all.
  */
 export class OpenValue {
   #json = new JsonScanner({ endsWithLine: true })
@@ -14,7 +14,7 @@ export class OpenValue {
     return this.#json.depth > 0
   }
 
-  /** Starts with the value's first characters. */
+  /** Starts with the first characters of the value. */
   enter(text: string): void {
     this.#json = new JsonScanner({ endsWithLine: true })
     this.#isBlank = false

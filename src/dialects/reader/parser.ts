@@ -22,8 +22,8 @@ import { type Watch, watchFor } from './watch.ts'
 /** The options of a parser for text calls. */
 export interface ParserOptions {
   /**
-   * The tools that were offered. A call without a marker counts only if it names one of them. Their schemas determine the types of values
-   * that are written as text.
+   * The tools that were offered. A call without a marker counts only if it names one of these tools. Their schemas determine the types of
+   * values that are written as text.
    */
   tools?: readonly ToolDefinition[]
   /** How to treat a call inside a code fence or backticks. Default: `'text'`. */
@@ -31,9 +31,9 @@ export interface ParserOptions {
 }
 
 /**
- * Parses one response of a model as it arrives. The agent loop uses this class directly. Everything that is found is passed to `sink`
- * immediately and in order. Text outside calls is not delayed, and a call is reported by the `push` that completes it. Neither method
- * throws. The total time is linear in the length of the text, however it is split.
+ * Parses one response of a model as it arrives. The agent loop uses this class directly. Texts, calls and rejections are passed to `sink`
+ * immediately and in order. Text outside calls is not delayed, and a call is reported by the `push` that completes it. `push` and `end`
+ * never throw. The total time is linear in the length of the text, however the text is split.
  */
 export class DialectParser {
   readonly #sink: TextToolSink
@@ -132,7 +132,7 @@ export class DialectParser {
       this.#startReading(envelope, marker)
       return
     }
-    // Left-over closing tags are skipped only after a call. A result, too, counts as made up by the model only after a call.
+    // Left-over closing tags are skipped only after a call. A result counts as made up by the model only after a call, too.
     if (this.#context.called && !quoted) {
       const result = role === 'result' || (role === 'result line' && scanner.foundAtHead)
       if (result || role === 'close') {
@@ -150,7 +150,7 @@ export class DialectParser {
   #think(on: boolean): void {
     this.#thinking = on
     this.#scanner.watch(on ? this.#watch.thinkLookout : this.#lookout)
-    // The answer begins at this point.
+    // The answer begins here.
     if (!on) this.#scanner.reset()
   }
 }
@@ -173,7 +173,7 @@ class ReadingContext implements CallReading {
   readonly #scanner: TextScanner
   /** Whether the reading has reported a call or a rejection. */
   #hasRead = false
-  /** Whether what is read is an example. Undefined until something has been found. */
+  /** Whether the current text is an example. Undefined until a call or a rejection has been found in it. */
   #example: boolean | undefined
 
   constructor(cursor: Cursor, tools: DeclaredTools, sink: TextToolSink, scanner: TextScanner) {
@@ -183,7 +183,7 @@ class ReadingContext implements CallReading {
     this.#scanner = scanner
   }
 
-  /** Starts to read at `opener`. With `evenExamples`, a call counts even if the text before it announces an example. */
+  /** Starts a reading at `opener`. With `evenExamples`, a call counts even if the text before it announces an example. */
   open(opener: string, alone: boolean, evenExamples: boolean): void {
     this.opener = opener
     this.alone = alone
@@ -210,7 +210,7 @@ class ReadingContext implements CallReading {
     this.#sink.reject(raw, reason)
   }
 
-  /** Passes on what was found as text, if it is an example. */
+  /** If the text before announces an example, passes on the call or rejection as text. Returns whether it did. */
   #passedExample(raw: string): boolean {
     this.#hasRead = true
     this.#example ??= this.#scanner.announcesExample
@@ -219,7 +219,7 @@ class ReadingContext implements CallReading {
   }
 
   close(verdict: ReadingEnd): void {
-    // An unmarked reading that took nothing would start again at the same character.
+    // Skips one character after an unmarked reading that consumed nothing, which would otherwise start again at the same character.
     if (this.opener === '' && !this.#hasRead && this.cursor.raw() === '') this.cursor.at++
     const raw = this.cursor.raw()
     this.cursor.unmark()

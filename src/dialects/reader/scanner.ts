@@ -4,22 +4,22 @@ import { backtick, LineState, midLine, newline } from './line-state.ts'
 import { type MarkerSet, wide } from './markers.ts'
 import { OpenValue } from './open-value.ts'
 
-/** `scan` read the piece to its end. */
+/** Returned if `scan` has read the piece to its end. */
 export const nothing = -1
-/** `scan` stopped before a character that may start an unmarked call. */
+/** Returned if `scan` has stopped before a character that may start an unmarked call. */
 export const bareStart = -2
 
 /** The number of characters before a position that count as its context. */
 const leadLength = 240
-/** How many of those may be in the same line. */
+/** The number of characters before a position, on the same line, that decide whether a call stands alone. */
 const ownLength = 32
-/** The characters, besides blanks, that may precede a call that stands alone in its line. */
+/** The characters that may precede a call that stands alone on its line, besides blanks. */
 const beforeAlone = ':：*_-+•>.)'
 
-/** What a scanner looks for. */
+/** The markers and characters that a scanner looks for. */
 export interface Lookout {
   readonly markers: MarkerSet
-  /** Not 0 for characters that must be examined in the middle of a line. Most text has few of them. */
+  /** Not 0 for characters that must be examined in the middle of a line. Most text has few such characters. */
   readonly starts: Uint8Array
   /** Characters that start an unmarked call anywhere. */
   readonly bare: readonly number[]
@@ -28,8 +28,8 @@ export interface Lookout {
 }
 
 /**
- * Finds markers in text, across the borders of its pieces. Holds back only what may be the start of a marker and passes on everything else
- * at once. Looks at each character once.
+ * Finds markers in text, across the borders of its pieces. Holds back only text that may be the start of a marker, and passes on all other
+ * text at once. Looks at each character once.
  */
 export class TextScanner {
   readonly line: LineState = new LineState()
@@ -38,14 +38,14 @@ export class TextScanner {
   /** Whether the position where `scan` stopped is at the start of a line, after a colon or after another call. */
   alone = false
   #lookout: Lookout
-  /** The state of the markers: the characters that may start one. */
+  /** The state of the search for markers. It stands for the last characters, which may start a marker. */
   #node: number
   /** The state of the line before the marker that is being read. */
   readonly #before: LineState = new LineState()
   readonly #value: OpenValue = new OpenValue()
-  /** The last characters that were passed on. */
+  /** The last part of the text that was passed on. */
   #lead = ''
-  /** The last of them that is not blank. */
+  /** The last character that was passed on and is not blank. */
   #last = ''
   readonly #out: (text: string) => void
 
@@ -55,13 +55,13 @@ export class TextScanner {
     this.#node = lookout.markers.root
   }
 
-  /** Changes what is looked for. Nothing may be held back. */
+  /** Changes the markers to look for. No text may be held back when this is called. */
   watch(lookout: Lookout): void {
     this.#lookout = lookout
     this.#node = lookout.markers.root
   }
 
-  /** Reads on from the cursor. Returns the index of the marker after which it stopped, `bareStart`, or `nothing`. */
+  /** Scans from the cursor on. Returns the index of the marker after which it stopped, `bareStart`, or `nothing`. */
   scan(cursor: Cursor): number {
     const { chunk } = cursor
     const from = cursor.at
@@ -106,18 +106,18 @@ export class TextScanner {
     return nothing
   }
 
-  /** Passes on as text what `scan` stopped after or before. */
+  /** Passes on as text the marker or character at which `scan` stopped. */
   pass(text: string): void {
     this.#out(text)
     this.#remember(text)
   }
 
-  /** Restores the state of the line before the last marker. */
+  /** Restores the state that the line had before the last marker. */
   rewindLine(): void {
     this.line.copyFrom(this.#before)
   }
 
-  /** Passes on what a reader found to be text. The rest of an unmarked value that was not a call is text too. */
+  /** Passes on text from a reader that found no call. If the text is the start of an unmarked value, the rest of the value is text too. */
   passRead(text: string, unmarked: boolean): void {
     this.line.note(text)
     if (unmarked) this.#value.enter(text)
@@ -132,13 +132,13 @@ export class TextScanner {
     this.#forget()
   }
 
-  /** Forgets what came before, because another text begins here. Nothing may be held back. */
+  /** Forgets the text before, because another text begins here. No text may be held back when this is called. */
   reset(): void {
     this.line.reset()
     this.#forget()
   }
 
-  /** Passes on what was held back. */
+  /** Passes on the text that was held back. */
   end(): void {
     const { markers } = this.#lookout
     const held = markers.pathOf(this.#node)
@@ -146,7 +146,10 @@ export class TextScanner {
     if (held !== '') this.pass(held)
   }
 
-  /** Passes on `length` characters of `held` and of the chunk from `from` on. A negative length cuts the end of `held`. */
+  /**
+   * Passes on `held` and the next `length` characters of the chunk from `from` on. If `length` is negative, the end of `held` is not passed
+   * on.
+   */
   #release(held: string, chunk: string, from: number, length: number): void {
     const total = held.length + length
     if (total <= 0) return
@@ -167,7 +170,7 @@ export class TextScanner {
 
   #remember(text: string): void {
     this.#last = lastOf(text) || this.#last
-    // Cut only occasionally, because cutting flattens the text.
+    // The lead is cut only occasionally, because cutting flattens the text.
     if (text.length >= leadLength) this.#lead = text.slice(-leadLength)
     else {
       this.#lead += text
@@ -175,19 +178,22 @@ export class TextScanner {
     }
   }
 
-  /** Cuts the lead before it is read: reading flattens it, and a short one is cheap to copy. */
+  /**
+   * Returns the lead, cut to its maximum length. It is cut before it is read, because reading flattens it, and flattening a short text is
+   * cheap.
+   */
   #cutLead(): string {
     if (this.#lead.length > leadLength) this.#lead = this.#lead.slice(-leadLength)
     return this.#lead
   }
 
-  /** Whether the text that was passed on announces what follows as an example. */
+  /** Whether the text so far announces that an example follows. */
   get announcesExample(): boolean {
     const line = lastLineOf(this.#cutLead())
     return this.line.example ? !announcesCall(line) : announcesExample(line)
   }
 
-  /** Passes on a call that is an example. What follows, up to a blank line, belongs to it. */
+  /** Passes on a call that is an example. The text after it, up to a blank line, belongs to the example. */
   passExample(text: string): void {
     this.line.note(text)
     this.line.example = true
@@ -197,7 +203,7 @@ export class TextScanner {
   #startsBare(code: number, held: string, chunk: string, from: number, at: number): boolean {
     if (this.#value.open) return false
     const { line } = this
-    // A fence with calls is read as a whole.
+    // A fence that contains calls is read as a whole, so a call inside a fence does not start a reading.
     if (line.fence !== 0 && !line.afterCall) return false
     const named = line.atHead && this.#lookout.bareAtHead.has(code)
     if (!named && !this.#lookout.bare.includes(code)) return false
@@ -216,7 +222,7 @@ export class TextScanner {
   }
 }
 
-/** The last character that is not blank; `''` if there is none. */
+/** Returns the last character that is not blank, or `''` if there is none. */
 function lastOf(text: string): string {
   for (let at = text.length - 1; at >= 0; at--) {
     const char = text.charAt(at)

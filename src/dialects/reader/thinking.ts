@@ -11,15 +11,15 @@ export interface ThinkingSink {
   thoughtSoFar(): void
 }
 
-/** Start tags have even indexes; each is followed by its end tag. */
+/** The thinking tags. Start tags have even indexes, and each is followed by its end tag. */
 const tags = thinkingTags.flat()
-/** All that is looked for. The tags come first. */
+/** All markers to look for. The thinking tags come first. */
 const markers = [...tags, ...answerMarks, ...endTokens, ...turnStarts, strikeTags[0]]
 const lookout = lookoutFor(markers)
 
 function lookoutFor(markers: readonly string[]): Lookout {
   const starts = new Uint8Array(wide + 1)
-  // Line breaks and backticks are also needed, to recognize code.
+  // Line breaks and backticks must also be examined, to recognize code.
   for (const text of ['\n', '`', ...markers]) starts[Math.min(text.charCodeAt(0), wide)] = 1
   return { markers: new MarkerSet(markers), starts, bare: [], bareAtHead: new Set() }
 }
@@ -39,17 +39,17 @@ export class ThinkingReader {
    * of the response is dropped.
    */
   #state: 'head' | 'thinking' | 'answer' | 'plain' | 'json' | 'over' = 'head'
-  /** The end tag of the current thinking. Undefined: any. */
+  /** The end tag of the current thinking. If undefined, any end tag counts. */
   #endTag: string | undefined
   #hasTag = false
-  /** The number of characters read so far, and the number before the answer. */
+  /** The number of characters that have been read (`#length`), and of those before the answer (`#prefixLength`). */
   #length = 0
   #prefixLength = 0
-  /** Blanks that belong to the answer if no tag follows. */
+  /** Blanks at the start. They belong to the answer if no tag follows. */
   #blanks = ''
   #gap = ''
   #isInThought = false
-  /** Tokens that end the turn, and blanks after them: text if more follows. */
+  /** Tokens that end the turn, and blanks after them. They are text if more text follows. */
   #ends = ''
   /** Whether an HTML tag `<s>` is open. Its end tag looks like an end token. */
   #isStruck = false
@@ -60,7 +60,7 @@ export class ThinkingReader {
     this.#opened = opened
   }
 
-  /** The number of characters before the answer. Known at the end. */
+  /** The number of characters before the answer. Final only after `end`. */
   get prefixLength(): number {
     return this.#prefixLength
   }
@@ -120,7 +120,7 @@ export class ThinkingReader {
     const isCode = line.fence !== 0 || line.inCode
     if (!this.#counts(tag, isEnd, isCode)) {
       this.#scanner.pass(tag)
-      // The answer only mentions such tags.
+      // The answer only mentions such tags, so an end tag no longer turns the text so far into thinking.
       if (this.#state === 'answer' && !isCode) this.#state = 'plain'
       return
     }
@@ -196,13 +196,13 @@ export class ThinkingReader {
 
 /** A divided text. */
 export interface DividedText {
-  /** Tags, thinking and blanks before the answer, as written. */
+  /** The text before the answer, as written: tags, thinking and blanks. */
   prefix: string
   reasoning: string
   text: string
 }
 
-/** Divides a complete text. `isCut`: it may have been cut off inside its thinking. */
+/** Divides a complete text. `isCut`: the text may have been cut off inside its thinking. */
 export function divideThinking(text: string, opened: boolean, isCut: boolean): DividedText {
   let reasoning = ''
   let answer = ''

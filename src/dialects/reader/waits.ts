@@ -3,14 +3,14 @@ import type { Wait } from '../dialect.ts'
 import type { Cursor } from './cursor.ts'
 import { type MarkerSet, wide } from './markers.ts'
 
-/** A limit that is longer than any string. An integer, because `Infinity` would turn the arithmetic into floating point. */
+/** A limit that is longer than any string. It is an integer, because `Infinity` would turn the arithmetic into floating point. */
 export const noLimit: number = 2 ** 30 - 1
 
 function isBlank(code: number): boolean {
   return code === 32 || (code >= 9 && code <= 13) || code === 0xa0 || code === 0xfeff || code === 0x3000
 }
 
-/** Reads blanks. `next` is then the character after them, unread, or -1 at the end. */
+/** Reads blanks. Then `next` is the character after the blanks, which has not been read, or -1 at the end. */
 export class Blanks implements Wait {
   text = ''
   next = -1
@@ -31,8 +31,8 @@ export class Blanks implements Wait {
 }
 
 /**
- * Reads through the first marker of a set. `marker` is then that marker, and `text` is what preceded it. `marker` is undefined if the text
- * ends first, or after more than `limit` characters.
+ * Reads up to and including the first marker of a set. Then `marker` is that marker, and `text` is the text before it. `marker` is
+ * undefined if the text ends first, or if it has more than `limit` characters before a marker.
  */
 export class Until implements Wait {
   marker: string | undefined
@@ -92,8 +92,8 @@ export class Until implements Wait {
 }
 
 /**
- * Reads blanks, unless `skipBlanks` is false, and the longest marker of a set at the cursor. `matched` is then that marker. If none is
- * there, nothing is read, except at the end of the text, where `partial` is what may be the start of one.
+ * Reads the longest marker of a set at the cursor, and the blanks before it unless `skipBlanks` is false. Then `matched` is that marker. If
+ * there is no marker, nothing is read. At the end of the text, `partial` is the text that may be the start of a marker, and it is read.
  */
 export class Match implements Wait {
   matched: string | undefined
@@ -137,7 +137,7 @@ export class Match implements Wait {
     return true
   }
 
-  /** Moves back over what was read beyond the match. */
+  /** Moves the cursor back over the characters that were read after the match. */
   #finish(cursor: Cursor, at: number, node: number): true {
     cursor.at = at
     const path = this.#set.pathOf(node)
@@ -148,7 +148,7 @@ export class Match implements Wait {
   }
 }
 
-/** A `Match` that reads nothing. */
+/** A `Match` that does not move the cursor. */
 export class Peek extends Match {
   override feed(cursor: Cursor): boolean {
     if (!super.feed(cursor)) return false

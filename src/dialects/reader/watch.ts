@@ -13,12 +13,12 @@ export interface Watched {
   readonly role?: MarkerRole
 }
 
-/** A call may be written as a string. */
+/** Quotes also start an unmarked call, because a call may be written as a string. */
 const quotes = [34, 39]
 
-/** A dialect prepared for the scanner: what to look for, and what each marker means. */
+/** A dialect prepared for the scanner: the markers and characters to look for, and the meaning of each marker. */
 export class Watch {
-  /** What to look for while the model thinks. */
+  /** The markers to look for while the model thinks. */
   readonly thinkLookout: Lookout
   readonly bare: ReadonlyMap<number, ReadBody>
   /** Reads an unmarked call that begins with the name of a tool. */
@@ -48,7 +48,7 @@ export class Watch {
     for (const [open, close] of thinkingTags) {
       if (bareCodes.includes(open.charCodeAt(0))) continue
       add({ marker: open, role: 'think' })
-      // The opening tag may have been part of the prompt.
+      // The end tag is also looked for alone, because its start tag may have been part of the prompt.
       add({ marker: close, role: 'think end' })
     }
     this.#watched = [...watched.values()]
@@ -57,7 +57,7 @@ export class Watch {
     this.thinkLookout = lookoutFor(this.#thinkWatched, [])
   }
 
-  /** What to look for in an answer if tools with these names were offered. */
+  /** The markers and characters to look for in an answer, if tools with these names were offered. */
   lookout(names: readonly string[]): Lookout {
     if (this.bareName === undefined || names.length === 0) return this.#lookout
     return { ...this.#lookout, bareAtHead: new Set([...quotes, ...names.map((name) => name.charCodeAt(0))]) }
@@ -75,17 +75,17 @@ export class Watch {
 function lookoutFor(watched: readonly Watched[], bare: readonly number[]): Lookout {
   const starts = new Uint8Array(wide + 1)
   for (const code of [newline, backtick, ...bare]) starts[Math.min(code, wide)] = 1
-  // Words that only count at the start of a line begin with ordinary letters.
+  // Markers that count only at the start of a line are excluded, because they begin with ordinary letters.
   const anywhere = watched.filter(({ envelope, role }) => envelope?.lineStart === undefined && role !== 'result line')
   for (const { marker } of anywhere) starts[Math.min(marker.charCodeAt(0), wide)] = 1
   return { markers: new MarkerSet(watched.map(({ marker }) => marker)), starts, bare, bareAtHead: new Set() }
 }
 
-/** The number of tool sets for which a prepared dialect is kept. */
+/** Maximum number of tool sets for which a prepared dialect is cached. */
 const maxWatches = 8
 const watches = new WeakMap<Dialect, Map<string, Watch>>()
 
-/** Returns the prepared dialect. If the dialect reads tags that are named like tools, it is prepared for these tool names. */
+/** Returns the prepared dialect. A dialect with tags that are named like tools is prepared for these tool names. */
 export function watchFor(dialect: Dialect, names: readonly string[]): Watch {
   const nameTags = dialect.nameTag === undefined ? [] : names.map((name) => `<${name}>`)
   const key = nameTags.join('')

@@ -6,7 +6,7 @@ import { readJsonText } from './json-text.ts'
 import { repairQuotes } from './quote-repair.ts'
 import { ValueFrame } from './value-frame.ts'
 
-/** A call as unmarked JSON. Models that are asked for another form sometimes write this. */
+/** The form of a call that is JSON without a marker. Models that are asked for another form sometimes write this one. */
 export const unmarkedJson: readonly BareForm[] = [{ starts: ['{'], read: readBareJson }]
 export const fencedJson: Envelope = { open: ['```'], read: readFencedJson, inFence: true }
 
@@ -26,13 +26,13 @@ const infoEnds = markerSet(['\n', '{', '['])
 const keyEnds = markerSet(['"', "'", ':', '{', '}', '[', ']', ',', '<', '\n'])
 const doubleEnds = markerSet(['"', '\n'])
 const singleEnds = markerSet(["'", '\n'])
-/** Maximum number of characters to hold back until the value names a declared tool (`longestUnnamed`) and after that (`longestNamed`). */
+/** Maximum numbers of characters to hold back: `longestUnnamed` until the value names a declared tool, `longestNamed` after that. */
 const longestUnnamed = 64 * 1024
 const longestNamed = 16 * 1024 * 1024
 
 /**
  * Reads an object or a list that may be an unmarked call, starting at its first bracket. The value is treated as text as soon as it
- * contains a key that can't start a call, or a name that is not a tool's. If words precede the value on its line, it is a call only if
+ * contains a key that can't start a call, or a name that no tool has. If words precede the value on its line, the value is a call only if
  * nothing but calls follows it.
  */
 export function* readBareJson(reading: CallReading): Reading {
@@ -57,7 +57,7 @@ export function* readBareJson(reading: CallReading): Reading {
   }
 }
 
-/** Reads the calls at the cursor. Undefined if there are none. */
+/** Reads the calls at the cursor. Undefined if no call is there. */
 export function* readJsonCalls(reading: CallReading): Generator<Wait, TextToolCall[] | undefined> {
   const { cursor, tools } = reading
   const head = yield* readHead(reading)
@@ -75,8 +75,8 @@ export function* readJsonCalls(reading: CallReading): Generator<Wait, TextToolCa
 }
 
 /**
- * Reads a call of a declared tool whose quotes are ambiguous. It ends with its line, or, if it was started over several lines, with the
- * first line that begins with a brace.
+ * Reads a call of a declared tool whose quotes are ambiguous. The call ends at the end of its line. If its start spans several lines, it
+ * ends with the first line that begins with a brace.
  */
 function* readBroken(reading: CallReading, begun: string, severalLines: boolean): Generator<Wait, TextToolCall[] | undefined> {
   const { cursor, tools } = reading
@@ -87,7 +87,7 @@ function* readBroken(reading: CallReading, begun: string, severalLines: boolean)
   return call === undefined || (reading.cut && cursor.atEnd) ? undefined : [{ ...call, repairs: ['unescaped quotes'] }]
 }
 
-/** Reads from an opening fence to the closing one, if the content begins with a call. */
+/** Reads from an opening fence to the closing fence, if the content begins with a call. */
 function* readFencedJson(reading: CallReading): Reading {
   const { cursor } = reading
   const info = new Until(infoEnds, 32)
@@ -113,7 +113,7 @@ interface HeadRead {
   named: boolean
 }
 
-/** Reads up to the first key, and its value if that must be a tool's name. Undefined if it is not a call. */
+/** Reads up to the first key. If the value of that key must be a tool's name, reads the value too. Undefined if this is not a call. */
 function* readHead(reading: CallReading): Generator<Wait, HeadRead | undefined> {
   const { cursor } = reading
   let text = ''
@@ -141,7 +141,7 @@ function* readHead(reading: CallReading): Generator<Wait, HeadRead | undefined> 
   const name = key.text.trim()
   const byTool = reading.tools.has(name)
   if (!(byTool || firstKeys.has(name)) || !(quoted ? key.marker === '"' || key.marker === "'" : key.marker === ':')) {
-    // Another call may start with a bracket here.
+    // The bracket may start another call.
     if (key.marker === '{' || key.marker === '[' || key.marker === '<' || key.marker === '\n') cursor.unread(key.marker)
     return undefined
   }
@@ -156,7 +156,7 @@ function* readHead(reading: CallReading): Generator<Wait, HeadRead | undefined> 
   if (!opening.feed(cursor)) yield opening
   if (opening.matched === undefined) return undefined
   text += opening.blanks + opening.matched
-  // In `{"function": {"name": …}}`, the name of the tool follows later.
+  // In `{"function": {"name": …}}`, the tool's name follows later.
   if (opening.matched === '{') return { text, named: false }
   const value = new Until(opening.matched === '"' ? doubleEnds : singleEnds, 128)
   if (!value.feed(cursor)) yield value

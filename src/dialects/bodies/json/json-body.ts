@@ -10,17 +10,17 @@ import { ValueFrame } from './value-frame.ts'
 export interface JsonBodyOptions {
   /** Markers that end the body. If the list is empty, the body ends with its value. */
   close: readonly string[]
-  /** Markers that start the next call. If one appears inside, this was not a call. */
+  /** Markers that start the next call. If such a marker appears inside the body, the text was not a call. */
   open?: readonly string[]
 }
 
-/** The longest text before the bracket of a marked body. */
+/** Maximum length of the text before the bracket of a marked body, in characters. */
 const longestLead = 256
-/** How the next value begins. A bracket alone may belong to a marker. */
+/** The ways in which the next value can begin. A single `[` may belong to a marker. */
 const nextValues = markerSet(['{', '[{', '[ {', '[\n'])
 const separators = markerSet([',', ';'])
 
-/** Reads one or several `{"name", "arguments"}` objects, or a list of them, up to a closing marker. */
+/** Creates a reader for one or several `{"name", "arguments"}` objects, or a list of them, up to a closing marker. */
 export function jsonBody(options: JsonBodyOptions): ReadBody {
   const lead = markerSet(leadMarkers(options))
   return (reading) => readJsonBody(reading, options, lead)
@@ -43,7 +43,7 @@ function* readJsonBody(reading: CallReading, options: JsonBodyOptions, leads: Ma
   return readJsonValues(reading, options, lead.text.trim() === '' ? [] : ['text before the call left out'])
 }
 
-/** Markers that end the text before a value. Markers that start with a bracket are left out, because the bracket itself is looked for. */
+/** Markers that end the text before a value. Markers that start with a bracket are left out, because a bracket itself ends the text. */
 function leadMarkers({ close, open = [] }: JsonBodyOptions): string[] {
   return ['{', '[', ...[...close, ...open].filter((marker) => !marker.startsWith('[') && !marker.startsWith('{'))]
 }
@@ -85,7 +85,7 @@ export function* readJsonValues(reading: CallReading, options: JsonBodyOptions, 
         return 'done'
       }
     } else {
-      // Quotes or brackets don't match, so only the closing marker can mark the end.
+      // The quotes or brackets don't match, so only the closing marker shows where the call ends.
       const open = options.open ?? []
       const rest = new Until(markerSet([...options.close, ...open]))
       if (frame.state !== 'open' && options.close.length > 0 && !rest.feed(cursor)) yield rest
@@ -138,10 +138,10 @@ function giveUp(reading: CallReading, read: { problem: string }, found: readonly
   return 'done'
 }
 
-/** What may follow a value. */
+/** Markers that may follow a value. */
 const endsOf = onceForEach(({ close }: JsonBodyOptions) => markerSet(['}', ']', ...close]))
 
-/** Reads what may follow a value: extra brackets and the closing marker. */
+/** Reads the markers that follow a value: extra brackets and the closing marker. */
 function* readAfter(
   reading: CallReading,
   options: JsonBodyOptions,
@@ -154,14 +154,14 @@ function* readAfter(
     if (!match.feed(cursor)) yield match
     if (match.matched === '}' || match.matched === ']') after.extra += match.matched
     else {
-      // At the end of the text, a partial closing tag counts.
+      // At the end of the text, a partial closing marker counts as complete.
       after.closed = match.matched !== undefined || (match.partial !== '' && !reading.cut)
       return
     }
   }
 }
 
-/** Returns true if another value follows in the same body. Reads what is between. */
+/** Returns true if another value follows in the same body. If so, reads the text before that value. */
 function* standsAtNextCall(reading: CallReading): Generator<Wait, boolean> {
   const { cursor } = reading
   const match = new Match(separators)
@@ -175,7 +175,7 @@ function* standsAtNextCall(reading: CallReading): Generator<Wait, boolean> {
   return false
 }
 
-/** The text up to the last closing marker, which an unclosed string has swallowed. */
+/** Returns the text before the last closing marker that an unclosed string contains. */
 function beforeClose(text: string, close: readonly string[]): string {
   let end = -1
   for (const marker of close) end = Math.max(end, text.lastIndexOf(marker))

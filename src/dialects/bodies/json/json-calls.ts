@@ -33,7 +33,7 @@ export type JsonCalls = { ok: true; calls: TextToolCall[] } | { ok: false; probl
 /** Whether a marker precedes the call. A marked call only requires a name; a bare call requires a declared name and arguments. */
 export type CallForm = 'marked' | 'bare'
 
-/** Reads the calls in a JSON value: one object or a list of them. Either all of them are read or none. */
+/** Reads the calls in a JSON value, which is one object or a list of objects. Fails if any of the objects is not a call. */
 export function callsOfJson(value: unknown, tools: DeclaredTools, form: CallForm): JsonCalls {
   if (Array.isArray(value)) {
     const calls: TextToolCall[] = []
@@ -46,7 +46,7 @@ export function callsOfJson(value: unknown, tools: DeclaredTools, form: CallForm
   }
   if (!isJsonObject(value)) return { ok: false, problem: 'expected an object with "name" and "arguments"' }
   for (const key of listKeys) if (Object.hasOwn(value, key) && Array.isArray(value[key])) return callsOfJson(value[key], tools, form)
-  // OpenAI's shape, `{"function": {"name", "arguments"}}`, and variants under other keys.
+  // The format of OpenAI, `{"function": {"name", "arguments"}}`, and variants of it under other keys.
   for (const key of ['function', 'tool', 'tool_call'])
     if (Object.hasOwn(value, key) && isJsonObject(value[key])) return callsOfJson(value[key], tools, form)
   const name = nameOf(value)
@@ -82,12 +82,12 @@ function callsByToolKey(value: Record<string, unknown>, tools: DeclaredTools, fo
   return calls.length > 0 ? { ok: true, calls } : { ok: false, problem: 'expected an object with "name" and "arguments"' }
 }
 
-/** The repair of a name that was not written exactly like the tool's. */
+/** The repairs for a name that was not written exactly like the tool's name. */
 export function nameRepairs(written: string, name: string): string[] {
   return name === written ? [] : [`tool name read from "${written}"`]
 }
 
-/** The repair of JSON with comments, single quotes and the like. */
+/** The repair for JSON with comments, single quotes and similar deviations. */
 export const looseJson = 'JSON that is not strict'
 
 export function finishCall(name: string, args: Record<string, unknown>, repairs: readonly string[]): TextToolCall {
@@ -102,7 +102,7 @@ function nameOf(value: Record<string, unknown>): string | undefined {
   return undefined
 }
 
-/** Reads arguments: an object, its JSON text, nothing, or a bare value for a tool with one argument. */
+/** Reads arguments, which may be an object, the JSON text of an object, absent, or a single value for a tool with one argument. */
 export function readArguments(value: unknown, name: string, tools: DeclaredTools, repairs: string[]): Record<string, unknown> | undefined {
   if (isJsonObject(value)) return value
   if (value === undefined || value === null || value === '') {
@@ -127,8 +127,8 @@ export function readArguments(value: unknown, name: string, tools: DeclaredTools
 }
 
 /**
- * Whether the object is a tool definition, not a call. Some models repeat a definition; its JSON Schema is then where the arguments would
- * be.
+ * Whether the object is a tool definition, not a call. Some models repeat a definition, which has its JSON Schema where a call has its
+ * arguments.
  */
 function isDefinition(value: Record<string, unknown>, args: Record<string, unknown>, name: string, tools: DeclaredTools): boolean {
   if (isSchema(args) && !tools.declares(name, args)) return true

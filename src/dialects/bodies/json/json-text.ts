@@ -6,10 +6,10 @@ export type ReadValue = { ok: true; value: unknown; strict: boolean } | { ok: fa
 /** Maximum nesting depth. Real calls are never nested this deeply, and recursion to this depth does not exhaust the stack. */
 export const deepest = 128
 
-/** Parses a complete text as JSON: strictly if possible, otherwise loosely, as models write it. Never throws. */
+/** Parses a complete text as JSON. Accepts the deviations of models if strict parsing fails. Never throws. */
 export function readJsonText(text: string): ReadValue {
   let problem: string | undefined
-  // For a short text, a `JSON.parse` that throws takes longer than reading it loosely.
+  // For a short text, loose parsing is faster than a `JSON.parse` that throws.
   if (mayBeStrict(text)) {
     try {
       return { ok: true, value: JSON.parse(text), strict: true }
@@ -25,7 +25,7 @@ export function readJsonText(text: string): ReadValue {
 
 /**
  * Reads an object whose texts may lack quotes: `{city:New York, days:2}`. A comma ends such a text only if a key follows. If `known` is
- * given, the key must be one of its keys. Returns undefined for any other input.
+ * given, that key must be in it. Returns undefined for any other input.
  */
 export function readBareObject(text: string, known?: Readonly<Record<string, unknown>>): JsonObject | undefined {
   const reader = new LooseReader(text, { known })
@@ -35,7 +35,7 @@ export function readBareObject(text: string, known?: Readonly<Record<string, unk
 
 const beginning = /^\s*(?:(\{)\s*["}]|(\[)\s*[[\]{"\dtfn-]|["\dtfn-])/
 
-/** Whether a text begins and ends as JSON does. */
+/** Whether a text begins and ends as JSON does, so that strict parsing may succeed. */
 function mayBeStrict(text: string): boolean {
   const begun = beginning.exec(text)
   if (begun === null) return false
@@ -56,7 +56,7 @@ const words: Readonly<Record<string, unknown>> = {
 }
 const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', '0': '\0', a: '\u0007', v: '\v' }
 
-/** Letters, digits and `$ - . _`. */
+/** Whether a code unit is an ASCII letter, a digit, or one of `$ - . _`. */
 export function isPlainWordCode(code: number): boolean {
   return (
     (code >= 97 && code <= 122) ||
@@ -73,13 +73,13 @@ function isQuote(code: number): boolean {
   return code === 34 || code === 39
 }
 
-/** A bare key or word. */
+/** A key or word without quotes. */
 const bareWord = /[\p{L}\p{N}_$.-]*/uy
 
-/** A key and its colon, after a text without quotes. */
+/** The next key and its colon, as they may follow a text without quotes. */
 const keyBehind = /\s*(?:([\w$.-]+)|"((?:[^"\\]|\\.)*)")\s*:/y
 
-/** The keys that an object with unquoted texts may have. Any, if none are given. */
+/** The keys that an object with unquoted texts may have. If `known` is undefined, all keys are allowed. */
 interface BareTexts {
   known: Readonly<Record<string, unknown>> | undefined
 }
@@ -93,7 +93,7 @@ export class LooseReader {
   problem: string | undefined
   readonly text: string
   readonly #bareTexts: BareTexts | undefined
-  /** Whether bare names are escaped as in Markdown, `get\\_weather`. Strings are then escaped too. */
+  /** Whether names without quotes are escaped as in Markdown, `get\\_weather`. Strings are then escaped too. */
   #markdown = false
 
   constructor(text: string, bareTexts?: BareTexts) {
@@ -110,23 +110,26 @@ export class LooseReader {
 
   fail(expected: string): undefined {
     this.problem ??= `expected ${expected} at position ${this.at}`
-    // Ends the input, so that every loop stops.
+    // Moves to the end of the input, so that every loop stops.
     this.at = this.text.length
     return undefined
   }
 
-  /** Whether this character is next. */
+  /** Whether the next character is `char`. */
   stands(char: string): boolean {
     return this.code() === char.charCodeAt(0)
   }
 
-  /** Whether this character is next after blanks. */
+  /** Whether the next character after blanks is `char`. Reads the blanks. */
   nextIs(char: string): boolean {
     this.skipBlanks()
     return this.stands(char)
   }
 
-  /** The next character, or -1 at the end. Calling `charCodeAt` beyond the end makes V8 slower from then on. */
+  /**
+   * The code of the next character, or -1 at the end. The end is checked first, because a call of `charCodeAt` beyond the end makes all
+   * later calls slower in V8.
+   */
   code(): number {
     return this.at < this.text.length ? this.text.charCodeAt(this.at) : -1
   }
@@ -196,7 +199,7 @@ export class LooseReader {
     return word === '' ? this.fail('a key') : word
   }
 
-  /** Reads a bare name without its Markdown escapes; `''` if there is none. */
+  /** Reads a name without quotes, and removes its Markdown escapes. Returns `''` if there is no name. */
   readName(): string {
     const { text } = this
     const from = this.at
@@ -275,7 +278,10 @@ export class LooseReader {
     return this.fail('the end of a string')
   }
 
-  /** Reads an unquoted text. In a field, a comma ends it only if a key follows. The keys of the outermost object are known. */
+  /**
+   * Reads an unquoted text. In a field of an object, a comma ends the text only if a key follows. In the outermost object, that key must be
+   * in `known`.
+   */
   #readBareText({ known }: BareTexts, depth: number, isField: boolean): unknown {
     const { text } = this
     const from = this.at
@@ -299,7 +305,7 @@ export class LooseReader {
     if (this.stands('+')) this.at++
     const word = this.readName()
     if (Object.hasOwn(words, word)) return words[word]
-    // In `1e+5`, the sign is not part of a name.
+    // In a number such as `1e+5`, the sign is not part of the word.
     let written = word
     if (this.stands('+') && /^-?[\d.]+[eE]$/.test(word)) {
       this.at++
@@ -326,7 +332,9 @@ function readBareWord(word: string): unknown {
   return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(word) ? Number(word) : word
 }
 
-/** Reads the escape at a backslash. Anything but a known escape is kept: it is more likely a Windows path than a mistake. */
+/**
+ * Reads the escape at a backslash. An unknown escape is kept unchanged, because it is more likely part of a Windows path than a mistake.
+ */
 export function readEscape(text: string, at: number): { text: string; end: number } {
   const char = text.charAt(at + 1)
   if (char === 'u' || char === 'x') {

@@ -8,9 +8,9 @@ import { readJsonText } from './json-text.ts'
 import { ValueFrame } from './value-frame.ts'
 
 export interface NamedJsonOptions {
-  /** Markers between the name and what follows. One of them must precede the arguments. */
+  /** Markers between the name and the arguments. At least one of them must precede the arguments. */
   readonly separators: readonly string[]
-  /** Markers after the arguments; optional. */
+  /** Markers that may follow the arguments. */
   readonly close: readonly string[]
   /** Markers that start the next call. */
   readonly open?: readonly string[]
@@ -18,15 +18,15 @@ export interface NamedJsonOptions {
   readonly nameOf?: (head: string) => string
   /** Whether a declared name may directly precede its arguments. */
   readonly bareName?: true
-  /** Reads a call without a separator. Default: it is rejected. */
+  /** Reads a call without a separator. Default: such a call is rejected. */
   readonly orElse?: ReadBody
 }
 
 const longestHead = 512
 
-/** What ends the head of a call. */
+/** Markers that end the text before the arguments. */
 const stopsOf = onceForEach(({ separators, close, open = [] }: NamedJsonOptions) => markerSet(['{', ...separators, ...close, ...open]))
-/** What may follow the arguments. */
+/** Markers that may follow the arguments. */
 const endsOf = onceForEach((close: readonly string[]) => markerSet(['```', ...close]))
 
 /** Reads a name, a separator, and the arguments as JSON: `get_weather[ARGS]{"city": "Oslo"}`. */
@@ -68,7 +68,7 @@ export function* readNamedJson(reading: CallReading, options: NamedJsonOptions):
   return readNamedArguments(reading, written, close)
 }
 
-/** Reads the arguments, starting at their brace, and what closes the call. */
+/** Reads the arguments, starting at their brace, and the markers that close the call. */
 export function* readNamedArguments(reading: CallReading, written: string, close: readonly string[]): Reading {
   const frame = new ValueFrame()
   if (!frame.feed(reading.cursor)) yield frame
@@ -82,7 +82,7 @@ export function* readNamedArguments(reading: CallReading, written: string, close
   return closeNamedCall(reading, written, read.value, close, read.strict ? [] : [looseJson])
 }
 
-/** Reads what closes a call, and reports it. Its name and arguments have been read. */
+/** Reads the markers that close a call, and reports the call. Its name and arguments have been read. */
 export function* closeNamedCall(
   reading: CallReading,
   written: string,
@@ -111,11 +111,11 @@ export function* closeNamedCall(
         reading.reject(cutReason)
         return 'done'
       }
-      // At the end of the text, a partial closing tag counts.
+      // At the end of the text, a partial closing marker counts as complete.
       if (partial === '') repairs.push('closing tag missing')
     }
   }
-  // A missing name, or a number in its place, is resolved if there is only one tool and the arguments fit it.
+  // If the name is missing, or is a number, the call is for the only tool, provided that the arguments fit it.
   const lost = stripped === '' || /^\d+$/.test(stripped)
   const name = args === undefined ? undefined : lost ? tools.onlyToolFor(args) : (resolved ?? stripped)
   if (args === undefined || name === undefined) {
@@ -126,7 +126,7 @@ export function* closeNamedCall(
   return 'done'
 }
 
-/** Reads a marker around calls. It is skipped if one of `begins` follows; otherwise it is text. */
+/** Creates a reader for a marker around calls. The marker is skipped if one of `begins` follows; otherwise it is text. */
 export function wrapperOf(begins: readonly string[]): ReadBody {
   return function* readWrapper({ cursor }): Reading {
     const match = new Match(markerSet(begins))

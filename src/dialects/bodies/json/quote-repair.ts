@@ -11,14 +11,14 @@ const comma = /\s{0,64},/y
 
 /**
  * Reads a call whose strings contain unescaped quotes, using the keys that its tool declares. A quote ends a string only if a declared key,
- * or the end of the call, follows. Undefined if even that fails.
+ * or the end of the call, follows. Undefined if the call still can't be read.
  */
 export function repairQuotes(text: string, tools: DeclaredTools): { name: string; arguments: Record<string, unknown> } | undefined {
   const found = head.exec(text.slice(0, 512))
   const name = found?.[1] === undefined ? undefined : tools.resolve(found[1])
   const keys = name === undefined ? undefined : tools.properties(name)
   if (found === null || name === undefined || keys === undefined) return undefined
-  /** The last quote that only brackets follow. */
+  /** The position of the last quote, after which only brackets and blanks follow. */
   const last = text.search(/"[}\]\s]*$/)
   const args: Record<string, unknown> = {}
   let at = found[0].length
@@ -45,7 +45,7 @@ export function repairQuotes(text: string, tools: DeclaredTools): { name: string
   }
 }
 
-/** The quote that ends a string: the last one, or one that a declared key follows. */
+/** Returns the position of the quote that ends a string: the last quote, or the first that a declared key follows. */
 function stringEnd(text: string, from: number, last: number, keys: Record<string, unknown>): number {
   for (const { 0: found, index } of text.slice(from).matchAll(/\\.|"/gs)) {
     const at = from + index
@@ -56,13 +56,13 @@ function stringEnd(text: string, from: number, last: number, keys: Record<string
   return -1
 }
 
-/** The position after a comma, or -1 if none is next. */
+/** Returns the position after a comma, or -1 if no comma is next. */
 function commaEnd(text: string, at: number): number {
   comma.lastIndex = at
   return comma.test(text) ? comma.lastIndex : -1
 }
 
-/** The declared key that starts at position `at`, if a colon follows it. */
+/** Returns the declared key that starts at position `at`, if a colon follows the key. */
 function keyAt(text: string, at: number, keys: Record<string, unknown>): { name: string; end: number } | undefined {
   keyAndColon.lastIndex = at
   const name = keyAndColon.exec(text)?.[1]

@@ -5,19 +5,19 @@ import { noLimit } from '../../reader/waits.ts'
 import { deepest, isPlainWordCode } from './json-text.ts'
 
 const closerOf: Readonly<Record<number, number>> = { 91: 93, 123: 125, 40: 41 }
-/** Stands for a string or a word in `#last`. No character has this code. */
+/** The value of `#last` after a string (`stringRead`) or a word (`wordRead`). No character has such a code. */
 const stringRead = -2
 const wordRead = -3
 
-/** Characters after which a value or a key may begin: `{ [ ( , : =`. */
+/** Whether a value or a key may begin after a character: after `{ [ ( , : =` and at the start. */
 function opensValue(code: number): boolean {
   return code === -1 || code === 123 || code === 91 || code === 40 || code === 44 || code === 58 || code === 61
 }
 
 /**
- * Finds the end of a bracketed value that starts at the cursor: the bracket that balances the first, ignoring strings. It does not parse
- * values. `state` is then `'complete'`; `'broken'` if quotes or brackets are ambiguous (the cursor is then at the character that showed
- * this); `'long'` beyond `limit` characters; or `'open'` if the text ended first.
+ * Finds the end of a bracketed value that starts at the cursor: the bracket that balances the first, ignoring strings. Does not parse the
+ * value. At the end, `state` is `'complete'`, or one of these: `'broken'` if quotes or brackets are ambiguous (the cursor is at the first
+ * character that does not fit), `'long'` if the value exceeds `limit` characters, `'open'` if the text ends before the value.
  */
 export class ValueFrame implements Wait {
   state: 'complete' | 'broken' | 'long' | 'open' = 'open'
@@ -29,9 +29,12 @@ export class ValueFrame implements Wait {
   #quote = 0
   #triple = false
   #escaped = false
-  /** The number of quotes in a row, for Python's triple quotes. */
+  /** The number of consecutive quotes, to recognize Python's triple quotes. */
   #quotes = 0
-  /** 0: none; 1: after a slash; 2: in a line comment; 3: in a block comment; 4: after a star in one. */
+  /**
+   * The state of comments. 0: outside a comment; 1: after a slash; 2: in a line comment; 3: in a block comment; 4: after a star in a block
+   * comment.
+   */
   #comment = 0
   #last = -1
 
@@ -67,7 +70,7 @@ export class ValueFrame implements Wait {
         }
       }
       if (this.#last === wordRead && this.#quote === 0 && this.#comment === 0) {
-        // The rest of a word makes no difference.
+        // Skips the rest of a word, because it can't change the state.
         while (i < stop && isPlainWordCode(chunk.charCodeAt(i))) i++
         if (i === stop) break
       }
@@ -85,7 +88,7 @@ export class ValueFrame implements Wait {
     return cursor.atEnd
   }
 
-  /** Returns true when the frame has ended. A character that broke it is not part of it. */
+  /** Reads one character. Returns true when the frame has ended. A character that makes the frame `'broken'` is not part of it. */
   #step(code: number): boolean {
     if (this.#comment > 1) return this.#stepComment(code)
     if (this.#quote !== 0) return this.#stepString(code)
@@ -124,7 +127,7 @@ export class ValueFrame implements Wait {
         this.#last = code
         return false
       case 47:
-        // In Python, this is a division.
+        // In Python, `/` is a division and starts no comment.
         if (this.#python) this.#last = wordRead
         else this.#comment = 1
         return false
@@ -150,7 +153,7 @@ export class ValueFrame implements Wait {
     this.#quote = code
     this.#escaped = false
     this.#triple = false
-    // Counts quotes in a row: two may be an empty string or part of a triple quote.
+    // Counts consecutive quotes: two quotes may be an empty string or the start of a triple quote.
     this.#quotes = this.#python ? 1 : 0
     this.#last = stringRead
     return false

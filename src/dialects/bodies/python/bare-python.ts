@@ -10,17 +10,17 @@ import { ValueFrame } from '../json/value-frame.ts'
 import { listsObjects } from './python-body.ts'
 import { readPythonCalls } from './python-calls.ts'
 
-/** What may separate a list's bracket from its first call: quotes, if the call is written as a string. */
+/** Markers that start a list of calls. The bracket may be followed by quotes, because models also write a call as a string. */
 const listStarts = markerSet(['[', "['", '["', '[`', "[('", '[("'])
 const quotes = markerSet(['"', "'", '`'])
 const separators = markerSet([',', ';'])
 const nameEnds = markerSet(['(', '[', '{', '<', ',', ']', '"', "'", '=', ')', '`'])
 const lineEnd = markerSet(['\n'])
-/** Maximum number of characters of an unfinished call to hold back. */
+/** Maximum length of an unfinished call that is held back, in characters. */
 export const longestCall: number = 16 * 1024 * 1024
 
 /**
- * Reads `[f(a=1), g()]`, starting at the bracket, if every name is a declared tool's and every argument has a name. A list of objects is
+ * Reads `[f(a=1), g()]`, starting at the bracket, if all functions are declared tools and all arguments are named. A list of objects is
  * read as JSON.
  */
 export function* readBarePython(reading: CallReading): Reading {
@@ -41,22 +41,22 @@ function* standsAtCall({ cursor, tools, alone }: CallReading): Generator<Wait, b
   const name = new Until(nameEnds, 128)
   if (!name.feed(cursor)) yield name
   const { marker = '', text } = name
-  // The form `["f", {…}]`.
+  // True for the form `["f", {…}]`.
   const quoted = begun !== '[' && begun.endsWith(marker)
   const stands = marker !== '' && (marker === '(' || quoted) && tools.resolve(text.trim()) !== undefined
   cursor.unread(stands ? begun + text + marker : marker)
   return stands
 }
 
-/** The declared names as models write them, each followed by its parenthesis or the end of its line. */
+/** The names of the declared tools, as models write them, each followed by a parenthesis or the end of the line. */
 const callStarts = onceForEach((tools: DeclaredTools) => {
   const names = new Set(tools.names.flatMap((name) => [name, name.replaceAll('_', '\\_'), name.replace(/[^\p{L}\p{N}]/gu, '_')]))
   return new MarkerSet([...names].flatMap((name) => [`${name}(`, `${name}\n`]))
 })
 
 /**
- * Reads a line that only contains calls of declared tools, starting at its first letter or quote; or such a name alone in its line, with
- * its arguments as JSON below.
+ * Reads a line that contains only calls of declared tools, starting at its first letter or quote. Also reads a declared name alone in its
+ * line, if its arguments follow as JSON.
  */
 export function* readPythonLine(reading: CallReading): Reading {
   const { cursor, tools } = reading
@@ -65,7 +65,7 @@ export function* readPythonLine(reading: CallReading): Reading {
   const name = new Match(callStarts(tools), false)
   if (!name.feed(cursor)) yield name
   if (name.matched === undefined) {
-    // Passes one character on as text, so that the cursor is past the start of the line.
+    // Passes on one character as text, so that the cursor is past the start of the line.
     const first = new Until(lineEnd, 0)
     if (quote.matched === undefined && name.partial === '' && !first.feed(cursor)) yield first
     return 'text'
@@ -78,7 +78,7 @@ export function* readPythonLine(reading: CallReading): Reading {
   return calls === undefined ? 'text' : 'done'
 }
 
-/** Reads calls that are alone in their line and drops their quotes. Undefined if the line contains anything else. */
+/** Reads calls that are alone in their line, and drops the quotes around them. Undefined if the line contains anything else. */
 function* readCallsOfLine(reading: CallReading, quote: string | undefined): Generator<Wait, string | undefined> {
   const { cursor, tools } = reading
   const closing = quote === undefined ? undefined : markerSet([quote])
@@ -141,7 +141,7 @@ function* readArgumentsBelow(reading: CallReading, written: string): Reading {
   return 'done'
 }
 
-/** The calls in a complete text, if all are of declared tools and have named arguments. */
+/** Returns the calls in a complete text. Undefined if a call is not of a declared tool, or has an argument without a name. */
 export function namedCalls(text: string, tools: DeclaredTools): TextToolCall[] | undefined {
   const read = readPythonCalls(text, tools)
   return read.ok && read.calls.every(({ name, repairs }) => tools.has(name) && !repairs?.includes('arguments by position'))

@@ -11,7 +11,7 @@ const longestName = 128
 const bracket = markerSet(['['])
 const nameEnds = markerSet(['(', '[', '<', '\n'])
 
-/** Reads Python calls up to a closing marker: `[f(a=1), g()]`, or one after another. */
+/** Creates a reader for Python calls up to a closing marker. The calls may be in a list, `[f(a=1), g()]`, or follow each other. */
 export function pythonBody(close: readonly string[]): ReadBody {
   return (reading) => readPythonBody(reading, close)
 }
@@ -58,7 +58,7 @@ function* readPythonBody(reading: CallReading, close: readonly string[]): Readin
   }
 }
 
-/** Whether the list at the cursor contains JSON objects. Reads nothing. */
+/** Whether the list at the cursor contains JSON objects. Does not move the cursor. */
 export function* listsObjects(reading: CallReading): Generator<Wait, boolean> {
   const match = new Match(bracket, false)
   if (!match.feed(reading.cursor)) yield match
@@ -68,7 +68,7 @@ export function* listsObjects(reading: CallReading): Generator<Wait, boolean> {
   return blanks.next === 123
 }
 
-/** Reads a list, or a name and the parentheses after it. Undefined if neither begins here. */
+/** Reads a list, or a name and the parentheses after it. Undefined if neither begins at the cursor. */
 function* frameCalls(reading: CallReading): Generator<Wait, string | undefined> {
   const { cursor } = reading
   const blanks = new Blanks()

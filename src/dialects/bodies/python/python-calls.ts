@@ -50,7 +50,7 @@ function readItem(reader: LooseReader, tools: DeclaredTools): TextToolCall[] | u
   return call && [call]
 }
 
-/** Reads `"f(a=1)"`, or a name as a string with its arguments after it. */
+/** Reads a call that is a string, `"f(a=1)"`, or a name as a string with the arguments after it. */
 function readQuoted(reader: LooseReader, tools: DeclaredTools): TextToolCall[] | undefined {
   const text = reader.readValue(0)
   if (typeof text !== 'string') return reader.fail('a call')
@@ -98,7 +98,7 @@ function readCall(reader: LooseReader, tools: DeclaredTools): TextToolCall | und
   return reader.problem === undefined ? finishCall(name, args, repairs) : undefined
 }
 
-/** Reads the `name` of `name=`, with its sign. Otherwise reads nothing. */
+/** Reads the keyword `name` and its `=`. If there is no keyword, reads nothing. */
 function readKeyword(reader: LooseReader): string | undefined {
   reader.skipBlanks()
   const from = reader.at

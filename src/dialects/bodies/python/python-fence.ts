@@ -10,8 +10,8 @@ const fencedEnds = markerSet(['```', ';', ','])
 const infoEnds = markerSet(['\n', '{', '[', '('])
 
 /**
- * Reads a code fence that only contains calls, as Python or JSON. The opening marker has been read. Ordinary code is full of calls, so,
- * except in a `tool_code` fence, calls are reported only once the whole fence has been read.
+ * Reads a code fence that only contains calls, as Python or JSON. The opening marker has been read. Ordinary code is full of calls.
+ * Therefore calls are reported only once the whole fence has been read, except in a `tool_code` fence.
  */
 export function* readPythonFence(reading: CallReading): Reading {
   const { cursor } = reading
@@ -20,7 +20,7 @@ export function* readPythonFence(reading: CallReading): Reading {
   const [, language = '', inLine = ''] =
     /^(?:(tool_code|tool_calls?|python3?|py|json|text|plaintext)(?:\s+|$))?(.*)$/s.exec(info.text) ?? []
   const { marker } = info
-  // The content may start in the fence's own line: ```f(a=1)```.
+  // A call may start in the same line as the fence: ```f(a=1)```.
   const callInLine = marker === '('
   if (marker !== undefined && marker !== '\n') cursor.unread(callInLine ? `${inLine}(` : marker)
   if (marker === undefined || (inLine !== '' && !callInLine)) return 'text'
@@ -54,7 +54,7 @@ function* readNext(reading: CallReading, bare: boolean): Generator<Wait, TextToo
   if (blanks.next !== 91) {
     const text = yield* readCallFrame(reading)
     const calls = text === undefined ? undefined : namedCalls(text, tools)
-    // `main()` may be any code, so it doesn't count as a call.
+    // A call without arguments, such as `main()`, may be ordinary code. It doesn't count as a tool call.
     return bare || calls?.every(({ arguments: args }) => Object.keys(args).length > 0) ? calls : undefined
   }
   const frame = new ValueFrame({ python: true, limit: longestCall })

@@ -4,8 +4,8 @@ import type { LooseReader } from '../json/json-text.ts'
 const operators = '+-*/%'
 
 /**
- * Reads an argument's value: a Python literal. For a declared argument, also unquoted words, and arithmetic if only a number can be meant;
- * these are added to `repairs`.
+ * Reads an argument's value, which is a Python literal. A declared argument may also be unquoted words, or arithmetic if its type is a
+ * number. Each of these deviations is added to `repairs`.
  */
 export function readPythonValue(reader: LooseReader, schema: JsonSchema | undefined, repairs: string[]): unknown {
   const from = reader.at
@@ -38,21 +38,21 @@ function typesOf(type: unknown): readonly unknown[] {
   return Array.isArray(type) ? type : [type]
 }
 
-/** The next character, `''` at the end. Reads nothing. */
+/** Returns the next character, or `''` at the end. Does not advance. */
 function nextOf(reader: LooseReader): string {
   let { at } = reader
   while (reader.text.charAt(at) === ' ') at++
   return reader.text.charAt(at) || ','
 }
 
-/** The end of an unquoted value: the first character that can't be part of it. */
+/** Returns the end of an unquoted value: the position of the first character that can't be part of it. */
 function endOfBare(text: string, from: number): number {
   let at = from
   while (at < text.length && !',()[]{}"\'`=\n'.includes(text.charAt(at))) at++
   return at
 }
 
-/** The result of arithmetic with numbers. Undefined for anything else, and for what may be a date or a number with dashes. */
+/** Calculates arithmetic with numbers. Undefined for any other text, and for text that may be a date or a number with dashes. */
 function calculate(text: string): number | undefined {
   if (/^\d+(?:([-/.])\d+)(?:\1\d+)+$/.test(text) || /(?:^|[^\d.])0\d/.test(text) || /^\d+-\d+$/.test(text)) return undefined
   const tokens = text.match(/\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+|\*\*|\/\/|[-+*/%]/g)
@@ -62,7 +62,7 @@ function calculate(text: string): number | undefined {
   return sum.atEnd && Number.isFinite(value) ? value : undefined
 }
 
-/** Python's precedence: `**`, then signs, then `* / // %`, then `+ -`. */
+/** Evaluates a sum with the precedence of Python: `**`, then signs, then `* / // %`, then `+ -`. */
 class Sum {
   #at = 0
   readonly #tokens: readonly string[]

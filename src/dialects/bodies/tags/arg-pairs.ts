@@ -9,13 +9,13 @@ import { finishCall, nameRepairs } from '../json/json-calls.ts'
 /** The tags of a call that is written as pairs of keys and values. */
 export interface PairTags {
   readonly key: string
-  /** Ends a key. Absent: the value's tag ends it. */
+  /** Ends a key. If absent, the tag of the value ends the key. */
   readonly keyEnd?: string
   readonly value: string
   readonly valueEnd: string
   readonly open: string
   readonly close: string
-  /** May separate the call's name from its first key. */
+  /** A tag that may separate the call's name from its first key. */
   readonly behindName?: string
 }
 
@@ -57,7 +57,7 @@ export function* readArgPairs(reading: CallReading, written: string, pairTags: P
     if (read.end === 'open') return giveUp()
     if (read.end === 'close') break
     if (read.end === 'text') {
-      // At the end of the text every pair is complete; only the last tag is missing.
+      // At the end of the text, every pair is complete and only the last tag is missing.
       if (reading.cut) return giveUp()
       repairs.push('closing tag missing')
       break
@@ -83,15 +83,15 @@ interface ReadValue {
   text: string
   clean: boolean
   /**
-   * What ended the value: the next key (`'key'`), the end of the call (`'close'`), or the end of the text (`'text'`). `'open'` if the end
-   * of the value was not found.
+   * What follows the value: the next key (`'key'`), the end of the call (`'close'`), or the end of the text (`'text'`). `'open'` if the
+   * value's end was not found.
    */
   end: 'key' | 'close' | 'text' | 'open'
 }
 
 /**
- * Reads a value, which may contain any tag. Its closing tag counts if a key or the call's end follows. Another tag ends it if what follows
- * shows that the closing tag is missing.
+ * Reads a value, which may contain any tag. The value's closing tag counts only if a key or the call's end follows. If the closing tag is
+ * missing, the next key or the call's end also ends the value, unless the text after it shows that it was part of the value.
  */
 function* readValue({ cursor }: CallReading, pairTags: PairTags): Generator<Wait, ReadValue> {
   const { key, value, keyEnd = value, valueEnd, close } = pairTags

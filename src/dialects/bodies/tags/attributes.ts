@@ -18,7 +18,7 @@ const tagEnds = markerSet(['/>', '>'])
 const quoteMarks = markerSet(['"', "'"])
 const closingQuotes = { '"': markerSet(['"']), "'": markerSet(["'"]) }
 
-/** Reads a tag's attributes, from after its name to its `>` or `/>`. Undefined if anything else follows. */
+/** Reads a tag's attributes, from the end of its name to its `>` or `/>`. Undefined if anything else follows. */
 export function* readAttributes(reading: CallReading): Generator<Wait, Attributes | undefined> {
   const { cursor } = reading
   const values: Record<string, string> = {}
@@ -53,7 +53,7 @@ function* readUnquoted(reading: CallReading): Generator<Wait, string | undefined
 
 /**
  * Reads a quoted value after its opening quote. Models don't escape quotes inside values, so a quote ends the value only if the tag's end
- * or another attribute follows. In `value="test"" />`, the second quote at the end is dropped.
+ * or another attribute follows. In `value="test"" />`, the extra quote at the end is dropped.
  */
 function* readQuoted(reading: CallReading, quote: string, repairs: string[]): Generator<Wait, string | undefined> {
   const { cursor } = reading
@@ -85,7 +85,7 @@ function* readQuoted(reading: CallReading, quote: string, repairs: string[]): Ge
   return value
 }
 
-/** Whether the tag's end or another attribute is at the cursor. Reads nothing. */
+/** Whether the end of the tag, or another attribute, is at the cursor. Does not move the cursor. */
 function* standsAtValueEnd(reading: CallReading): Generator<Wait, boolean> {
   const { cursor } = reading
   const end = new Peek(tagEnds)

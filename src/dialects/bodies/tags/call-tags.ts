@@ -15,15 +15,15 @@ export interface Tags {
 
 /** Tags, and the markers that end each part of a call. */
 export interface CallTags extends Tags {
-  /** Before the first call of a wrapper. */
+  /** Markers before the first call in a wrapper. */
   readonly first: MarkerSet
-  /** Between parameters. */
+  /** Markers between parameters. */
   readonly between: MarkerSet
-  /** Markers that end other text between parameters. */
+  /** Markers that end any other text between parameters. */
   readonly behindOther: MarkerSet
-  /** Inside a value. */
+  /** Markers that may end a value. */
   readonly inValue: MarkerSet
-  /** After the end of a value, and after the end of a call inside a value. */
+  /** Markers that may follow the end of a value (`afterValue`), and the end of a call (`afterCall`). */
   readonly afterValue: MarkerSet
   readonly afterCall: MarkerSet
 }

@@ -1,6 +1,6 @@
 const named: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
 
-/** Decodes XML's five named entities and numeric ones. Keeps anything else. */
+/** Decodes XML's five named entities, and numeric entities. Keeps all other text. */
 export function decodeEntities(text: string): string {
   if (!text.includes('&')) return text
   return text.replace(

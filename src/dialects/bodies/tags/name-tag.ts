@@ -15,8 +15,8 @@ const tagStart = markerSet(['<'])
 const tagEnd = markerSet(['>', '<', '\n'])
 
 /**
- * Reads `<TOOL><PARAMETER>value</PARAMETER></TOOL>`. The first tag, a declared tool's name, has been read. It is a call only if it is
- * closed and contains nothing but parameters that the tool declares.
+ * Reads `<TOOL><PARAMETER>value</PARAMETER></TOOL>`. The first tag, which is the name of a declared tool, has been read. The element is a
+ * call only if it is closed and contains nothing but parameters that the tool declares.
  */
 export function* readNameTag(reading: CallReading): Reading {
   const { cursor, tools } = reading
@@ -31,7 +31,7 @@ export function* readNameTag(reading: CallReading): Reading {
     if (tag.marker === '>' && tag.text === `/${name}`) break
     const property = tag.marker === '>' ? tools.property(name, tag.text) : undefined
     if (property === undefined) {
-      // Another call may start here.
+      // The tag may start another call.
       cursor.unread(`<${tag.text}${tag.marker ?? ''}`)
       return 'text'
     }
@@ -48,8 +48,7 @@ export function* readNameTag(reading: CallReading): Reading {
 }
 
 /**
- * Reads a value, which may contain any tag. Its closing tag counts only if another tag, or the call's end, follows. Undefined if the call
- * breaks off.
+ * Reads a value, which may contain any tag. The value's closing tag counts only if another tag follows. Undefined if the call breaks off.
  */
 function* readValue({ cursor, tools, alone }: CallReading, parameter: string): Generator<Wait, { text: string } | 'no call' | undefined> {
   const closing = `</${parameter}>`
@@ -61,7 +60,7 @@ function* readValue({ cursor, tools, alone }: CallReading, parameter: string): G
     if (!until.feed(cursor)) yield until
     text += until.text
     if (until.marker !== closing) {
-      // In prose, a real call may follow.
+      // The words may be followed by a real call, so they are read again.
       if (!alone) cursor.unread(text + (until.marker ?? ''))
       return alone && text.length <= longest ? undefined : 'no call'
     }

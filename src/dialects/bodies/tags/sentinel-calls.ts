@@ -8,7 +8,7 @@ import { cutReason } from '../cut.ts'
 import { finishCall, nameRepairs } from '../json/json-calls.ts'
 import { deepest } from '../json/json-text.ts'
 
-/** Precedes each tag of MiniMax-M3. A tag without it is text. https://huggingface.co/MiniMaxAI/MiniMax-M3 */
+/** The sentinel that precedes each tag of MiniMax-M3. A tag without it is text. https://huggingface.co/MiniMaxAI/MiniMax-M3 */
 export const sentinel = ']<]minimax[>['
 
 const longestTag = 512
@@ -21,8 +21,8 @@ const invokeEnd = '/invoke'
 const wrapperEnd = '/tool_call'
 
 /**
- * Reads one or several `<invoke name="NAME"><KEY>value</KEY></invoke>`, with the sentinel before each tag, up to `</tool_call>`. Objects
- * are elements named like their keys; lists have `<item>` elements. The first sentinel has been read.
+ * Reads one or several `<invoke name="NAME"><KEY>value</KEY></invoke>`, with the sentinel before each tag, up to `</tool_call>`. The
+ * elements in an object are named like its keys, and those in a list are named `<item>`. The first sentinel has been read.
  */
 export function* readSentinelCalls(reading: CallReading): Reading {
   const { cursor } = reading
@@ -53,11 +53,11 @@ export function* readSentinelCalls(reading: CallReading): Reading {
 interface OpenElement {
   key: string
   schema: JsonSchema | undefined
-  /** Its children in order. Empty for text. */
+  /** The element's children, in order. Empty for an element that contains text. */
   children: { key: string; value: unknown }[]
 }
 
-/** Reads a call after its opening tag. Returns false if it can't be read. */
+/** Reads a call after its opening tag. Returns false if the call can't be read. */
 function* readCall(reading: CallReading, written: string): Generator<Wait, boolean> {
   const { cursor, tools } = reading
   const name = tools.resolve(written) ?? written.trim()
@@ -74,7 +74,7 @@ function* readCall(reading: CallReading, written: string): Generator<Wait, boole
     if (read === undefined || open.length > deepest) return giveUp(reading)
     const tag = read.name
     const end = `</${element.key}>`
-    // The sentinel of the end tag is missing.
+    // Handles an end tag whose sentinel is missing.
     if (element !== call && tag !== `/${element.key}` && text.trimEnd().endsWith(end)) {
       text = text.trimEnd().slice(0, -end.length)
       close(open, text)
@@ -95,7 +95,7 @@ function* readCall(reading: CallReading, written: string): Generator<Wait, boole
   }
 }
 
-/** Ends the innermost element, which becomes a child of the one around it. */
+/** Ends the innermost element, which becomes a child of its parent. */
 function close(open: OpenElement[], text: string): void {
   const element = open.pop()
   const parent = open.at(-1)
@@ -131,7 +131,7 @@ function giveUp(reading: CallReading): false {
   return false
 }
 
-/** Reads the tag after a sentinel. `name` is the text between its brackets. If there is none, returns undefined and reads nothing. */
+/** Reads the tag after a sentinel. `name` is the text between its brackets. If no tag follows, returns undefined and reads nothing. */
 function* readTag({ cursor }: CallReading): Generator<Wait, { name: string; raw: string } | undefined> {
   const start = new Match(tagStart)
   if (!start.feed(cursor)) yield start

@@ -10,10 +10,10 @@ import { ValueFrame } from '../json/value-frame.ts'
 import type { CallTags } from './call-tags.ts'
 
 const longestHead = 4096
-/** The longest text between two parameters. */
+/** Maximum length of text between two parameters, in characters. */
 const longestOther = 512
 const commentEnd = markerSet(['-->'])
-/** A tag with only its name. */
+/** The attributes of a tag that has only a name. */
 const nameOnly = /^\s+name="([^"]*)"$/
 const tagEnd = markerSet(['>'])
 const tagBorders = markerSet(['>', '<'])
@@ -21,7 +21,7 @@ const tagBorders = markerSet(['>', '<'])
 interface Head {
   name: string | undefined
   attributes: Record<string, string>
-  /** `<param … />` */
+  /** Whether the tag closes itself: `<param … />`. */
   empty: boolean
 }
 
@@ -30,14 +30,14 @@ interface TaggedCall {
   readonly args: Record<string, unknown>
 }
 
-/** Reads a call: its name, its parameters, its end. The start of its opening tag has been read. */
+/** Reads a call, with its name, its parameters and its end. The start of its opening tag has been read. */
 export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator<Wait, ReadingEnd, void> {
   const { cursor, tools } = reading
   const repairs: string[] = []
   const head = yield* readHead(reading)
   let written = head?.name
   if (head !== undefined && written === undefined) {
-    // `<function>name</function>`: the name is the content.
+    // In `<function>name</function>`, the name is the content.
     written = yield* readNameAsContent(reading, tags.closeCall)
     repairs.push('name written as content')
   }
@@ -46,7 +46,7 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
   repairs.push(...nameRepairs(written, name))
   const call: TaggedCall = { name, args: {} }
   let closed = head?.empty ?? false
-  /** The tag that was read after the last value. */
+  /** The tag that has been read after the previous value. */
   let next: string | undefined
   while (!closed) {
     const match = new Match(tags.between)
@@ -54,7 +54,7 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
     const matched = next ?? match.matched
     next = undefined
     if (matched === undefined) {
-      // At the end of the text, `</func` counts as a closing tag, but nothing shorter does.
+      // At the end of the text, a partial closing tag counts if it is at least as long as `</`.
       const begun = match.partial.length > 1 && tags.closeCall.some((tag) => tag.startsWith(match.partial))
       if (match.partial === '' && (yield* skipOther(reading, tags))) {
         repairs.push('text between parameters left out')
@@ -71,7 +71,7 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
       for (const [key, value] of Object.entries(object)) setField(call.args, key, value)
     } else if (tags.parameter.includes(matched)) {
       const parameter = yield* readParameter(reading, tags, call)
-      // A value without an end may have been cut off anywhere, so the call must not run.
+      // A value without an end may be incomplete, so the call must not run.
       if (parameter === undefined || parameter.end === 'text') return giveUp(reading)
       setField(call.args, parameter.name, parameter.value)
       for (const repair of parameter.repairs) repairs.push(repair)
@@ -88,7 +88,7 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
   return 'done'
 }
 
-/** Reads text or a comment between parameters, up to the call's next tag. If there is none, returns false and reads nothing. */
+/** Reads text or a comment between parameters, up to the call's next tag. If no such tag follows, returns false and reads nothing. */
 function* skipOther({ cursor }: CallReading, tags: CallTags): Generator<Wait, boolean> {
   const other = new Until(tags.behindOther, longestOther)
   if (!other.feed(cursor)) yield other
@@ -112,10 +112,10 @@ function giveUp(reading: CallReading): 'done' {
 /** `=name` with JSON inside the tag, as Llama models write it on Groq: `<function=name{…}</function>`, `=name={…}`, `=name({…})>`. */
 const nameAndJson = /^=\s*([\w.-]+)[\s=([]*(\{.*)$/s
 
-/** Reads the rest of a tag up to its `>`: `=name`, or attributes. Undefined if anything else is there. */
+/** Reads the rest of a tag up to its `>`: `=name`, or attributes. Undefined if the tag has any other form. */
 function* readHead(reading: CallReading): Generator<Wait, Head | undefined> {
   let text = ''
-  /** The number of quotes of each kind so far: a `>` in a quoted attribute belongs to it. */
+  /** The number of quotes of each kind so far. A `>` inside a quoted attribute doesn't end the tag. */
   const quotes = { '"': 0, "'": 0 }
   for (;;) {
     const until = new Until(tagEnd, longestHead)
@@ -168,9 +168,9 @@ function* readJsonArguments(reading: CallReading, name: string, repairs: string[
 interface NamedParameter {
   name: string
   attributes: Readonly<Record<string, string>>
-  /** Whether the name was written as content, before the value. */
+  /** Whether the name was written as content of the element, before the value. */
   byContent: boolean
-  /** `<param … />` */
+  /** Whether the tag closes itself: `<param … />`. */
   empty: boolean
 }
 
@@ -178,9 +178,9 @@ interface Parameter {
   name: string
   value: unknown
   repairs: string[]
-  /** What followed the value: more of the call, its closing tag (read), or the end of the text. */
+  /** What follows the value: more of the call, the call's closing tag (which has been read), or the end of the text. */
   end: 'more' | 'call' | 'text'
-  /** The tag that was read after the value's end. */
+  /** The tag that has been read after the value's end. */
   next?: string | undefined
 }
 
@@ -202,7 +202,7 @@ function* readParameter(reading: CallReading, tags: CallTags, call: TaggedCall):
   return yield* readValue(reading, tags, call, named, value)
 }
 
-/** Reads the rest of a parameter's tag, and its name if that is the content. */
+/** Reads the rest of a parameter's tag, and the parameter's name if the name is written as content. */
 function* readParameterHead(reading: CallReading, tags: CallTags): Generator<Wait, NamedParameter | undefined> {
   const head = yield* readHead(reading)
   if (head === undefined) return undefined
@@ -244,7 +244,7 @@ function trimLines(text: string): string {
 type RawValue = Pick<Parameter, 'repairs' | 'end' | 'next'> & { text: string }
 
 /**
- * Reads a verbatim value up to its closing tag. A value may contain the very tags that end it: a closing tag counts if a parameter or the
+ * Reads a verbatim value up to its closing tag. A value may itself contain such tags. A closing tag counts only if a parameter or the
  * call's end follows.
  */
 function* readRawValue(
@@ -256,7 +256,7 @@ function* readRawValue(
 ): Generator<Wait, RawValue> {
   const { cursor } = reading
   let text = ''
-  /** A closing tag of the call inside the value. It ends the call, unless the parameter is closed later. */
+  /** The call's closing tag, if it appears inside the value. This tag ends the call, unless the parameter is closed later. */
   let early: { text: string; tag: string } | undefined
   for (let until = first; ; ) {
     const { marker } = until
@@ -278,7 +278,7 @@ function* readRawValue(
     } else if (tags.closeCall.includes(marker)) {
       const peek = new Peek(tags.afterCall)
       if (!peek.feed(cursor)) yield peek
-      // It ends the call if the wrapper's end or the next call follows.
+      // This tag ends the call if the wrapper's end or the next call follows.
       if (peek.matched !== undefined) return { text, repairs: byContent ? [] : ['closing tag of a parameter missing'], end: 'call' }
       early ??= { text, tag: marker }
       text += marker
@@ -296,7 +296,7 @@ function* readRawValue(
   }
 }
 
-/** Looks up the name in a tag whose start has just been read. Moves the cursor back. */
+/** Reads the name in a tag whose start has just been read, and moves the cursor back. */
 function* peekHead(reading: CallReading): Generator<Wait, string | undefined> {
   const until = new Until(tagBorders, 200)
   if (!until.feed(reading.cursor)) yield until
@@ -306,7 +306,7 @@ function* peekHead(reading: CallReading): Generator<Wait, string | undefined> {
   return text.startsWith('=') ? unquote(text.slice(1)) : /\bname\s*=\s*["']?([^"'\s>]+)/.exec(text)?.[1]
 }
 
-/** Reads calls one after another, from after the start of the first tag, to the end of their wrapper if `wrapped`. */
+/** Reads one call after the start of its tag. If `wrapped`, also reads the following calls, up to the end of their wrapper. */
 export function* readTaggedCalls(reading: CallReading, tags: CallTags, wrapped: boolean): Reading {
   const { cursor } = reading
   for (;;) {
@@ -320,7 +320,7 @@ export function* readTaggedCalls(reading: CallReading, tags: CallTags, wrapped: 
   }
 }
 
-/** Reads what may precede the first call in a wrapper. Returns true if a call's tag has been read. */
+/** Reads the tags that may precede the first call in a wrapper. Returns true if the start of a call's tag has been read. */
 export function* readToFirstCall(reading: CallReading, tags: CallTags): Generator<Wait, boolean> {
   for (;;) {
     const match = new Match(tags.first)

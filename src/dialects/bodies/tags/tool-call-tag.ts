@@ -8,7 +8,7 @@ import { callTags, type Tags } from './call-tags.ts'
 import { readSentinelCalls, sentinel } from './sentinel-calls.ts'
 import { readTaggedCall, readTaggedCalls } from './tagged.ts'
 
-/** Maximum number of characters before the part that shows which form the call has. */
+/** Maximum number of characters before the tag or bracket that shows the form of the call. */
 const longestLead = 256
 
 const tags: Tags = {
@@ -21,7 +21,7 @@ const tags: Tags = {
 }
 const functionTags = callTags(tags)
 
-/** The start of a `<function=…>` call without a wrapper, and what may be left over after one. */
+/** The starts of a `<function=…>` call without a wrapper, and the closing tags that may be left over after one. */
 export const functionStarts: readonly string[] = ['<function=', '<function>', '<function name']
 export const functionEnds: readonly string[] = tags.closeCall
 
@@ -29,11 +29,11 @@ const functionTag = markerSet(['<function'])
 
 /**
  * Reads the content of `<tool_call>`: JSON, a `<function=…>` element, a name with pairs of keys and values, or MiniMax's elements. Several
- * model families share the tag, and models don't always use the form of their own template.
+ * model families share this tag, and a model doesn't always use the form of its own template.
  */
 export const readToolCallTag: ReadBody = callTag(argPairs)
 
-/** Reads the same in the tags of another family. */
+/** Creates a reader like `readToolCallTag` for the tags of another family. */
 export function callTag(pairs: PairTags): ReadBody {
   const { key, open, close } = pairs
   const stops = markerSet(['{', '[', '<function', 'function=', key, close, open, sentinel])
@@ -70,7 +70,7 @@ function* readCallTag(reading: CallReading, pairs: PairTags, stops: MarkerSet, j
     reading.call(finishCall(name, {}, nameRepairs(text, name)))
     return 'done'
   }
-  // Inside a line, words between the tags are more likely a sentence about the tag than a call.
+  // If words are between the tags inside a line, the line is more likely a sentence about the tag than a call.
   if (text === '' || (/\s/.test(text) && !/^\s*\n/.test(lead.text))) return 'text'
   reading.reject(`Expected a call in ${pairs.open}, got text, and no tool is named so. Known tools: ${tools.names.join(', ') || 'none'}`)
   return 'done'
