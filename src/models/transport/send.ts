@@ -52,7 +52,7 @@ export const send: Send =
   typeof Dispatcher.prototype.request === 'function' ? sendOverUndici : sendOver((...request) => globalThis.fetch(...request))
 
 function sendOverUndici(post: Post, receiver: Receiver): () => void {
-  const request = new UndiciRequest(urlOf(post.url), post, receiver)
+  const request = new UndiciRequest(urlOf(post.url), post, inContext(receiver))
   // The connection of a response that has just ended is free only after this turn. Otherwise undici would open another one.
   yieldNow().then(() => request.dispatch())
   return () => request.abort()
@@ -69,8 +69,6 @@ class UndiciRequest {
   readonly #post: Post
   readonly #receiver: Receiver
   readonly #redirects: number
-  /** The async context of the request. Without it, callbacks would run in that of the connection. */
-  readonly #context = new AsyncResource('ToolloopRequest')
   #sentAt = 0
   #isServed = false
   #isRetried = false
@@ -100,7 +98,7 @@ class UndiciRequest {
         this,
       )
     } catch (error) {
-      this.#fail(error)
+      this.#receiver.onFailure(error)
     }
   }
 
@@ -125,7 +123,7 @@ class UndiciRequest {
     const headers = util.parseHeaders(raw)
     const location = this.#redirects < mostRedirects ? redirectOf(status, headers, this.#url) : null
     if (location === null) this.#start(status, headers, resume)
-    else this.#context.runInAsyncScope(() => this.#follow(location))
+    else this.#follow(location)
     return true
   }
 
@@ -136,20 +134,20 @@ class UndiciRequest {
       return true
     }
     if (this.#decoder !== undefined) return this.#decoder.write(bytes)
-    this.#context.runInAsyncScope(() => this.#receiver.onBytes(bytes))
+    this.#receiver.onBytes(bytes)
     return true
   }
 
   onComplete(): void {
     if (this.#next !== undefined) return
     if (this.#decoder !== undefined) this.#decoder.end()
-    else this.#context.runInAsyncScope(() => this.#receiver.onEnd())
+    else this.#receiver.onEnd()
   }
 
   onError(error: unknown): void {
     if (this.#next !== undefined || this.#isAborted) return
     this.#decoder?.destroy()
-    if (!this.#isStale(error)) this.#fail(error)
+    if (!this.#isStale(error)) this.#receiver.onFailure(error)
     else {
       this.#isRetried = true
       this.dispatch()
@@ -162,22 +160,22 @@ class UndiciRequest {
     const decoder = encoding === undefined ? undefined : decoderFor(String(encoding))
     if (decoder !== undefined) {
       this.#decoder = decoder
-      decoder.on('data', (bytes: Buffer) => this.#context.runInAsyncScope(() => this.#receiver.onBytes(bytes)))
+      decoder.on('data', (bytes: Buffer) => this.#receiver.onBytes(bytes))
       decoder.on('drain', resume)
-      decoder.once('end', () => this.#context.runInAsyncScope(() => this.#receiver.onEnd()))
+      decoder.once('end', () => this.#receiver.onEnd())
       decoder.once('error', (error) => {
         // First, because the connection is then reported as aborted.
-        this.#fail(error)
+        this.#receiver.onFailure(error)
         this.#stop?.()
       })
     }
-    this.#context.runInAsyncScope(() => this.#receiver.onStart(status, () => headersOf(headers)))
+    this.#receiver.onStart(status, () => headersOf(headers))
   }
 
   #follow(location: URL): void {
     if (this.#url.protocol === 'https:' && location.protocol === 'http:') {
       this.abort()
-      this.#fail(new InvalidOptionError('baseURL', 'a URL that does not redirect to an unencrypted one', location.origin))
+      this.#receiver.onFailure(new InvalidOptionError('baseURL', 'a URL that does not redirect to an unencrypted one', location.origin))
       return
     }
     const isElsewhere = location.origin !== this.#url.origin
@@ -192,9 +190,16 @@ class UndiciRequest {
     if (error instanceof errors.SocketError) return (error.socket?.bytesRead ?? 0) > 0
     return error instanceof Error && 'code' in error && staleCodes.has(error.code) && known.has(this.#url.origin)
   }
+}
 
-  #fail(error: unknown): void {
-    this.#context.runInAsyncScope(() => this.#receiver.onFailure(error))
+/** Calls the receiver in the current async context. Undici calls its handlers in the context of the connection. */
+function inContext(receiver: Receiver): Receiver {
+  const context = new AsyncResource('ToolloopRequest')
+  return {
+    onStart: (status, headers) => context.runInAsyncScope(() => receiver.onStart(status, headers)),
+    onBytes: (bytes) => context.runInAsyncScope(() => receiver.onBytes(bytes)),
+    onEnd: () => context.runInAsyncScope(() => receiver.onEnd()),
+    onFailure: (error) => context.runInAsyncScope(() => receiver.onFailure(error)),
   }
 }
 
