@@ -15,7 +15,6 @@ import { reviewReply } from './middleware/review.ts'
 import { formatAnswer } from './middleware/structured-output/format-answer.ts'
 import { waitForBudget, withinBudget } from './middleware/within-budget.ts'
 import { findWrittenCalls } from './middleware/written-calls.ts'
-import { recordAnswers, recordCalls, recordRequests } from './observe/recorder.ts'
 import { measureCall, measureRequest } from './observe/telemetry.ts'
 import type { RunContext } from './run/run-context.ts'
 import { askOnceMore, readWrittenCalls, requestOf, sendRequest, takeTurn } from './turn/model-turn.ts'
@@ -68,17 +67,18 @@ export function aroundRequests(run: RunContext): Named<AroundModel>[] {
     ['an empty response: once more', askOnceMore(run)],
     guardrails.output.length > 0 && ['text held for guardrails', holdText(run)],
     toolCalling !== 'native' && ['calls written as text', readWrittenCalls(run, findWrittenCalls(run))],
-    isWrapped && recorder !== undefined && ['recorder: what hooks answer', recordAnswers(run, recorder)],
+    isWrapped &&
+      recorder !== undefined && ['recorder: what hooks answer', (next) => (call) => recorder.aroundHooks(run, call, () => next(call))],
     isWrapped && ['hooks and entries', standAroundRequest(run)],
     // Inside the hooks: a request that a hook sends itself must not wait for the budget that is reserved for the wrapped request.
     budgetsOf(run).length > 0 && ['within the budget', withinBudget(run)],
-    recorder !== undefined && ['recorder', recordRequests(run, recorder)],
+    recorder !== undefined && ['recorder', (next) => (call) => recorder.aroundRequest(run, call, (model) => next({ ...call, model }))],
   )
 }
 
 /** Wraps a tool's function, outermost first. */
 export function aroundCalls(run: RunContext, { survivesCrashes }: Pick<Durable, 'survivesCrashes'>): Named<AroundTool>[] {
-  const { telemetry } = run
+  const { telemetry, recorder } = run
   const { callbacks } = run.agent
   return there(
     ['concurrency', inLane],
@@ -89,7 +89,7 @@ export function aroundCalls(run: RunContext, { survivesCrashes }: Pick<Durable, 
     ...aroundResults(run),
     callbacks.plan.calls.length > 0 && ['the plan’s result', answerByPlan(run)],
     callbacks.around.calls.length > 0 && ['hooks and entries', standAroundFunction(run)],
-    run.recorder !== undefined && ['recorder', recordCalls(run, run.recorder)],
+    recorder !== undefined && ['recorder', (next) => (call) => recorder.aroundCall(run, call, () => next(call))],
   )
 }
 

@@ -114,8 +114,9 @@ class ScriptTurns {
     const { run } = this.#execution
     const { recorder } = run
     if (recorder === undefined) return this.#respond()
-    const { request } = await buildTurn(this.#execution, place)
-    return recorder.watched(run, { ...scriptItself, generate: () => this.#respond() }).generate(request)
+    const turn = await buildTurn(this.#execution, place)
+    const model: ChatModel = { ...scriptItself, generate: () => this.#respond() }
+    return recorder.aroundRequest(run, { ...turn, model }, (watched) => watched.generate(turn.request))
   }
 
   async #respond(): Promise<ModelResponse> {

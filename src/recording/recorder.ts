@@ -1,9 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import { undecided } from '../agent/decisions/decisions.ts'
+import { aroundSteps, type Durable } from '../agent/journal/journal.ts'
 import type { RecordedScope, RunRecorder } from '../agent/observe/recorder.ts'
 import { compareSteps, isSteering, isTurn } from '../agent/step-keys.ts'
+import type { TurnRequest } from '../agent/types/model-call.ts'
 import type { FinishedCall, Steering } from '../agent/types/recorded.ts'
 import type { PendingItem, RunResult, ToolCallRecord } from '../agent/types/result.ts'
+import type { CallOutcome, RunningCall } from '../agent/types/running-call.ts'
+import { messageOf } from '../core/errors.ts'
 import { copyAsJson, toJson } from '../core/json.ts'
 import { copyJson, isJsonObject, type Json, type JsonObject, withoutUndefined } from '../core/messages.ts'
 import { atOnce } from '../core/time/give-way.ts'
@@ -30,9 +34,6 @@ import {
 } from './format.ts'
 import { NotedPieces } from './noted-pieces.ts'
 import { RecordingSecrets } from './secrets.ts'
-
-type Asked = Parameters<RunRecorder['asks']>[1]
-type Calls = Parameters<RunRecorder['calls']>[1]
 
 interface OpenRun {
   recorded: RecordedRun
@@ -63,6 +64,7 @@ export class RecordingRecorder implements RunRecorder {
   #outermost: string | undefined
   #strangers = 0
   #isStopped = false
+  #hasFailed = false
 
   constructor({ secrets = [], earlier, begun = () => {} }: RecorderOptions = {}) {
     this.#secrets = [...secrets]
@@ -117,7 +119,60 @@ export class RecordingRecorder implements RunRecorder {
   /** Called when a part of the recording changes. `value`: its new value. */
   protected noted(_run: RecordedScope, _part: string, _value: RecordedPart | undefined): void {}
 
-  begins(run: RecordedScope, input: Json): void {
+  aroundExecution(run: RecordedScope, input: Json, steps: Durable, next: (steps: Durable) => Promise<RunResult>): Promise<RunResult> {
+    const step = <T>(key: string, about: object | undefined, work: () => Promise<T>) =>
+      this.#around(run, () => this.#step(run, key, about), work)
+    const watched = aroundSteps(steps, {
+      step: (key, fn, about) => steps.step(key, (context) => step(key, about, () => fn(context)), about),
+      async wait<T extends Json>(...given: Parameters<Durable['wait']>) {
+        const value = await steps.wait<T>(...given)
+        const [place, { about } = {}] = given
+        return value === undefined || !isJsonObject(about) ? value : step(place, about, async () => value)
+      },
+    })
+    const begin = () => {
+      this.#begin(run, input)
+      return (result: RunResult) => this.#end(run, result)
+    }
+    return this.#around(run, begin, () => next(watched))
+  }
+
+  aroundHooks<Response extends ModelResponse>(run: RecordedScope, asked: TurnRequest, next: () => Promise<Response>): Promise<Response> {
+    return this.#around(run, () => this.#asked(run, asked), next)
+  }
+
+  aroundRequest<Response extends ModelResponse>(
+    run: RecordedScope,
+    { model }: TurnRequest,
+    next: (model: ChatModel) => Promise<Response>,
+  ): Promise<Response> {
+    return next(this.#watched(run, model))
+  }
+
+  aroundCall(run: RecordedScope, call: RunningCall, next: () => Promise<CallOutcome>): Promise<CallOutcome> {
+    return this.#around(run, () => this.#called(run, call), next)
+  }
+
+  /** Records a piece of work. `begin` returns what to do with its value. */
+  async #around<T>(run: RecordedScope, begin: () => (value: T) => void, work: () => Promise<T>): Promise<T> {
+    const end = this.#attempt(run, begin)
+    const value = await work()
+    this.#attempt(run, () => end?.(value))
+    return value
+  }
+
+  /** Runs a part of the recording. The first failure is logged; no failure affects the run. */
+  #attempt<T>({ runId, logger }: RecordedScope, work: () => T): T | undefined {
+    try {
+      return work()
+    } catch (error) {
+      if (!this.#hasFailed) logger.error({ runId, error: messageOf(error) }, 'the recorder failed; the run continues')
+      this.#hasFailed = true
+      return undefined
+    }
+  }
+
+  #begin(run: RecordedScope, input: Json): void {
     if (this.#isStopped) return
     this.#begun(run)
     this.#underWay.add(run.runId)
@@ -130,7 +185,7 @@ export class RecordingRecorder implements RunRecorder {
     if (found === undefined) this.noted(run, 'given', recorded.given)
   }
 
-  asks(run: RecordedScope, { model, request }: Asked): (response: ModelResponse) => void {
+  #asked(run: RecordedScope, { model, request }: TurnRequest): (response: ModelResponse) => void {
     const open = this.#open(run)
     const before = open && requestsIn(open)
     return (response) => {
@@ -140,12 +195,14 @@ export class RecordingRecorder implements RunRecorder {
     }
   }
 
-  watched(run: RecordedScope, model: ChatModel): ChatModel {
+  #watched(run: RecordedScope, model: ChatModel): ChatModel {
     const open = this.#open(run)
     if (open === undefined) return model
     const generate: ChatModel['generate'] = async (request, sink) => {
-      const recorded: RecordedRequest = { request: { ...otherThan(open, run, model), ...describeRequest(request) } }
-      addRequest(open, recorded)
+      const recorded = this.#attempt(run, () =>
+        addRequest(open, { request: { ...otherThan(open, run, model), ...describeRequest(request) } }),
+      )
+      if (recorded === undefined) return model.generate(request, sink)
       const pieces = new NotedPieces()
       const endRequest = () => {
         const stream = pieces.end()
@@ -157,10 +214,10 @@ export class RecordingRecorder implements RunRecorder {
       try {
         const response = await model.generate(request, pieces.noting(sink))
         // The run ignores a response that arrives after its end.
-        if (run.interruption === undefined) recorded.response = describeResponse(response)
+        if (run.interruption === undefined) recorded.response = this.#attempt(run, () => describeResponse(response))
         return response
       } catch (error) {
-        recorded.error = describeError(error)
+        recorded.error = this.#attempt(run, () => describeError(error))
         throw error
       } finally {
         if (open.endRequest === endRequest) endRequest()
@@ -169,20 +226,21 @@ export class RecordingRecorder implements RunRecorder {
     return { provider: model.provider, model: model.model, capabilities: model.capabilities, generate }
   }
 
-  calls(run: RecordedScope, { call, key, prepared, answered }: Calls): (end: ToolCallEnd) => void {
+  #called(run: RecordedScope, { call, key, prepared, answered }: RunningCall): (outcome: CallOutcome) => void {
     const open = this.#open(run)
     if (open === undefined) return () => {}
     const recorded: RecordedCall = { id: call.id, tool: prepared.tool.name, args: copyAsJson(prepared.args) }
     if (answered !== undefined) recorded.answer = copyJson(answered.answer)
     open.recorded.steps[key] = recorded
     const isHooked = run.agent.callbacks.around.calls.length > 0
-    return (end) => {
+    return ({ end }) => {
+      if (end.outcome === 'uncertain') return
       if (end.outcome === 'cancelled' && run.interruption !== undefined) recorded.interrupted = run.interruption
       else Object.assign(recorded, describeEnd(end, { isHandoff: 'handsTo' in prepared.tool, isHooked }))
     }
   }
 
-  step(run: RecordedScope, key: string, about?: object): (value: unknown) => void {
+  #step(run: RecordedScope, key: string, about: object | undefined): (value: unknown) => void {
     const open = this.#open(run)
     if (open === undefined) return () => {}
     const { steps } = open.recorded
@@ -200,7 +258,7 @@ export class RecordingRecorder implements RunRecorder {
     }
   }
 
-  ended(run: RecordedScope, { stopReason, text, usage, iterations, pending, agent, error }: RunResult): void {
+  #end(run: RecordedScope, { stopReason, text, usage, iterations, pending, agent, error }: RunResult): void {
     this.#underWay.delete(run.runId)
     const open = this.#runs.get(run.runId)
     if (open === undefined) return
@@ -260,10 +318,11 @@ function requestsIn({ recorded, turn }: OpenRun): number {
   return Array.isArray(step) ? step.length : 0
 }
 
-function addRequest({ recorded: { steps }, turn }: OpenRun, request: RecordedRequest): void {
+function addRequest({ recorded: { steps }, turn }: OpenRun, request: RecordedRequest): RecordedRequest {
   const { [turn]: step } = steps
   if (Array.isArray(step)) step.push(request)
   else steps[turn] = [request]
+  return request
 }
 
 function madeIn(run: RecordedScope, key: string, value: unknown): RecordedStep | undefined {

@@ -28,7 +28,7 @@ describe('callbacks of the public API', () => {
         'Tool.execute',
         'EventBus(onFailure)',
         'CustomAgent.prepareTurn',
-        'RunRecorder.asks()',
+        'ToolCallEnvironment.whenOver()',
       ]),
     )
   })

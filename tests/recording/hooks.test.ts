@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest'
-import { AgentRunner, defineTool, type Hooks, type ModelResponse } from '../../src/index.ts'
+import { AgentRunner, defineTool, type Hooks, type ModelResponse, type RunResult } from '../../src/index.ts'
 import { requestsOf } from '../../src/recording/format.ts'
-import { replayRun } from '../../src/recording/index.ts'
+import { type RecordedRunOptions, replayRun } from '../../src/recording/index.ts'
 import { replayModel, replayTools, scriptedModel } from '../../src/testing/index.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { playsByteEqual, recorded } from './recorded.ts'
 
 const usage = { inputTokens: 10, outputTokens: 2 }
@@ -46,6 +47,24 @@ it('a response that a hook has changed is not a turn of its own', async () => {
   const runner = new AgentRunner({ model: scriptedModel([{ text: 'It is Ada.', usage }]), hooks: [hook] })
   const { recording } = await recorded((record) => runner.run('Who?', record))
   expect(requestsOf(recording).map(([, { answeredBy, response }]) => [answeredBy, response?.text])).toEqual([[undefined, 'It is Ada.']])
+})
+
+it('a recorder that fails does not affect the run, and is logged once', async () => {
+  const { logger, records } = recordingLogger()
+  const model = scriptedModel([{ toolCalls: [{ name: 'look_up', args: { id: 7 } }], usage }, 'Done.'])
+  const toJSON = () => {
+    throw new Error('unreadable')
+  }
+  const unreadable = { nativeTools: true, toJSON }
+  const runner = new AgentRunner({ model: { ...model, capabilities: unreadable }, tools: [lookUp], logger })
+  let result: RunResult | undefined
+  const start = async (record: RecordedRunOptions) => {
+    result = await runner.run('go', record)
+  }
+  await expect(recorded(start)).rejects.toThrow('no run was recorded')
+  expect(result).toMatchObject({ stopReason: 'answered', output: 'Done.', toolCalls: [{ outcome: 'ok' }] })
+  const failures = records.filter(({ message }) => message === 'the recorder failed; the run continues')
+  expect(failures).toMatchObject([{ level: 'error', fields: { runId: result?.runId, error: 'unreadable' } }])
 })
 
 it('a hook around a tool gets the value that the tool returned when that is replayed', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { OwnSteps } from '../../src/agent/journal/own-steps.ts'
 import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
 import { recordingFromText, recordingToText } from '../../src/recording/file/recording-file.ts'
 import { callsOf, type RunRecording, requestsOf } from '../../src/recording/format.ts'
@@ -413,7 +414,17 @@ describe('parts', () => {
     await recording.keep()
     const steps = async () => Object.keys((await read())?.run.steps ?? {})
     expect(await steps()).toEqual(['1.model', '1.tool.0', '2.model'])
-    for (const key of ['2.model', '1.tool.0']) recording.step({ runId: 'run_1' } as never, key)
+    const died = new Error('The process died')
+    const again = recording.aroundExecution(
+      { runId: 'run_1' } as never,
+      null,
+      new OwnSteps({ runId: 'run_1', signal: new AbortController().signal }),
+      async (own) => {
+        for (const key of ['2.model', '1.tool.0']) await own.step(key, () => Promise.reject(died)).catch(() => {})
+        throw died
+      },
+    )
+    await expect(again).rejects.toBe(died)
     await recording.keep()
     expect(await steps()).toEqual(['1.model'])
   })

@@ -203,6 +203,20 @@ export interface PruneOptions {
 /** The version of the loop's step keys and recorded values. A run recorded by a newer version is not resumed. */
 export const loopVersion = 1
 
+/** The methods that replace a journal port's own steps and waits. */
+export type AroundSteps = Pick<Durable, 'step' | 'wait'>
+
+/** Returns a port whose other methods are unchanged. */
+export function aroundSteps(steps: Durable, around: AroundSteps): Durable {
+  return new Proxy(steps, {
+    get(port, name) {
+      if (name === 'step' || name === 'wait') return around[name].bind(around)
+      const own: unknown = Reflect.get(port, name)
+      return typeof own === 'function' ? own.bind(port) : own
+    },
+  })
+}
+
 /** The names of the `wait`s of a paused run, read from its output. Undefined if the run has ended. */
 export function waitsOf(output: Json): string[] | undefined {
   if (!isJsonObject(output) || output.stopReason !== 'paused') return undefined

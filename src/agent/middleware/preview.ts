@@ -4,7 +4,6 @@ import type { AnyTool, ToolContext } from '../../tools/tool.ts'
 import { endOf, executeCall } from '../../tools/tool-runner.ts'
 import { withoutLongText } from '../calls/keep-aside.ts'
 import { CallEnvironment, inLane, tellEnd, tellStart } from '../calls/tool-call.ts'
-import { recordCalls } from '../observe/recorder.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { notedText } from '../run-texts.ts'
 import type { CallOutcome, RunningCall } from '../types/running-call.ts'
@@ -51,7 +50,7 @@ async function previewed(run: RunContext, call: RunningCall): Promise<CallOutcom
     call,
     end: await executeCall({ ...prepared, tool: previewOf(tool) }, new PreviewEnvironment(run, call)),
   })
-  return run.recorder === undefined ? runPreview(call) : recordCalls(run, run.recorder)(runPreview)(call)
+  return run.recorder === undefined ? runPreview(call) : run.recorder.aroundCall(run, call, () => runPreview(call))
 }
 
 /** The tool with its `preview` in place of its function. */

@@ -16,7 +16,7 @@ import { KeptResults } from '../journal/kept-values.ts'
 import { withReadResult } from '../large-results/read-result.ts'
 import { RunUsage } from '../limits/run-usage.ts'
 import type { NestedRuns } from '../nested/nested-runs.ts'
-import { failSafe, type RunRecorder } from '../observe/recorder.ts'
+import type { RunRecorder } from '../observe/recorder.ts'
 import { measuredParent, type RunTelemetry } from '../observe/telemetry.ts'
 import { checkModelCost } from '../options/limits.ts'
 import type { OutputFormat } from '../output/output.ts'
@@ -210,8 +210,7 @@ export class RunContext extends Lifetime implements RunScope {
     this.steerable = steerable
     this.askModel = parts.askModel
     // A replay calls no hooks and no guardrails.
-    const outer = parent?.toolCallId === undefined ? undefined : parent.run.recorder
-    this.recorder = settings.recorder === undefined ? outer : failSafe(settings.recorder, runId, logger)
+    this.recorder = settings.recorder ?? (parent?.toolCallId === undefined ? undefined : parent.run.recorder)
     this.limits = limits
     this.settings = settings
     this.logger = logger

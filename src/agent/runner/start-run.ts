@@ -9,7 +9,6 @@ import type { Durable, RecordedSteps } from '../journal/journal.ts'
 import { OwnSteps, type RecordPlace } from '../journal/own-steps.ts'
 import { stoppedByGuardrail } from '../loop.ts'
 import { composeLayers } from '../middleware.ts'
-import { reportedSteps } from '../observe/recorder.ts'
 import type { MeasuredExecution } from '../observe/telemetry.ts'
 import { activeTools, toToolSet } from '../options.ts'
 import { openOutput, outputOf } from '../output/output.ts'
@@ -163,14 +162,14 @@ export function execute(durable: Durable, parts: ExecutionParts): Promise<RunRes
   return telemetry.aroundExecution(measured, carryOut)
 }
 
-async function executeSteps(steps: Durable, { loop, run, input, sessions, state: given }: ExecutionParts): Promise<RunResult> {
+async function executeSteps(steps: Durable, parts: ExecutionParts): Promise<RunResult> {
+  const { run, input, sessions, state: given } = parts
   const { recorder } = run
-  const durable = recorder === undefined ? steps : reportedSteps(steps, run, recorder)
-  run.keptResults.begin(durable)
-  run.durable = durable
+  run.keptResults.begin(steps)
   const { session: id, replaces } = input
-  const session = id === undefined ? undefined : await sessions.open(durable, run, { id, replaces })
-  const state = given ?? openState({ input: withEarlier(input, session?.messages), run }, session?.messages)
+  const session = id === undefined ? undefined : await sessions.open(steps, run, { id, replaces })
+  const whole = withEarlier(input, session?.messages)
+  const state = given ?? openState({ input: whole, run }, session?.messages)
   run.remembered = state.remembered
   if (session !== undefined) {
     const { healed, healing } = state.history
@@ -179,29 +178,17 @@ async function executeSteps(steps: Durable, { loop, run, input, sessions, state:
   }
   const { provider, model } = run.agent.model
   let startedAt: number | undefined
-  await durable.step(startStep, async () => {
+  await steps.step(startStep, async () => {
     startedAt = performance.now()
     run.logStep(() => ({ provider, model }), 'run started')
     run.events.emit(Event.RUN_START, { provider, model, tools: run.agent.offered.names() }, { iteration: 0 })
     return null
   })
-  run.resumed ||= durable.resumed === true
-  recorder?.begins(run, inputToJson(withEarlier(input, session?.messages)))
-  // Yields, because thousands of runs may start at once.
-  await giveWay()
-  const { refused } = input
-  const compose = () => composeLayers(run, durable, input.session)
-  run.lease?.begin()
-  const { control } = run.settings
-  if (control !== undefined) control.listens = true
-  const ending = refused === undefined ? await loop({ durable, run, state, layers: compose(), compose }) : stoppedByGuardrail(refused)
-  if (ending.stopReason === 'paused') state.unread = undefined
-  else state.unread ??= await lastLook(durable, run)
-  if (control !== undefined) control.listens = ending.stopReason === 'paused'
-  const result = resultOf(state, ending, run)
-  recorder?.ended(run, result)
+  run.resumed ||= steps.resumed === true
+  const toResult = (durable: Durable) => runToResult(durable, parts, state)
+  const result = await (recorder === undefined ? toResult(steps) : recorder.aroundExecution(run, inputToJson(whole), steps, toResult))
   await session?.close(result, state.history)
-  await durable.step(endStep, async () => {
+  await steps.step(endStep, async () => {
     const { stopReason, usage, iterations, error } = result
     // A process that has resumed the run doesn't know how long the run took.
     const duration = startedAt === undefined ? {} : { durationMs: performance.now() - startedAt }
@@ -214,6 +201,22 @@ async function executeSteps(steps: Durable, { loop, run, input, sessions, state:
     return null
   })
   return result
+}
+
+async function runToResult(durable: Durable, { loop, run, input }: ExecutionParts, state: LoopState): Promise<RunResult> {
+  run.durable = durable
+  // Yields, because thousands of runs may start at once.
+  await giveWay()
+  const { session, refused } = input
+  const compose = () => composeLayers(run, durable, session)
+  run.lease?.begin()
+  const { control } = run.settings
+  if (control !== undefined) control.listens = true
+  const ending = refused === undefined ? await loop({ durable, run, state, layers: compose(), compose }) : stoppedByGuardrail(refused)
+  if (ending.stopReason === 'paused') state.unread = undefined
+  else state.unread ??= await lastLook(durable, run)
+  if (control !== undefined) control.listens = ending.stopReason === 'paused'
+  return resultOf(state, ending, run)
 }
 
 /** Reads the messages to a run that ends without having looked for them. Recorded, because later messages may be refused from now on. */

@@ -89,22 +89,6 @@ const asking = defineTool({
   },
 })
 
-const recorded = (name: string, bad: Bad): Promise<unknown> => {
-  const none = {
-    begins() {},
-    asks: () => () => {},
-    watched: (_: unknown, model: unknown) => model,
-    calls: () => () => {},
-    step: () => () => {},
-    ended() {},
-  }
-  const waiting = name === 'step' ? { tools: [{ ...look, approval: true }], approve: () => true } : {}
-  return settles(
-    { ...waiting, hooks: [{ afterModel: () => undefined, aroundModel: (_: unknown, next: (changed?: object) => never) => next() }] },
-    { recorder: { ...none, [name]: bad } as never },
-  )
-}
-
 async function langChainTool(bad: Bad): Promise<unknown> {
   const { fromLangChainTools } = await import('../../../src/backends/index.ts')
   const { tool } = await import('@langchain/core/tools')
@@ -128,7 +112,7 @@ async function scripted(bad: Bad): Promise<void> {
   rmSync(folder, { recursive: true })
 }
 
-/** Callbacks of tools, loggers and recorders. */
+/** Callbacks of tools and loggers. */
 export const toolProbes: Record<string, Probe> = {
   'BuiltinToolsOptions.now': (bad) => calling(builtinTools({ now: bad }), 'current_time'),
   'CurrentTimeOptions.now': (bad) => calling([currentTimeTool({ now: bad })], 'current_time'),
@@ -156,15 +140,6 @@ export const toolProbes: Record<string, Probe> = {
   'ToolCallEnvironment.onStart': (bad) => alone({ onStart: bad }),
   'ToolCallEnvironment.whenOver': (bad) => alone({ whenOver: bad }),
   'ToolCallEnvironment.whenOver()': (bad) => alone({ whenOver: () => bad }),
-  'RunRecorder.begins': (bad) => recorded('begins', bad),
-  'RunRecorder.asks': (bad) => recorded('asks', bad),
-  'RunRecorder.asks()': (bad) => recorded('asks', (() => bad) as Bad),
-  'RunRecorder.watched': (bad) => recorded('watched', bad),
-  'RunRecorder.calls': (bad) => recorded('calls', bad),
-  'RunRecorder.calls()': (bad) => recorded('calls', (() => bad) as Bad),
-  'RunRecorder.step': (bad) => recorded('step', bad),
-  'RunRecorder.step()': (bad) => recorded('step', (() => bad) as Bad),
-  'RunRecorder.ended': (bad) => recorded('ended', bad),
   'recordRun(start)': recordedRun,
   'ScriptRun.call': scripted,
 }

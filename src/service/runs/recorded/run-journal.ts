@@ -1,6 +1,14 @@
-import type { Durable, DurableBody, Engine, Journal, KeptRun, StepContext } from '../../../agent/journal/journal.ts'
+import {
+  type AroundSteps,
+  aroundSteps,
+  type Durable,
+  type DurableBody,
+  type Engine,
+  type Journal,
+  type KeptRun,
+  type StepContext,
+} from '../../../agent/journal/journal.ts'
 import type { ShownRuns } from '../../../agent/journal/shown-runs.ts'
-import { type AroundSteps, aroundSteps } from '../../../agent/observe/recorder.ts'
 import { isSteering, unreadStep } from '../../../agent/step-keys.ts'
 import type { Steering, Turn } from '../../../agent/types/recorded.ts'
 import { type ChatMessage, isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
