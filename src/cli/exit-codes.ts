@@ -11,7 +11,7 @@ export const EXIT_USAGE = 2
 export const EXIT_PAUSED = 8
 /** A replayed run differs from its recording. */
 export const EXIT_DIFFERS = 9
-/** The command was ended by SIGINT or SIGTERM: 128 plus the signal's number, as in shells. */
+/** SIGINT or SIGTERM ended the command. As in shells, the code is 128 plus the signal's number. */
 export const EXIT_SIGINT = 130
 export const EXIT_SIGTERM = 143
 
@@ -33,7 +33,7 @@ export function exitCodeOf({ stopReason }: RunResult): number {
   return byStopReason[stopReason].code
 }
 
-/** The exit codes, formatted for `--help`. */
+/** Describes the exit codes for `--help`. */
 export function describeExitCodes(): string {
   const meanings = new Map([
     [EXIT_OK, [] as string[]],

@@ -3,25 +3,28 @@ import type { RunProcess } from '../agent/journal/journal.ts'
 import type { StopReason } from '../core/events.ts'
 import { type RunStatus, runStatuses } from '../core/runs/run-states.ts'
 
-/** The options of a command line, as returned by commander. Options that were not given are absent, except the two that default to true. */
+/**
+ * The options of a command line, as commander returns them. Options that were not given are absent, except for the two that default to
+ * true.
+ */
 export interface Flags {
   model?: string
   baseUrl?: string
   /** Paths of tool modules. */
   tools?: string[]
-  /** False with `--no-builtin-tools`. */
+  /** Whether to offer the built-in tools. `--no-builtin-tools` makes it false. */
   builtinTools: boolean
   workspace?: string
   /** Whether the model writes scripts that call the tools. */
   codeMode?: boolean
-  /** Folders with Skills. */
+  /** The folders that contain Skills. */
   skills?: string[]
-  /** Whether scripts of Skills run unprotected if they can't be isolated. */
+  /** Whether scripts of Skills run without protection if they can't be isolated. */
   unsandboxed?: boolean
   maxIterations?: number
-  /** How the model calls tools: `auto`, `native`, or a dialect. */
+  /** How the model calls tools: `auto`, `native`, or the name of a dialect. */
   toolCalling?: string
-  /** The text itself, or `@file`. */
+  /** The instructions themselves, or `@file`. */
   instructions?: string
   /** Time limit of a run, in seconds. */
   deadline?: number
@@ -30,40 +33,40 @@ export interface Flags {
   config?: string
   host?: string
   port?: number
-  /** `serve` prints a sign-in link even if the output is not a terminal. */
+  /** Whether `serve` prints a sign-in link even if the output is not a terminal. */
   signInLink?: boolean
-  /** `mcp` serves over HTTP. */
+  /** Whether `mcp` serves over HTTP. */
   http?: boolean
-  /** False with `--no-stream`. */
+  /** Whether to stream responses. `--no-stream` makes it false. */
   stream: boolean
   json?: boolean
   events?: boolean
   yes?: boolean
   /** Whether calls with effects are only noted at first, and then presented as a plan for approval. */
   preview?: boolean
-  /** The file to record a run in. */
+  /** The file in which to record a run. */
   record?: string
   /** The journal file for runs. */
   journal?: string
   /** The conversation to continue. */
   session?: string
-  /** `runs list`: only list runs with this status. */
+  /** For `runs list`: lists only runs with this status. */
   status?: RunStatus
-  /** `runs list`: only list runs that ended for this reason. */
+  /** For `runs list`: lists only runs that ended for this reason. */
   stopReason?: StopReason
-  /** `runs list`: only list running runs whose process is in this state. */
+  /** For `runs list`: lists only running runs whose process is in this state. */
   process?: RunProcess
-  /** Fields of the metadata, each as `field=value`. */
+  /** The metadata fields, each typed as `field=value`. */
   metadata?: Record<string, string>
-  /** `runs list`: maximum number of runs. */
+  /** For `runs list`: maximum number of runs. */
   limit?: number
-  /** `runs decide`: the id of the single call to decide. */
+  /** For `runs decide`: the id of the only call to decide. */
   call?: string
-  /** `runs decide`: refuses the call for this reason, or without one if true. */
+  /** For `runs decide`: refuses the call for this reason. If true, refuses it without a reason. */
   reject?: string | true
-  /** `runs decide`: the answer to a question, or the result of a call that the caller runs. */
+  /** For `runs decide`: the answer to a question, or the result of a call that the caller runs. */
   answer?: string
-  /** `replay` uses the model, or the tools, instead of the recording. */
+  /** Whether `replay` uses the model, or the tools, instead of the recording. */
   liveModel?: boolean
   liveTools?: boolean
   /** Whether to continue the most recent conversation of this folder. */
@@ -74,7 +77,7 @@ export interface Flags {
   quiet?: boolean
 }
 
-/** All options. They belong to the program, so that they may also precede the command. */
+/** Creates all options. They belong to the program, so that they may also precede the command. */
 export function createOptions(): Option[] {
   return [
     new Option(

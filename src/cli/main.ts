@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Not a static import, because an older Node.js might fail to parse the imported code without a helpful message.
+// The program is imported dynamically, because an older Node.js might fail to parse it before this check prints a helpful message.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 
 if (major < 22 || (major === 22 && minor < 18)) {

@@ -20,7 +20,7 @@ interface CommandSpec {
   run(flags: Flags, io: CliIO, args: readonly string[], program: Command): Promise<number>
 }
 
-/** Minimum number of columns. In a narrower terminal, lines are not wrapped here. */
+/** Minimum number of columns for wrapping. In a narrower terminal, this program doesn't wrap lines. */
 const roomForHelp = 19
 
 const logging = ['verbose', 'quiet'] as const
@@ -39,7 +39,7 @@ const bounds = [
 ] as const
 const agent = ['model', 'baseUrl', ...sources, ...bounds, ...logging] as const
 
-/** All commands by name; `tools list` is the command `list` of the group `tools`. */
+/** All commands by name. For example, `tools list` is the command `list` of the group `tools`. */
 const commands = {
   run: {
     description: 'answer one prompt (the default command)',
@@ -187,10 +187,10 @@ export async function runProgram(args: readonly string[]): Promise<void> {
   stdout.on('error', (error) => {
     if (!isClosedPipe(error)) failure ??= error
   })
-  // Without stderr, nothing can be reported.
+  // If stderr is broken, errors can't be reported, so its own error is ignored.
   stderr.on('error', () => {})
   let code = await runCommand(args, { stdin, stdout, stderr, env, cwd: process.cwd() })
-  // On some systems, pipes are written asynchronously.
+  // Waits until stdout and stderr are written, because on some systems pipes are written asynchronously.
   await Promise.all(
     [stdout, stderr].map((stream) => new Promise((resolve) => (stream.writable ? stream.write('', resolve) : resolve(undefined)))),
   )
@@ -198,7 +198,7 @@ export async function runProgram(args: readonly string[]): Promise<void> {
     stderr.write(`error: standard output can't be written: ${failure.message}\n`)
     code ||= EXIT_FAILED
   }
-  // Tools may have left connections and timers open, but the command is done.
+  // The command is done, but tools may have left connections and timers open, which would keep the process alive.
   process.exit(code)
 }
 
@@ -240,7 +240,7 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
     .configureOutput({
       writeOut: (text) => void io.stdout.write(fitted(withOwnCommand(text, io.env), io.stdout)),
       writeErr: (text) => void io.stderr.write(fitted(withOwnCommand(text, io.env), io.stderr)),
-      // Commander's own wrapping fails if there is little space beside the options.
+      // Turns off commander's own wrapping, which fails if there is little space beside the options.
       ...(io.stdout.isTTY === true && { getOutHelpWidth: () => Number.MAX_SAFE_INTEGER }),
       ...(io.stderr.isTTY === true && { getErrHelpWidth: () => Number.MAX_SAFE_INTEGER }),
     })
@@ -268,7 +268,7 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
   return program
 }
 
-/** Wraps lines to the width of the terminal. A file or pipe gets them unchanged. */
+/** Wraps lines to the width of the terminal. For a file or pipe, returns them unchanged. */
 function fitted(text: string, { isTTY, columns = 80 }: CliIO['stdout']): string {
   if (isTTY !== true) return text
   return text
@@ -281,13 +281,16 @@ function groupOf(program: Command, name: string): Command {
   return program.commands.find((one) => one.name() === name) ?? program.command(name).description(groups.get(name) ?? '')
 }
 
-/** A plain `toolloop` on a terminal means `toolloop chat`. */
+/** Whether to open a chat: on a terminal, `toolloop` without arguments means `toolloop chat`. */
 function opensChat(words: readonly string[], program: Command, { stdin, stdout, stderr }: CliIO): boolean {
   const { json, events } = program.opts<Flags>()
   return words.length === 0 && !json && !events && [stdin, stdout, stderr].every(({ isTTY }) => isTTY)
 }
 
-/** Refuses a single word that is nearly a command, and a command whose first word is mistyped, before anything is sent as a prompt. */
+/**
+ * Refuses a single word that is nearly a command, and a command whose first word is mistyped. Without this check, the words would be sent
+ * as a prompt.
+ */
 function refuseMistypedCommand(words: readonly string[], program: Command): void {
   const [word = '', second] = words
   if (!/^[\w-]+$/.test(word)) return
@@ -297,7 +300,7 @@ function refuseMistypedCommand(words: readonly string[], program: Command): void
   program.error(`error: unknown command '${word}'\n(Did you mean ${meant}? To send it as a prompt: toolloop run ${words.join(' ')})`)
 }
 
-/** Refuses options that have no meaning for the command, instead of ignoring them. */
+/** Refuses options that have no meaning for the command. Without this check, they would be ignored. */
 function checkOptions(program: Command, name: string, command: CommandSpec): void {
   for (const option of program.options) {
     if (program.getOptionValueSource(option.attributeName()) === 'cli' && !takes(command, option))

@@ -15,11 +15,11 @@ export class Conversation {
   messages: readonly ChatMessage[] = []
   #id: string
   readonly #folder: string
-  /** Undefined until the file is opened, and if nothing is stored. */
+  /** The open store. Undefined before its file is opened, and if nothing is stored. */
   #sessions: Sessions | undefined
-  /** Whether the first prompt opens the file. */
+  /** Whether to store this chat. The first prompt then opens the file. */
   #isKept: boolean
-  /** The position of the first message that a person can edit: after a summary. */
+  /** The position of the first message that a person can edit: the first one after a summary. */
   #firstPrompt = 0
   /** The position of the message that the next prompt replaces, with all messages after it. */
   #replaced: number | undefined
@@ -32,13 +32,14 @@ export class Conversation {
   }
 
   /**
-   * Opens the conversation of `--session`, or the one chosen for `--resume`. Without a person at the terminal, that is the latest.
-   * Otherwise starts a new conversation, which is stored if a person types it. Rejects with `invalid_option` if there is nothing to resume.
+   * Opens the conversation of `--session`, or the one chosen for `--resume`; if no person is at the terminal, `--resume` opens the latest.
+   * Without these options, starts a new conversation, which is stored if a person types it. Rejects with `invalid_option` if there is
+   * nothing to resume.
    */
   static async open(flags: Flags, io: CliIO, lines: Lines, signal: AbortSignal): Promise<Conversation> {
     const { cwd, env } = io
     const sessions = flags.resume ? await openForResume(flags, io) : flags.session === undefined ? undefined : await openSessions(cwd)
-    // An empty variable means that nothing typed is stored.
+    // If TOOLLOOP_HISTORY is empty, nothing that a person types is stored.
     const conversation = new Conversation(cwd, flags.session ?? newId(), sessions, lines.interactive && env.TOOLLOOP_HISTORY !== '')
     try {
       const id = flags.resume && sessions !== undefined ? await latestOrPicked(sessions, lines, signal) : flags.session
@@ -54,13 +55,16 @@ export class Conversation {
     return this.#id
   }
 
-  /** Opens the stored conversations on first use. Undefined if this chat is not stored, or if nothing has been. */
+  /**
+   * Opens the stored conversations on first use. Resolves with undefined if this chat is not stored, or if the folder has no stored
+   * conversations.
+   */
   async sessions(): Promise<Sessions | undefined> {
     this.#sessions ??= this.#isKept ? await openKeptSessions({ cwd: this.#folder }) : undefined
     return this.#sessions
   }
 
-  /** Opens the store before the first run. If nothing can be stored, resolves with the reason. The chat then continues without a store. */
+  /** Opens the store before the first run. If storing doesn't work, resolves with the reason, and the chat continues without a store. */
   async begin(): Promise<string | undefined> {
     if (!this.#isKept || this.#sessions !== undefined) return undefined
     let sessions: Sessions | undefined
@@ -85,7 +89,7 @@ export class Conversation {
     return { session: { id: this.#id, replaces: messageIdOf(message, at) } }
   }
 
-  /** The store for runners. */
+  /** The store, as an option for runners. */
   get store(): { sessions?: Sessions } {
     return this.#sessions === undefined ? {} : { sessions: this.#sessions }
   }
@@ -104,7 +108,7 @@ export class Conversation {
     const message = this.messages[at]
     if (message === undefined || at < this.#firstPrompt) return undefined
     this.#replaced = at
-    // Attachments follow the typed text, so they are removed.
+    // Removes attachments, which follow the typed text.
     return textOf(message.content ?? '').replace(/\n\n<(?:file path|command line)="[\s\S]*$/, '')
   }
 
@@ -112,7 +116,7 @@ export class Conversation {
     this.#replaced = undefined
   }
 
-  /** Adds what a run has said. */
+  /** Adds the messages of a run. */
   async add(result: RunResult): Promise<void> {
     this.#replaced = undefined
     if (this.#sessions !== undefined) await releaseUndecided(result, { id: this.#id, sessions: this.#sessions })
@@ -127,7 +131,7 @@ export class Conversation {
     this.messages = (await this.#sessions?.read(id)) ?? []
   }
 
-  /** Begins a new conversation, with these messages. The current one stays stored. */
+  /** Begins a new conversation with these messages. The current conversation stays stored. */
   async beginNew(messages: readonly ChatMessage[] = []): Promise<void> {
     this.#replaced = undefined
     this.#firstPrompt = messages.length
@@ -136,7 +140,7 @@ export class Conversation {
     this.messages = messages
   }
 
-  /** Forgets the conversation, including the stored one. */
+  /** Forgets the conversation. Also deletes it from the store. */
   async forget(): Promise<void> {
     await this.#sessions?.delete(this.#id)
     this.#replaced = undefined
@@ -154,7 +158,7 @@ async function latestOrPicked(sessions: Sessions, lines: Lines, signal: AbortSig
   return lines.interactive && found.length > 1 ? pickSession(sessions, lines, signal) : found[0]?.id
 }
 
-/** Sorts by time, and differs between chats that start at the same time. */
+/** Returns an id for a new conversation. Ids sort by time, and differ between chats that start at the same time. */
 function newId(): string {
   const now = new Date().toISOString().slice(0, 19).replace(/[-:]/g, '').replace('T', '-')
   return `chat-${now}-${randomBytes(2).toString('hex')}`

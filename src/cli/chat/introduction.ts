@@ -13,7 +13,7 @@ export function introduction(
   const names = tools.map(({ name, approval }) => (approval ? `${name} (asks first)` : name))
   const more = names.length > mostTools ? `, … ${names.length - mostTools} more: /tools` : ''
   const where = home && folder.startsWith(`${home}/`) ? `~${folder.slice(home.length)}` : folder
-  // A placeholder doesn't work as an example. Only the demo model reads calls by name.
+  // Leaves out examples with a placeholder, and calls by name unless the demo model runs, because only the demo model reads such calls.
   const works = (text: string) => !text.includes('…') && (isDemo || !text.startsWith('call '))
   const examples = [...new Set(examplesFor(definitionsOf(tools)).map(({ text }) => text))].filter(works).slice(0, mostExamples)
   return [

@@ -8,12 +8,12 @@ import type { CliIO } from '../terminal/terminal.ts'
 
 const probeMs = 1_000
 
-/** A model that can be used here. */
+/** A model that a person can choose here. */
 interface KnownModel {
   /** The value for `--model`. */
   name: string
   model: string | ModelSettings
-  /** Where the model was found, in words for people. */
+  /** The place where the model was found, in words for people. */
   from: string
 }
 

@@ -6,17 +6,19 @@ import { setTimeout } from 'node:timers/promises'
 import { redactText } from '../../core/redaction/redact.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** Maximum number of characters of output for the model: the last ones. */
+/** Maximum number of characters of output for the model. If there are more, the model gets the last ones. */
 const mostOutput = 16_384
 /**
- * How long output may still arrive after the command has ended, and how long a command may take to end after the signal, in milliseconds.
+ * Two times in milliseconds: how long output may still arrive after the command has ended, and how long a command may take to end after the
+ * signal.
  */
 const lastOutputMs = 200
 const endMs = 2_000
 
 /**
- * Runs a command of the person at the terminal in `folder`, and shows its output. The command can't read the terminal. Resolves with the
- * text that tells the model about it, without secrets. Once `signal` is aborted, the command is ended with everything it has started.
+ * Runs a command that the person at the terminal has typed, in `folder`, and shows its output. The command can't read the terminal.
+ * Resolves with the text that tells the model about the command, without secrets. If `signal` is aborted, ends the command and all
+ * processes that it has started.
  */
 export async function runShellCommand(command: string, folder: string, terminal: Terminal, signal: AbortSignal): Promise<string> {
   const { env } = terminal.io
@@ -43,7 +45,7 @@ export async function runShellCommand(command: string, folder: string, terminal:
   try {
     const [code, killedBy] = await once(child, 'exit')
     ending = killedBy === null ? `exit ${code}` : `ended by ${killedBy}`
-    // A process that the command has left running may keep its output open.
+    // Waits only briefly for the output to end, because a process that the command has left running may keep the output open.
     await Promise.race([once(child, 'close'), setTimeout(lastOutputMs)])
   } finally {
     process.off('exit', endNow)
@@ -69,6 +71,6 @@ function kill(child: ChildProcess, signal: NodeJS.Signals): void {
     if (process.platform === 'win32' || child.pid === undefined) child.kill(signal)
     else process.kill(-child.pid, signal)
   } catch {
-    // The command has ended already.
+    // The error is ignored: the command has already ended.
   }
 }

@@ -2,7 +2,7 @@ import type { RunResult } from '../../agent/types/options.ts'
 import { addUsage, noUsage, type Usage } from '../../core/messages.ts'
 import { formatCost, formatDuration, plural } from '../terminal/render.ts'
 
-/** What the answers of a chat have used since the chat was opened, in total and by model. */
+/** The tokens and costs of a chat's answers since the chat was opened, in total and by model. */
 export class Spending {
   #answers = 0
   #milliseconds = 0
@@ -19,7 +19,7 @@ export class Spending {
     }
   }
 
-  /** One line in total, and one for each model if there are several. */
+  /** Returns one line for the total, and one for each model if there are several. */
   lines(): string[] {
     if (this.#answers === 0) return ['nothing was spent yet']
     const models = [...this.#byModel]

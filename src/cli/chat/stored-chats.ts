@@ -6,17 +6,17 @@ import { plural } from '../terminal/render.ts'
 /** A stored conversation, described for a person. */
 interface StoredChat {
   id: string
-  /** The first line that a person wrote in it. */
+  /** The first line of the first prompt. */
   firstLine: string
   /** How long ago the conversation changed, its length, and whether a run is using it. */
   about: string
 }
 
 const mostChats = 200
-/** How many messages to search for the first one of a person. */
+/** How many messages to search for the first prompt. */
 const searched = 4
 
-/** The stored conversations, the latest first. */
+/** Returns the stored conversations, the latest first. */
 async function listChats(sessions: Sessions): Promise<StoredChat[]> {
   const { sessions: found } = await sessions.list({ limit: mostChats })
   return Promise.all(
@@ -30,7 +30,7 @@ async function listChats(sessions: Sessions): Promise<StoredChat[]> {
   )
 }
 
-/** Lets the person at the terminal choose a stored conversation. Resolves with its id, or undefined for none. */
+/** Lets the person at the terminal choose a stored conversation. Resolves with its id, or with undefined if the person chose none. */
 export async function pickSession(sessions: Sessions, lines: Lines, signal: AbortSignal): Promise<string | undefined> {
   const chats = await listChats(sessions)
   const items = chats.map(({ id, firstLine, about }) => ({ text: firstLine || id, detail: isNamed(id) ? `${id} · ${about}` : about }))

@@ -32,8 +32,7 @@ import { type ChatState, runSlashCommand, slashCommands } from './slash-commands
 
 /**
  * `toolloop chat`: a conversation, with one prompt per line, until the end of the input. Resolves with the exit code. If no person is at
- * the terminal to read the reason, this is the exit code of the last run that ended without an answer. Rejects for invalid options and
- * files.
+ * the terminal, the exit code is that of the last run that ended without an answer. Rejects for invalid options and files.
  */
 export async function chat(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
@@ -79,7 +78,7 @@ const summaryRequest =
   'with names, paths and numbers as they are, and what is left to do. Write only the summary.'
 const summaryTitle = 'Summary of our conversation so far:'
 
-/** What a chat remembers. */
+/** The parts of a chat that it remembers between runs. */
 interface Kept {
   conversation: Conversation
   calls: ShownCalls
@@ -98,11 +97,11 @@ class Chat implements ChatState {
   #choice: ModelChoice
   #runner: AgentRunner | undefined
   #running: AbortController | undefined
-  /** Whether the last input at the prompt was Ctrl-C: another one ends the chat. */
+  /** Whether the last input at the prompt was Ctrl-C. A second Ctrl-C then ends the chat. */
   #aboutToQuit = false
-  /** Whether the last input at the prompt was Esc: another one edits the last prompt. */
+  /** Whether the last input at the prompt was Esc. A second Esc then edits the last prompt. */
   #aboutToRewind = false
-  /** The output of commands with `!`, for the next prompt. */
+  /** The output of commands typed with `!`. The next prompt sends this output to the model. */
   #outputs: string[] = []
   readonly #quit = new AbortController()
   #exitCode = EXIT_OK
@@ -158,7 +157,7 @@ class Chat implements ChatState {
   async compact(): Promise<void> {
     const { messages } = this.conversation
     if (messages.length === 0) return this.say('nothing said yet')
-    // The demo model could only answer that it can't.
+    // The demo model is not asked, because it could only answer that it can't summarize.
     if (openChoice(this.#choice).provider === 'demo') return this.say('the demo model can’t summarize a conversation')
     await this.#whileRunning(async (signal) => {
       const runner = await this.#createRunner(this.#choice)
@@ -201,7 +200,7 @@ class Chat implements ChatState {
   }
 
   async #use(choice: ModelChoice): Promise<void> {
-    // Rejects before anything changes.
+    // If the model can't be created, this rejects before anything changes.
     await this.#createRunner(choice)
     this.#choice = choice
     this.#runner = undefined
@@ -245,7 +244,7 @@ class Chat implements ChatState {
     if (messages.length > 0) this.say(this.#terminal.paint('dim', withoutControls(text)))
   }
 
-  /** Says what can be done here: the folder, the tools, examples that work, and how to get a language model. */
+  /** Prints what a person can do here: the folder, the tools, examples that work, and how to get a language model. */
   async #introduce(): Promise<void> {
     const { env } = this.#terminal.io
     const isDemo = openChoice(this.#choice).provider === 'demo'
@@ -254,7 +253,7 @@ class Chat implements ChatState {
       this.say(this.#terminal.paint('dim', withoutControls(withOwnCommand(line, env))))
   }
 
-  /** Whether the conversation can continue. A run that waits in it must first be decided or abandoned. */
+  /** Whether the conversation can continue. If a run waits in the conversation, the person must first decide or abandon the run. */
   async #isFree(signal: AbortSignal): Promise<boolean> {
     const { id } = this.conversation
     const sessions = await this.conversation.sessions()
@@ -294,7 +293,7 @@ class Chat implements ChatState {
         this.say(this.#terminal.paint('dim', describeSpending(result, performance.now() - begun)))
       const ending = describeEnding(result)
       if (ending === undefined) return
-      // The typed-ahead input was written without knowing how the run would end.
+      // Returns input that was typed ahead to the prompt, because the person could not know how the run would end.
       this.#lines.takeBack()
       this.say(this.#terminal.paint('yellow', ending))
       if (result.stopReason === 'paused') this.say(this.#terminal.paint('dim', nobodyDecided))
@@ -302,7 +301,7 @@ class Chat implements ChatState {
     })
   }
 
-  /** Does work that Ctrl-C aborts. */
+  /** Runs `work`, which Ctrl-C aborts. */
   async #whileRunning(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     this.#running = new AbortController()
     try {
@@ -312,7 +311,7 @@ class Chat implements ChatState {
     }
   }
 
-  /** Shows a run to its end, including the questions it asks. */
+  /** Shows a run until it ends. If the run asks questions, shows them and continues with the answers. */
   async #show(runner: AgentRunner, begun: RunStream, signal: AbortSignal): Promise<RunResult> {
     for (let stream = begun; ; ) {
       const renderer = new RunRenderer(this.#terminal, this.tools, { quiet: this.#flags.quiet === true, calls: this.#calls })
@@ -330,7 +329,7 @@ class Chat implements ChatState {
     return resolve(this.#terminal.io.cwd, this.#flags.workspace ?? '.')
   }
 
-  /** Only typed text may run commands, because piped input may come from anybody. */
+  /** Whether the line is a shell command. Only typed text may run commands, because piped input may come from anybody. */
   #isShellCommand(line: string): boolean {
     return this.#lines.interactive && line.startsWith('!')
   }
@@ -343,7 +342,7 @@ class Chat implements ChatState {
     this.say(this.#terminal.paint('dim', 'the model sees this with your next prompt'))
   }
 
-  /** Only typed text may attach files, because piped input may come from anybody. */
+  /** Returns the message of a prompt. Only typed text may attach files, because piped input may come from anybody. */
   async #messageOf(prompt: TypedText): Promise<MessageInput | undefined> {
     if (!this.#lines.interactive) return { role: 'user', content: prompt.text }
     try {
@@ -402,7 +401,7 @@ class Chat implements ChatState {
   }
 }
 
-/** A text with several lines is a prompt. */
+/** Whether a text is a slash command. A text with several lines is always a prompt. */
 function isCommand(line: string): boolean {
   return line.startsWith('/') && !line.includes('\n')
 }

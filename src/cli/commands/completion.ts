@@ -3,7 +3,10 @@ import { ToolloopError } from '../../core/errors.ts'
 import { EXIT_OK } from '../exit-codes.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
-/** The command with which a shell lists the words that may follow at the cursor: lines of a word, a tab and a description. */
+/**
+ * The command with which a shell gets the words that may follow at the cursor. It prints one word a line, followed by a tab and a
+ * description.
+ */
 const words = 'toolloop completion words --'
 
 const scripts = {
@@ -42,7 +45,7 @@ interface Candidate {
   about: string
 }
 
-/** Empty if the next word is a file name or free text. */
+/** Returns the words that may come next. Returns an empty list if the next word is a file name or free text. */
 function candidates(program: Command, line: readonly string[]): Candidate[] {
   const [typed, last = ''] = [line.slice(0, -1), line.at(-1)]
   const { command, awaits } = readLine(program, typed)
@@ -55,7 +58,7 @@ function candidates(program: Command, line: readonly string[]): Candidate[] {
   return found.filter(({ word }) => word.startsWith(last))
 }
 
-/** The command that the words select, and the option whose value comes next. */
+/** Returns the command that the typed words select, and the option whose value comes next. */
 function readLine(program: Command, typed: readonly string[]): { command: Command; awaits?: Option | undefined } {
   let command = program
   let awaits: Option | undefined

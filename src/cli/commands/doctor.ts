@@ -13,23 +13,26 @@ import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
 /** The output of `toolloop doctor --json`. */
 export interface Diagnosis {
-  /** False if something required is missing or broken; `problems` says what. */
+  /** False if a required part is missing or broken; `problems` lists these parts. */
   ok: boolean
   problems: string[]
   toolloop: string
   node: { version: string; required: string; ok: boolean }
-  /** Names of the variables that hold a provider's key, never their values. */
+  /** The providers whose API key is set, and the names of the variables that hold the keys. Values are never included. */
   keys: { provider: string; variable: string }[]
   servers: FoundServer[]
-  /** Optional peer dependencies; a null version means that it is not installed. */
+  /** The optional peer dependencies. The version of a package that is not installed is null. */
   optionalPackages: { name: string; version: string | null; use: string }[]
-  /** The sandboxes for scripts of Skills; `why` one is not available. */
+  /** The sandboxes for scripts of Skills. `why` gives the reason if a sandbox is not available. */
   sandboxes: { name: string; available: boolean; runs: string; why?: string }[]
-  /** The model of a plain `toolloop run`; absent if choosing it failed. */
+  /** The model that `toolloop run` would use without options. Absent if no model could be chosen. */
   model?: { name: string; source: ModelChoice['source']; why: string }
 }
 
-/** How long local servers may take to answer, in milliseconds. Longer than for a run, because a diagnosis may wait for a slow server. */
+/**
+ * How long local servers may take to answer, in milliseconds. The time is longer than for a run, so that a diagnosis also finds slow
+ * servers.
+ */
 const probeMs = 2_000
 const exportUse = 'exporting telemetry'
 /** The purposes of the optional packages. Their supported versions are in package.json. */
@@ -89,7 +92,7 @@ async function diagnose({ model, baseUrl }: Flags, { env, cwd }: CliIO): Promise
     ok: problems.length === 0,
     problems,
     toolloop: String(own.version),
-    // `main.ts` refuses to start on any other version.
+    // Always true, because `main.ts` refuses to start on an unsupported version.
     node: { version: process.versions.node, required, ok: true },
     keys: findKeys(env).map(({ provider, variable }) => ({ provider, variable })),
     servers,
@@ -157,8 +160,8 @@ function describeServer({ provider, baseURL, models }: FoundServer): string {
 }
 
 /**
- * The version of a package as this package would import it; undefined if it is not installed. Reads its package.json from disk, because
- * many packages do not export it.
+ * Returns the version of a package as this package would import it, or undefined if it is not installed. Reads the package.json from disk,
+ * because many packages don't export it.
  */
 function installedVersion(name: string): string | undefined {
   for (const folder of createRequire(import.meta.url).resolve.paths(name) ?? []) {
@@ -166,7 +169,7 @@ function installedVersion(name: string): string | undefined {
       const found: unknown = JSON.parse(readFileSync(join(folder, name, 'package.json'), 'utf8'))
       if (isJsonObject(found) && typeof found.version === 'string') return found.version
     } catch {
-      // The package is not in this folder. Node.js also looks in the next one.
+      // The package is not in this folder. The next folder is checked, as Node.js does.
     }
   }
   return undefined

@@ -11,13 +11,13 @@ import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
 /**
  * `toolloop init FOLDER`: creates a small project with an agent, a tool, a test and a configuration. Resolves with the exit code. Rejects
- * with `invalid_option`, without writing anything, if one of its files already exists.
+ * with `invalid_option`, without writing anything, if one of these files already exists.
  */
 export async function init(given: string, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const folder = resolve(io.cwd, given)
   const templates = join(packageFolder, 'config/new-project')
-  // npm would leave out a file named .gitignore, so the template has another name.
+  // The template of .gitignore is named gitignore, because npm would leave out a file named .gitignore.
   const files = (await readdir(templates)).map((name) => ({
     from: join(templates, name),
     name: name === 'gitignore' ? '.gitignore' : name,
@@ -30,7 +30,7 @@ export async function init(given: string, io: CliIO): Promise<number> {
     throw new ToolloopError('invalid_option', `Expected a folder that can be written to, got ${folder} (${messageOf(error)})`)
   })
   for (const { from, name } of files) await copyFile(from, join(folder, name), constants.COPYFILE_EXCL)
-  // The file may contain secrets later.
+  // Only the owner may read the configuration, because it may contain secrets later.
   await chmod(join(folder, 'toolloop.yaml'), 0o600)
   const dependency = await dependencyOf(folder)
   await writeFile(join(folder, 'package.json'), `${JSON.stringify(packageOf(folder, dependency), null, 2)}\n`, { flag: 'wx' })
@@ -44,7 +44,7 @@ export async function init(given: string, io: CliIO): Promise<number> {
   return EXIT_OK
 }
 
-/** Whether something has this name, such as a link that leads nowhere. False if its folder can't be read. */
+/** Whether the path exists, even if it is a link to a missing file. Returns false if the folder can't be read. */
 function isThere(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
@@ -53,11 +53,13 @@ function isThere(path: string): boolean {
   }
 }
 
-/** Where npm gets this package from for a new project: a clone or an archive that is not in a registry, or the registry. */
+/**
+ * Returns the place from which npm installs this package in a new project: a clone, an archive that is not in a registry, or the registry.
+ */
 async function dependencyOf(folder: string): Promise<string> {
   const modules = dirname(packageFolder)
   if (basename(modules) !== 'node_modules') return `file:${relative(folder, packageFolder)}`
-  // Written by npm: https://docs.npmjs.com/cli/configuring-npm/package-lock-json#hidden-lockfiles
+  // npm writes this file: https://docs.npmjs.com/cli/configuring-npm/package-lock-json#hidden-lockfiles
   const lock: unknown = JSON.parse(await readFile(join(modules, '.package-lock.json'), 'utf8').catch(() => 'null'))
   const installed = isJsonObject(lock) && isJsonObject(lock.packages) ? lock.packages[`node_modules/${basename(packageFolder)}`] : undefined
   const from = isJsonObject(installed) && typeof installed.resolved === 'string' ? installed.resolved : ''

@@ -21,7 +21,7 @@ export async function replay(file: string, flags: Flags, io: CliIO): Promise<num
   try {
     checkLive(flags)
     const recording = readRecording(resolve(io.cwd, file))
-    // Checked before anything runs.
+    // The output file is checked before the replay starts.
     if (flags.record !== undefined) await recordingAt(resolve(io.cwd, flags.record))
     const played = await play(recording, flags, terminal, interrupts.signal)
     if (flags.record !== undefined) await writeRecording(resolve(io.cwd, flags.record), played.recording)
@@ -34,7 +34,7 @@ export async function replay(file: string, flags: Flags, io: CliIO): Promise<num
   }
 }
 
-/** Refuses options for something that is replayed from the recording. */
+/** Refuses options about the model or the tools if they are replayed from the recording. */
 function checkLive({ liveModel, liveTools, model, baseUrl, tools, skills }: Flags): void {
   const refuse = (given: { [flag: string]: unknown }, expected: string): void => {
     for (const [flag, value] of Object.entries(given)) if (value !== undefined) throw new InvalidOptionError(flag, expected)

@@ -16,7 +16,7 @@ import { describeSpending } from '../terminal/render.ts'
 import { explainEnding, keepingWhole, showAll, waitingFor } from '../terminal/show-run.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
-/** `toolloop run`: one prompt, one answer. Resolves with the exit code. Rejects for invalid options and files. */
+/** `toolloop run`: answers one prompt. Resolves with the exit code. Rejects for invalid options and files. */
 export async function run(words: readonly string[], flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   if (!flags.plain && !flags.json && !flags.events) terminal.renderMarkdown()
@@ -44,13 +44,13 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
     if (io.stderr.isTTY && !flags.quiet && !flags.events)
       terminal.note(terminal.paint('dim', describeSpending(result, performance.now() - begun)))
     const code = interrupts.exitCode
-    // Nobody reads stdout any more, so there is nothing to explain, or the explanation was printed already.
+    // No explanation is needed: either nobody reads stdout any more, or the error was already printed.
     if (code === EXIT_OK || code === EXIT_FAILED) return code
     explainEnding(result, agent, terminal, journal && decideCommand(result.runId, flags, io.env))
     return result.stopReason === 'aborted' ? (code ?? exitCodeOf(result)) : exitCodeOf(result)
   } catch (error) {
     if (interrupts.exitCode !== undefined) return interrupts.exitCode
-    // A program that reads stdout gets a JSON object even if there was no run.
+    // A program that reads stdout gets a JSON object even if no run took place.
     if (flags.json) terminal.print(JSON.stringify({ error: { code: codeOf(error), message: messageOf(error) } }))
     throw error
   } finally {
@@ -78,8 +78,8 @@ function codeOf(error: unknown): string {
 }
 
 /**
- * Reads the prompt: the words on the command line, or stdin if they are `-`, or if there are none and stdin is not a terminal. Reads input
- * as UTF-8 up to its end. Rejects with `invalid_option`, and examples, if there is no prompt.
+ * Reads the prompt: the words on the command line, or stdin if they are `-`, or if there are none and stdin is not a terminal. Reads stdin
+ * as UTF-8 until its end. If there is no prompt, rejects with `invalid_option` and a message that shows examples.
  */
 async function readPrompt(words: readonly string[], { stdin, env }: Pick<CliIO, 'stdin' | 'env'>, signal: AbortSignal): Promise<string> {
   const fromStdin = words.length === 1 && words[0] === '-'

@@ -9,8 +9,8 @@ import { type CliIO, Terminal } from '../terminal/terminal.ts'
 import { knownRun, withRuns } from './runs.ts'
 
 /**
- * `toolloop runs export ID`: prints everything in the journal about a run as one JSON object, with the recording of `--record`, for storing
- * or sending. Removes values with secret names, and texts that look like keys. Resolves with the exit code.
+ * `toolloop runs export ID`: prints everything in the journal about a run as one JSON object, for storing or sending. With `--record`,
+ * includes the recording in that file. Removes values with secret names, and texts that look like keys. Resolves with the exit code.
  */
 export async function exportRun(runId: string, flags: Flags, io: CliIO): Promise<number> {
   return withRuns(flags, io, async (runner) => {
@@ -21,7 +21,7 @@ export async function exportRun(runId: string, flags: Flags, io: CliIO): Promise
   })
 }
 
-/** A recording never contains secrets. */
+/** Reads a recording, which never contains secrets, from a file. */
 function recordingOf(file: string, runId: string): RunRecording {
   const recording = readRecording(file)
   if (recording.runId !== runId) throw new InvalidOptionError('--record', `the recording of ${runId}`, recording.runId)

@@ -154,7 +154,7 @@ async function continueRun(runId: string, flags: Flags, io: CliIO, decide: Decid
   }
 }
 
-/** The verdict on a call, as given by the options. Throws `invalid_option` if they don't match the call. */
+/** Returns the verdict on a call that the options give. Throws `invalid_option` if the options don't match the call. */
 function verdictOf({ kind, toolCallId, tool }: PendingItem, { yes, reject, answer }: Flags): Verdict {
   if ([yes, reject, answer].filter((given) => given !== undefined).length > 1)
     throw new ToolloopError('invalid_option', 'Expected one of --yes, --reject and --answer, got more')
@@ -169,7 +169,7 @@ function verdictOf({ kind, toolCallId, tool }: PendingItem, { yes, reject, answe
   )
 }
 
-/** Asks the person at the terminal. Throws `invalid_option` if there is none. */
+/** Returns what is needed to ask the person at the terminal. Throws `invalid_option` if nobody is at the terminal. */
 function deciding(terminal: Terminal, tools: PreparedAgent['tools'], signal: AbortSignal): Deciding {
   const asker = askOnTerminal(terminal.io, tools)
   const approve = createApprove(terminal, false, asker)
@@ -178,9 +178,7 @@ function deciding(terminal: Terminal, tools: PreparedAgent['tools'], signal: Abo
   return { terminal, asker, approve, signal }
 }
 
-/**
- * Opens a journal and runs `work` with its runs. Reading is allowed even for a copy of a journal, because it does not affect the original.
- */
+/** Opens a journal and runs `work` with its runs. A copy of a journal is accepted, because reading it does not affect the original. */
 export async function withRuns(
   flags: Flags,
   io: CliIO,
@@ -190,7 +188,7 @@ export async function withRuns(
   const journal = await openExistingJournal(flags, io, { adopt: kind === 'reads' })
   const sessions = await openKeptSessions(io)
   try {
-    // The runner needs a model, but never asks it.
+    // The runner needs a model, but never sends it a request.
     return await work(new AgentRunner({ model: createModel('demo'), journal: journal.journal, sessions }))
   } finally {
     await journal.close()
@@ -225,7 +223,7 @@ function* messageLines(message: ChatMessage): Iterable<string> {
     yield `  → ${shorten(withoutControls(`${called.name} ${called.arguments}`), shownLength)}`
 }
 
-/** The content as text. Other parts are named. */
+/** Returns the content as text. Images and files are represented by a description. */
 function describeContent(content: Content): string {
   if (typeof content === 'string') return content
   return content.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join('\n')

@@ -40,7 +40,8 @@ export async function serve(flags: Flags, io: CliIO): Promise<number> {
     })
     const levelOf = ({ logging }: Config) => (flags.verbose ? 'debug' : flags.quiet ? 'error' : (logging?.level ?? 'info'))
     const logger = createLogger({ level: levelOf(config), destination: { write: (line) => terminal.note(line.trimEnd()) } })
-    // As everywhere, an option takes precedence over the file. The model in the file then can't be changed while the service runs.
+    // Options take precedence over the file, as in all commands. In this case, the model in the file can't be changed while the service
+    // runs.
     const isFixed = choice.source === 'option' || choice.source === 'environment' || flags.baseUrl !== undefined
     const { createService, listen } = await import('../../service/index.ts')
     const service = createService({
@@ -48,7 +49,7 @@ export async function serve(flags: Flags, io: CliIO): Promise<number> {
       model: openChoice(choice),
       modelIsFixed: isFixed,
       tools: await loadTools(flags.tools ?? [], cwd),
-      // Tools that reveal nothing about this machine.
+      // Only tools that reveal nothing about this machine.
       builtinTools: ['calculate', 'current_time'],
       token: env.TOOLLOOP_TOKEN || undefined,
       logger,
@@ -62,7 +63,8 @@ export async function serve(flags: Flags, io: CliIO): Promise<number> {
     if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(choice, env)))
     terminal.print(`Listening on ${listening.url}`)
     terminal.print(`Admin page:  ${listening.url}/admin/`)
-    // The link is a secret for ten minutes: output that is collected elsewhere would let others sign in.
+    // The link is printed only on a terminal, because it lets anybody sign in for ten minutes, and other output may be collected where
+    // others can read it.
     if (io.stdout.isTTY === true || flags.signInLink) {
       terminal.print(`Sign in:     ${service.signInLink(listening.url)}`)
       if (!flags.quiet) terminal.note(terminal.paint('dim', 'this link signs in one browser, once, within 10 minutes'))

@@ -37,7 +37,7 @@ export async function listSkills(flags: Flags, io: CliIO): Promise<number> {
   if (shown.length === 0)
     terminal.note('no Skills in .agents/skills or .toolloop/skills of this folder or your home folder; --skills names others')
   for (const { name, description, folder, scope, trusted } of shown) {
-    // Text written by others must not control the terminal.
+    // Control characters are removed, because text written by others must not control the terminal.
     const where = withoutControls(`${scope}${trusted ? '' : ', not trusted'}: ${folder}`)
     terminal.say(`${terminal.paint(trusted ? 'bold' : 'dim', withoutControls(name), 'stdout')} ${terminal.paint('dim', where, 'stdout')}`)
     terminal.say(`  ${withoutControls(description)}`)
@@ -65,8 +65,9 @@ export async function validateSkills(path: string, flags: Flags, io: CliIO): Pro
 }
 
 /**
- * `toolloop skills run SKILL SCRIPT [args…]`: runs one script like an agent. SKILL is a name or a folder; typing it means trusting it.
- * Resolves with the exit code: 0 with the script's output or result on stdout, 1 if it failed, 2 if there is no such Skill.
+ * `toolloop skills run SKILL SCRIPT [args…]`: runs one script in the same way as an agent. SKILL is a name or a folder. A person who types
+ * it trusts the Skill. Resolves with the exit code: 0 with the script's output or result on stdout, 1 if the script failed, 2 if there is
+ * no such Skill.
  */
 export async function runSkill(name: string, script: string, args: readonly string[], flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)

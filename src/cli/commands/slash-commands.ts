@@ -8,29 +8,29 @@ import type { Lines } from '../terminal/lines.ts'
 import { plural } from '../terminal/render.ts'
 import { shorten, withoutControls } from '../terminal/terminal.ts'
 
-/** What a slash command can read and change in a chat. */
+/** The parts of a chat that a slash command can read and change. */
 export interface ChatState {
   readonly tools: readonly AnyTool[]
-  /** `provider/name` of the current model. */
+  /** The name of the current model, as `provider/name`. */
   readonly modelName: string
   readonly conversation: Conversation
   readonly spending: Spending
   readonly lines: Lines
   /** Aborted when the chat ends. */
   readonly signal: AbortSignal
-  /** Changes the model. Rejects and keeps the old one if the new one can't be created. */
+  /** Changes the model. If the new model can't be created, rejects and keeps the current one. */
   switchModel(name: string): Promise<void>
   /** Lets the person at the terminal choose a model. */
   pickModel(): Promise<void>
   /** Continues a stored conversation. If a run waits in it, first asks whether to abandon that run. */
   resume(id: string): Promise<void>
-  /** Replaces the conversation by a summary that the model writes. The whole one stays stored. */
+  /** Replaces the conversation by a summary that the model writes. The full conversation stays stored. */
   compact(): Promise<void>
-  /** How much of the context window is used, in lines. */
+  /** Returns lines that describe how much of the context window is used. */
   describeContext(): string[]
   clearScreen(): void
   say(line: string): void
-  /** Shows a call completely; without a number, the last one. */
+  /** Shows a call with its full arguments and result. If `number` is missing, shows the last call. */
   showCall(number?: number): void
 }
 
@@ -64,7 +64,7 @@ const otherNames = new Map([
   ['exit', 'quit'],
 ])
 
-/** All commands, with their slash. */
+/** The names of all commands, with their slash. */
 export const slashCommands: readonly string[] = [...commands.keys()].map((name) => `/${name}`)
 
 /** Runs a line that starts with a slash. */

@@ -39,8 +39,8 @@ export async function listTools(flags: Flags, io: CliIO): Promise<number> {
 }
 
 /**
- * `toolloop tools call NAME JSON`: makes one call without a model. Typing it counts as approval. Resolves with the exit code: 0 with the
- * tool's result on stdout, 1 if it failed, 2 if there is no such tool or the arguments are invalid.
+ * `toolloop tools call NAME JSON`: makes one call without a model. No approval is needed, because a person has typed the call. Resolves
+ * with the exit code: 0 with the tool's result on stdout, 1 if the call failed, 2 if there is no such tool or the arguments are invalid.
  */
 export async function callTool(name: string, args: string, flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
@@ -70,8 +70,8 @@ export async function callTool(name: string, args: string, flags: Flags, io: Cli
 }
 
 /**
- * Describes invalid arguments for the person who typed them; undefined if they are valid. The errors of the call itself are worded for
- * models, not for people.
+ * Describes invalid arguments for the person who typed them. Returns undefined if they are valid. The errors of the call itself can't be
+ * used, because they are worded for models.
  */
 async function problemWith(args: string, tool: AnyTool): Promise<string | undefined> {
   const parsed = parseArguments(args)
@@ -89,7 +89,10 @@ function signatureOf({ properties, required }: Record<string, unknown>): string 
   return names.map((name) => (needed.includes(name) ? name : `${name}?`)).join(', ')
 }
 
-/** Prints the result of a call without a model on standard output, as text or JSON; an error on standard error. */
+/**
+ * Prints the result of a call that was made without a model. A result is printed on standard output, as text or JSON, and an error on
+ * standard error.
+ */
 export function printDispatched(result: DispatchResult, json: boolean, terminal: Terminal): void {
   if (json) terminal.print(JSON.stringify(result))
   else if (result.success) terminal.print(typeof result.result === 'string' ? result.result : (JSON.stringify(result.result) ?? ''))

@@ -5,25 +5,25 @@ import { looksBinary } from '../../tools/builtin/files/text-file.ts'
 import { isFileProblemCode, Workspace } from '../../tools/builtin/files/workspace.ts'
 import { formatBytes } from '../terminal/render.ts'
 
-/** Maximum bytes of one text, of one picture or document, and of all files of a prompt. */
+/** Maximum sizes in bytes: one text, one picture or document, and all files of a prompt. */
 const mostText = 262_144
 const mostMedia = 5_242_880
 const mostBytes = 20_971_520
 
-/** A prompt with the files it names. */
+/** A prompt with the files that it refers to. */
 export interface AttachedPrompt {
   message: MessageInput
   /** Descriptions of the attached files, for the person who typed the prompt. */
   attached: string[]
-  /** References to files that don't exist. They stay text. */
+  /** References to files that don't exist. They remain part of the text. */
   missing: string[]
 }
 
 /**
  * Attaches the files that a prompt refers to as `@path`, if the workspace's tools may read them. Texts follow the prompt; pictures and PDFs
  * become parts of the message. Rejects with `invalid_option` for a file that can't be attached. A reference to a missing file stays text.
- * `pasted`: the pasted pieces of the prompt, in which an `@` counts as a reference only if its file can be attached. `outputs`: texts to
- * add after the files.
+ * `pasted` are the pasted pieces of the prompt. In these pieces, an `@` counts as a reference only if its file can be attached. `outputs`
+ * are texts to add after the files.
  */
 export async function attachFiles(
   prompt: string,
@@ -57,7 +57,7 @@ export async function attachFiles(
   return { message: { role: 'user', content: media.length === 0 ? text : [{ type: 'text', text }, ...media] }, attached, missing }
 }
 
-/** How often each path is named by an `@` at the start of a word. */
+/** Counts how often an `@` at the start of a word refers to each path. */
 function countReferences(texts: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const text of texts) {
@@ -69,7 +69,7 @@ function countReferences(texts: readonly string[]): Map<string, number> {
   return counts
 }
 
-/** Removes punctuation that may end a sentence. */
+/** Removes punctuation at the end of a reference, which may belong to the sentence. */
 function withoutEnd(reference: string): string {
   return reference.replace(/[.,;:!?)\]]+$/, '')
 }
@@ -118,7 +118,7 @@ function asPart(bytes: Buffer, mediaType: string, path: string): ContentPart {
     : { type: 'file', data, mediaType, name: path.split('/').at(-1) ?? path }
 }
 
-/** Detects the type by the first bytes, because a name may be wrong. */
+/** Detects the media type from the first bytes, because the file's name may be wrong. */
 function mediaTypeOf(bytes: Buffer): string | undefined {
   const starts = bytes.toString('latin1', 0, 12)
   if (starts.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png'

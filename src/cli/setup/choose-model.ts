@@ -7,19 +7,19 @@ import { readConfig } from '../../service/config/config-file.ts'
 import { type FoundServer, findServers, type LocalServer, listModels, localServers } from './local-servers.ts'
 import { findKeys } from './provider-keys.ts'
 
-/** Where the choice of the model comes from. */
+/** The source from which the model was chosen. */
 type ModelSource = 'option' | 'environment' | 'file' | 'key' | 'server' | 'demo'
 
 export interface ModelChoice {
-  /** Passed to `createModel`. */
+  /** The model, as `createModel` takes it. */
   model: string | ModelSettings
-  /** The providers in the configuration file; also passed to `createModel`. */
+  /** The providers in the configuration file, as `createModel` takes them. */
   providers?: Providers
   /** The backend that the configuration file names. */
   backend?: Backend
   /** The limits in the configuration file. */
   limits?: LimitsConfig
-  /** `provider/model`, for people. */
+  /** The name `provider/model`, for people. */
   name: string
   source: ModelSource
   /** The reason for the choice, in a few words. */
@@ -27,26 +27,26 @@ export interface ModelChoice {
 }
 
 interface ChooseModelOptions {
-  /** `--model` */
+  /** The value of `--model`. */
   model?: string
-  /** `--base-url` */
+  /** The value of `--base-url`. */
   baseURL?: string
   env: Readonly<Record<string, string | undefined>>
-  /** The folder of `toolloop.yaml`. */
+  /** The folder that may contain `toolloop.yaml`. */
   cwd: string
   /** The configuration, if it has already been read. */
   config?: Config
   signal?: AbortSignal
-  /** Local servers to look for. Default: those of the environment. */
+  /** Local servers to look for. Default: the servers that the environment names. */
   servers?: readonly LocalServer[]
   /**
-   * Time limit for all servers together to respond, in milliseconds. If no server is running on a port, the connection is refused
-   * immediately. Default 300.
+   * How long to wait for all servers together, in milliseconds. If no server is running on a port, the connection is refused immediately.
+   * Default 300.
    */
   probeMs?: number
 }
 
-/** A configuration, with its file. */
+/** A configuration and the path of its file. */
 type ConfigFile = Config & { file?: string }
 
 const listModelsMs = 5_000
@@ -78,7 +78,7 @@ async function chooseFrom(options: ChooseModelOptions, config: ConfigFile | unde
   return chooseFromServers(found) ?? named('demo', 'demo', 'no key found')
 }
 
-/** The first model of the first server that has one. */
+/** Returns the first model of the first server that has one. */
 function chooseFromServers(found: readonly FoundServer[]): ModelChoice | undefined {
   for (const { provider, baseURL, models } of found) {
     const [model] = models
@@ -87,13 +87,13 @@ function chooseFromServers(found: readonly FoundServer[]): ModelChoice | undefin
   return undefined
 }
 
-/** The model named by the option, the environment or the file. The name may refer to an entry in `models` of the file. */
+/** Returns the model that the option, the environment or the file names. The name may refer to an entry in `models` of the file. */
 function findNamed({ model, baseURL, env }: ChooseModelOptions, config: ConfigFile = {}): ModelChoice | undefined {
   const { model: chosen, file = 'the configuration' } = config
   const find = (name: string, source: ModelSource, from: string): ModelChoice => {
     const found = findModel({ ...config, model: name }) ?? name
     if (found !== name) return named(found, source, `${from}: ${name}`)
-    // The server at a base URL may have a model of any name.
+    // Names are not checked if a base URL is given, because that server may have a model of any name.
     if (baseURL === undefined) checkModelName(name, from, config)
     return named(name, source, from)
   }
@@ -106,7 +106,7 @@ function named(model: string | ModelSettings, source: ModelSource, why: string):
   return { model, name: describeModel(model), source, why }
 }
 
-/** `provider/model`, for people. */
+/** Returns the name `provider/model`, for people. */
 export function describeModel(model: string | ModelSettings): string {
   return typeof model === 'string' ? model : `${model.provider}/${model.model}`
 }

@@ -1,18 +1,18 @@
 import type { Flags } from '../flags.ts'
 import type { CliIO } from '../terminal/terminal.ts'
 
-/** The command that started this program. Messages contain this command, so that people can copy it from there. */
+/** Returns the command that started this program. Messages contain this command, so that people can copy it. */
 export function commandOf({ npm_lifecycle_event: script }: CliIO['env']): string {
   if (script === 'start') return 'npm start --'
   return script === 'npx' ? 'npx toolloop' : 'toolloop'
 }
 
-/** Replaces the command in a text by the one that started this program. */
+/** Replaces `toolloop` in a text by the command that started this program. */
 export function withOwnCommand(text: string, env: CliIO['env']): string {
   return text.replaceAll(/(?<!npx |[\w./@-])toolloop(?= [a-z"-])/g, commandOf(env))
 }
 
-/** The command that decides a run, with the options of the command that started it. */
+/** Returns the command that decides a run, with the options of the command that started the run. */
 export function decideCommand(runId: string, flags: Flags, env: CliIO['env']): string {
   const {
     model,

@@ -4,14 +4,14 @@ import { extname, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { clip } from '../../core/errors.ts'
 
-/** The folder of this package's own code. An error thrown there is attributed to the line that called it. */
+/** The folder of this package's own code. An error thrown there is attributed to the line of the user's code that called it. */
 const ownFolder = fileURLToPath(new URL('../../', import.meta.url))
 /** Maximum number of modules to check for a syntax error. */
 const maxChecked = 20
 
 /**
- * The position at which a module failed to load, to append to the reason: ` (tools.ts:12:3)` for an error thrown by its code, the source
- * line for a syntax error; empty if unknown. `loaded`: URLs of the loaded modules, in order.
+ * Returns the position at which a module failed to load, to append to the reason: ` (tools.ts:12:3)` for an error thrown by its code, the
+ * source line for a syntax error, or an empty text if the position is unknown. `loaded` contains the URLs of the loaded modules, in order.
  */
 export function placeOfFailure(error: unknown, loaded: readonly string[], cwd: string): string {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
@@ -22,7 +22,7 @@ export function placeOfFailure(error: unknown, loaded: readonly string[], cwd: s
   return `\n  ${relative(cwd, parsed.file)}:${parsed.line}\n${parsed.source.map((line) => `  ${clip(line)}`).join('\n')}`
 }
 
-/** The innermost line of a stack that belongs to the user's code. */
+/** Returns the innermost line of a stack that belongs to the user's code. */
 function callingLine(stack: string, cwd: string): string | undefined {
   for (const [, path = '', line, column] of stack.matchAll(
     /^\s+at (?:.*\()?((?:file:\/\/)?(?:\/|[A-Za-z]:[\\/])[^()]*):(\d+):(\d+)\)?$/gm,
@@ -36,12 +36,13 @@ function callingLine(stack: string, cwd: string): string | undefined {
 interface UnparsableLine {
   file: string
   line: string
-  /** The line, with marks below it. */
+  /** The source line, and the marks below it. */
   source: string[]
 }
 
 /**
- * Parses what Node.js prints above the stack of a syntax error: `file:line`, the line (for TypeScript with the lines around it), and marks.
+ * Parses the text that Node.js prints above the stack of a syntax error. It consists of `file:line`, the source line (for TypeScript with
+ * the lines around it), and marks.
  */
 function unparsableLine(stack: string): UnparsableLine | undefined {
   const [, path, line, block = ''] = /^((?:file:|[/[]|[A-Za-z]:\\).*):(\d+)\n([\s\S]*?)\n(?:\n|\w*Error)/.exec(stack) ?? []
@@ -52,8 +53,8 @@ function unparsableLine(stack: string): UnparsableLine | undefined {
 }
 
 /**
- * Finds the line with a syntax error. Node.js names that line of an ES module only as it exits, so it is asked to check the file without
- * running it. For TypeScript, the error contains the line.
+ * Finds the line with a syntax error. For TypeScript, the error contains the line. For an ES module, Node.js reports the line only when it
+ * exits, so another Node.js process checks the file without running it.
  */
 function findUnparsable(loaded: readonly string[]): UnparsableLine | undefined {
   const files = loaded.filter((url) => url.startsWith('file:') && !url.includes('/node_modules/')).map((url) => fileURLToPath(url))

@@ -8,20 +8,20 @@ import type { CliIO } from '../terminal/terminal.ts'
 /** A journal opened by a command. */
 export interface OpenJournal {
   journal: Journal
-  /** Resolves when nothing of the journal is left: no lock, no thread. */
+  /** Closes the journal. Resolves when all its locks and threads are gone. */
   close(): Promise<void>
 }
 
 /**
- * Opens the journal of `--journal` or `TOOLLOOP_JOURNAL`, and creates the file if needed. Undefined if neither is set: nothing is recorded
- * then.
+ * Opens the journal of `--journal` or `TOOLLOOP_JOURNAL`, and creates the file if needed. Resolves with undefined if neither is set; runs
+ * are then not recorded.
  */
 export async function openJournal(flags: Flags, io: CliIO): Promise<OpenJournal | undefined> {
   const file = fileOf(flags, io)
   return file === undefined ? undefined : open(file, io, false)
 }
 
-/** Opens an existing journal. `adopt`: even if it is a copy whose original is in use. Rejects with `invalid_option`. */
+/** Opens an existing journal. With `adopt`, also opens a copy whose original is in use. Rejects with `invalid_option`. */
 export async function openExistingJournal(flags: Flags, io: CliIO, { adopt = false }: { adopt?: boolean } = {}): Promise<OpenJournal> {
   const file = fileOf(flags, io)
   if (file !== undefined && existsSync(resolve(io.cwd, file))) return open(file, io, adopt)
@@ -32,14 +32,14 @@ export async function openExistingJournal(flags: Flags, io: CliIO, { adopt = fal
   )
 }
 
-/** The file as it was given. */
+/** The path of the file, as the option or the environment gives it. */
 function fileOf({ journal }: Flags, { env }: CliIO): string | undefined {
   return (journal ?? env.TOOLLOOP_JOURNAL) || undefined
 }
 
 async function open(file: string, { cwd }: CliIO, adopt: boolean): Promise<OpenJournal> {
   const { sqliteJournal } = await import('../../journals/sqlite/index.ts')
-  // A command executes only the runs that it was asked to execute.
+  // Taking over runs is turned off, because a command executes only the runs that it was asked to execute.
   const journal = sqliteJournal({ file: resolve(cwd, file), adopt, takeOverEveryMs: Number.POSITIVE_INFINITY })
   return { journal, close: () => journal.close() }
 }

@@ -41,10 +41,10 @@ async function loadModule(path: string, cwd: string): Promise<Set<AnyTool>> {
     throw new ToolloopError('invalid_option', `Expected \`--tools\` to name a module ending in ${extensions.join(', ')}, got ${path}`)
   }
   const exports = await importModule(path, file, cwd)
-  // A Set, because a tool that is exported by name and in the default array is one tool.
+  // A Set makes sure that a tool that is exported both by name and in the default array is loaded once.
   const tools = new Set<AnyTool>()
   for (const [name, value] of Object.entries(exports)) {
-    // This export is the whole CommonJS module, in addition to its parts.
+    // `module.exports` is the whole CommonJS module, whose parts are also exported.
     if (name === 'module.exports') continue
     for (const tool of name === 'default' ? toolsOfDefault(value, path) : toolsOfNamed(value)) {
       try {
@@ -96,7 +96,7 @@ function toolsOfDefault(value: unknown, path: string): AnyTool[] {
   if (looksLikeTool(value)) return [value]
   const list: unknown[] | undefined = isRegistry(value) ? value.list() : Array.isArray(value) ? value : undefined
   if (list?.every(looksLikeTool)) return list
-  // The exports of a CommonJS module arrive as such an object, and may include more than tools.
+  // The default export of a CommonJS module is an object with all its exports, which may include more than tools.
   if (list === undefined && typeof value === 'object' && value !== null) return Object.values(value).flatMap(toolsOfNamed)
   const [stranger] = list?.filter((entry) => !looksLikeTool(entry)) ?? []
   const got = list === undefined ? show(value) : `a list with ${show(stranger)}${lackOf(stranger)}`
@@ -106,7 +106,7 @@ function toolsOfDefault(value: unknown, path: string): AnyTool[] {
   )
 }
 
-/** Not `instanceof`, because the module may use classes of another copy of this package. */
+/** Whether a value is a ToolRegistry. `instanceof` would not recognize a registry from another copy of this package. */
 function isRegistry(value: unknown): value is { list(): unknown[] } {
   return typeof value === 'object' && value !== null && 'getAllSpecs' in value && 'list' in value && typeof value.list === 'function'
 }
@@ -115,7 +115,10 @@ function looksLikeTool(value: unknown): value is AnyTool {
   return typeof value === 'object' && value !== null && 'name' in value && 'description' in value && 'parameters' in value
 }
 
-/** Node also gives the exports of a CommonJS module as `default` and `module.exports`. */
+/**
+ * Describes the exports of a module. For a CommonJS module, Node.js adds the exports `default` and `module.exports`, which contain the
+ * others.
+ */
 function describeExports({ 'module.exports': whole, ...exports }: Record<string, unknown>): string {
   const names = isObject(whole) && Object.keys(whole).length === 0 ? [] : Object.keys(exports)
   if (names.length === 0) return 'no exports'
@@ -126,7 +129,7 @@ function describeExports({ 'module.exports': whole, ...exports }: Record<string,
   return `${[...all].map(([name, value]) => `\`${name}\`${lackOf(value)}`).join(', ')}${hint}`
 }
 
-/** The missing fields of a value that is almost a tool; empty for anything else. */
+/** Describes the missing fields of a value that is almost a tool. Returns an empty text for any other value. */
 function lackOf(value: unknown): string {
   if (!isObject(value)) return ''
   const lacks = ['name', 'description', 'parameters'].filter((field) => !(field in value))

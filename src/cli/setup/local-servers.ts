@@ -2,14 +2,14 @@ import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 
 /** A model server that may be running on this machine. */
 export interface LocalServer {
-  /** The provider's name in `provider/model`. */
+  /** The name of the provider, as in `provider/model`. */
   provider: 'ollama' | 'lmstudio' | 'vllm'
-  /** `http://host:port/v1` */
+  /** The URL, as `http://host:port/v1`. */
   baseURL: string
 }
 
 export interface FoundServer extends LocalServer {
-  /** Ids of its chat models; those known to call tools come first. Empty if the server runs but has no models. */
+  /** The ids of the server's chat models. Models that are known to call tools come first. Empty if the server runs but has no models. */
   models: string[]
 }
 
@@ -23,12 +23,12 @@ const servers = [
   { provider: 'vllm', variable: 'VLLM_HOST', port: 8000 },
 ] as const
 
-/** The servers to look for, in order of preference. */
+/** Returns the servers to look for, in order of preference. */
 export function localServers(env: Readonly<Record<string, string | undefined>>): LocalServer[] {
   return servers.map(({ provider, variable, port }) => ({ provider, baseURL: `${originOf(env[variable], port)}/v1` }))
 }
 
-/** The address to connect to. `0.0.0.0` is only an address to listen on. */
+/** Returns the address to connect to. Replaces `0.0.0.0`, which is only an address to listen on. */
 function originOf(host: string | undefined, port: number): string {
   const given = host?.trim() ?? ''
   if (given === '') return `http://127.0.0.1:${port}`
@@ -41,8 +41,8 @@ function originOf(host: string | undefined, port: number): string {
 }
 
 /**
- * The servers that answer within `withinMs`, in their order. Asks all of them at once. Never rejects: a server that does not answer is left
- * out.
+ * Returns the servers that answer within `withinMs`, in the order of `candidates`. All servers are asked at once. Never rejects: a server
+ * that doesn't answer is left out.
  */
 export async function findServers(candidates: readonly LocalServer[], withinMs: number, signal?: AbortSignal): Promise<FoundServer[]> {
   const found = await Promise.all(
@@ -56,14 +56,15 @@ export async function findServers(candidates: readonly LocalServer[], withinMs: 
 }
 
 /**
- * Ids of the chat models of an OpenAI-compatible server. Rejects if it does not answer in time, or if the response is not a list of models.
+ * Returns the ids of the chat models of an OpenAI-compatible server. Rejects if the server doesn't answer in time, or if the response is
+ * not a list of models.
  */
 export async function listModels(baseURL: string, withinMs: number, signal?: AbortSignal): Promise<string[]> {
   const models = await fetchList(`${baseURL.replace(/\/+$/, '')}/models`, 'data', withinMs, signal)
   return models.flatMap(({ id }) => (typeof id === 'string' && !isEmbeddingName(id) ? [id] : []))
 }
 
-/** The same for Ollama, whose own list includes the capabilities of each model: https://docs.ollama.com/api/tags */
+/** Like `listModels`, for Ollama. Its own list includes the capabilities of each model: https://docs.ollama.com/api/tags */
 async function listOllamaModels(baseURL: string, withinMs: number, signal?: AbortSignal): Promise<string[]> {
   const models = await fetchList(new URL('/api/tags', baseURL).href, 'models', withinMs, signal)
   const chatModels = models.flatMap(({ name, capabilities }) => {
@@ -81,7 +82,7 @@ function isEmbeddingName(name: string): boolean {
   return /embed/i.test(name)
 }
 
-/** The objects in the `field` of a response. Rejects if it has no such list. */
+/** Returns the objects in the `field` of a response. Rejects if the field is not a list. */
 async function fetchList(url: string, field: string, withinMs: number, signal: AbortSignal | undefined): Promise<JsonObject[]> {
   const limit = AbortSignal.timeout(withinMs)
   const response = await fetch(url, {
@@ -90,7 +91,7 @@ async function fetchList(url: string, field: string, withinMs: number, signal: A
     headers: { accept: 'application/json' },
   })
   const body: unknown = response.ok ? await response.json() : await response.body?.cancel()
-  // Another kind of server may listen on this port; only this shape is that of a model server. Ollama may send null if it has no models.
+  // Another kind of server may listen on this port, so the shape of the response is checked. Ollama may send null if it has no models.
   const list = isJsonObject(body) ? body[field] : undefined
   if (!Array.isArray(list) && list !== null) {
     throw new Error(`Expected a list of models from ${url}, got a different response with status ${response.status}`)

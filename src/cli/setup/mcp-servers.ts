@@ -6,7 +6,7 @@ import type { McpUrl } from '../../tools/mcp/index.ts'
 import type { Flags } from '../flags.ts'
 import type { CliIO } from '../terminal/terminal.ts'
 
-/** Finds an MCP server with an address by its name in the configuration. Rejects with `invalid_option`. */
+/** Finds an MCP server with a URL by its name in the configuration. Rejects with `invalid_option`. */
 export async function serverNamed(name: string, flags: Flags, { cwd, env }: CliIO): Promise<McpUrl> {
   const file = resolve(cwd, flags.config ?? (await findConfigFile(cwd)) ?? 'toolloop.yaml')
   const text = await readConfigText(file)
@@ -19,7 +19,10 @@ export async function serverNamed(name: string, flags: Flags, { cwd, env }: CliI
   throw new ToolloopError('invalid_option', `Expected the name of an MCP server with a \`url\` in ${file}, ${known}; got \`${name}\``)
 }
 
-/** The folder for the tokens of servers that are configured without one. Undefined means the library's default. */
+/**
+ * Returns the folder for the tokens of servers that are configured without a token store. Returns undefined for the library's default
+ * folder.
+ */
 export function tokenFolder({ env: { HOME } }: Pick<CliIO, 'env'>): string | undefined {
   return HOME === undefined ? undefined : join(HOME, '.toolloop', 'mcp')
 }

@@ -18,7 +18,7 @@ export interface PreparedAgent {
   tools: AnyTool[]
   /** The options of the runner. */
   options: BackendOptions
-  /** Ends everything its tools have started. */
+  /** Closes the tools and everything that they have started. */
   close(): Promise<void>
 }
 
@@ -32,10 +32,10 @@ export async function prepareAgent(flags: Flags, terminal: Terminal, signal: Abo
   const logger = createCliLogger(terminal, flags)
   const { dispatcher, skills } = await openToolSources(flags, terminal, logger)
   const instructions = [own, skills?.catalogue()].filter((text) => text !== undefined && text !== '').join('\n\n') || undefined
-  // Nothing is started until a tool is called.
+  // If this rejects, nothing has to be closed, because tools start processes only when they are called.
   const choice = await chooseModel({ model: flags.model, baseURL: flags.baseUrl, env, cwd, signal })
   const { deadlineMs, tokens, costUsd, toolCalls, repeatedCalls, repeatWindow, ...settings } = choice.limits ?? {}
-  // As everywhere, options on the command line take precedence over the file.
+  // Options on the command line take precedence over the file, as in all commands.
   const options: BackendOptions = {
     ...settings,
     model: openChoice(choice),
@@ -58,17 +58,17 @@ export function inMilliseconds(seconds: number | undefined): number | undefined 
   return seconds === undefined ? undefined : seconds * 1_000
 }
 
-/** Creates the chosen model. Throws like `createModel`. */
+/** Creates the chosen model. Throws the errors of `createModel`. */
 export function openChoice({ model, providers }: ModelChoice): ChatModel {
   return createModel(model, { providers })
 }
 
-/** The line that names the model. */
+/** Returns the line that names the model. */
 export function describeChoice({ name, source, why }: ModelChoice, env: CliIO['env']): string {
   return source === 'demo' ? withOwnCommand('demo model (no key found) — see toolloop doctor', env) : `model: ${name} (${why})`
 }
 
-/** The text of `--instructions`, read from a file if it names one. */
+/** Returns the text of `--instructions`. If the option names a file, reads it from the file. */
 export async function readInstructions(given: string | undefined, cwd: string): Promise<string | undefined> {
   if (given === undefined || !given.startsWith('@')) return given
   const file = resolve(cwd, given.slice(1))

@@ -3,9 +3,9 @@ import { findPreset, providerNames } from '../../models/presets.ts'
 /** A provider's API key in the environment. */
 interface FoundKey {
   provider: string
-  /** The name of the variable. Its value is never read here. */
+  /** The name of the variable. Its value is never stored here. */
   variable: string
-  /** The default model; undefined if the provider has none and must be selected by name. */
+  /** The default model. Undefined if the provider has no default; a model of this provider must then be selected by name. */
   defaultModel?: string
 }
 
@@ -27,14 +27,14 @@ const defaultModels = new Map([
   ['groq', 'openai/gpt-oss-120b'],
 ])
 
-/** The keys in the environment, in order of preference. An empty variable counts as absent. */
+/** Returns the API keys in the environment, in order of preference. An empty variable counts as absent. */
 export function findKeys(env: Readonly<Record<string, string | undefined>>): FoundKey[] {
   const known = providerNames()
   const preferred = [...defaultModels.keys()].filter((provider) => known.includes(provider))
   const found = new Map<string, FoundKey>()
   for (const provider of new Set([...preferred, ...known])) {
     const variable = [findPreset(provider).apiKeyEnv ?? []].flat().find((name) => (env[name] ?? '').trim() !== '')
-    // If several providers share a variable, it counts only for the first of them.
+    // If several providers share a variable, only the first one gets it.
     if (variable === undefined || found.has(variable)) continue
     found.set(variable, { provider, variable, defaultModel: defaultModels.get(provider) })
   }

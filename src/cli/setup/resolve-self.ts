@@ -4,15 +4,15 @@ import { fileURLToPath } from 'node:url'
 import { isJsonObject } from '../../core/messages.ts'
 import { readOwnPackage } from './own-package.ts'
 
-/** This package's folder: the parent of `src/` or `dist/`, whichever is running. */
+/** The folder of this package: the parent of `src/` or `dist/`, whichever is running. */
 const packageUrl = new URL('../../../', import.meta.url)
 const runsFromSource = import.meta.url.endsWith('.ts')
 
 let registered = false
 
 /**
- * Lets a tool module in any folder `import 'toolloop'`. The import resolves to the running build if no such package is installed there, or
- * if it would resolve to another build in this package's own folder. Any other installed copy is used unchanged. See
+ * Lets a tool module in any folder `import 'toolloop'`. The import resolves to the running build if the package is not installed for that
+ * module, or if the installed package is another build in this package's own folder. Any other installed copy is used unchanged. See
  * https://nodejs.org/api/module.html#moduleregisterhooksoptions.
  */
 export function resolveSelfForTools(): void {
@@ -28,14 +28,14 @@ export function resolveSelfForTools(): void {
         const found = nextResolve(specifier, context)
         return found.url.startsWith(packageUrl.href) ? { url: own, shortCircuit: true } : found
       } catch {
-        // The package is not installed there, which is the case that this hook is for.
+        // The package is not installed for this module, so the running build is used.
         return { url: own, shortCircuit: true }
       }
     },
   })
 }
 
-/** The URL of one of this package's `exports`, in the running build. */
+/** Returns the URL of one of this package's `exports` in the running build. */
 function ownModule(subpath: string, exports: unknown): string | undefined {
   const entry = isJsonObject(exports) ? exports[subpath] : undefined
   const target = isJsonObject(entry) ? entry.default : entry

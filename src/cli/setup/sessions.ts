@@ -14,7 +14,10 @@ export interface OpenSession {
   close(): Promise<void>
 }
 
-/** Opens the conversation of `--session`. Creates the file if needed, readable only by its owner. Undefined without this option. */
+/**
+ * Opens the conversation of `--session`. Creates the file if needed, readable only by its owner. Resolves with undefined without this
+ * option.
+ */
 export async function openSession({ session: id }: Flags, { cwd }: CliIO): Promise<OpenSession | undefined> {
   if (id === undefined) return undefined
   const sessions = await openSessions(cwd)
@@ -26,19 +29,19 @@ export async function openSessions(folder: string): Promise<Sessions> {
   const file = fileIn(folder)
   if (!existsSync(file)) {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-    // An existing file stays unchanged.
+    // The flag `wx` leaves an existing file unchanged.
     await writeFile(join(dirname(file), '.gitignore'), '*\n', { flag: 'wx' }).catch(() => {})
   }
   const { sqliteSessions } = await import('../../sessions/sqlite/index.ts')
   return sqliteSessions({ file })
 }
 
-/** Opens the stored conversations of a folder. Returns undefined if the folder has no stored conversations. */
+/** Opens the stored conversations of a folder. Resolves with undefined if the folder has no stored conversations. */
 export async function openKeptSessions({ cwd }: Pick<CliIO, 'cwd'>): Promise<Sessions | undefined> {
   return existsSync(fileIn(cwd)) ? openSessions(cwd) : undefined
 }
 
-/** Rejects with `invalid_option` if there is no conversation to resume. */
+/** Opens the stored conversations for `--resume`. Rejects with `invalid_option` if there is no conversation to resume. */
 export async function openForResume({ session }: Flags, { cwd }: CliIO): Promise<Sessions> {
   if (session !== undefined) throw new InvalidOptionError('--resume', 'without `--session`, which names the conversation')
   const sessions = await openKeptSessions({ cwd })
@@ -55,8 +58,8 @@ function fileIn(folder: string): string {
 }
 
 /**
- * Releases the conversation from a paused run that can no longer be decided: the run was aborted while it waited, or it is paused and not
- * stored in a journal. Keeps the progress of the run.
+ * Releases the conversation from a paused run that can no longer be decided, because the run was aborted while it waited, or because no
+ * journal stores it. The conversation keeps the progress of the run.
  */
 export async function releaseUndecided(
   { stopReason }: RunResult,

@@ -11,11 +11,11 @@ import { loadTools } from './load-tools.ts'
 
 export interface ToolSources {
   dispatcher: ToolDispatcher
-  /** Set only with `--skills`. */
+  /** The loaded Skills. Set only with `--skills`. */
   skills?: Skills
 }
 
-/** Opens all tools that the command line names. Rejects with an error whose fault is `programmer` for an invalid module or folder. */
+/** Opens all tools that the command line names. Rejects with an error whose fault is `programmer` if a module or folder is invalid. */
 export async function openToolSources(flags: Flags, terminal: Terminal, logger: Logger): Promise<ToolSources> {
   const { cwd } = terminal.io
   const workspace = await checkFolder(resolve(cwd, flags.workspace ?? '.'))
@@ -37,7 +37,7 @@ export async function openToolSources(flags: Flags, terminal: Terminal, logger: 
   return { dispatcher, skills }
 }
 
-/** Loads the Skills of `--skills`, and those of the project and the user unless `options` override that. */
+/** Loads the Skills of `--skills`, the project and the user. `options` can replace those of the project and the user. */
 export async function openSkills(flags: Flags, { io: { cwd, env } }: Terminal, options: SkillsOptions = {}): Promise<Skills> {
   const { loadSkills } = await import('../../tools/skills/skills.ts')
   return loadSkills({

@@ -3,7 +3,8 @@ import { createLogger, type Logger, redacting } from '../../core/logger.ts'
 import { type Terminal, withoutControls } from './terminal.ts'
 
 /**
- * Log records with one of these fields are left out, because the end of a run, calls and model requests have their own lines on the screen.
+ * The fields that mark records to leave out of the log: the end of a run, calls and model requests already have their own lines on the
+ * screen.
  */
 const ownLines = ['stopReason', 'toolCallId', 'iteration']
 

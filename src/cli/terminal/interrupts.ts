@@ -2,8 +2,8 @@ import { EXIT_FAILED, EXIT_OK, EXIT_SIGINT, EXIT_SIGTERM } from '../exit-codes.t
 import type { CliIO } from './terminal.ts'
 
 /**
- * Signals that end a command. The first SIGINT or SIGTERM aborts `signal`, so that the command ends in an orderly way; the second ends the
- * process immediately. If nobody reads stdout any more (`| head`), the command is aborted too, and ends silently.
+ * Handles the signals that end a command. The first SIGINT or SIGTERM aborts `signal`, so that the command ends in an orderly way; the
+ * second ends the process immediately. If nobody reads stdout any more (`| head`), the command is aborted too, and ends silently.
  */
 export class Interrupts {
   readonly #controller = new AbortController()
@@ -21,12 +21,12 @@ export class Interrupts {
     return this.#controller.signal
   }
 
-  /** The exit code for what has happened; undefined if nothing has. */
+  /** The exit code after a signal or an error of stdout. Undefined if there was neither. */
   get exitCode(): number | undefined {
     return this.#exitCode
   }
 
-  /** Leaves Ctrl-C to another program that uses the terminal during `work`. */
+  /** Lets another program that uses the terminal during `work` handle Ctrl-C. */
   async leaveToOther<T>(work: () => Promise<T>): Promise<T> {
     const ignore = () => {}
     process.on('SIGINT', ignore)
@@ -39,7 +39,7 @@ export class Interrupts {
     }
   }
 
-  /** Stops listening. */
+  /** Removes all listeners. */
   release(): void {
     process.off('SIGINT', this.#onSigint)
     process.off('SIGTERM', this.#onSigterm)
@@ -49,14 +49,14 @@ export class Interrupts {
   readonly #onSigint = (): void => this.#interrupt(EXIT_SIGINT)
   readonly #onSigterm = (): void => this.#interrupt(EXIT_SIGTERM)
   readonly #onStdoutError = (error: NodeJS.ErrnoException): void => {
-    // A closed pipe is not a failure: its reader needs no more. Other errors are reported when the process ends.
+    // A closed pipe is not a failure, because its reader needs no more output. Other errors are reported when the process ends.
     this.#exitCode ??= isClosedPipe(error) ? EXIT_OK : EXIT_FAILED
     this.#controller.abort()
   }
 
   #interrupt(exitCode: number): void {
     if (this.#controller.signal.aborted) {
-      // There is no time for an orderly end of the process. Starts a new line, so that the shell's prompt does not follow a status line.
+      // The process ends immediately. The line break keeps the shell's prompt from following a status line.
       if (this.#io.stderr.isTTY) this.#io.stderr.write('\n')
       process.exit(exitCode)
     }

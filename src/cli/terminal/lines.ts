@@ -7,25 +7,25 @@ import type { CliIO } from './terminal.ts'
 export interface Lines {
   /** Whether a person is at the terminal. */
   readonly interactive: boolean
-  /** Called for Ctrl-C on a terminal, instead of ending the process. `typed`: whether there is text after the prompt. */
+  /** Called for Ctrl-C on a terminal. The process does not end. `typed` says whether there is text after the prompt. */
   onInterrupt: (typed: boolean) => void
-  /** Called for Ctrl-D while no input is being read. `next` then resolves with undefined once earlier input is used up. */
+  /** Called for Ctrl-D while no input is being read. Once the queued input is used up, `next` then resolves with undefined. */
   onLeave: () => void
   /**
-   * Called for Esc while no question is asked. `typed`: whether there is text after the prompt. `isTwice`: whether Esc was pressed twice in
-   * quick succession.
+   * Called for Esc while no question is asked. `typed` says whether there is text after the prompt. `isTwice` says whether Esc was pressed
+   * twice in quick succession.
    */
   onEscape: (typed: boolean, isTwice: boolean) => void
-  /** Resolves with the next text without its line end; with undefined at the end of the input, and if `signal` is aborted. */
+  /** Resolves with the next text, without its line end. Resolves with undefined at the end of the input, or if `signal` is aborted. */
   next(signal: AbortSignal): Promise<TypedText | undefined>
   /**
-   * Asks a question instead of reading the next line; `''` means no answer. `draft` is shown for editing; Ctrl-C leaves it without an
-   * answer. Rejects if `signal` is aborted.
+   * Asks a question instead of reading the next line. The result `''` means no answer. If `draft` is given, it is shown for editing, and
+   * Ctrl-C ends the question without an answer. Rejects if `signal` is aborted.
    */
   ask(question: string, signal: AbortSignal, draft?: string): Promise<string>
   /**
-   * Asks a question that is answered with a single key. `answers` maps each key to its meaning. Resolves with the key; with `'n'` for Esc
-   * and at the end of the input. Enter counts as the key `onEnter`, by default `'n'`. Ignores pasted keys, and keys pressed before the
+   * Asks a question that is answered with a single key. `answers` maps each key to its meaning. Resolves with the key, or with `'n'` for
+   * Esc and at the end of the input. Enter counts as the key `onEnter`, by default `'n'`. Ignores pasted keys, and keys pressed before the
    * question and its answers are on the screen. Rejects if `signal` is aborted.
    */
   choose<K extends string>(
@@ -34,11 +34,11 @@ export interface Lines {
     signal: AbortSignal,
     onEnter?: NoInfer<K>,
   ): Promise<K | 'n'>
-  /** Shows a list. Resolves with the position of the item that is chosen, or undefined for none. Rejects if `signal` is aborted. */
+  /** Shows a list. Resolves with the index of the chosen item, or with undefined if none was chosen. Rejects if `signal` is aborted. */
   pick(title: string, items: readonly PickerItem[], signal: AbortSignal): Promise<number | undefined>
-  /** Drops the typed text. */
+  /** Discards the typed text. */
   clearLine(): void
-  /** Puts input that was typed ahead back into the next prompt for editing, after the text `first`. */
+  /** Returns input that was typed ahead to the prompt for editing, after the text `first`. */
   takeBack(first?: TypedText): void
   /** Lets another program use the terminal during `work`. */
   lend<T>(work: () => Promise<T>): Promise<T>

@@ -11,16 +11,16 @@ import { shorten, type Terminal, withoutControls } from './terminal.ts'
 
 /** How many lines of a script are shown. */
 const maxScriptLines = 60
-/** How many characters of a call's arguments, and of a failure, fit on its line. */
+/** Maximum number of characters of a call's arguments, and of a failure, on the line of a call. */
 const maxArgumentsLength = 120
 const maxFailureLength = 200
 
 interface RenderOptions {
-  /** True: shows no lines about tools. */
+  /** Whether to leave out all lines about tools. */
   quiet?: boolean
-  /** False: does not write the answer. */
+  /** Whether to write the answer. Default: true. */
   answer?: boolean
-  /** Stores calls so that they can be shown completely. Default: they are not stored. */
+  /** Stores calls so that they can be shown completely later. Default: calls are not stored. */
   calls?: CallLog
 }
 
@@ -37,7 +37,7 @@ interface RunningCall {
   meta: EventMeta
   /** The number under which the call is stored. */
   number: number | undefined
-  /** Whether a line says that it has started. */
+  /** Whether a line on the screen shows that the call has started. */
   isShown: boolean
 }
 
@@ -66,7 +66,7 @@ export class RunRenderer {
     const before = event.type === Event.MODEL_START || event.type === Event.MODEL_RETRY ? this.#shownText : ''
     reduceRun(this.#view, event)
     const call = callOf(this.#view, event)
-    // The text of a nested run is not part of the answer, but its calls are shown.
+    // The text of a nested run is skipped, because it is not part of the answer. The calls of a nested run are shown.
     if (event.meta.parentRunId !== undefined && call === undefined) return
     switch (event.type) {
       case Event.MODEL_START:
@@ -93,7 +93,7 @@ export class RunRenderer {
         break
       case Event.MODEL_END:
         this.#terminal.waitFor(undefined)
-        // A truncated text may be continued, so its line stays open.
+        // A text that was cut off may be continued, so its line stays open.
         if (event.finishReason !== 'length') this.#terminal.endAnswerLine()
         break
       case Event.TOOL_CALL_START:
@@ -118,10 +118,7 @@ export class RunRenderer {
     }
   }
 
-  /**
-   * Completes the answer on stdout: writes text that was not streamed, such as the result of a tool that is the answer, and ends the last
-   * line.
-   */
+  /** Completes the answer on stdout: writes text that was not streamed, such as the result of a `final` tool, and ends the last line. */
   finish(result: RunResult): void {
     this.#terminal.waitFor(undefined)
     if (this.#showAnswer && result.output.trim() !== this.#shownText.trim()) {
@@ -131,12 +128,12 @@ export class RunRenderer {
     this.#terminal.endAnswerLine()
   }
 
-  /** The part of the answer that has been shown. */
+  /** The part of the answer that is on the screen. */
   get #shownText(): string {
     return this.#showAnswer ? lastText(this.#view) : ''
   }
 
-  /** Called when the answer broke off. The contents of the screen stay. */
+  /** Called when the answer was cut off and starts again. The text on the screen stays there. */
   #beginAgain(): void {
     this.#terminal.endAnswerLine()
     this.#terminal.note(this.#terminal.paint('dim', 'The answer broke off and starts again:'))
@@ -173,7 +170,7 @@ export class RunRenderer {
       if (outer.meta.runId === parentRunId && outer.meta.toolCallId === parentToolCallId) this.#showStart(outer)
   }
 
-  /** The lines of a script, with their numbers. */
+  /** Prints the lines of a script, with line numbers. */
   #showScript(code: string): void {
     const lines = this.#redactor.redactText(code).split('\n')
     const width = String(Math.min(lines.length, maxScriptLines)).length
@@ -184,7 +181,7 @@ export class RunRenderer {
 
   #endCall({ tool, result, meta }: Extract<RunEvent, { type: 'TOOL_CALL_END' }>, call: CallView | undefined): void {
     const running = call && this.#running.get(call)
-    // If other calls are running, the arguments show which one has ended.
+    // If other calls are running, the line also shows the arguments, so that it is clear which call has ended.
     const isOneOf = this.#running.size > 1 && running !== undefined
     if (call !== undefined) this.#running.delete(call)
     const isOneLine = running?.isShown === false
@@ -204,7 +201,7 @@ export class RunRenderer {
     this.#terminal.waitFor(this.#running.size === 0 ? undefined : `running ${this.#running.size} more`)
   }
 
-  /** Prints the first lines of a result, or of the difference if the call edits a text. */
+  /** Prints the first lines of a result. If the call edits a text, prints the first changed lines instead. */
   #showPreview({ args, meta, number }: RunningCall, result: string): void {
     const columns = this.#terminal.columns - inset(meta).length - 2
     const { lines, more } = previewOf(args, result)
@@ -215,7 +212,7 @@ export class RunRenderer {
   }
 
   #rejectCall({ tool, args, error, meta }: Extract<RunEvent, { type: 'TOOL_CALL_REJECTED' }>): void {
-    // Called only to collect the secrets that the error may quote.
+    // This call only collects the secrets that the error may quote.
     if (typeof args !== 'string') this.#redactor.redactArguments(tool, args)
     this.#showOuter(meta)
     this.#note(
@@ -236,17 +233,17 @@ export class RunRenderer {
   }
 }
 
-/** The code of a call that is a script. */
+/** Returns the code if the call runs a script. */
 function scriptOf({ tool, args: { code } }: RunningCall): string | undefined {
   return tool === scriptTool && typeof code === 'string' ? code : undefined
 }
 
-/** Calls of nested runs are shown indented. */
+/** Returns the indent of a call. Calls of nested runs are indented. */
 function inset({ depth = 0 }: EventMeta): string {
   return '  '.repeat(Math.min(depth, 4))
 }
 
-/** Describes progress as reported by MCP servers: a number, a total, and a message. */
+/** Describes progress in the form that MCP servers report: a number, a total, and a message. */
 function describeProgress(update: Json): string {
   if (!isJsonObject(update) || typeof update.progress !== 'number') return typeof update === 'string' ? update : JSON.stringify(update)
   const { progress, total, message } = update
@@ -254,17 +251,17 @@ function describeProgress(update: Json): string {
   return typeof message === 'string' ? `${count} ${message}` : count
 }
 
-/** How long a run took, its tokens, and its cost in US dollars if known. */
+/** Describes how long a run took, its tokens, and its cost in US dollars if known. */
 export function describeSpending({ usage }: RunResult, milliseconds: number): string {
   const { inputTokens, outputTokens, costUsd } = usage
   const cost = costUsd === undefined ? '' : ` · ${formatCost(costUsd)}`
   return `${formatDuration(milliseconds)} · ${inputTokens.toLocaleString('en-US')} tokens in, ${outputTokens.toLocaleString('en-US')} out${cost}`
 }
 
-/** Why a run ended without an answer, in one line; undefined if it answered. */
+/** Describes in one line why a run ended without an answer. Returns undefined if the run has an answer. */
 export function describeEnding(result: RunResult): string | undefined {
   const ending = endingOf(result)
-  // Parts of the text may come from a provider.
+  // Control characters are removed, because parts of the text may come from a provider.
   return ending === undefined ? undefined : withoutControls(redactText(ending))
 }
 

@@ -4,7 +4,7 @@ import { editsIn } from '../../core/text/text-edits.ts'
 import { visible } from '../../core/text/visible.ts'
 import { shorten } from './terminal.ts'
 
-/** The first lines of what a call has done, and how many more there are. */
+/** The first lines of a call's result or changes, and the number of further lines. */
 export interface ResultPreview {
   lines: DiffLine[]
   more: number
@@ -14,7 +14,10 @@ const mostLines = 2
 const mostChanges = 6
 const longestText = 40
 
-/** The first two non-empty lines of a result. JSON is folded to one line. For a call that replaces texts: the first changed lines. */
+/**
+ * Returns the first two non-empty lines of a result. JSON is folded to one line. For a call that replaces texts, returns the first changed
+ * lines.
+ */
 export function previewOf(args: JsonObject, result: string): ResultPreview {
   const changes = editsIn(args).edits.flatMap(({ before, after }) => changedLines(linesOf(before), linesOf(after)))
   const changed = changes.filter(({ kind }) => kind === 'removed' || kind === 'added')
@@ -25,13 +28,13 @@ export function previewOf(args: JsonObject, result: string): ResultPreview {
   return { lines: lines.slice(0, mostLines), more: Math.max(0, lines.length - mostLines) }
 }
 
-/** The lines of a text. Those of a diff are marked as removed or added. */
+/** Returns the lines of a text. If the text is a diff, its lines are marked as removed or added. */
 export function diffLinesOf(text: string): DiffLine[] {
   const isDiff = /^(diff --git |--- |Index: )|^@@ /m.test(text)
   return linesOf(text).map((line) => (isDiff ? diffLineOf(line) : { kind: 'same', text: line }))
 }
 
-/** The lines of a text, without anything invisible. */
+/** Returns the lines of a text. Invisible characters are made visible. */
 export function linesOf(text: string): string[] {
   return text.split('\n').map((line) => visible(line.replaceAll('\t', '    ')))
 }
@@ -41,7 +44,7 @@ function diffLineOf(text: string): DiffLine {
   return /^-(?!-- )/.test(text) ? { kind: 'removed', text: text.slice(1) } : { kind: 'same', text }
 }
 
-/** Parses a text that is a JSON object or list; undefined for any other text. */
+/** Parses a text that is a JSON object or list. Returns undefined for any other text. */
 export function parsedJson(text: string): Json | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined
   try {
@@ -51,7 +54,7 @@ export function parsedJson(text: string): Json | undefined {
   }
 }
 
-/** An object or list on one line. The contents of its values are only counted. */
+/** Describes an object or list on one line. The contents of nested values are only counted. */
 function folded(value: Json): string {
   if (Array.isArray(value)) {
     const more = value.length > 1 ? `, … ${value.length - 1} more` : ''
@@ -68,7 +71,7 @@ function summary(value: Json): string {
   return shorten(JSON.stringify(value), longestText)
 }
 
-/** The number of lines that folding hides; 0 if it hides nothing. */
+/** Returns the number of lines that folding hides, or 0 if nothing is hidden. */
 function foldedLines(value: Json): number {
   return folded(value) === JSON.stringify(value) ? 0 : JSON.stringify(value, null, 2).split('\n').length - 1
 }

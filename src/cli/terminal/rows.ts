@@ -2,7 +2,9 @@ import { emojis } from '../../core/text/visible.ts'
 
 let emojiOrCharacter: RegExp | undefined
 
-/** Splits `text` into rows of up to `columns` cells, so that they can be counted. A character of ambiguous width counts as two cells. */
+/**
+ * Splits `text` into rows of up to `columns` cells, so that the rows can be counted. A character of ambiguous width counts as two cells.
+ */
 export function wrap(text: string, columns: number): string[] {
   emojiOrCharacter ??= new RegExp(`${emojis}|.`, 'gsv')
   const rows: string[] = []

@@ -12,7 +12,7 @@ import type { Asker } from './approvals/asker.ts'
 import { describeEnding, RunRenderer } from './render.ts'
 import { type CliIO, isOnTerminal, type Terminal } from './terminal.ts'
 
-/** Shows a running run in the form that the options ask for: for a person, as one JSON object, or as lines of events. */
+/** Shows a run in the form that the options ask for: for a person, as one JSON object, or as lines of events. */
 async function showRun(stream: RunStream, { tools }: PreparedAgent, flags: Flags, terminal: Terminal): Promise<RunResult> {
   if (flags.events) {
     const redactor = new EventRedactor(tools, [], Number.POSITIVE_INFINITY)
@@ -29,10 +29,10 @@ async function showRun(stream: RunStream, { tools }: PreparedAgent, flags: Flags
   return result
 }
 
-/** Decides the pending items of a run. If `approve` is undefined, nobody decides. */
+/** The people who can decide the pending items of a run. If `approve` is undefined, nobody decides. */
 export interface People {
   approve: RunnerOptions['approve']
-  /** Undefined if nobody is at the terminal. */
+  /** Asks the person at the terminal. Undefined if nobody is there. */
   asker: Asker | undefined
 }
 
@@ -46,11 +46,11 @@ interface Showing {
   terminal: Terminal
   people: People
   signal: AbortSignal
-  /** Records the run. */
+  /** The recorder of the run, if it is recorded. */
   recorder?: RunOptions['recorder']
 }
 
-/** Shows a run to its end, including the questions it asks. */
+/** Shows a run until it ends. If the run asks questions, shows them and continues with the answers. */
 export async function showAll(runner: AgentRunner, begun: RunStream, showing: Showing): Promise<RunResult> {
   const { agent, flags, terminal } = showing
   let result = await showRun(begun, agent, flags, terminal)
@@ -64,8 +64,8 @@ export async function showAll(runner: AgentRunner, begun: RunStream, showing: Sh
 }
 
 /**
- * Asks the person at the terminal to decide on a waiting run. Undefined if it doesn't wait, or if nobody is there. If the signal is
- * aborted, everything is refused, which ends the run.
+ * Asks the person at the terminal to decide on a waiting run. Resolves with undefined if the run doesn't wait, or if nobody is at the
+ * terminal. If the signal is aborted, everything is refused, which ends the run.
  */
 export async function decisionsOn(
   { stopReason, pending }: RunResult,
@@ -80,10 +80,10 @@ export async function decisionsOn(
   }
 }
 
-/** Shown for a run that waits, but was not decided. */
+/** The hint that is shown for a run that waits and was not decided. */
 export const nobodyDecided = 'nobody was here to decide: you are asked on a terminal, and --yes approves calls'
 
-/** Prints why there is no answer, and what may help. For a paused run in a journal, also prints the command that continues the run. */
+/** Prints why there is no answer, and what may help. For a paused run in a journal, prints the command that continues the run. */
 export function explainEnding(result: RunResult, { choice }: PreparedAgent, terminal: Terminal, decide?: string): void {
   const ending = describeEnding(result)
   if (ending === undefined) return
@@ -93,12 +93,15 @@ export function explainEnding(result: RunResult, { choice }: PreparedAgent, term
       : ''
   terminal.note(terminal.paint(result.stopReason === 'stopped' ? 'dim' : 'yellow', `${ending}${helps}`))
   if (result.stopReason !== 'paused') return
-  // Not wrapped, so that it can be copied.
+  // This line is not wrapped, so that the command can be copied.
   if (decide !== undefined) terminal.row(terminal.paint('dim', `to decide: ${decide}`))
   else terminal.note(terminal.paint('dim', `${nobodyDecided}; --journal FILE keeps a run for later`))
 }
 
-/** An answer that is streamed to a file or pipe can't be taken back. */
+/**
+ * Returns options that end a run if an answer is cut off. They apply if the answer is streamed to a file or pipe, because output there
+ * can't be taken back.
+ */
 export function keepingWhole(
   { stdout }: Pick<CliIO, 'stdout'>,
   { json, events }: Pick<Flags, 'json' | 'events'>,

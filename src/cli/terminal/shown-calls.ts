@@ -7,7 +7,7 @@ import { plural } from './render.ts'
 import { diffLinesOf, linesOf, parsedJson } from './result-preview.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Maximum number of stored calls, and of shown lines per result. */
+/** Maximum number of stored calls, and maximum number of lines that are shown of a result. */
 const mostCalls = 200
 const mostLines = 1_000
 
@@ -15,12 +15,12 @@ const mostLines = 1_000
 export interface ShownCall {
   tool: string
   args: JsonObject
-  /** How it ended, in a few words, and the text for the model. Absent while it runs. */
+  /** The outcome of the call in a few words, and its result for the model. Absent while the call runs. */
   ending?: string
   result?: string
 }
 
-/** The latest calls of a chat by number, from 1. */
+/** Stores the latest calls of a chat by number, starting with 1. */
 export class ShownCalls {
   readonly #calls = new Map<number, ShownCall>()
   #last = 0
@@ -37,7 +37,7 @@ export class ShownCalls {
     if (call !== undefined) this.#calls.set(number, { ...call, ending, result })
   }
 
-  /** Shows a call completely; the last one if `number` is undefined. */
+  /** Shows a call completely. If `number` is undefined, shows the last call. */
   show(number: number | undefined, terminal: Terminal): void {
     const call = this.#calls.get(number ?? this.#last)
     const from = this.#last > mostCalls ? `from ${this.#last - mostCalls + 1} ` : ''

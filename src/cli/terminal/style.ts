@@ -1,2 +1,2 @@
-/** The style of a text on a terminal: names that `styleText` of Node.js knows. */
+/** A style of text on a terminal. The names are those of `styleText` of Node.js. */
 export type Style = 'red' | 'green' | 'yellow' | 'cyan' | 'dim' | 'bold' | 'italic' | 'underline' | 'strikethrough'

@@ -7,13 +7,16 @@ import type { Lines } from './lines.ts'
 import { type CliIO, shorten, withoutControls } from './terminal.ts'
 import { wrapWords } from './wrap-words.ts'
 
-/** Makes a terminal mark the start and end of a paste. https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h2-Bracketed-Paste-Mode */
+/**
+ * The sequences that make a terminal mark the start and end of a paste.
+ * https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h2-Bracketed-Paste-Mode
+ */
 const pasteMarksOn = '\x1b[?2004h'
 const pasteMarksOff = '\x1b[?2004l'
 /** A question that one key answers. */
 interface Choice {
   question: string
-  /** What each key means. */
+  /** The label of each key. */
   answers: Readonly<Record<string, string>>
   /** The key that Enter stands for. */
   onEnter: string
@@ -21,19 +24,23 @@ interface Choice {
 
 interface Question {
   question: string
-  /** Shown after the question once it can be answered. */
+  /** The labels of the keys. They are shown after the question once it can be answered. */
   labels?: string
   signal: AbortSignal
   since: number
   draft?: string | undefined
 }
 
-/** Minimum pause in typing before a key can answer a question, in milliseconds. Nobody can read and answer a question faster than this. */
+/**
+ * Minimum time since the last typed key before a key can answer a question, in milliseconds. A key that follows sooner was typed before the
+ * person could read the question.
+ */
 const pauseMs = 400
 
 /**
- * Input on a terminal, edited at a prompt on stderr, over several lines. Node's own `readline` edits only a single line, and no small,
- * maintained package does more. A paste is one text whatever it contains, and is never sent by itself.
+ * Reads input on a terminal. The text is edited at a prompt on stderr, and may have several lines. Node's own `readline` edits only a
+ * single line, and no small, maintained package does more. A paste is one piece of text, whatever it contains, and is sent only when the
+ * person presses Enter.
  *
  * Text that is typed or pasted while no input is being read is shown at the end of the screen for editing. It never answers a question. A
  * single press of Enter makes this text the next prompt. An Enter that arrives together with other keys, as in an unmarked paste, only
@@ -47,34 +54,34 @@ export class TerminalLines implements Lines {
   above: () => readonly string[] = () => []
   readonly #io: CliIO
   readonly #options: KeyedInputOptions
-  /** Whether prompts are read, and not only questions. */
+  /** Whether this object reads prompts. If false, it only asks questions. */
   readonly #hasPrompts: boolean
   #prompt: KeyedInput
   #isPrompting = false
-  /** The current question, shown in place of the prompt. */
+  /** The current question. It is shown in place of the prompt. */
   #question: KeyedInput | undefined
-  /** Whether keys answer the question. Until then they are typed at the prompt. */
+  /** Whether keys answer the question. Until then, they are typed at the prompt. */
   #isAnswerable = false
-  /** The keys that answer the question; undefined if it takes a text. */
+  /** The keys that answer the question. Undefined if the answer is a text. */
   #choice: Choice | undefined
-  /** The list in place of a question. */
+  /** The list that is shown in place of a question. */
   #picker: Picker | undefined
   /** When a key was last typed at the prompt. */
   #typedAt = Number.NEGATIVE_INFINITY
   /** Whether the question is an edit of a draft, which Ctrl-C leaves. */
   #isDraft = false
-  /** Prompts that wait for their turn. */
+  /** Prompts that were typed ahead and wait for `next`. */
   #queue: TypedText[] = []
-  /** The text of a paste so far; undefined if there is none. */
+  /** The text of the current paste so far. Undefined outside a paste. */
   #paste: string | undefined
-  /** The current input. In a paste, several keys arrive at the same time. */
+  /** The bytes that arrived last, as text. In a paste, they contain several keys. */
   #piece = ''
-  /** Whether the current input is a single press of Enter, or only Ctrl-C. */
+  /** Whether `#piece` is a single press of Enter, or consists of Ctrl-C only. */
   #isPressed = false
-  /** Whether the current input has several lines, as only a paste does. */
+  /** Whether `#piece` has several lines, as only a paste does. */
   #isSeveralLines = false
   #isLeaving = false
-  /** The input on the screen when the process was stopped, until it continues. */
+  /** The input that was on the screen when the process was stopped. Undefined while the process runs. */
   #suspended: KeyedInput | undefined
   /** Whether another program uses the terminal. */
   #isLent = false
@@ -108,9 +115,9 @@ export class TerminalLines implements Lines {
 
   async ask(question: string, signal: AbortSignal, draft?: string): Promise<string> {
     this.#isDraft = draft !== undefined
-    // Counted from the last key rather than from now, so that answers to several questions in a row don't wait.
+    // The pause is counted from the last typed key instead of from now, so that the answers to several questions in a row don't wait.
     const answer = await this.#readAnswer({ question, signal, since: draft === undefined ? this.#typedAt : 0, draft })
-    // Ctrl-D is not an answer.
+    // Ctrl-D gives no answer.
     return answer ?? ''
   }
 
@@ -203,7 +210,7 @@ export class TerminalLines implements Lines {
     this.#leaveTerminal()
   }
 
-  /** What is on the screen. */
+  /** The input that is on the screen. */
   get #input(): KeyedInput {
     return this.#question ?? this.#prompt
   }
@@ -213,7 +220,10 @@ export class TerminalLines implements Lines {
     return this.#isAnswerable ? this.#input : this.#prompt
   }
 
-  /** An input that is read later. Its text is shown if that is possible below other output. */
+  /**
+   * Creates an input that will be read later. If the terminal can show the input below other output, its text is visible as soon as it is
+   * typed.
+   */
   #newPrompt(): KeyedInput {
     return new KeyedInput(this.#io, this.#options, this.#isShownEarly ? 'typed' : 'never')
   }
@@ -235,7 +245,7 @@ export class TerminalLines implements Lines {
     return typed
   }
 
-  /** The next waiting prompt, shown as if it had just been typed. */
+  /** Removes the next prompt from the queue and shows it as if it had just been typed. */
   #nextInQueue(): TypedText | undefined {
     const typed = this.#queue.shift()
     if (typed === undefined) return undefined
@@ -247,9 +257,13 @@ export class TerminalLines implements Lines {
     return typed
   }
 
-  /** Reads an answer once nobody has typed since `since`, or for a while. Undefined if the input ends. Rejects if `signal` is aborted. */
+  /**
+   * Reads an answer after a pause in typing: since `since` and for `pauseMs`. Resolves with undefined if the input ends. Rejects if
+   * `signal` is aborted.
+   */
   async #readAnswer({ question, labels = '', signal, since, draft = '' }: Question): Promise<string | undefined> {
-    // Keys that were pressed before the question appeared are still in the terminal; they arrive within two rounds of the event loop.
+    // Keys that were pressed before the question appeared may still be on their way from the terminal. They arrive within two rounds of the
+    // event loop.
     await setImmediate()
     await setImmediate()
     signal.throwIfAborted()
@@ -288,7 +302,7 @@ export class TerminalLines implements Lines {
     shown.hide()
   }
 
-  /** A question without room to type. */
+  /** Creates an input that shows a question and has no room for typing. */
   #keylessInput(question: string): KeyedInput {
     return new KeyedInput(this.#io, { prompt: '', above: () => [...this.#rowsAbove(), ...this.#rowsOf(question)] }, 'typed')
   }
@@ -309,9 +323,9 @@ export class TerminalLines implements Lines {
     this.#prompt.show()
   }
 
-  /** Answers the question if a key of its choices was pressed. */
+  /** Ends the question if the key is one of its answers. */
   #pressAnswer(asked: KeyedInput, { question, answers, onEnter }: Choice, text: string | undefined, key: PressedKey): void {
-    // One of several keys in a piece was pasted, not pressed.
+    // If other keys arrived with this key, it was pasted, so it is ignored.
     if (key.sequence !== this.#piece) return
     const name = nameOf(key)
     const chosen = isEnter(key) ? onEnter : /^(meta-)?escape$/.test(name) ? 'n' : (text ?? '').toLowerCase()
@@ -353,7 +367,7 @@ export class TerminalLines implements Lines {
 
   readonly #onKey = (text: string | undefined, key: PressedKey): void => {
     const isInterrupt = key.ctrl === true && key.name === 'c'
-    // Without this, a paste without an end would swallow all further input.
+    // Ctrl-C ends a paste, because a paste without an end mark would swallow all further input.
     if (isInterrupt && this.#isPressed) this.#paste = undefined
     if (key.name === 'paste-start') this.#paste = ''
     else if (key.name === 'paste-end') this.#endPaste()
@@ -395,7 +409,7 @@ export class TerminalLines implements Lines {
     else this.onLeave()
   }
 
-  /** Input after the line end in the same piece counts as typed ahead. */
+  /** Called after Enter. The rest of the same piece is input that was typed ahead. */
   #endRead(): void {
     if (this.#isAnswerable) this.#endQuestion()
     else {
@@ -419,7 +433,7 @@ export class TerminalLines implements Lines {
       .replace(/[^\P{Cc}\n\t]/gu, '')
       .replace(/\n$/, '')
     this.#paste = undefined
-    // A paste neither answers a question nor chooses from a list.
+    // A paste goes into the prompt if the question expects a key or shows a list.
     const into = this.#choice === undefined && this.#picker === undefined ? this.#typedInto : this.#prompt
     into.paste(pasted)
   }
@@ -434,8 +448,8 @@ export class TerminalLines implements Lines {
 
   readonly #onContinue = (): void => {
     if (this.#isLent) return
-    // The process was stopped by a signal it can't handle, so the terminal was not restored. The shell has changed it since, but Node.js
-    // would not set a mode that it believes to be set.
+    // The signal that stopped the process can't be handled, so the terminal was not restored then. The shell has changed the terminal
+    // since. `#makeWay` resets the mode first, because Node.js doesn't set a mode that it believes to be set.
     this.#makeWay()
     this.#takeTerminal()
     this.#suspended?.show()

@@ -8,7 +8,7 @@ import { MarkdownWriter } from './markdown/markdown-writer.ts'
 import type { Style } from './style.ts'
 import { wrapWords } from './wrap-words.ts'
 
-/** A command's view of its process, so that it can also run with other streams. */
+/** The streams and environment of a command. They are passed explicitly, so that a command can also run with other streams. */
 export interface CliIO {
   readonly stdin: Readable & { isTTY?: boolean; setRawMode?(raw: boolean): unknown }
   readonly stdout: Writable & { isTTY?: boolean; columns?: number }
@@ -17,30 +17,31 @@ export interface CliIO {
   readonly cwd: string
 }
 
-/** Whether a person is at the terminal who can be asked. */
+/** Whether a person is at the terminal and can be asked. */
 export function isOnTerminal({ stdin, stderr }: Pick<CliIO, 'stdin' | 'stderr'>): boolean {
   return stdin.isTTY === true && stderr.isTTY === true
 }
 
-/** A prompt at the end of the screen, which makes room for output. */
+/** A prompt at the end of the screen that can be hidden while other output is written. */
 interface ShownPrompt {
   hide(): void
   show(): void
-  /** Redraws the prompt below the rows of `above`, the output that may still change. */
+  /** Draws the prompt again below the rows of `above`, which contain output that may still change. */
   redraw(): void
   above: () => readonly string[]
 }
 
 const spinnerFrames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const statusDelayMs = 1_000
-/** Minimum width; on a narrower screen, the terminal itself breaks notes. */
+/** Minimum width for wrapping. On a narrower screen, the terminal itself breaks the lines. */
 const narrowest = 19
 const frameMs = 100
 const eraseLine = '\r\x1b[K'
 
 /**
- * Both output streams as one screen. Answers go to stdout; everything about them goes to stderr, line by line. On a terminal, a status line
- * shows what the command is waiting for, once that takes longer than a second. It is erased before other output.
+ * Combines both output streams into one screen. The answer goes to stdout, and everything about it to stderr, line by line. On a terminal,
+ * a status line shows what the command is waiting for, once the wait is longer than a second. The status line is erased before other
+ * output.
  */
 export class Terminal {
   readonly #io: CliIO
@@ -51,14 +52,14 @@ export class Terminal {
   #status: { text: string; since: number } | undefined
   #statusShown = false
   #timer: NodeJS.Timeout | undefined
-  /** Renders the Markdown of answers; undefined if they are written unchanged. */
+  /** Renders the Markdown of answers. Undefined if answers are written unchanged. */
   #markdown: MarkdownWriter | undefined
-  /** The prompt at the end of the screen, even while an answer is being written. */
+  /** The prompt at the end of the screen. It stays there while an answer is being written. */
   #prompt: ShownPrompt | undefined
-  /** The current row of the answer, above the prompt. */
+  /** The last, incomplete row of the answer, which is drawn above the prompt. */
   #tail = ''
 
-  /** Whether the screen can be changed. */
+  /** Whether output on the screen can be changed afterwards. */
   readonly #canMove: boolean
 
   constructor(io: CliIO) {
@@ -72,12 +73,12 @@ export class Terminal {
     return this.#io
   }
 
-  /** Whether a person sees what the command is waiting for. */
+  /** Whether a status line can show what the command is waiting for. */
   get showsStatus(): boolean {
     return this.#io.stderr.isTTY === true && this.#canMove
   }
 
-  /** Writes further output above this prompt. */
+  /** Attaches a prompt. Further output is written above it. */
   attach(prompt: ShownPrompt): void {
     this.#prompt = prompt
     prompt.above = () => this.#rowsAbovePrompt()
@@ -93,12 +94,13 @@ export class Terminal {
   /** Writes a piece of the answer to stdout. */
   answer(text: string): void {
     if (text === '') return
-    // A model must not control the terminal of its reader. A file or pipe gets the text unchanged.
+    // Control characters are made visible on a terminal, because a model must not control the terminal of its reader. A file or pipe gets
+    // the text unchanged.
     const shown = this.#io.stdout.isTTY ? readable(text) : text
     this.#write(this.#markdown === undefined ? shown : this.#markdown.push(shown))
   }
 
-  /** Ends the line of the answer, if it has not ended. */
+  /** Ends the current line of the answer, if it is still open. */
   endAnswerLine(): void {
     this.#write(this.#markdown?.end() ?? '')
     if (this.#midLine || this.#tail !== '') this.#write('\n')
@@ -126,7 +128,7 @@ export class Terminal {
     if (this.#io.stderr.isTTY && this.#canMove) this.#abovePrompt(() => void this.#io.stderr.write('\x1b[H\x1b[2J'))
   }
 
-  /** Makes sure that the next output to stderr starts a new line. */
+  /** Makes sure that the next output to stderr starts in a new line. */
   startLine(): void {
     this.#eraseStatus()
     if (this.#tail !== '') this.#grow('\n')
@@ -136,7 +138,7 @@ export class Terminal {
     }
   }
 
-  /** Writes a line of data to stdout. The line is written unchanged, except that it can't control a terminal. */
+  /** Writes a line of data to stdout. On a terminal, control characters are made visible; otherwise the line is unchanged. */
   print(line: string): void {
     this.#print(this.#io.stdout.isTTY ? readable(line) : line)
   }
@@ -154,14 +156,14 @@ export class Terminal {
     for (const row of rows) this.#print(isTTY ? steerless(row) : row)
   }
 
-  /** Sets what the command is waiting for; undefined for nothing. Only shown on a terminal. */
+  /** Sets what the command is waiting for, or clears it if `text` is undefined. Has an effect only on a terminal. */
   waitFor(text: string | undefined): void {
     if (!this.showsStatus || this.#status?.text === text) return
     this.#eraseStatus()
     this.#setStatus(text, Date.now())
   }
 
-  /** Updates the status without restarting its time. */
+  /** Changes the text of the status without restarting its time. */
   progress(text: string): void {
     if (this.showsStatus) this.#setStatus(text, this.#status?.since ?? Date.now())
   }
@@ -178,7 +180,7 @@ export class Terminal {
     }
   }
 
-  /** Colors `text` if stderr (or `of`) supports colors. */
+  /** Colors `text` if the stream `of` supports colors. */
   paint(color: Style | readonly Style[], text: string, of: 'stdout' | 'stderr' = 'stderr'): string {
     return (of === 'stderr' ? this.#color : this.#colorOut) ? styleText([color].flat(), text, { validateStream: false }) : text
   }
@@ -206,7 +208,7 @@ export class Terminal {
     }
   }
 
-  /** Writes more of the answer above the prompt: complete rows permanently, the last one together with the prompt. */
+  /** Writes more of the answer above the prompt. Complete rows are written permanently; the last row is drawn together with the prompt. */
   #grow(text: string): void {
     const rows = `${this.#tail}${text}`.split('\n').flatMap((line) => wrapWords(line, this.columns))
     this.#tail = rows.pop() ?? ''
@@ -238,7 +240,7 @@ export class Terminal {
     this.#io.stderr.write(`${eraseLine}${row}`)
   }
 
-  /** Undefined until the wait has taken long enough. */
+  /** The status line. Undefined until the wait has taken long enough. */
   #statusRow(): string | undefined {
     if (this.#status === undefined) return undefined
     const waitedMs = Date.now() - this.#status.since
@@ -254,7 +256,9 @@ export class Terminal {
   }
 }
 
-/** FORCE_COLOR takes precedence over NO_COLOR, as in Node.js; see https://no-color.org and https://force-color.org. */
+/**
+ * Whether to write colors. As in Node.js, FORCE_COLOR takes precedence over NO_COLOR; see https://no-color.org and https://force-color.org.
+ */
 function wantsColor(stream: { isTTY?: boolean }, env: CliIO['env']): boolean {
   const forced = env.FORCE_COLOR
   if (forced !== undefined) return forced !== '0' && forced !== 'false'
@@ -262,7 +266,7 @@ function wantsColor(stream: { isTTY?: boolean }, env: CliIO['env']): boolean {
   return stream.isTTY === true && env.TERM !== 'dumb'
 }
 
-/** Puts `text` on one line without control characters, and makes characters visible that change its direction. */
+/** Removes control characters and line breaks from `text`, and makes characters visible that change the direction of text. */
 export function withoutControls(text: string): string {
   return readable(text.replace(/\p{Cc}+/gu, ' '))
 }
@@ -271,7 +275,7 @@ export function withoutControls(text: string): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they begin with it
 const look = /(\x1b\[(?:[0-79]|[1-9]\d|10\d)m)/
 
-/** Makes `text` safe for a terminal: of its control sequences, only colors and styles keep their effect. */
+/** Makes `text` safe for a terminal: it keeps only the control sequences of colors and styles. */
 function steerless(text: string): string {
   if (!/[\p{Cc}\u202A-\u202E\u2066-\u2069]/u.test(text)) return text
   return text
@@ -280,7 +284,7 @@ function steerless(text: string): string {
     .join('')
 }
 
-/** Shortens `text` to a number of cells, ending with `…` if something was cut. */
+/** Shortens `text` to a number of cells. If something was cut, the text ends with `…`. */
 export function shorten(text: string, cells: number): string {
   if (text.length <= cells / 2 || cellsOf(text) <= cells) return text
   let shown = ''

@@ -1,19 +1,19 @@
 import { charactersOf } from './editor/edited-text.ts'
 import { cellsOf } from './editor/layout.ts'
 
-/** Maps the code that turns a style on to the code that turns it off, for the styles of `Style`. */
+/** The code that turns each style off, by the code that turns it on. */
 const offCodes: Readonly<Record<string, string>> = { 1: '22', 2: '22', 3: '23', 4: '24', 9: '29' }
-/** A name and its description in two columns. */
+/** Matches a line with a name and its description in two columns. */
 const twoColumns = /^( {2,}\S+(?: \S+)*) {2,}(?=\S)/
-/** Indent of continuation rows if there is little space. */
+/** The indent of continuation rows if there is little space. */
 const narrowHang = 4
-/** Preferred characters after which to break a word that is longer than a row. */
+/** Matches characters after which a long word is preferably broken. */
 const breaks = /[,;:/\\&?)}\]|]$/
 
 /**
- * Wraps a line into rows of up to `columns` cells, between words; continuation rows are indented to where its text starts. Its colors
- * continue in the next row. A word longer than a row is broken too. A URL is not broken, so that it can be opened and copied, unless each
- * row must fit on the screen (`exact`).
+ * Wraps a line between words, into rows of up to `columns` cells. Continuation rows are indented to the position where the line's text
+ * starts. Colors continue in the next row. A word that is longer than a row is broken. A URL is not broken, so that it can be opened and
+ * copied, unless each row must fit on the screen (`exact`).
  */
 export function wrapWords(
   line: string,
@@ -28,10 +28,10 @@ export function wrapWords(
   const styles: string[] = []
   let row = ''
   let cells = 0
-  /** Whether the row has more than its indent, and whether that is more than spaces. */
+  /** `isBegun`: the row has more than its indent. `hasWord`: the row has more than spaces. */
   let [isBegun, hasWord] = [false, false]
   const next = (): void => {
-    // If the leading spaces leave no room for a word, the row starts again without them.
+    // A row that has only spaces is dropped, and starts again without them, if they leave no room for a word.
     if (hasWord) rows.push(`${row.trimEnd()}${styles.length === 0 ? '' : '\x1b[0m'}`)
     const spaces = rows.length === 0 ? '' : indent
     row = `${spaces}${styles.map((code) => `\x1b[${code}m`).join('')}`
@@ -68,7 +68,7 @@ export function wrapWords(
   return rows
 }
 
-/** The indent of continuation rows: after the line's own indent and mark, or below its second column. */
+/** Returns the indent of continuation rows. They start below the text after the line's mark, or below its second column. */
 function hangOf(line: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colors begin with it
   const plain = line.replace(/\x1b\[\d+m/g, '')
@@ -84,7 +84,7 @@ function restyle(styles: string[], code: string): void {
   } else styles.push(code)
 }
 
-/** Splits a long word into pieces: the first of up to `first` cells, the others of up to `columns`. */
+/** Splits a long word into pieces. The first piece has up to `first` cells, and the others up to `columns`. */
 function partsOf(word: string, first: number, columns: number): string[] {
   const parts: string[] = []
   let part = ''
@@ -103,7 +103,9 @@ function partsOf(word: string, first: number, columns: number): string[] {
   return [...parts, part]
 }
 
-/** The position after the last preferred break in the second half of a text, or its end. */
+/**
+ * Returns the position after the last preferred break in the second half of a text. Returns the end of the text if there is no such break.
+ */
 function lastBreak(part: string): number {
   for (let at = part.length; at > part.length / 2; at--) if (breaks.test(part.slice(0, at))) return at
   return part.length

@@ -35,13 +35,13 @@ export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<n
     terminal.print(store.isSaved() ? `Signed in to ${name}, which has ${count}.` : `${name} needs no sign-in; it has ${count}.`)
     return interrupts.exitCode ?? EXIT_OK
   } finally {
-    // Not `await using`, because Node.js 22 doesn't know it.
+    // `await using` can't be used, because Node.js 22 doesn't support it.
     for (const resource of opened.reverse()) await resource[Symbol.asyncDispose]()
     interrupts.release()
   }
 }
 
-/** Wraps a store so that it appears empty at first. A failed sign-in then leaves the saved data unchanged. */
+/** Wraps a token store so that it appears empty until something is saved. A failed sign-in then leaves the saved data unchanged. */
 function startingOver(store: McpTokenStore): McpTokenStore & { isSaved(): boolean } {
   let isSaved = false
   return {

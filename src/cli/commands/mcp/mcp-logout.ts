@@ -5,15 +5,15 @@ import type { Flags } from '../../flags.ts'
 import { serverNamed, tokenFolder } from '../../setup/mcp-servers.ts'
 import { type CliIO, Terminal } from '../../terminal/terminal.ts'
 
-/** How long to wait for another process that renews the tokens, in milliseconds. */
+/** How long to wait for another process that is renewing the tokens, in milliseconds. */
 const lockTimeoutMs = 60_000
 
-/** `toolloop mcp logout`: removes what a sign-in to an MCP server has stored on this machine. Resolves with the exit code. */
+/** `toolloop mcp logout`: removes the tokens of an MCP server from this machine. Resolves with the exit code. */
 export async function mcpLogout(name: string, flags: Flags, io: CliIO): Promise<number> {
   const { url, auth = {} } = await serverNamed(name, flags, io)
   const kept = new KeptCredentials(auth.store ?? mcpTokenFiles(tokenFolder(io)), new URL(url), auth)
   let had = false
-  // Waits for other processes that renew the tokens, because they would save them again.
+  // Waits for other processes that are renewing the tokens, because they would save the tokens again.
   await kept.exclusively(AbortSignal.timeout(lockTimeoutMs), async () => {
     had = await kept.forget()
   })

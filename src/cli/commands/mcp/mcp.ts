@@ -23,7 +23,7 @@ export async function mcp(flags: Flags, io: CliIO): Promise<number> {
   try {
     if (!flags.http && (flags.host ?? flags.port) !== undefined)
       throw new ToolloopError('invalid_option', 'Expected `--host` and `--port` to be used with `--http`')
-    // Standard output belongs to the protocol; output of tools would break it.
+    // Tools log to standard error, because standard output belongs to the protocol.
     globalThis.console = new Console(io.stderr, io.stderr)
     const logger = createCliLogger(terminal, flags)
     const { dispatcher, skills } = await openToolSources(flags, terminal, logger)
@@ -57,7 +57,7 @@ async function serveStdio(tools: ToolDispatcher, { flags, terminal: { io }, inte
     output: io.stdout,
     signal,
     logger,
-    // The client has started this process, so it can read standard error as well.
+    // The client may get the log, because it has started this process and can read its standard error as well.
     logToClient: true,
     ...offered,
     toolTimeoutMs: inMilliseconds(flags.timeout),
@@ -65,7 +65,7 @@ async function serveStdio(tools: ToolDispatcher, { flags, terminal: { io }, inte
   await service.closed
 }
 
-/** Starts the service with only `/mcp`: its tokens, limits and checks apply. */
+/** Starts the service with only the route `/mcp`. The service's tokens, limits and checks apply. */
 async function serveHttp(tools: ToolDispatcher, { flags, terminal, interrupts, logger, ...offered }: Serving): Promise<void> {
   const { createService, listen } = await import('../../../service/index.ts')
   const { env, cwd } = terminal.io

@@ -9,7 +9,7 @@ import { askAboutPlan } from './ask-plan.ts'
 import type { Asker } from './asker.ts'
 import { asJson, rowsOf } from './shown-arguments.ts'
 
-/** What is needed to ask a person about pending items. */
+/** The parts that are needed to ask a person about pending items. */
 export interface Deciding {
   terminal: Terminal
   asker: Asker
@@ -20,7 +20,8 @@ export interface Deciding {
 }
 
 /**
- * Asks about all pending items of a run: first about a plan as a whole, then about the items one by one. Rejects if the signal is aborted.
+ * Asks about all pending items of a run. First asks about a plan as a whole, and then about each item that was not decided. Rejects if the
+ * signal is aborted.
  */
 export async function decideItems(items: readonly PendingItem[], deciding: Deciding): Promise<Decision[]> {
   const whole = deciding.yes === true ? undefined : await askAboutPlan(items, deciding)
@@ -29,7 +30,7 @@ export async function decideItems(items: readonly PendingItem[], deciding: Decid
   for (const item of items) {
     const { toolCallId, fingerprint, path = [] } = item
     const agents = path.map(({ agent }) => visible(agent)).join(' › ')
-    // The text before a plan was just shown as the answer.
+    // The text before a plan is skipped, because the screen already shows it as the answer.
     if (item.said !== undefined && item.plan === undefined) deciding.terminal.note(deciding.terminal.paint('dim', readable(item.said)))
     if (agents !== '') deciding.terminal.note(deciding.terminal.paint('yellow', `the agent ${agents} asks:`))
     decisions.push({ toolCallId, fingerprint, ...(await verdictOn(item, deciding)) })
@@ -81,7 +82,7 @@ async function answerQuestion({ tool, about, schema }: PendingItem, { terminal, 
 
 const refusedField = Symbol('refused')
 
-/** Asks for one field. Undefined if it is left out, or has its default. */
+/** Asks for the value of one field. Resolves with undefined if the person leaves the field out or accepts its default. */
 async function askField(
   name: string,
   field: JsonObject,
@@ -109,7 +110,7 @@ async function askField(
   }
 }
 
-/** Reads typed text as the value of a field; undefined if it is invalid. */
+/** Reads typed text as the value of a field. Returns undefined if the text is invalid. */
 function typedValue(text: string, type: Json | undefined, choices: readonly Json[] | undefined): Json | undefined {
   const typed = text.trim()
   if (choices !== undefined) {

@@ -12,9 +12,9 @@ import type { Asker } from './asker.ts'
 import { editArguments } from './edit-arguments.ts'
 import { asJson, diffRowsOf, rowsOf } from './shown-arguments.ts'
 
-/** Cells for other text on the line that asks about a call. */
+/** The number of cells reserved for other text on the line that asks about a call. */
 const questionCells = 60
-/** Rows of a screen that are not available for arguments: the question, and the row of the cursor below it. */
+/** The number of rows of a screen that are not available for arguments: they show the question and, below it, the cursor. */
 const otherRows = 3
 const answers = { y: '[y]es', n: '[N]o', e: '[e]dit', a: '[a]lways', v: 'ne[v]er', w: '[w]hy not' } as const
 const pageAnswers = { m: '[M]ore', n: '[n]o', w: '[w]hy not' } as const
@@ -26,7 +26,7 @@ type Refusal = 'n' | 'w'
 class Approvals {
   readonly #terminal: Terminal
   readonly #asker: Asker
-  /** Tools whose calls are decided without asking. */
+  /** The decisions about tools for which the person has answered `always` or `never`. */
   readonly #settled = new Map<string, ApprovalDecision>()
 
   constructor(terminal: Terminal, asker: Asker) {
@@ -38,7 +38,7 @@ class Approvals {
     const { tool, signal } = request
     const settled = this.#settled.get(tool)
     if (settled !== undefined) return settled
-    // Lets the model's text appear first, because it may still be written while the call is prepared.
+    // Lets the text of the model appear first, because it may still be arriving while the call is prepared.
     await setImmediate()
     this.#terminal.waitFor(undefined)
     this.#terminal.startLine()
@@ -62,7 +62,7 @@ class Approvals {
     }
   }
 
-  /** The line of a script that makes the call. */
+  /** Shows the line of the script that makes the call. */
   #quote({ script }: ApprovalRequest): void {
     if (script !== undefined) this.#terminal.note(this.#terminal.paint('dim', `line ${script.line} of the script: ${visible(script.code)}`))
   }
@@ -78,14 +78,17 @@ class Approvals {
     return this.#fits(tool, args) ? `run ${tool} ${visible(asJson(args))}?` : `run ${tool}?`
   }
 
-  /** Shows a call that does not fit on the line of the question. Resolves with the answer if the call is refused. */
+  /** Shows a call that does not fit on the line of the question. If the person refuses the call meanwhile, resolves with that answer. */
   async #show(tool: string, args: JsonObject, signal: AbortSignal): Promise<Refusal | undefined> {
     if (this.#fits(tool, args)) return undefined
     this.#terminal.note(this.#terminal.paint('yellow', `${tool} is called with:`))
     return this.#showInPages(this.#rowsOf(editsIn(args)), signal)
   }
 
-  /** Shows what the tool or a rule says about the call. Resolves with the answer if it is refused. */
+  /**
+   * Shows the information that the tool or a rule gives about the call. If the person refuses the call meanwhile, resolves with that
+   * answer.
+   */
   async #showAbout({ about, signal }: ApprovalRequest): Promise<Refusal | undefined> {
     if (about === undefined || about === null) return undefined
     if (typeof about !== 'string') return this.#showInPages(this.#rowsOf(changeIn(about), about), signal)
@@ -95,7 +98,10 @@ class Approvals {
     )
   }
 
-  /** Returns rows that show the other fields, followed by the replaced texts as diffs. If no text is replaced, shows `whole` instead. */
+  /**
+   * Returns rows that show all arguments except replaced texts, followed by the replaced texts as diffs. If no text is replaced, shows
+   * `whole` instead.
+   */
   #rowsOf({ edits, others }: { edits: TextEdit[]; others: JsonObject }, whole: Json = others): string[] {
     const { columns } = this.#terminal
     const isShown = edits.length === 0 || Object.keys(others).length > 0
@@ -114,7 +120,10 @@ class Approvals {
     )
   }
 
-  /** Shows all lines before they can be approved, one screenful at a time. Resolves with the answer if it is refused. */
+  /**
+   * Shows all lines, one screenful at a time, before the person can approve them. If the person refuses the call meanwhile, resolves with
+   * that answer.
+   */
   async #showInPages(lines: readonly string[], signal: AbortSignal): Promise<Refusal | undefined> {
     const size = Math.max(1, (this.#terminal.io.stderr.rows ?? 24) - otherRows)
     for (let shown = 0; ; ) {
@@ -128,7 +137,7 @@ class Approvals {
     }
   }
 
-  /** Undefined if nothing was changed. */
+  /** Lets the person edit the arguments. Resolves with undefined if nothing was changed. */
   async #edit({ tool, signal }: ApprovalRequest, args: JsonObject): Promise<JsonObject | undefined> {
     try {
       return await editArguments(tool, args, { terminal: this.#terminal, asker: this.#asker, signal })
@@ -141,8 +150,8 @@ class Approvals {
 }
 
 /**
- * Decides calls that need approval. With `--yes`, all are approved. On a terminal, the person there is asked about one call after another,
- * and sees every character of the arguments. Otherwise undefined, so that the run ends paused.
+ * Creates the function that decides calls that need approval. With `--yes`, it approves all calls. On a terminal, it asks the person there
+ * about one call after another, and shows every character of the arguments. Otherwise returns undefined, so that the run ends paused.
  */
 export function createApprove(terminal: Terminal, yes: boolean | undefined, asker: Asker): RunnerOptions['approve'] {
   if (yes) return () => true

@@ -3,11 +3,11 @@ import type { CliIO } from '../terminal.ts'
 import { TerminalLines } from '../terminal-lines.ts'
 import type { Asker } from './asker.ts'
 
-/** Asks the person at the terminal, unless something else reads from it. */
+/** Creates an asker that reads from the terminal while it asks. Use it if nothing else reads from the terminal. */
 export function askOnTerminal(io: CliIO, tools: readonly AnyTool[]): Asker {
   const onTerminal = async <T>(work: (lines: TerminalLines) => Promise<T>): Promise<T> => {
     const lines = new TerminalLines(io)
-    // While input is read, the terminal doesn't send Ctrl-C as a signal.
+    // While input is read, the terminal doesn't send a signal for Ctrl-C, so this callback sends it.
     lines.onInterrupt = () => process.kill(process.pid, 'SIGINT')
     try {
       return await work(lines)

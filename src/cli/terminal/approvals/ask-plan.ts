@@ -6,13 +6,13 @@ import type { Terminal } from '../terminal.ts'
 import type { Asker } from './asker.ts'
 import { asJson } from './shown-arguments.ts'
 
-/** Rows of a screen that are not available for the plan: its heading, the question, and the row of the cursor below it. */
+/** The number of rows of a screen that are not available for the plan: its heading, the question, and the row of the cursor below it. */
 const otherRows = 3
 const answers = { y: '[y]es', n: '[N]o', o: '[o]ne by one' } as const
 
 /**
- * Shows the plan of a preview as a numbered list, and asks whether to carry out all of it. Undefined if the calls must be approved one by
- * one, because the person wants that, or because they don't fit on one screen.
+ * Shows the plan of a preview as a numbered list, and asks whether to carry out all of it. Resolves with undefined if each call must be
+ * approved on its own, because the person wants that, or because the plan doesn't fit on one screen.
  */
 export async function askAboutPlan(
   items: readonly PendingItem[],
@@ -31,7 +31,7 @@ export async function askAboutPlan(
   return answer === 'o' ? undefined : answer === 'y'
 }
 
-/** Undefined if a line can't show everything about the call. */
+/** Returns the line for a call of the plan. Returns undefined if one line can't show everything about the call. */
 function lineOf({ tool, args, about, path = [], plan }: PendingItem): string | undefined {
   const shown = visible(asJson(args))
   if (about !== undefined || isReordered(shown) || editsIn(args).edits.length > 0) return undefined

@@ -4,14 +4,17 @@ import type { TextEdit } from '../../../core/text/text-edits.ts'
 import { visible } from '../../../core/text/visible.ts'
 import { wrap } from '../rows.ts'
 
-/** Marks each line of a text with several lines, and each continuation of a line longer than the screen. */
+/**
+ * The bars at the start of a row: `lineBar` marks a line of a text with several lines, and `restBar` the continuation of a line that is
+ * longer than a row.
+ */
 const lineBar = '│'
 const restBar = '┊'
 const shownTab = '⇥   '
 
 /**
- * Formats JSON in indented rows of up to `columns` cells. A text with several lines is shown below its name, each line behind a bar, so
- * that code reads like code. No value can imitate another, because a bar character in the text itself is shown as its character code.
+ * Formats JSON in indented rows of up to `columns` cells. A text with several lines is shown below its name, each line after a bar, so that
+ * code is readable. No value can imitate another: if a text contains a bar character, the character is shown as its code.
  */
 export function rowsOf(value: Json, columns: number): string[] {
   return [...rowsIn(value, '', '', '', columns)]
@@ -37,9 +40,9 @@ function* rowsIn(value: Json, indent: string, before: string, behind: string, co
   } else yield* row(`${before}${asJson(value)}${behind}`)
 }
 
-/** Formats a changed text as rows of a diff of up to `columns` cells. Every line of both texts is in it. */
+/** Formats a changed text as the rows of a diff, up to `columns` cells wide. The diff contains every line of both texts. */
 export function diffRowsOf({ before, after }: TextEdit, columns: number): DiffLine[] {
-  // Cells for the mark of a row, and for the bar of a continuation.
+  // Leaves cells for the mark of a row and for the bar of a continuation.
   const width = Math.max(1, columns - 3)
   return diffLines(before.split('\n'), after.split('\n')).flatMap(({ kind, text }) =>
     wrap(shownLine(text), width).map((row, at) => ({ kind, text: at === 0 ? row : `${restBar}${row}` })),
@@ -61,7 +64,10 @@ function unlikeBars(text: string): string {
   return text.replace(/[│┊⇥]/g, (found) => `‹U+${found.charCodeAt(0).toString(16).toUpperCase()}›`)
 }
 
-/** JSON on one line. Shows numbers that JSON can't represent, instead of `null` or another number. */
+/**
+ * Formats JSON on one line. A number that JSON can't represent is shown unchanged; `JSON.stringify` would replace it by `null` or another
+ * number.
+ */
 export function asJson(value: Json): string {
   const asItIs = (_key: string, item: unknown) =>
     typeof item === 'number' && (!Number.isFinite(item) || Object.is(item, -0)) ? `‹${Object.is(item, -0) ? '-0' : item}›` : item

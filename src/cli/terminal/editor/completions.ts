@@ -1,18 +1,18 @@
 import { type Dirent, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 
-/** Completions at the cursor: words that replace the text from `from` on. */
+/** Completions at the cursor. Each word replaces the text from the position `from` to the cursor. */
 interface Completions {
   from: number
   words: string[]
 }
 
-/** `text` is the text before the cursor. */
+/** Returns the completions of `text`, which is the text before the cursor. */
 export type Complete = (text: string) => Completions
 
 const mostEntries = 10_000
 
-/** Completes commands at the start, and paths after an `@`, relative to `folder`. */
+/** Returns a function that completes slash commands at the start of the text, and paths after an `@`, relative to `folder`. */
 export function completeIn(folder: string, commands: readonly string[]): Complete {
   return (text) => {
     if (/^\/\S*$/.test(text)) return { from: 0, words: commands.filter((one) => one.startsWith(text)) }
@@ -21,7 +21,7 @@ export function completeIn(folder: string, commands: readonly string[]): Complet
     const slash = path.lastIndexOf('/') + 1
     const quote = text.endsWith(`"${path}`) ? 1 : 0
     const named = entriesOf(resolve(folder, path.slice(0, slash))).filter(
-      // Hidden files are listed only if their dot was typed.
+      // Hidden files are listed only if the typed name starts with a dot.
       ({ name }) => name.startsWith(path.slice(slash)) && (path[slash] === '.' || !name.startsWith('.')),
     )
     const words = named.map((entry) => pathWord(`${path.slice(0, slash)}${entry.name}`, entry.isDirectory()))
@@ -29,7 +29,7 @@ export function completeIn(folder: string, commands: readonly string[]): Complet
   }
 }
 
-/** A reference to a file, as prompts contain them. */
+/** Writes a path as a reference for prompts, with quotes if it contains spaces. */
 function pathWord(path: string, isFolder: boolean): string {
   if (!/\s/.test(path)) return `@${path}${isFolder ? '/' : ''}`
   return `@"${path}${isFolder ? '/' : '"'}`
@@ -37,7 +37,7 @@ function pathWord(path: string, isFolder: boolean): string {
 
 function entriesOf(folder: string): Dirent[] {
   try {
-    // Names with control characters or quotes can't be typed.
+    // Leaves out names with control characters or quotes, because such names can't be typed.
     return readdirSync(folder, { withFileTypes: true })
       .slice(0, mostEntries)
       .filter(({ name }) => !/[\p{Cc}"]/u.test(name))

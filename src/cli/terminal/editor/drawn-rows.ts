@@ -7,7 +7,7 @@ const eraseBelow = '\x1b[J'
 /** Rows at the end of a screen that change in place. Writes only what differs, so that nothing flickers. */
 export class DrawnRows {
   readonly #screen: Writable
-  /** Whether the terminal can move its cursor. If not, changes are written again below. */
+  /** Whether the terminal can move its cursor. If not, changed rows are written again below. */
   readonly #canMove: boolean
   #rows: readonly string[] = []
   #cursor: Place = { row: 0, column: 0 }
@@ -58,7 +58,7 @@ export class DrawnRows {
     this.#cursor = { row: 0, column: 0 }
   }
 
-  /** Adjusts to a narrower screen, which has wrapped its content into more rows. */
+  /** Adjusts to a narrower screen, which has wrapped the rows into more rows. */
   resized(columns: number): void {
     const broken = (cells: number) => Math.floor(Math.max(0, cells - 1) / columns)
     const above = this.#rows.slice(0, this.#cursor.row).reduce((rows, row) => rows + broken(cellsOf(row)), 0)
@@ -80,7 +80,7 @@ export class DrawnRows {
   }
 }
 
-/** The common prefix of two rows. A row with colors is rewritten, unless text was only appended. */
+/** Returns the common prefix of two rows. If a row contains colors, the prefix is empty unless text was only appended. */
 function commonStart(old: string, row: string): string {
   if (row.startsWith(old) && /[\x20-\x7em]$/.test(old)) return old
   if (old.includes('\x1b') || row.includes('\x1b')) return ''

@@ -1,21 +1,21 @@
-/** How far around the cursor to search for the boundaries of a visible character. */
+/** How far from the cursor to search for the boundaries of a visible character, in UTF-16 code units. */
 const longestCharacter = 64
 
 let segmenter: Intl.Segmenter | undefined
 
 /** Splits `text` into characters as people see them. */
 export function charactersOf(text: string): string[] {
-  // Created on first use, because that takes a while.
+  // The segmenter is created on first use, because creating it takes time.
   segmenter ??= new Intl.Segmenter()
   return Array.from(segmenter.segment(text), ({ segment }) => segment)
 }
 
 type Move = 'left' | 'right' | 'wordLeft' | 'wordRight' | 'lineStart' | 'lineEnd'
 
-/** Limits for undo: the number of changes, and the amount of text. */
+/** The limits of the undo history: the number of changes, and their total length in UTF-16 code units. */
 const mostChanges = 200
 const longestKept = 20_000_000
-/** How far back to search for the start of a word. */
+/** How far back to search for the start of a word, in UTF-16 code units. */
 const longestWord = 10_000
 
 /** A text that is being typed, with its cursor. */
@@ -24,7 +24,7 @@ export class EditedText {
   #at = 0
   /** The text before each change, the newest last. */
   #earlier: { text: string; at: number }[] = []
-  /** The end of characters typed one after another, which are undone together; -1 if there are none. */
+  /** The position after the last typed character, or -1. Characters that are typed directly one after another are undone together. */
   #typedTo = -1
   /** The last deleted text of more than one character. */
   #cut = ''
@@ -68,7 +68,7 @@ export class EditedText {
     this.#at = this.#target(how)
   }
 
-  /** Moves up a line. Returns false if there is none; `moveDown` works the same way. */
+  /** Moves the cursor up one line. Returns false if the cursor is in the first line. `moveDown` works the same way. */
   moveUp(): boolean {
     const start = this.#target('lineStart')
     if (start === 0) return false
@@ -85,13 +85,16 @@ export class EditedText {
     return true
   }
 
-  /** The position in the line from `from` to `to` in the same column as the cursor, whose line starts at `start`. */
+  /**
+   * Returns the position in another line (`from` to `to`) that has the same column as the cursor. `start` is the start of the cursor's own
+   * line.
+   */
   #sameColumn(from: number, to: number, start: number): number {
     const column = charactersOf(this.#text.slice(start, this.#at)).length
     return from + charactersOf(this.#text.slice(from, to)).slice(0, column).join('').length
   }
 
-  /** Deletes from the cursor to the position that `how` would move it to. */
+  /** Deletes the text between the cursor and the position to which `how` would move it. */
   delete(how: Move): void {
     const target = this.#target(how)
     const [from, to] = [Math.min(target, this.#at), Math.max(target, this.#at)]

@@ -4,7 +4,7 @@ import { charactersOf } from './edited-text.ts'
 export class HistorySearch {
   #query = ''
   readonly #texts: readonly string[]
-  /** The position of the match; the number of texts if there is none yet. */
+  /** The index of the match. Before a match is found, it is the number of texts. */
   #at: number
 
   constructor(texts: readonly string[]) {

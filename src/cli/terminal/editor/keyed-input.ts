@@ -12,18 +12,18 @@ const mostShownWords = 12
 
 export interface KeyedInputOptions {
   prompt: string
-  /** Texts for Up, Down and Ctrl-R. */
+  /** The earlier prompts, for Up, Down and Ctrl-R. */
   history?: PromptHistory
   complete?: Complete
-  /** Actions of further keys by name, such as `ctrl-o`. */
+  /** Actions of other keys, by the name of the key, such as `ctrl-o`. */
   keys?: Readonly<Record<string, () => void>>
-  /** Changing rows above the input, for example the current status. */
+  /** Returns the rows above the input, such as the current status. They may change at any time. */
   above?: () => readonly string[]
 }
 
 type Action = (input: KeyedInput) => void
 
-/** A text with information about its input. */
+/** A text with information about how it was entered. */
 export interface TypedText {
   text: string
   /** The pasted pieces of the text. */
@@ -33,9 +33,9 @@ export interface TypedText {
 /** When an input is visible: always, only while it contains text, or never. `open` makes an input always visible. */
 type Shown = 'always' | 'typed' | 'never'
 
-/** One text that a person types at a prompt, from the first key to Enter. */
+/** One text that a person enters at a prompt, from the first key to Enter. */
 export class KeyedInput {
-  /** Resolves with the text; with undefined if the signal was aborted or the input has ended. */
+  /** Resolves with the text. Resolves with undefined if the signal was aborted or the input has ended. */
   readonly ended: Promise<TypedText | undefined>
   readonly #io: CliIO
   readonly #options: KeyedInputOptions
@@ -45,10 +45,10 @@ export class KeyedInput {
   readonly #resolve: (text: TypedText | undefined) => void
   #shown: Shown
   #pasted: string[] = []
-  /** Possible completions of the word at the cursor, shown below until the next key. */
+  /** Possible completions of the word at the cursor. They are shown below the text until the next key. */
   #words: readonly string[] = []
   #search: HistorySearch | undefined
-  /** How far back in the history the current text is; 0 means the typed one. */
+  /** How many prompts back in the history the current text is. 0 means the text that the person is typing. */
   #back = 0
   #draft = ''
   /** How many callers have hidden the input without showing it again. */
@@ -108,7 +108,7 @@ export class KeyedInput {
     this.#draw()
   }
 
-  /** Makes room for other output. */
+  /** Removes the input from the screen, so that other output can be written. */
   hide(): void {
     if (this.#isOver) return
     this.#hidden++
@@ -145,7 +145,7 @@ export class KeyedInput {
     return this.#search !== undefined
   }
 
-  /** Ends a search. Returns whether there was one. */
+  /** Ends a search. Returns whether a search was active. */
   cancelSearch(): boolean {
     if (this.#search === undefined) return false
     this.#search = undefined
@@ -154,8 +154,8 @@ export class KeyedInput {
   }
 
   /**
-   * Handles Enter. Returns whether Enter ends the text. During a search, the match becomes the text. After a backslash, Enter starts a new
-   * line.
+   * Handles Enter. Returns whether Enter ends the input. During a search, Enter makes the match the text. After a backslash, Enter starts a
+   * new line.
    */
   finishes(): boolean {
     const found = this.#search?.found
@@ -166,7 +166,7 @@ export class KeyedInput {
     return isEnd
   }
 
-  /** Handles a key. Returns whether it has ended the text. */
+  /** Handles a key. Returns whether the key has ended the input. */
   press(text: string | undefined, key: PressedKey): boolean {
     this.#words = []
     const name = nameOf(key)
@@ -191,7 +191,7 @@ export class KeyedInput {
     change(this.#edited)
   }
 
-  /** Moves up in the text, or to an earlier one. */
+  /** Moves the cursor up one line. In the first line, shows the previous prompt of the history. */
   goUp(): void {
     if (!this.#edited.moveUp()) this.#recall(this.#back + 1)
   }
@@ -225,7 +225,7 @@ export class KeyedInput {
     return Math.max(2, this.#io.stderr.columns || 80)
   }
 
-  /** Handles a backslash at the end of a line: Enter then starts a new line. */
+  /** If the line ends with a backslash, replaces it by a line break. Returns whether it did. */
   #continuesLine(): boolean {
     const { text, at } = this.#edited
     if (text[at - 1] !== '\\' || (text.length > at && text[at] !== '\n')) return false
@@ -242,7 +242,7 @@ export class KeyedInput {
     this.#edited.set(back === 0 ? this.#draft : (prompts.at(-back) ?? ''))
   }
 
-  /** Returns whether the search handles the key. Other keys end the search and apply to its match. */
+  /** Handles a key during a search. Returns false for a key that ends the search and then applies to the match. */
   #pressInSearch(search: HistorySearch, name: string, text: string | undefined): boolean {
     if (name === 'ctrl-r') search.older()
     else if (name === 'backspace' || name === 'ctrl-h') search.erase()
@@ -251,7 +251,7 @@ export class KeyedInput {
     else {
       if (search.found !== undefined) this.#edited.set(search.found)
       this.#search = undefined
-      // Escape only ends the search.
+      // Escape does nothing except end the search.
       return name === 'meta-escape' || name === 'escape'
     }
     return true
@@ -267,7 +267,7 @@ export class KeyedInput {
     this.#rows.draw(withinRows({ rows: [...above, ...(own?.rows ?? [])], cursor: { row, column } }, this.#height))
   }
 
-  /** The prompt and the text after it, in up to `most` rows. */
+  /** Returns the prompt and the text after it, in up to `most` rows. */
   #ownRows(most: number): Layout {
     const width = this.#columns - 1
     if (this.#search !== undefined) {
@@ -291,7 +291,7 @@ export class KeyedInput {
     return Math.max(1, (this.#io.stderr.rows || 24) - 1)
   }
 
-  /** Leaves the text on the screen; only its beginning if it is higher than the screen. */
+  /** Leaves the text on the screen. If the text is higher than the screen, leaves only its beginning. */
   #leave(): void {
     const { rows } = this.#layout.of(this.text, this.text.length, this.#columns - 1)
     const most = Math.max(1, this.#height - 1)
@@ -328,7 +328,7 @@ const actions: Readonly<Record<string, Action>> = {
   'ctrl-y': (input) => input.edit((edited) => edited.paste()),
   'ctrl-l': (input) => input.clearScreen(),
   tab: (input) => input.complete(),
-  // Ctrl-J and Alt-Enter; Shift-Enter if the terminal distinguishes it.
+  // The keys that start a new line: Ctrl-J, Alt-Enter, and Shift-Enter if the terminal distinguishes it.
   enter: (input) => input.insert('\n'),
   'meta-return': (input) => input.insert('\n'),
   'meta-enter': (input) => input.insert('\n'),

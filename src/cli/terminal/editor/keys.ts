@@ -1,12 +1,12 @@
 import type { Key } from 'node:readline'
 
-/** A key as Node.js reports it, with names that its types lack: `paste-start`, `paste-end`. */
+/** A key as Node.js reports it. `name` can have values that are missing from its types: `paste-start` and `paste-end`. */
 export type PressedKey = Key & { sequence?: string }
 
-/** Sequences for Shift-Enter, in terminals that distinguish it. https://sw.kovidgoyal.net/kitty/keyboard-protocol/ */
+/** The escape sequences of Shift-Enter in terminals that distinguish it. https://sw.kovidgoyal.net/kitty/keyboard-protocol/ */
 const shiftReturn = ['\x1b[13;2u', '\x1b[27;2;13~']
 
-/** The name of a key with its modifiers, such as `ctrl-o`. */
+/** Returns the name of a key with its modifiers, such as `ctrl-o`. */
 export function nameOf({ name = '', ctrl, meta, sequence = '' }: PressedKey): string {
   if (shiftReturn.includes(sequence)) return 'shift-return'
   if (sequence === '\x1f') return 'ctrl-_'

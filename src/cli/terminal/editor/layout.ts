@@ -4,12 +4,12 @@ import { charactersOf } from './edited-text.ts'
 
 const plain = /^[\x20-\x7e]*$/
 const noWidth = /^[\p{Mn}\p{Me}\p{Cf}]+$/u
-/** Wide and full-width characters and emoji: https://www.unicode.org/reports/tr11 */
+/** Matches wide and full-width characters and emoji: https://www.unicode.org/reports/tr11 */
 const wide =
   /^[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|^\p{Emoji_Presentation}|\uFE0F/u
 const tab = '    '
 
-/** The number of cells a text takes on the screen. Colors take none. */
+/** Returns the number of cells that a text takes on the screen. Colors take no cells. */
 export function cellsOf(text: string): number {
   if (plain.test(text)) return text.length
   const shown = stripVTControlCharacters(text)
@@ -35,13 +35,13 @@ export interface Layout {
   cursor: Place
 }
 
-/** Cached rows by line, for one width. */
+/** A cache of the rows of each line, for one width. */
 export type KnownRows = Map<string, readonly string[]>
 
 /**
  * Lays out `text` in rows of up to `columns` cells. The first row follows `prompt`. If the prompt is short, the other rows are indented to
- * its width. Makes invisible characters visible. Fills `known` with the rows of this text, so that typing in a long text lays out only one
- * line.
+ * its width. Makes invisible characters visible. `known` caches the rows of each line, so that a key typed in a long text causes the layout
+ * of only one line.
  */
 export function layOut(text: string, at: number, prompt: string, columns: number, known: KnownRows = new Map()): Layout {
   const promptCells = cellsOf(prompt)
@@ -94,7 +94,7 @@ function layOutLine(
   return { rows: [...rows, row], cursor }
 }
 
-/** As many rows as fit on the screen, including that of the cursor. */
+/** Returns at most `most` rows, including the row of the cursor. */
 export function withinRows({ rows, cursor }: Layout, most: number): Layout {
   if (rows.length <= most) return { rows, cursor }
   const first = Math.min(Math.max(0, cursor.row - most + 1), rows.length - most)

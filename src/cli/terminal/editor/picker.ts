@@ -3,7 +3,7 @@ import { shorten } from '../terminal.ts'
 import { isEnter, isTyped, nameOf, type PressedKey } from './keys.ts'
 import { cellsOf } from './layout.ts'
 
-/** A row of a list to choose from: what it is, and a detail at its right. */
+/** A row of a list to choose from, with its text and a detail to the right. */
 export interface PickerItem {
   text: string
   detail?: string
@@ -17,7 +17,7 @@ export class Picker {
   readonly #title: string
   readonly #items: readonly PickerItem[]
   #query = ''
-  /** The position among the items that match. */
+  /** The index of the current item among the items that match. */
   #at = 0
 
   constructor(title: string, items: readonly PickerItem[]) {
@@ -25,7 +25,7 @@ export class Picker {
     this.#items = items
   }
 
-  /** The position of the chosen item; undefined if none matches. */
+  /** The index of the chosen item in the whole list. Undefined if no item matches. */
   get chosen(): number | undefined {
     return this.#matching[this.#at]
   }
@@ -37,7 +37,7 @@ export class Picker {
     )
   }
 
-  /** Handles a key. Returns whether the item was chosen, or the list left; otherwise undefined. */
+  /** Handles a key. Returns whether the person has chosen an item or left the list. Returns undefined if neither. */
   press(text: string | undefined, key: PressedKey): 'chosen' | 'left' | undefined {
     const name = nameOf(key)
     const last = this.#matching.length - 1
@@ -56,7 +56,7 @@ export class Picker {
     this.#at = 0
   }
 
-  /** The rows that show the part of the list around the current item. */
+  /** Returns the rows that show the part of the list around the current item. */
   rows(columns: number, height: number): string[] {
     const matching = this.#matching
     const most = Math.max(1, Math.min(mostShown, height - 2))

@@ -4,10 +4,10 @@ import { replaceFile } from '../../../core/files/replace-file.ts'
 import { redactText } from '../../../core/redaction/redact.ts'
 import type { CliIO } from '../terminal.ts'
 
-/** Maximum number of prompts, and maximum length of one. */
+/** Maximum number of prompts, and maximum length of one prompt. */
 const mostPrompts = 1_000
 const longestPrompt = 16_384
-/** A longer file was not written by this program. */
+/** Maximum size of the file in bytes. A larger file was not written by this program. */
 const longestFile = 4 * mostPrompts * longestPrompt
 
 /**
@@ -16,7 +16,7 @@ const longestFile = 4 * mostPrompts * longestPrompt
  */
 export class PromptHistory {
   readonly prompts: string[]
-  /** Undefined if nothing is written. */
+  /** The path of the file. Undefined if prompts are not written. */
   #file: string | undefined
   readonly #onProblem: (error: unknown) => void
 
@@ -26,13 +26,13 @@ export class PromptHistory {
     this.#onProblem = onProblem
   }
 
-  /** Adds a prompt. Resolves when it is written. Never rejects: on an error, calls `onProblem` once and stops writing. */
+  /** Adds a prompt. Resolves when it is written to the file. Never rejects: on the first error, calls `onProblem` and stops writing. */
   async add(prompt: string): Promise<void> {
     if (prompt.trim() === '' || prompt === this.prompts.at(-1)) return
     this.prompts.push(prompt)
     if (this.#file === undefined || /^\s/.test(prompt) || prompt.length > longestPrompt || redactText(prompt) !== prompt) return
     try {
-      // Writes the line at once, so that the lines of two chats don't mix.
+      // The whole line is written with one call, so that the lines of two chats don't mix.
       await appendFile(this.#file, `${JSON.stringify(prompt)}\n`, { mode: 0o600 })
     } catch (error) {
       this.#file = undefined
@@ -51,10 +51,10 @@ export async function openPromptHistory({ env }: Pick<CliIO, 'env'>, onProblem: 
   if (file === undefined) return new PromptHistory()
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-    // The file is created for its owner alone, and checked to be writable, before it contains anything.
+    // Opening creates the file with access for its owner alone, and shows that it can be written, before the file gets any content.
     const handle = await open(file, 'a', 0o600)
     const stats = await handle.stat()
-    // `/dev/null` must stay accessible to everyone.
+    // Only a regular file is made private: `/dev/null`, for example, must stay accessible to everyone.
     if (stats.isFile() && (stats.mode & 0o077) !== 0) await handle.chmod(0o600)
     await handle.close()
     if (!stats.isFile()) return new PromptHistory()
@@ -75,7 +75,7 @@ function fileOf({ TOOLLOOP_HISTORY: named, XDG_STATE_HOME: state, HOME: home }: 
   return home ? join(home, '.toolloop', 'history') : undefined
 }
 
-/** Skips a line that was cut by a crash. */
+/** Reads a prompt from a line of the file. Skips an incomplete line, which a crash may have left. */
 function readPrompt(line: string): string[] {
   try {
     const prompt: unknown = JSON.parse(line)

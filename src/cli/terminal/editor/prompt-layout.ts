@@ -1,12 +1,12 @@
 import { wrapWords } from '../wrap-words.ts'
 import { cellsOf, type KnownRows, type Layout, layOut } from './layout.ts'
 
-/** Cells needed beside the prompt for typing. */
+/** The number of cells that must be free beside the prompt for typing. */
 const roomToType = 20
-/** Length of a prompt that fits on any screen. */
+/** The length of a prompt that fits on any screen. */
 const shortPrompt = 4
 
-/** Lays out a prompt and the text after it. A prompt that leaves no space to type gets its own rows. */
+/** Lays out a prompt and the text after it. If the prompt leaves too little space for typing, the text starts in its own row. */
 export class PromptLayout {
   readonly #prompt: string
   readonly #known: KnownRows = new Map()

@@ -6,7 +6,9 @@ export interface Span {
   styles: readonly Style[]
 }
 
-/** How far ahead to search for the end of an emphasis, a code span or a link. Without an end, it is plain text. */
+/**
+ * How far ahead to search for the end of an emphasis, a code span or a link, in UTF-16 code units. Without an end, the mark is plain text.
+ */
 const longestSpan = 2_000
 
 interface Found {
@@ -14,10 +16,10 @@ interface Found {
   length: number
 }
 
-/** `'wait'` means that more text is needed to decide. Undefined means plain text. */
+/** The result of reading a span. `'wait'` means that more text is needed to decide. Undefined means that the text is plain. */
 type Reading = Found | 'wait' | undefined
 
-/** A position in a text. `isWhole`: the line is complete. */
+/** A position in a text. `isWhole` says whether the line is complete. */
 interface Reader {
   text: string
   at: number
@@ -27,8 +29,8 @@ interface Reader {
 }
 
 /**
- * The spans of a line as far as they are certain, and how much of `text` they cover. `before` is the character before the text. `isWhole`:
- * the line is complete, so that everything is certain.
+ * Returns the spans of a line as far as they are certain, and the length of the text that they cover. `before` is the character before the
+ * text. If `isWhole` is true, the line is complete, so all its spans are certain.
  */
 export function readInline(text: string, before: string, isWhole: boolean, styles: readonly Style[] = []): Found {
   const spans: Span[] = []
@@ -77,7 +79,7 @@ function readCode(rest: string, mayGrow: boolean, { styles }: Reader): Reading {
   const marks = /^`+/.exec(rest)?.[0] ?? ''
   if (marks.length === rest.length) return mayGrow ? 'wait' : asText(rest, styles)
   const end = new RegExp(`(?<!\`)${marks}(?!\`)`).exec(rest.slice(marks.length))
-  // Another backtick after these would change the end.
+  // The end is uncertain if the text stops directly after it, because another backtick would move the end.
   if (end === null || marks.length + end.index + marks.length === rest.length) {
     if (mayGrow) return 'wait'
     if (end === null) return asText(marks, styles)
@@ -107,7 +109,7 @@ function readAddress(rest: string, mayGrow: boolean, { styles }: Reader): Readin
 
 const looks: Readonly<Record<string, Style>> = { '**': 'bold', __: 'bold', '*': 'italic', _: 'italic', '~~': 'strikethrough' }
 
-/** Characters that must not follow the end of an emphasis. */
+/** Lookaheads for characters that must not follow the end of an emphasis. */
 const notBehind: Readonly<Record<string, string>> = { '*': '(?!\\*)', '~': '(?!~)', _: '(?![\\p{L}\\p{N}_])' }
 
 function readEmphasis(rest: string, mayGrow: boolean, { before, styles }: Reader): Reading {

@@ -3,13 +3,13 @@ import { readInline, type Span } from './inline.ts'
 import { layOutTable, looksLikeTable } from './table.ts'
 
 /**
- * The start of a line that may still become any kind of line. The pattern matches a text in only one way, so that it never takes
+ * Matches the start of a line that may still become any kind of line. The pattern matches a text in only one way, so that it never takes
  * exponential time.
  */
 const undecided = /^(?:[#>*+\-`~_=\s\d]|(?<=\d)[.)])*(?:\[[ xX]?\]?\s*)?$|^\s*\||^ {0,3}(?:```|~~~)/
 const fence = /^ {0,3}(`{3,}|~{3,}(?!~))([^`]*)$/
 const longestRule = 60
-/** A longer start is checked again only after it has grown by a quarter. */
+/** A start that is longer than this is checked again only after it has grown by a quarter. */
 const longestLookedAt = 256
 
 interface Screen {
@@ -18,18 +18,18 @@ interface Screen {
 }
 
 /**
- * Renders Markdown on a terminal while it is being written. A line appears as it arrives, except for parts that depend on later text (the
- * end of an emphasis) and tables, which appear when they are complete. Never changes what was shown, so nothing flickers.
+ * Renders Markdown on a terminal while it arrives. A line appears piece by piece. Only two things wait for later text: a span whose end is
+ * not known yet, such as an emphasis, and a table that is not complete. The output is never changed afterwards, so that nothing flickers.
  */
 export class MarkdownWriter {
   readonly #screen: Screen
   /** The part of the current line that is not shown yet. */
   #line = ''
-  /** The length at which that part is checked again. */
+  /** The length that `#line` must reach before it is checked again. */
   #lookFrom = 0
-  /** The style of the rest of the line, once its start is shown. */
+  /** The style of the rest of the line. Set once the start of the line is shown. */
   #begun: { styles: readonly Style[]; before: string } | undefined
-  /** The marks that end the current code block, and whether it is a diff. */
+  /** The marks that end the current code block, and whether the block is a diff. */
   #code: { marks: string; isDiff: boolean } | undefined
   #table: string[] = []
 
@@ -37,7 +37,7 @@ export class MarkdownWriter {
     this.#screen = screen
   }
 
-  /** Returns what to write for another piece, which must not contain control characters except line ends and tabs. */
+  /** Returns the output for the next piece of Markdown. The piece must not contain control characters other than line ends and tabs. */
   push(piece: string): string {
     const lines = piece.split('\n')
     lines[0] = `${this.#line}${lines[0] ?? ''}`
@@ -46,7 +46,7 @@ export class MarkdownWriter {
     return `${lines.map((line) => this.#endLine(line)).join('')}${this.#partOfLine()}`
   }
 
-  /** Returns the rest at the end of a text whose last line has no line end. */
+  /** Ends the text. Returns the output for the rest of it, if the last line has no line end. */
   end(): string {
     const line = this.#line
     this.#line = ''
@@ -75,7 +75,7 @@ export class MarkdownWriter {
     return `${table}${shown}${this.#rest(rest)}\n`
   }
 
-  /** The certain part of the unfinished line. */
+  /** Returns the output for the part of the unfinished line that is certain. */
   #partOfLine(): string {
     if (this.#code !== undefined || this.#line === '' || this.#line.length < this.#lookFrom) return ''
     let shown = ''
@@ -96,7 +96,7 @@ export class MarkdownWriter {
     return `${shown}${this.#written(spans)}`
   }
 
-  /** The start of a line as shown, and the rest. */
+  /** Splits a line into the start, as it is shown, and the rest. */
   #begin(line: string): { shown: string; rest: string } {
     const [whole = '', indent = '', quote, heading, bullet, box, number] =
       /^(\s*)(?:((?:> ?)+)|(#{1,6})\s+(?=\S)|([-*+])\s+(?=\S)(\[[ xX]\]\s+)?|(\d+[.)])\s+(?=\S))?/.exec(line) ?? []
@@ -112,7 +112,7 @@ export class MarkdownWriter {
     return { shown: `${indent}${mark}`, rest: line.slice(whole.length) }
   }
 
-  /** The rest of a started line, at its end. */
+  /** Returns the output for the rest of a line whose start is shown. Called when the line is complete. */
   #rest(line: string): string {
     const { styles, before } = this.#begun ?? { styles: [], before: '' }
     this.#begun = undefined

@@ -9,12 +9,15 @@ export function looksLikeTable(line: string): boolean {
 
 const delimiter = /^\s*(?:\|\s*)?:?-+:?\s*(?:\|\s*:?-+:?\s*)*(?:\|\s*)?$/
 
-/** Lays out a table in columns as wide as their widest cell. Undefined if the lines are not a table, or if it does not fit. */
+/**
+ * Lays out a table in columns that are as wide as their widest cell. Returns undefined if the lines are not a table, or if the table does
+ * not fit.
+ */
 export function layOutTable(lines: readonly string[], columns: number): Span[][] | undefined {
   const [head = '', rule = '', ...body] = lines
   if (!delimiter.test(rule)) return undefined
   const alignments = cellsIn(rule).map((cell) => (cell.endsWith(':') ? (cell.startsWith(':') ? 'center' : 'right') : 'left'))
-  // Each column takes at least one cell and a separator.
+  // Each column needs at least one cell and a separator.
   if (alignments.length * 4 - 1 > columns) return undefined
   const rows = [head, ...body].map((line, at) => cellsIn(line).map((cell) => readInline(cell, '', true, at === 0 ? ['bold'] : []).spans))
   const widths = alignments.map((_, column) => rows.reduce((most, row) => Math.max(most, widthOf(row[column] ?? [])), 1))
