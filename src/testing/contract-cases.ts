@@ -7,7 +7,7 @@ import type { Expect } from './contract/kit.ts'
  * (expected) => assert.deepEqual(actual, expected) })`.
  */
 export interface TestApi {
-  /** Groups the cases. Called once; its body may run synchronously or later. */
+  /** Groups the cases. It is called once and may run its body immediately or later. */
   describe(name: string, body: () => void): unknown
   /** Defines a case, which fails if its body rejects. */
   it(name: string, body: () => Promise<void>): unknown
@@ -34,7 +34,7 @@ export function defineCases<Case extends { name: string }>(
   })
 }
 
-/** Runs `run`, which may open any number of worlds, and closes all of them afterwards. */
+/** Runs `run`, which may open any number of worlds, and closes these worlds afterwards. */
 export async function withWorlds<World extends { close(): Promise<void> }>(
   open: () => Promise<World>,
   run: (place: () => Promise<World>) => Promise<void>,

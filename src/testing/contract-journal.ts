@@ -7,9 +7,9 @@ import { ownerCases } from './journal-contract/owners.ts'
 import { previewCases } from './journal-contract/previews.ts'
 import { recordCases } from './journal-contract/records.ts'
 
-/** The options of the suite. */
+/** The options of `testJournal`. */
 export interface TestJournalOptions {
-  /** The cases to skip, by name, each with a reason. Throws at once for an unknown name. */
+  /** The cases to skip, by name, each with a reason. If a name is unknown, `testJournal` throws immediately. */
   skip?: Readonly<Record<string, string>>
 }
 
@@ -17,8 +17,8 @@ const cases: readonly JournalCase[] = [...crashCases, ...previewCases, ...record
 
 /**
  * Tests that a journal fulfills the contract of `Journal`: recovery of a run whose process dies at any moment, ownership of a run by one
- * process, decisions, and queries for stored runs. `make` creates an empty place that stores runs. The suite opens several journals on one
- * place, as several processes would. It simulates the death of a process by stopping a run between two steps and closing its journal.
+ * process, decisions, and queries for stored runs. `make` creates an empty place that stores runs. The suite opens several journals on the
+ * same place, as several processes would. It simulates the death of a process by stopping a run between two steps and closing its journal.
  *
  * Defines one `describe` with one `it` per case.
  *

@@ -8,18 +8,18 @@ import type { WireName } from './mock/wires/wire.ts'
 import { findWire } from './mock/wires.ts'
 import type { MockProviderOptions } from './mock-provider.ts'
 
-/** The options of the suite. */
+/** The options of `testModel`. */
 export interface TestModelOptions {
-  /** The wire format that the model speaks. Default: `'chat-completions'`. */
+  /** The wire format of the model. Default: `'chat-completions'`. */
   wire?: WireName
   /**
-   * Decides whether the mock provider refuses a request, as in `MockProviderOptions`. Every case then also proves that the driver sends
-   * only accepted requests. Default: refuses nothing.
+   * Decides whether the mock provider refuses a request, as in `MockProviderOptions`. With this option, every case also proves that the
+   * driver sends only accepted requests. Default: refuses nothing.
    */
   refuse?: MockProviderOptions['refuse']
   /**
-   * The cases to skip, by name, each with a reason, such as a feature that the model's wire format does not support. Throws at once for an
-   * unknown name, so that the list can't become outdated.
+   * The cases to skip, by name, each with a reason, such as a feature that the model's wire format does not support. If a name is unknown,
+   * `testModel` throws immediately, so that the list can't become outdated.
    */
   skip?: Readonly<Record<string, string>>
 }

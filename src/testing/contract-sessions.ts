@@ -7,9 +7,9 @@ import { replacingCases } from './session-contract/replacing.ts'
 import { turnCases } from './session-contract/turns.ts'
 import { waitingCases } from './session-contract/waiting.ts'
 
-/** The options of the suite. */
+/** The options of `testSessions`. */
 export interface TestSessionsOptions {
-  /** The cases to skip, by name, each with a reason. Throws at once for an unknown name. */
+  /** The cases to skip, by name, each with a reason. If a name is unknown, `testSessions` throws immediately. */
   skip?: Readonly<Record<string, string>>
 }
 
@@ -18,8 +18,8 @@ const cases: readonly SessionCase[] = [...keepingCases, ...turnCases, ...waiting
 /**
  * Tests that a session store fulfills the contract of `Sessions`: storing and reading messages, ownership if several runs want the same
  * session, and the state of a session while a run waits, or after a process has died at any moment. `make` creates an empty place that
- * stores sessions. The suite opens several `Sessions` on one place, as several processes would, and closes them to simulate the death of a
- * process.
+ * stores sessions. The suite opens several `Sessions` on the same place, as several processes would, and closes them to simulate the death
+ * of a process.
  *
  * Defines one `describe` with one `it` per case.
  *

@@ -1,4 +1,7 @@
-/** For testing agents, tools and models: a model that answers from a script, a provider that can misbehave, and contract suites. */
+/**
+ * `toolloop/testing`: tools for testing agents, tools and models: a model that answers from a script, a provider that can misbehave, and
+ * contract suites.
+ */
 export { type ReplayPartOptions, replayModel, replayTools } from '../recording/replay-parts.ts'
 export type { CreateModel, Expect, ModelTestSettings } from './contract/kit.ts'
 export type { TestApi } from './contract-cases.ts'

@@ -58,7 +58,7 @@ interface Run {
 /** The number of runs created so far. */
 let created = 0
 
-/** The storage of journals in memory. It outlives them, as a disk outlives processes. */
+/** The storage of journals in memory. It continues to exist when a journal is closed, as a disk does when a process ends. */
 export class MemoryRuns {
   readonly runs: Map<string, Run> = new Map()
   readonly alive: Set<object> = new Set()
@@ -66,8 +66,8 @@ export class MemoryRuns {
 
 /**
  * Creates a journal in memory, to test what happens to runs if a process dies. For each simulated process, create a journal with the same
- * `kept`. Close the journal to simulate the death of that process. It behaves like a journal on a disk, except that it does not outlive the
- * real process.
+ * `kept`; close the journal to simulate the death of that process. The journal behaves like a journal on a disk, except that its runs are
+ * lost when the real process ends.
  */
 export function memoryJournal(kept: MemoryRuns = new MemoryRuns()): Journal & { close(): Promise<void> } {
   return storeJournal(new MemoryStore(kept))
@@ -239,7 +239,7 @@ class MemoryStore implements Store {
     return doomed.length
   }
 
-  /** Simulates the death of the process: nothing is stored after this. */
+  /** Simulates the death of the process. After this, nothing is stored. */
   async close(): Promise<void> {
     this.#kept.alive.delete(this.#owner)
   }

@@ -12,23 +12,24 @@ import { chooseWire } from './mock/wires.ts'
 import type { Script } from './script.ts'
 import { settlesBeforeAbort, untilSocketsAreRead } from './wait.ts'
 
-/** What a mock provider answers, and how it fails. */
+/** The answers of a mock provider, and its faults. */
 export interface MockProviderOptions {
   /**
-   * Replies, one for each request in order of arrival; or one function that answers all requests.
+   * The replies, one for each request in order of arrival, or one function that answers all requests.
    *
-   * Contract of the function: awaited. If it throws or rejects, the answer is status 400 with that message.
+   * Contract of the function: awaited. If it throws or rejects, the answer has status 400 and the message of the error.
    */
   script?: Script<MockScriptRequest, MockReply>
   /**
-   * Recorded responses to use instead of `script`, one per request. Each recording consists of the payloads of a stream, as an array or as
-   * the text of a `.jsonl` file.
+   * Recorded responses to use instead of `script`, one for each request. Each recording consists of the payloads of a stream, as an array
+   * or as the text of a `.jsonl` file.
    */
   recordings?: readonly (string | readonly string[])[]
   /**
-   * Faults for all or some requests. If a fault replaces the script's answer, the script's turn is kept for the next request.
+   * Faults for all or some requests. If a fault replaces the script's answer, the next request gets the script's turn.
    *
-   * Contract of a function: not awaited. Returning nothing means no fault. If it throws, the answer is status 400 with that message.
+   * Contract of a function: not awaited. Returning nothing means no fault. If it throws, the answer has status 400 and the message of the
+   * error.
    */
   faults?: MockFaults
   /** Ids listed by `GET /v1/models`, and by Ollama's `GET /api/tags`. Requests may name any model. Default: `['mock-model']`. */
@@ -36,15 +37,16 @@ export interface MockProviderOptions {
   /**
    * Decides whether a request is refused.
    *
-   * Contract: called before faults and script, synchronously. Return a text to answer with status 400 and that message; the script keeps
-   * its turn. Return undefined to accept. Default: every request whose body is a JSON object is accepted.
+   * Contract: called before faults and script, synchronously. Return a text to answer with status 400 and this text as the message; the
+   * next request then gets the script's turn. Return undefined to accept the request. Default: every request whose body is a JSON object is
+   * accepted.
    */
   refuse?: (request: MockScriptRequest) => string | undefined
   /** The length of the streamed pieces of texts and arguments, in UTF-16 units. Default: 4. */
   pieceLength?: number
-  /** Default: `'127.0.0.1'`. */
+  /** The address to listen on. Default: `'127.0.0.1'`. */
   host?: string
-  /** Default: 0, which selects a free port. */
+  /** The port. Default: 0, which selects a free port. */
   port?: number
 }
 
@@ -61,7 +63,7 @@ const optionNames: OptionNames<MockProviderOptions> = {
 
 /** A mock provider: a real HTTP server in this process. */
 export interface MockProvider extends AsyncDisposable {
-  /** Such as `http://127.0.0.1:40123`, without a path. */
+  /** The URL without a path, such as `http://127.0.0.1:40123`. */
   readonly url: string
   /** The base URL for the `openai` SDK and compatible clients: `url` + `/v1`. Anthropic's and Google's SDKs take `url`. */
   readonly baseURL: string
@@ -70,15 +72,18 @@ export interface MockProvider extends AsyncDisposable {
   /** The number of open connections, including idle ones. */
   readonly openConnections: number
   /**
-   * Resolves with the `n`th request, counted from 1 (the default), once it has arrived. Rejects if `signal` is aborted or the server
-   * closes.
+   * Resolves with the request number `n` once it has arrived. Requests are counted from 1, which is the default. Rejects if `signal` is
+   * aborted or the server closes.
    */
   waitForRequest(n?: number, options?: { signal?: AbortSignal }): Promise<MockRequest>
-  /** Resolves with the `n`th request once it has ended: answered completely, broken off, or aborted by the client. */
+  /**
+   * Resolves with the request number `n` once its exchange has ended: the response is complete, the connection was broken off, or the
+   * client has disconnected.
+   */
   waitForEnd(n?: number, options?: { signal?: AbortSignal }): Promise<MockRequest>
   /** Resolves when at most `n` connections are open. */
   waitForConnections(n: number, options?: { signal?: AbortSignal }): Promise<void>
-  /** Ends all exchanges, connections and timers. May be called again. */
+  /** Ends all exchanges, connections and timers. Can be called more than once. */
   close(): Promise<void>
 }
 
@@ -140,7 +145,8 @@ class LoopbackProvider implements MockProvider {
   async listen(host: string, port: number): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject)
-      // The default backlog is too short for a thousand simultaneous connections: some would wait a second for a retry.
+      // The default backlog is too short for a thousand simultaneous connections. Some of these connections would wait a second for a
+      // retry.
       this.#server.listen({ host, port, backlog: 4096 }, resolve)
     })
     const address = this.#server.address()
@@ -169,13 +175,14 @@ class LoopbackProvider implements MockProvider {
   async #close(): Promise<void> {
     this.#isClosing = true
     for (const [socket, exchanges] of this.#sockets) {
-      // Closing an idle connection normally would keep its port for another minute. After thousands of tests with a server each, so few
-      // ports would be free that finding one takes the system milliseconds.
+      // An idle connection is reset, because a connection that is closed normally occupies its port for another minute. After thousands of
+      // tests with a server each, so few ports would be free that the system would need milliseconds to find one.
       if (exchanges === 0) socket.resetAndDestroy()
       else socket.destroy()
     }
     this.#watch.close()
-    // The next server may get this port. A client that has not noticed that its connection is closed would use it for that server.
+    // The next server may get the same port. A client that has not noticed that its connection is closed would use the connection for that
+    // server.
     await untilSocketsAreRead()
     await new Promise<void>((resolve) => this.#server.close(() => resolve()))
   }
@@ -197,13 +204,16 @@ class LoopbackProvider implements MockProvider {
     })
   }
 
-  /** Aborted when the client disconnects, the response ends, or the server closes. All of these close the response. */
+  /**
+   * Creates a signal that is aborted when the client disconnects, the response ends, or the server closes. In all these cases, the response
+   * is closed.
+   */
   #signalOf({ socket }: IncomingMessage, res: ServerResponse): AbortSignal {
     const gone = new AbortController()
     this.#count(socket, 1)
     res.once('close', () => {
       this.#count(socket, -1)
-      // A string, because the reason is never read, and creating the default error is expensive.
+      // The reason is a string, because nothing reads it, and creating the default error is expensive.
       gone.abort('the response is closed')
     })
     return gone.signal
@@ -216,7 +226,7 @@ class LoopbackProvider implements MockProvider {
 
   /** Answers one request. Never rejects. */
   async #serve(req: IncomingMessage, exchange: Exchange): Promise<void> {
-    // The client may disconnect at any time. That is recorded when the response closes.
+    // The client may disconnect at any time. The `close` event of the response records it, so the error is ignored.
     exchange.res.on('error', () => {})
     const rawBody = await readBody(req)
     if (rawBody === undefined) return
@@ -227,7 +237,7 @@ class LoopbackProvider implements MockProvider {
       for (const promise of answer.response.before) if (!(await settlesBeforeAbort(promise, exchange.signal))) return
       await transmit(exchange, answer.response, answer.fault)
     } catch (error) {
-      // The script, a promise in it, or a fault has failed. With status 400, the client fails with the reason instead of retrying.
+      // The script, a promise in the script, or a fault has failed. With status 400, the client fails with the reason instead of retrying.
       if (exchange.res.headersSent) breakOff(exchange)
       else await transmit(exchange, prepareError(error, chooseWire(request.method, request.path).wire, 400), {})
     }
@@ -255,13 +265,13 @@ class LoopbackProvider implements MockProvider {
   }
 }
 
-/** The body as text. Undefined if the client disconnects before it is complete. */
+/** Resolves with the body as text, or with undefined if the client disconnects before the body is complete. */
 async function readBody(req: IncomingMessage): Promise<string | undefined> {
   const chunks: Uint8Array[] = []
   try {
     for await (const chunk of req) chunks.push(chunk as Uint8Array)
   } catch {
-    // The client is gone, and an incomplete request is ignored.
+    // The client has disconnected, and an incomplete request is ignored.
     return undefined
   }
   return Buffer.concat(chunks).toString('utf8')
@@ -272,7 +282,7 @@ function parseObject(text: string): JsonObject {
     const value: unknown = JSON.parse(text)
     return isJsonObject(value) ? value : {}
   } catch {
-    // The request is refused later, with an error that quotes the text.
+    // Invalid JSON is refused later, with an error that quotes the text.
     return {}
   }
 }

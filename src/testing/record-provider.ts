@@ -10,21 +10,22 @@ import { EventStream } from '../models/streaming/response-body.ts'
 
 /** The options of `recordProvider`. */
 export interface RecordProviderOptions {
-  /** Sends the requests. Default: the global `fetch`. */
+  /** The function that sends the requests. Default: the global `fetch`. */
   fetch?: typeof globalThis.fetch
-  /** Texts that must not be in a recording. Keys in the requests' headers, and what looks like a key, are always removed. */
+  /** Texts that must not be in a recording. Keys in the requests' headers, and texts that look like keys, are always removed. */
   secrets?: Iterable<string>
 }
 
 const optionNames: OptionNames<RecordProviderOptions> = { fetch: true, secrets: true }
 
-/** Records what a provider sends. */
+/** Records the responses of a provider. */
 export interface ProviderRecorder {
-  /** Pass it as the `fetch` of a model. */
+  /** The function to pass as the `fetch` of a model. */
   readonly fetch: typeof globalThis.fetch
   /**
-   * The responses so far, in the order of their requests, in the form that `startMockProvider` accepts. For a stream: the payload of each
-   * event that has arrived. For a complete response: its JSON, once it has ended. Failed and refused requests are not included.
+   * The responses so far, in the order of their requests, in the form that `startMockProvider` accepts. A stream is recorded as the
+   * payloads of the events that have arrived. A complete response is recorded as its JSON, once it has ended. Failed and refused requests
+   * are not included.
    */
   readonly recordings: string[][]
   /**
@@ -77,13 +78,16 @@ export function recordProvider(options: RecordProviderOptions = {}): ProviderRec
   }
 }
 
-/** The keys in a request's headers. */
+/** Returns the keys in a request's headers. */
 function keysOf(headers: Headers): string[] {
   const names = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key']
   return names.flatMap((name) => headers.get(name)?.replace(/^Bearer\s+/i, '') ?? []).filter((key) => key.length >= 8)
 }
 
-/** Passes a body through as it arrives. `begun` is called with its payloads at the first of them. */
+/**
+ * Passes a body through unchanged. When the first payload arrives, calls `begun` with the list of payloads, to which later payloads are
+ * added.
+ */
 function noting(isStream: boolean, begun: (payloads: string[]) => void): TransformStream<Uint8Array, Uint8Array> {
   const payloads: string[] = []
   const chunks: Uint8Array[] = []
@@ -93,7 +97,7 @@ function noting(isStream: boolean, begun: (payloads: string[]) => void): Transfo
   }
   const events = new EventStream({
     onEvent({ data }) {
-      // The mock provider sends the end mark itself.
+      // The end mark is not recorded, because the mock provider sends it itself.
       if (data !== '[DONE]') note(data)
     },
   })
@@ -120,14 +124,14 @@ function oneLine(text: string): string {
   }
 }
 
-/** A text in pieces, and the place of each piece. */
+/** A text that arrived in pieces, with the object and key that hold each piece. */
 interface PiecedText {
   text: string
   owners: { holder: Record<string, unknown>; key: string }[]
 }
 
 /**
- * Removes secrets. A secret may be split between pieces. If a text contains one, the redacted text of all its pieces is moved into the
+ * Removes secrets. A secret may be split between pieces. If a text contains a secret, the redacted text of all its pieces is moved into the
  * first piece.
  */
 function withoutSecrets(payloads: readonly string[], secrets: SecretTexts): string[] {
@@ -141,7 +145,7 @@ function withoutSecrets(payloads: readonly string[], secrets: SecretTexts): stri
   return payloads.map((payload, at) => redactText(values[at] === undefined ? payload : JSON.stringify(values[at]), secrets))
 }
 
-/** Groups payloads of one kind about one part of the response. */
+/** Returns a key that is the same for payloads of one kind about one part of the response. */
 function placeOf({ type, index, output_index }: Record<string, unknown>): string {
   return JSON.stringify([type, index, output_index])
 }

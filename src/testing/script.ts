@@ -9,37 +9,42 @@ export interface ScriptedCall {
    * sends no id.
    */
   id?: string
-  /** The tool's name. Not checked: the tool may not exist. */
+  /** The tool's name. The name is not checked, because a model may call a tool that does not exist. */
   name: string
-  /** An object is sent as JSON. A string is sent verbatim, for broken, truncated or empty arguments. Default: `{}`. */
+  /**
+   * The arguments. An object is sent as JSON. A string is sent verbatim, so that arguments can be broken, truncated or empty. Default:
+   * `{}`.
+   */
   arguments?: JsonObject | string
-  /** The same as `arguments`. */
+  /** An alias of `arguments`. */
   args?: JsonObject | string
 }
 
-/** The tokens of a scripted turn. `totalTokens` defaults to the sum. */
+/** The tokens of a scripted turn. Default of `totalTokens`: the sum of input and output tokens. */
 export type ScriptedUsage = Omit<Usage, 'totalTokens'> & { totalTokens?: number }
 
 /**
- * One answer of a model, for `scriptedModel` and `startMockProvider`. Its parts are sent in this order: reasoning, text, calls. Then the
- * turn ends with its finish reason, with `error`, or never (`hang`, `deaf`).
+ * One answer of a model, for `scriptedModel` and `startMockProvider`. Its parts are sent in this order: reasoning, text, calls. After that,
+ * the turn ends with its finish reason or with `error`, or it stays open (`hang`, `deaf`).
  */
 export interface ScriptedTurn {
   /** The visible text. It is streamed in small pieces. */
   text?: string
-  /** The text in given pieces, instead of `text`. A promise among the pieces delays what follows until it has settled. */
+  /**
+   * The pieces in which the text is sent, instead of `text`. A promise among the pieces delays the following pieces until it has settled.
+   */
   chunks?: readonly (string | PromiseLike<unknown>)[]
-  /** Streamed in small pieces before the text, if the format supports it. */
+  /** The reasoning. It is streamed in small pieces before the text, if the format supports it. */
   reasoning?: string
-  /** Sent after the text, in order. */
+  /** The calls, in order. They are sent after the text. */
   toolCalls?: readonly ScriptedCall[]
   /** Whether the pieces of several calls interleave, if the format supports it. Otherwise each call is sent as a whole. */
   interleave?: boolean
-  /** Default: `'tool_calls'` if there are calls, otherwise `'stop'`. */
+  /** The finish reason. Default: `'tool_calls'` if there are calls, otherwise `'stop'`. */
   finishReason?: FinishReason
-  /** The finish reason in the provider's own words, if it should differ from the default for `finishReason`. */
+  /** The finish reason in the provider's own words. Set it if it should differ from the default for `finishReason`. */
   rawFinishReason?: string
-  /** Default: no usage is reported. */
+  /** The tokens that the turn reports. Default: no usage is reported. */
   usage?: ScriptedUsage
   /**
    * The response's `providerData`. `scriptedModel` returns it unchanged. The mock provider adds the fields of `providerData.data` to the
@@ -47,20 +52,20 @@ export interface ScriptedTurn {
    */
   providerData?: ProviderData
   /**
-   * Makes the turn fail with this error after its text and calls. `scriptedModel` rejects with this object. The mock provider sends an
-   * error: with the error's HTTP status (default: 500) if the turn has nothing else, otherwise as an error inside the stream.
+   * Makes the turn fail with this error after its text and calls. `scriptedModel` rejects with this object. If the turn has no other
+   * content, the mock provider answers with the error's HTTP status (default: 500). Otherwise it sends the error inside the stream.
    */
   error?: Error
   /**
-   * Awaited before anything is sent, so that a test can delay a turn until something else has happened. If it rejects, the turn fails with
-   * its reason.
+   * A promise that is awaited before anything is sent, so that a test can delay a turn until something else has happened. If it rejects,
+   * the turn fails with its reason.
    */
   before?: PromiseLike<unknown>
   /** Whether the turn sends its content and then stays open until the request is aborted. */
   hang?: boolean
-  /** Like `hang`, but also ignores the abort: `generate` never settles. For the mock provider it is the same as `hang`. */
+  /** Like `hang`, but the turn also ignores the abort: `generate` never settles. The mock provider treats `deaf` like `hang`. */
   deaf?: boolean
-  /** The response's `warnings`. The mock provider ignores them. */
+  /** The `warnings` of the response. The mock provider ignores them. */
   warnings?: readonly string[]
 }
 
@@ -71,10 +76,10 @@ export interface ScriptedTurn {
  */
 export type ScriptEntry<Request, Reply> = Reply | ((request: Request, index: number) => Reply | Promise<Reply>)
 
-/** Turns that answer one request each, in order; or one function that answers all requests. */
+/** The turns that answer one request each, in order, or one function that answers all requests. */
 export type Script<Request, Reply> = readonly ScriptEntry<Request, Reply>[] | ((request: Request, index: number) => Reply | Promise<Reply>)
 
-/** A piece that a turn sends, or a pause. */
+/** A piece that a turn sends, or a pause between pieces. */
 export type TurnStep =
   | { type: 'reasoning'; text: string }
   | { type: 'text'; text: string }
@@ -100,8 +105,8 @@ export interface TurnPlan {
 }
 
 /**
- * Returns the script's entry for request `index`: a value at once, or the function's promise. Throws a `ModelError` that can't be retried
- * if there is no entry, and whatever the function throws.
+ * Returns the script's entry for request `index`. If the entry is a function, returns its result, which may be a promise. If there is no
+ * entry, throws a `ModelError` that can't be retried. Errors of the function are thrown unchanged.
  */
 export function takeTurn<Request, Reply>(
   script: Script<Request, Reply>,
@@ -134,7 +139,8 @@ export function planTurn(turn: ScriptedTurn | string, ids: CallIds, pieceLength:
     function: { name: call.name, arguments: argumentsText(call) },
   }))
   const pieces = chunks ?? cutIntoPieces(text ?? '', pieceLength)
-  // A gate may reject before it is awaited. The reason is reported when it is awaited; until then it must not end the process.
+  // A promise of the script may reject before it is awaited. The reason is reported when the promise is awaited. Until then, the rejection
+  // must not end the process.
   for (const gate of [rest.before, ...pieces]) if (typeof gate === 'object') gate.then(undefined, () => {})
   return {
     ...withoutUndefined({ before: rest.before }),
@@ -157,7 +163,10 @@ export function planTurn(turn: ScriptedTurn | string, ids: CallIds, pieceLength:
   }
 }
 
-/** Provides ids for calls: the script's own, or `call_1`, `call_2`…, skipping those that the script has used. */
+/**
+ * Provides the ids of calls. Uses the ids of the script. Calls without an id get `call_1`, `call_2`…; numbers that the script uses are
+ * skipped.
+ */
 export class CallIds {
   readonly #given = new Set<string>()
   #last = 0

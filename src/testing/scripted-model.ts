@@ -13,15 +13,15 @@ import { settlesBeforeAbort } from './wait.ts'
 
 /** The options of a scripted model. */
 export interface ScriptedModelOptions {
-  /** Default: `'scripted'`. */
+  /** The name of the provider. Default: `'scripted'`. */
   provider?: string
-  /** Default: `'scripted-model'`. */
+  /** The name of the model. Default: `'scripted-model'`. */
   model?: string
-  /** Default: `{ nativeTools: true }`. */
+  /** The capabilities of the model. Default: `{ nativeTools: true }`. */
   capabilities?: ModelCapabilities
   /** The length of the streamed pieces of texts and arguments, in UTF-16 units. Default: 4. */
   pieceLength?: number
-  /** False: `requests` stays empty, for long scripts with large conversations. Default: true. */
+  /** Whether to store the requests in `requests`. Use false for long scripts with large conversations. Default: true. */
   record?: boolean
 }
 
@@ -43,9 +43,10 @@ export interface ScriptedModel extends ChatModel {
 }
 
 /**
- * Creates a model that answers from a script, for tests of agents and tools: no network, no key, always the same answers. Each request
- * takes the next turn, in the order of the calls to `generate`. A request without a turn rejects and says how many there were. Text,
- * reasoning and arguments are streamed in small pieces, or in one if the request says `stream: false`.
+ * Creates a model that answers from a script, for tests of agents and tools. It needs no network and no key, and always gives the same
+ * answers. Each request takes the next turn, in the order of the calls to `generate`. If no turn is left, the request rejects, and the
+ * error says how many turns there were. Text, reasoning and arguments are streamed in small pieces, or in one piece if the request says
+ * `stream: false`.
  *
  * ```ts
  * const model = scriptedModel([
@@ -78,7 +79,7 @@ export function scriptedModel(turns: Script<ModelRequest, ScriptedTurn | string>
   return { provider, model, capabilities, requests, generate }
 }
 
-/** Sends a plan's pieces to the sink. Rejects if it is aborted, or if the turn fails. */
+/** Sends the pieces of a plan to the sink. Rejects if `signal` is aborted, or if the turn fails. */
 async function play(plan: TurnPlan, provider: string, sink: ModelSink | undefined, signal: AbortSignal | undefined): Promise<void> {
   const heeded = plan.end.type === 'hang' && plan.end.deaf ? undefined : signal
   const wait = async (until: PromiseLike<unknown>): Promise<void> => {
@@ -89,7 +90,7 @@ async function play(plan: TurnPlan, provider: string, sink: ModelSink | undefine
     if (step.type === 'wait') await wait(step.until)
     else if (sink !== undefined) {
       push(step, sink)
-      // Waits for the microtask queue between two pieces, so that the reader of the stream can react to the first before the second
+      // Yields to the microtask queue between two pieces, so that the reader of the stream can react to the first piece before the second
       // arrives.
       await undefined
     }

@@ -1,6 +1,7 @@
 /**
- * Waits until `promise` settles or `signal` is aborted. Resolves with true if the promise was fulfilled first, with false if the signal was
- * aborted first. Rejects if the promise rejects first. Removes its listener from the signal, and handles a rejection after the abort.
+ * Waits until `promise` settles or `signal` is aborted. Resolves with true if the promise was fulfilled first, and with false if the signal
+ * was aborted first. Rejects if the promise rejects first. A rejection after the abort is ignored. The listener is removed from the signal
+ * in any case.
  */
 export async function settlesBeforeAbort(promise: PromiseLike<unknown>, signal: AbortSignal | undefined): Promise<boolean> {
   if (signal === undefined) {
@@ -20,7 +21,7 @@ export async function waitForAbort(signal: AbortSignal | undefined): Promise<voi
   await settlesBeforeAbort(new Promise(() => {}), signal)
 }
 
-/** Waits `milliseconds`, or until the abort. Leaves neither a timer nor a listener. */
+/** Waits until `milliseconds` have passed or `signal` is aborted. No timer or listener remains afterwards. */
 export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const over = new Promise<void>((resolve) => {
@@ -33,12 +34,12 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
   }
 }
 
-// Stored when the module loads, because the fake timers of a test may replace `setImmediate` later.
+// `setImmediate`, stored when the module loads, because the fake timers of a test may replace the global function later.
 const atNextTurn = setImmediate
 
-/** Resolves when everything that has arrived at this process's sockets so far has been read. */
+/** Resolves when all data that has already arrived at this process's sockets has been read. */
 export function untilSocketsAreRead(): Promise<void> {
-  // Waits for the end of this turn of the event loop, whose sockets may already have been polled, and for the end of the next turn.
+  // Waits for the end of the current turn of the event loop, whose sockets may already have been polled, and for the end of the next turn.
   return new Promise((resolve) => void atNextTurn(() => void atNextTurn(resolve)))
 }
 

@@ -3,7 +3,7 @@ import type { ModelResponse, ModelSink } from '../../models/chat-model.ts'
 import type { MockProvider, MockProviderOptions } from '../mock-provider.ts'
 import { failureOf, greeting, type ModelCase, type ModelKit } from './kit.ts'
 
-/** If the caller aborts, the request rejects with `aborted`, and the server sees its client disconnect. */
+/** Cases about aborts: if the caller aborts, the request rejects with `aborted`, and the server sees its client disconnect. */
 export const abortCases: readonly ModelCase[] = [
   {
     name: 'a request with an aborted signal sends nothing',

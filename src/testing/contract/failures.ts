@@ -7,7 +7,7 @@ import { type Failed, failureOf, greeting, type ModelCase, type ModelKit, type M
 const now = { 'retry-after': '0' }
 const both = [true, false] as const
 
-/** Failures of the provider: which are retried, and which errors the others become. */
+/** Cases about failures of the provider: which failures are retried, and which errors the other failures become. */
 export const failureCases: readonly ModelCase[] = [
   {
     name: 'a rate-limited request is retried after the time that the provider asks for',
@@ -200,7 +200,10 @@ async function expectIdle(kit: ModelKit, fault: MockFault): Promise<void> {
   expect((await server.waitForEnd(1)).aborted).toBe(true)
 }
 
-/** Sends a request that ends in silence. If the limit passes before anything has arrived, as on a busy machine, sends it again with a longer one. */
+/**
+ * Sends a request that fails because the server stops sending. On a busy machine, the time limit may pass before anything has arrived; the
+ * request is then sent again with a longer limit.
+ */
 async function failBySilence(
   { fail }: ModelKit,
   reply: MockReply,

@@ -4,18 +4,21 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import type { MockWire } from '../mock/wires/wire.ts'
 import { type MockProvider, type MockProviderOptions, startMockProvider } from '../mock-provider.ts'
 
-/** The part of a test runner's `expect` that a contract suite needs: identity, and deep equality of plain data. Both throw if they fail. */
+/**
+ * The part of a test runner's `expect` that a contract suite needs: `toBe` for identity, and `toEqual` for deep equality of plain data.
+ * Both throw if the values differ.
+ */
 export type Expect = (actual: unknown) => { toBe(expected: unknown): unknown; toEqual(expected: unknown): unknown }
 
 /** The settings with which a case creates the model under test. */
 export interface ModelTestSettings {
-  /** How often a failed request must be retried. */
+  /** How often the model must retry a failed request. */
   maxRetries: number
 }
 
 /**
- * Creates the model under test, which connects to `server` (`server.url`, or `server.baseURL` for OpenAI's formats). May throw; the case
- * then fails.
+ * Creates the model under test, which connects to `server` (`server.url`, or `server.baseURL` for OpenAI's formats). If it throws, the case
+ * fails.
  */
 export type CreateModel = (server: MockProvider, settings: ModelTestSettings) => ChatModel | Promise<ChatModel>
 
@@ -32,9 +35,9 @@ export interface ModelKit {
   expect: Expect
   wire: MockWire
   start(options: MockProviderOptions): Promise<MockProvider>
-  /** Default: `maxRetries` 0, so that the first failure is seen. */
+  /** Creates a model that connects to `server`. Default: `maxRetries` is 0, so that the case sees the first failure. */
   connect(server: MockProvider, settings?: Partial<ModelTestSettings>): Promise<ChatModel>
-  /** Starts a server, sends one request, and returns everything that was observed. */
+  /** Starts a server, sends one request, and returns everything that the case can check. */
   ask(options: MockProviderOptions, request?: Partial<ModelRequest>, settings?: Partial<ModelTestSettings>): Promise<Answered>
   /** Like `ask`, for a request that has to fail. */
   fail(options: MockProviderOptions, request?: Partial<ModelRequest>, settings?: Partial<ModelTestSettings>): Promise<Failed>
@@ -81,7 +84,7 @@ export async function withKit(
     const server = await kit.start(options)
     const model = await kit.connect(server, settings)
     const seen = new SeenPieces()
-    // Returned in an object, so that the promise is not awaited here.
+    // The promise is returned inside an object, so that it is not awaited here.
     return { server, seen, generating: model.generate({ messages: greeting, ...request }, seen.sink) }
   }
   try {
@@ -115,7 +118,7 @@ function isModelError(value: unknown): value is ModelError {
   return ModelError.isInstance(value) && 'retryable' in value && 'provider' in value
 }
 
-/** Records what a sink receives, and violations of its contract. */
+/** Records everything that a sink receives, and the violations of its contract. */
 export class SeenPieces {
   text = ''
   reasoning = ''

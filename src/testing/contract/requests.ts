@@ -5,7 +5,7 @@ import { greeting, type ModelCase, type ModelKit, tool } from './kit.ts'
 
 const tools = [tool('zebra', { count: { type: 'integer' } }), tool('aardvark'), tool('get-weather_2', { city: { type: 'string' } })]
 
-/** Two rounds of calls: text beside calls, several calls, an empty result, a failed one. */
+/** A conversation with two rounds of calls: text beside calls, several calls, an empty result, and a failed call. */
 const history: readonly ChatMessage[] = [
   { role: 'system', content: 'Be brief.' },
   { role: 'user', content: 'Compare the weather in Rome and Oslo.' },
@@ -22,7 +22,7 @@ const history: readonly ChatMessage[] = [
   { role: 'user', content: 'Thanks. And now?' },
 ]
 
-/** What a request has to say. */
+/** Cases about the content of requests. */
 export const requestCases: readonly ModelCase[] = [
   {
     name: 'without tools the request has no tools and no tool choice',
@@ -58,7 +58,7 @@ export const requestCases: readonly ModelCase[] = [
         const { server } = await kit.ask({ script: ['Hello'] }, { tools, toolChoice })
         kit.expect(readOnly(kit, server.requests).toolChoice).toEqual(toolChoice)
       }
-      // The default may be sent or left out.
+      // `auto` is the default, so the request may contain it or leave it out.
       const { server } = await kit.ask({ script: ['Hello'] }, { tools, toolChoice: 'auto' })
       kit.expect(readOnly(kit, server.requests).toolChoice ?? 'auto').toBe('auto')
     },
@@ -109,7 +109,7 @@ function call(id: string, name: string, json: string): { id: string; type: 'func
   return { id, type: 'function', function: { name, arguments: json } }
 }
 
-/** The only request, converted back to messages, tools and tool choice. */
+/** Returns the only request, converted back to messages, tools and tool choice. */
 function readOnly({ expect, wire }: ModelKit, requests: readonly { body: Parameters<ModelKit['wire']['readRequest']>[0] }[]): WireRequest {
   expect(requests.length).toBe(1)
   return wire.readRequest(requests[0]?.body ?? {})

@@ -5,7 +5,9 @@ import type { MockWire } from '../mock/wires/wire.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { type ModelCase, type ModelKit, SeenPieces, tool } from './kit.ts'
 
-/** A turn with everything in it: reasoning, text beside calls, characters of two to four bytes, arguments with their own white space. */
+/**
+ * A turn that combines many features: reasoning, text beside calls, characters of two to four bytes, arguments with their own white space.
+ */
 const richTurn: ScriptedTurn = {
   reasoning: 'Think… 思考',
   text: 'I look it up: “Zürich” 🏔️.\n',
@@ -19,7 +21,7 @@ const tools = [tool('get_weather', { city: { type: 'string' } }), tool('get_time
 
 const framings: readonly Framing[] = ['crlf', 'cr', 'no-space', 'comments', 'no-final-blank', 'no-done', 'double-done', 'bom', 'multi-data']
 
-/** What a response must be, however it arrives. */
+/** Cases about the content of responses, which must not depend on how the bytes arrive. */
 export const responseCases: readonly ModelCase[] = [
   {
     name: 'text is streamed in pieces that add up to the text of the response',
@@ -191,7 +193,7 @@ export const responseCases: readonly ModelCase[] = [
   },
 ]
 
-/** The same turn must give the same response, however its bytes are framed and split. */
+/** Creates a case: the same turn must give the same response, however its bytes are framed and split. */
 function variation(how: string, fault: MockFault): ModelCase {
   return {
     name: `a response that arrives ${how} is the same`,
@@ -218,13 +220,13 @@ function richArguments(index: number): string {
   return typeof given === 'string' ? given : JSON.stringify(given)
 }
 
-/** The parts of a response that must not depend on how it arrived. Others, such as `responseId`, may differ. */
+/** Returns the parts of a response that must not depend on how the response arrived. Other parts, such as `responseId`, may differ. */
 function comparable(response: ModelResponse, wire: MockWire): unknown {
   const { text, reasoning, finishReason, usage, toolCalls } = response
   return { text, reasoning, finishReason, usage, toolCalls: toolCalls.map((call) => canonical(call, wire)) }
 }
 
-/** A call whose arguments are compared as values if the wire doesn't carry them as text. */
+/** Returns a call in a form that can be compared. If the wire doesn't carry arguments as text, they are compared as values. */
 function canonical(call: ToolCall, wire: MockWire): unknown {
   if (wire.traits.argumentsAsText) return call
   const value: unknown = JSON.parse(call.function.arguments)

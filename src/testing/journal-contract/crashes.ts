@@ -3,7 +3,7 @@ import type { RunResult } from '../../agent/types/options.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { comparable, type JournalCase, type JournalKit, usageOfTurn, type World } from './kit.ts'
 
-/** Rounds with several calls, some of which wait for approval, one after another. */
+/** A script with rounds of several calls. Some of these calls wait for approval, one after another. */
 const turns: readonly ScriptedTurn[] = [
   {
     text: 'first',
@@ -24,8 +24,8 @@ const turns: readonly ScriptedTurn[] = [
 ]
 
 /**
- * Runs one process: starts or resumes the run, and approves pending calls one at a time. Resolves without a result if the process dies on
- * the way.
+ * Simulates one process: starts or resumes the run, and approves pending calls one at a time. If the process dies before the run ends,
+ * there is no result.
  */
 async function live(world: World, runId: string, dieAt: number): Promise<{ result?: RunResult; moments: number }> {
   const { runner, journal, death } = world.open(turns, { dieAt })
@@ -43,7 +43,7 @@ async function live(world: World, runId: string, dieAt: number): Promise<{ resul
   return { moments: death.moments, ...(result === 'died' ? {} : { result }) }
 }
 
-/** The result of the run if no process dies. */
+/** Runs the script in a process that does not die, and returns its result for comparison. */
 async function reference({ place }: JournalKit): Promise<{ result: RunResult; moments: number; world: World }> {
   const world = await place()
   const { result, moments } = await live(world, 'whole', Number.POSITIVE_INFINITY)
@@ -54,7 +54,7 @@ async function reference({ place }: JournalKit): Promise<{ result: RunResult; mo
 function checkWorld({ expect }: JournalKit, world: World, result: RunResult, whole: RunResult): void {
   expect(world.startsOf('pay', 'refund').every((starts) => starts === 1)).toBe(true)
   const uncertain = result.toolCalls.filter(({ outcome }) => outcome === 'uncertain')
-  // The one call in flight: it is unknown whether it took effect.
+  // The outcome `uncertain` means that a call was in flight when the process died, and may have taken effect. The result then differs.
   if (uncertain.length === 0) expect(comparable(result)).toEqual(comparable(whole))
   expect(uncertain.every(({ tool }) => tool === 'pay' || tool === 'refund')).toBe(true)
   expect(result.stopReason).toBe('answered')
@@ -92,7 +92,7 @@ export const crashCases: readonly JournalCase[] = [
       const whole = await reference(kit)
       for (const dieAt of [5, 7, 11, 12]) {
         let result: RunResult | undefined
-        // A longer run takes longer to replay, so each process may live longer than the one before.
+        // Replaying a longer run takes more moments, so each process may live longer than the process before.
         for (let lives = 0; result === undefined; lives++) {
           if (lives > whole.moments) throw new Error('Expected every process to advance the run')
           result = (await live(whole.world, `every-${dieAt}`, dieAt + lives * 4)).result

@@ -115,7 +115,7 @@ export const decisionCases: readonly JournalCase[] = [
       const { runner } = world.open(refunds)
       const asked: PendingItem[] = []
       runner.on(Event.DECISION_NEEDED, (item) => void asked.push(item))
-      // On a slow machine, the time is over before the run has paused. The run then continues at once.
+      // On a slow machine, the decision time may be over before the run pauses. The run then continues at once.
       await runner.run('go', { runId: 'run', decisionTimeoutMs: 1 })
       const deadline = Date.now() + 2
       while (Date.now() < deadline) await new Promise(setImmediate)

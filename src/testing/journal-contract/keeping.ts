@@ -7,7 +7,7 @@ import { comparable, type JournalCase, refusalOf } from './kit.ts'
 const answer: readonly ScriptedTurn[] = [{ text: 'done' }]
 const waits: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'refund' }] }, { text: 'done' }]
 
-/** Runs that are found again, listed and deleted. */
+/** Cases about stored runs, which are found, listed and deleted. */
 export const keepingCases: readonly JournalCase[] = [
   {
     name: 'runs are listed newest first, in pages, by status and by time',
@@ -41,12 +41,12 @@ export const keepingCases: readonly JournalCase[] = [
       await runner.run('go', { runId: '2', ...metadata('zeta', '7') })
       await runner.run('go', { runId: '4' })
       await world.open(waits).runner.run('go', { runId: '5', ...metadata('acme', 8) })
-      // Seen from another process.
+      // The list is read by another process.
       const other = world.open(answer).runner
       const list = async (query: RunQuery) => (await other.runs.list(query)).runs.map(({ runId }) => runId)
       expect(await list({ metadata: { org: 'acme' } })).toEqual(['5', '3', '1'])
       expect(await list({ metadata: { org: 'acme', tier: 7 } })).toEqual(['3', '1'])
-      // Values are compared as texts, so `7` and `'7'` are the same.
+      // Metadata values are compared as texts, so `7` and `'7'` are equal.
       expect(await list({ metadata: { tier: '7' } })).toEqual(['2', '3', '1'])
       expect(await list({ metadata: { org: 'acme' }, status: 'waiting' })).toEqual(['5'])
       expect(await list({ metadata: { org: 'ac' } })).toEqual([])
@@ -115,7 +115,7 @@ export const keepingCases: readonly JournalCase[] = [
       const [, found = '', part = ''] = ended.toolCalls.map(({ content }) => String(content))
       expect([found.includes('line 2346 \u0000 🙂 NEEDLE'), part.includes('line 3000 \u0000 🙂 hay')]).toEqual([true, true])
       expect(whole.death.recorded.every((size) => size < 4_000)).toBe(true)
-      // Each step has three moments. These cover all kinds of steps.
+      // A process can die at three moments of each step. The moments of this loop cover all kinds of steps.
       for (let dieAt = 2; dieAt <= whole.death.moments; dieAt += 4) {
         const runId = `run-${dieAt}`
         const dying = world.open(script, { ...options, dieAt })
@@ -142,7 +142,7 @@ export const keepingCases: readonly JournalCase[] = [
       const largeResults = { overBytes: 1_000, shownBytes: 500, keptBytes: 5_000 }
       const { runner } = (await place()).open(script, { tools: [readLog], largeResults, maxResultBytes: 1_500 })
       const { toolCalls } = await runner.run('go')
-      // The results are stored concurrently, and the last one doesn't fit.
+      // The results are stored concurrently, and the last result doesn't fit.
       const told = toolCalls.map(({ content }) => /Shortened|bytes cut here/.exec(String(content))?.[0])
       expect(told.sort()).toEqual(['Shortened', 'Shortened', 'bytes cut here'])
     },

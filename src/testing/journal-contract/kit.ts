@@ -10,13 +10,13 @@ import { type ScriptedModelOptions, scriptedModel } from '../scripted-model.ts'
 
 /** Where a journal stores its runs: a database, a folder, an object. */
 export interface JournalPlace {
-  /** Opens a journal on this place, as another process would: it shares nothing with the other open journals except the stored data. */
+  /** Opens a journal on this place as another process would. Open journals share nothing except the stored data. */
   open(): Journal & { close(): Promise<void> }
   /** Called at the end of the case, after all journals are closed. */
   remove?(): Promise<void> | void
 }
 
-/** Creates an empty place. Called once per case, or once for each moment at which a case kills a process. */
+/** Creates an empty place. The suite calls it once per case, or once for each moment at which a case kills a process. */
 export type MakeJournal = () => JournalPlace | Promise<JournalPlace>
 
 /** A test of one guarantee of the journal's contract. */
@@ -27,7 +27,7 @@ export interface JournalCase {
 
 export interface JournalKit {
   expect: Expect
-  /** Creates a new place and its world. */
+  /** Creates a new place, and a world that uses it. */
   place(): Promise<World>
 }
 
@@ -38,7 +38,7 @@ export const usageOfTurn: Usage = { inputTokens: 10, outputTokens: 2, totalToken
 /** Everything that outlives a process: the stored data of the journal, and the effects of tools. */
 export class World {
   readonly place: JournalPlace
-  /** Each start of a tool's function. */
+  /** The calls of tools' functions, in the order in which they started. */
   readonly started: { tool: string; key: string }[] = []
   requests = 0
   #closed = false
@@ -48,7 +48,7 @@ export class World {
     this.place = place
   }
 
-  /** Opens a process: a runner on its own journal. `dieAt`: the n-th moment, from 1, at which it dies. */
+  /** Opens a process: a runner with its own journal. The process dies at the moment with the number `dieAt`, counted from 1. */
   open(turns: readonly ScriptedTurn[], { dieAt = Number.POSITIVE_INFINITY, ...options }: ProcessOptions = {}): LocalProcess {
     const journal = this.place.open()
     this.#opened.push(journal)
@@ -64,7 +64,7 @@ export class World {
     return { runner, journal, death }
   }
 
-  /** Answers depending on the progress of the conversation, like a model. */
+  /** Creates a model whose answer depends on how many turns the conversation already has. */
   model(turns: readonly ScriptedTurn[], options?: ScriptedModelOptions): ReturnType<typeof scriptedModel> {
     return scriptedModel(({ messages }) => {
       this.requests++
@@ -73,7 +73,7 @@ export class World {
     }, options)
   }
 
-  /** `look` reads, `put` is idempotent, `pay` is unsafe, and `refund` is unsafe and needs approval. */
+  /** Creates the tools: `look` reads, `put` is idempotent, `pay` is unsafe, and `refund` is unsafe and needs approval. */
   tools(): AnyTool[] {
     return [this.tool('look', 'read'), this.tool('put', 'idempotent'), this.tool('pay', 'unsafe'), this.tool('refund', 'unsafe', true)]
   }
@@ -92,7 +92,7 @@ export class World {
     })
   }
 
-  /** How often each call of these tools was started. */
+  /** Returns how often each call of these tools was started. */
   startsOf(...tools: string[]): number[] {
     const keys = this.started.filter(({ tool }) => tools.includes(tool)).map(({ key }) => key)
     return [...new Set(keys)].map((key) => keys.filter((other) => other === key).length)
@@ -116,7 +116,7 @@ export interface LocalProcess {
   death: Death
 }
 
-/** Counts the moments at which a process could die, and lets it die at one of them. */
+/** Counts the moments at which a process could die, and makes it die at one of them. */
 export class Death {
   moments = 0
   isDead = false
@@ -136,7 +136,7 @@ export class Death {
     this.#die = () => resolve('died')
   }
 
-  /** Never resolves once the process is dead, so nothing in it continues. */
+  /** Marks a moment. If the process is dead, the returned promise never resolves, so that the process does not continue. */
   async moment(): Promise<void> {
     this.moments++
     if (this.moments === this.#at) {
@@ -147,7 +147,7 @@ export class Death {
   }
 }
 
-/** Wraps the journal of a process that dies: before a step, between its work and its record, or after that. */
+/** Wraps the journal of a process so that the process can die before a step, between the work and the record of a step, or after a step. */
 export function dying(journal: Journal, death: Death): Journal {
   return { connect: (body) => journal.connect((durable, input) => body(mortal(durable, death), input)) }
 }
@@ -192,7 +192,7 @@ async function appendOrDie(durable: Durable, death: Death, ...entry: Parameters<
   await death.moment()
 }
 
-/** The part of a result that must be the same, regardless of crashes during the run. */
+/** Returns the part of a result that must be the same, regardless of crashes during the run. */
 export function comparable({ runId: _, state: _state, steps, toolCalls, error, ...rest }: RunResult): unknown {
   const plain = {
     ...rest,
@@ -203,7 +203,7 @@ export function comparable({ runId: _, state: _state, steps, toolCalls, error, .
   return JSON.parse(JSON.stringify(plain))
 }
 
-/** Resolves with the error code with which an operation was refused. Rejects if the operation succeeds. */
+/** Resolves with the error code if an operation is refused. Rejects if the operation succeeds. */
 export async function refusalOf(work: Promise<unknown>): Promise<unknown> {
   let value: unknown
   try {

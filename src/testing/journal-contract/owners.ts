@@ -6,7 +6,7 @@ import { type JournalCase, type LocalProcess, refusalOf, type World } from './ki
 
 const turns: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'work' }] }, { text: 'done' }]
 
-/** A tool that returns only when it is allowed to. */
+/** Creates a tool that returns only after the test has opened its gate. */
 function gate(world: World) {
   const begun = Promise.withResolvers<void>()
   const opened = Promise.withResolvers<void>()
@@ -207,7 +207,7 @@ export const ownerCases: readonly JournalCase[] = [
       const { runner, journal, death } = world.open(script, { model: priced, dieAt: 4 })
       await Promise.race([runner.run('go', { runId: 'run', limits: { costUsd: 1 } }), death.happened])
       await journal.close()
-      // The run has a cost limit, and this process has a model without a price.
+      // The run can't continue here, because it has a cost limit, and the model of this process has no price.
       const broken = world.open(script).runner
       const recovered = await broken.recover()
       expect(recovered.map(({ runId, error }) => [runId, error instanceof InvalidOptionError])).toEqual([['run', true]])
@@ -256,7 +256,7 @@ export const ownerCases: readonly JournalCase[] = [
         expect(await refusalOf(runner.run(input, { runId: 'run', ...options }))).toBe('run_id_taken')
       expect((await runner.run('go', { runId: 'run', metadata })).output).toBe('done')
       expect(world.requests).toBe(1)
-      // If two processes start it at the same time, one of them is first.
+      // If two processes start a run with the same id at the same time, only one of them may succeed.
       const two = [world.open(script).runner.run('a', { runId: 'two' }), world.open(script).runner.run('b', { runId: 'two' })]
       const ends = await Promise.allSettled(two)
       const refused = ends.filter((end) => end.status === 'rejected').map(({ reason }) => (reason as { code?: string }).code)

@@ -3,7 +3,7 @@ import { defineTool } from '../../tools/tool.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { comparable, type JournalCase, type JournalKit, type World } from './kit.ts'
 
-/** Two turns with effects, an answer that is dropped, and an answer to what was carried out. */
+/** A script of two turns with effects, an answer that the preview drops, and an answer about the calls that were carried out. */
 const turns: readonly ScriptedTurn[] = [
   {
     toolCalls: [
@@ -21,10 +21,13 @@ const turns: readonly ScriptedTurn[] = [
   { text: 'plan or done' },
 ]
 
-/** The call that the user does not want. */
+/** The id of the call that the user does not approve. */
 const unwanted = 'c'
 
-/** Runs one process: starts or resumes the preview, and decides its plan. Resolves without a result if the process dies on the way. */
+/**
+ * Simulates one process: starts or resumes the preview, and decides on its plan. If the process dies before the run ends, there is no
+ * result.
+ */
 async function live(world: World, runId: string, dieAt: number): Promise<{ result?: RunResult; moments: number }> {
   const { runner, journal, death } = world.open(turns, { dieAt, effects: 'preview' })
   const work = async (): Promise<RunResult> => {
@@ -45,10 +48,10 @@ function checkWorld({ expect }: JournalKit, world: World, runId: string, result:
   const keys = own.filter(({ tool }) => tool !== 'look').map(({ key }) => key.slice(runId.length + 1))
   const uncertain = result.toolCalls.filter(({ outcome }) => outcome === 'uncertain')
   expect(result.stopReason).toBe('answered')
-  // Only an unsafe call that was in flight may not have started.
+  // A planned call may be missing only if it is unsafe and was in flight when the process died.
   const carriedOut = ['1.tool.1', '2.tool.0', '2.tool.1']
   expect(carriedOut.filter((key) => !keys.includes(key)).length <= uncertain.length).toBe(true)
-  // The calls are in order, and only an idempotent one may be repeated.
+  // The calls run in order, and only an idempotent call may be repeated.
   expect([...new Set(keys)]).toEqual(carriedOut.filter((key) => keys.includes(key)))
   expect(keys.filter((key) => key !== '2.tool.0').every((key) => keys.indexOf(key) === keys.lastIndexOf(key))).toBe(true)
   expect(uncertain.length <= 1 && uncertain.every(({ tool }) => tool === 'pay')).toBe(true)

@@ -7,7 +7,7 @@ import type { Json } from '../../core/messages.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { comparable, type JournalCase, type LocalProcess, type ProcessOptions, refusalOf, usageOfTurn, type World } from './kit.ts'
 
-/** The turns of an agent that pays, reads and asks the next agent, which does the same. */
+/** The turns of an agent that pays, reads and asks the next agent, whose turns are the same. */
 const level = (name: string): readonly ScriptedTurn[] => [
   {
     toolCalls: [
@@ -34,22 +34,22 @@ async function continued({ runner }: LocalProcess, runId: string): Promise<RunRe
   return known === undefined ? runner.run('go', { runId }) : runner.resume(runId)
 }
 
-/** The calls of a run, without the run's id. */
+/** Returns the calls of a run, without the run's id. */
 const callsOf = (world: World, runId: string) =>
   world.started.filter(({ key }) => key.startsWith(`${runId}/`)).map(({ tool, key }) => `${tool} ${key.slice(runId.length)}`)
 
-/** A script that reads and writes at once, pays, and waits for an approval. */
+/** A script that reads and writes at the same time, pays, and waits for an approval. */
 const script = `const [seen, put] = await Promise.all([tools.look({ n: 1 }), tools.put({ n: 1 })])
 const paid = await tools.pay({ n: 2 }).catch((error) => error.message)
 return [seen, put, paid, await tools.refund({ n: Math.floor(Math.random() * 1000) })]`
 
-/** A process whose model writes that script. */
+/** Opens a process whose model writes this script. */
 function openScript(world: World, options: ProcessOptions = {}): LocalProcess {
   const turns: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'run_script', args: { code: script } }] }, { text: 'done' }]
   return world.open(turns, { tools: codeMode(world.tools()), ...options })
 }
 
-/** Runs the script until it waits, approves what it asks for, and lets it end, in processes that may die. */
+/** Runs the script until it waits, approves the pending calls, and lets the script end. The processes may die on the way. */
 async function runScript(world: World, runId: string, { first = Number.POSITIVE_INFINITY, second = Number.POSITIVE_INFINITY } = {}) {
   const starting = openScript(world, { dieAt: first })
   await Promise.race([continued(starting, runId), starting.death.happened])
@@ -60,7 +60,7 @@ async function runScript(world: World, runId: string, { first = Number.POSITIVE_
   await Promise.race([deciding.runner.resume(runId, { decisions: approve(asked) }), deciding.death.happened])
   await deciding.journal.close()
   const found = await continued(openScript(world), runId)
-  // The process died before anything was decided.
+  // If the run is still paused, the process died before a decision was stored.
   const result = found.stopReason === 'paused' ? await openScript(world).runner.resume(runId, { decisions: approve(found) }) : found
   return { asked, result, moments: { first: starting.death.moments, second: deciding.death.moments } }
 }
@@ -82,7 +82,7 @@ async function inCall(world: World, runId: string, work: (durable: Required<Dura
   }
 }
 
-/** Records of calls: a repeated call finds what it has already done. */
+/** Cases about records of calls: a call that runs again finds the work that it has already done. */
 export const recordCases: readonly JournalCase[] = [
   {
     name: 'runs inside a killed call continue with it: no finished call runs again, and every key stays the same',
@@ -93,7 +93,7 @@ export const recordCases: readonly JournalCase[] = [
       expect([ended.stopReason, ended.usage.inputTokens]).toEqual(['answered', 8 * usageOfTurn.inputTokens])
       const calls = callsOf(world, 'whole')
       expect(calls.length).toBe(7)
-      // These moments cover every kind.
+      // These moments cover every kind of moment.
       for (let dieAt = 1; dieAt <= whole.death.moments; dieAt += 5) {
         const runId = `killed-${dieAt}`
         const dying = openNested(world, { dieAt })
@@ -103,7 +103,8 @@ export const recordCases: readonly JournalCase[] = [
         const made = callsOf(world, runId)
         const doubled = made.filter((call, at) => made.indexOf(call) !== at)
         expect(made.filter((call) => !calls.includes(call))).toEqual([])
-        // If it is allowed, the call in flight runs again. Otherwise it may have been killed before it started.
+        // The call that was in flight runs again if its effect allows it. Any other call may be missing, because the process may have died
+        // before the call started.
         expect(doubled.length <= 1 && doubled.every((call) => call.startsWith('put '))).toBe(true)
         const missing = calls.filter((call) => !made.includes(call))
         expect(missing.length <= 1 && missing.every((call) => call.startsWith('pay '))).toBe(true)
@@ -128,9 +129,9 @@ export const recordCases: readonly JournalCase[] = [
           expect([asked.stopReason, asked.pending.length, result.stopReason, result.toolCalls.length]).toEqual(['paused', 1, 'answered', 1])
           const made = callsOf(world, runId)
           const doubled = made.filter((call, at) => made.indexOf(call) !== at)
-          // Two calls were in flight at once.
+          // Up to two calls were in flight at the same time.
           expect(doubled.length <= 2 && doubled.every((call) => /^(look|put) /.test(call))).toBe(true)
-          // The arguments of the last call are random, and so is its key.
+          // The arguments and the key of the last call are random.
           expect(made.filter((call) => !call.startsWith('refund ') && !calls.includes(call))).toEqual([])
           expect(made.filter((call) => /^(pay|refund) /.test(call)).length <= 2).toBe(true)
         }

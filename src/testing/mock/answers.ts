@@ -11,9 +11,9 @@ import { chooseWire } from './wires.ts'
 /** A request, as `refuse` and a script's function receive it. */
 export interface MockScriptRequest {
   body: JsonObject
-  /** Counts requests from 0, including those answered by a fault. */
+  /** The number of the request, counted from 0. Requests that were answered by a fault are counted, too. */
   index: number
-  /** The path as requested, with the query. */
+  /** The path of the request, with the query. */
   path: string
   headers: Readonly<Record<string, string>>
   /** The wire format of the request. */
@@ -22,7 +22,7 @@ export interface MockScriptRequest {
   readRequest(): WireRequest
 }
 
-/** A response and its fault. */
+/** A response and the fault that changes it. */
 export interface Answer {
   response: PreparedResponse
   fault: MockFault
@@ -36,7 +36,7 @@ export interface AnswerOptions {
   pieceLength: number
 }
 
-/** Decides how a request is answered: refused, by a fault, or with the script's next turn. */
+/** Decides how a request is answered: it is refused, gets a fault, or gets the script's next turn. */
 export class ScriptedAnswers {
   readonly #options: AnswerOptions
   readonly #ids = new CallIds()
@@ -48,7 +48,10 @@ export class ScriptedAnswers {
     this.#options = options
   }
 
-  /** Resolves with undefined if `signal` is aborted while the script decides. Rejects if the script or a fault is invalid. */
+  /**
+   * Prepares the answer to a request. Resolves with undefined if `signal` is aborted while the script decides. Rejects if the script or a
+   * fault is invalid.
+   */
   async prepare(request: MockRequest, signal: AbortSignal): Promise<Answer | undefined> {
     const { method, body, headers, rawBody } = request
     const { wire, purpose, path } = chooseWire(method, request.path)

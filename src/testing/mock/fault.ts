@@ -3,21 +3,21 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/messages.ts'
 
 /**
- * How a stream's framing differs from the usual `data: {…}` and a blank line. `crlf`, `cr`: line ends; `no-space`: `data:{…}`; `comments`:
- * a comment line before each event; `no-final-blank`: no line end after the last event; `no-done`, `double-done`: the end mark is missing
- * or sent twice; `bom`: starts with a byte order mark; `multi-data`: each payload is spread over several `data:` lines. Source:
- * https://html.spec.whatwg.org/multipage/server-sent-events.html
+ * The difference between a stream's framing and the usual form, which is `data: {…}` followed by a blank line. `crlf`, `cr`: other line
+ * ends; `no-space`: `data:{…}`; `comments`: a comment line before each event; `no-final-blank`: no line end after the last event;
+ * `no-done`, `double-done`: the end mark is missing or sent twice; `bom`: the stream starts with a byte order mark; `multi-data`: each
+ * payload is spread over several `data:` lines. Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export type Framing = 'crlf' | 'cr' | 'no-space' | 'comments' | 'no-final-blank' | 'no-done' | 'double-done' | 'bom' | 'multi-data'
 
 /**
- * A position in a response's body: the number of bytes before it (as sent, after compression), or `'content'`, which is after all text and
- * calls but before anything that marks the response as complete. For a response without a stream, `'content'` is the middle of its body. A
- * position past the end is never reached.
+ * A position in the body of a response. A number counts the bytes before the position, as they are sent, after compression. `'content'` is
+ * the position after all text and calls but before anything that marks the response as complete. In a response without a stream,
+ * `'content'` is the middle of the body. A position beyond the end is never reached.
  */
 export type BodyMark = number | 'content'
 
-/** Faults or peculiarities of a response. Several fields may be combined. */
+/** Faults or unusual features of a response. Several fields may be combined. */
 export interface MockFault {
   /** Answers with this HTTP status instead of the script. */
   status?: number
@@ -25,44 +25,47 @@ export interface MockFault {
   body?: JsonObject | string
   /** Response headers, such as `{ 'retry-after': '1' }`, with or without `status`. */
   headers?: Readonly<Record<string, string>>
-  /** The delay before anything is sent, headers included, in milliseconds. Ends if the client disconnects or the server is closed. */
+  /**
+   * The delay before anything is sent, including headers, in milliseconds. The delay ends if the client disconnects or the server is
+   * closed.
+   */
   slowFirstByteMs?: number
-  /** Stops sending here and keeps the connection open. With 0, only the headers are sent. */
+  /** The position at which the server stops sending and keeps the connection open. With 0, only the headers are sent. */
   stallAfterBytes?: BodyMark
-  /** Ends the response here as if it were complete, like a careless proxy. */
+  /** The position at which the response ends as if it were complete, as with a careless proxy. */
   cutAfterBytes?: BodyMark
-  /** Destroys the connection here. With 0, before any byte, headers included. */
+  /** The position at which the connection is destroyed. With 0, nothing is sent, not even headers. */
   resetAfterBytes?: BodyMark
-  /** Sends an event here that is neither JSON nor UTF-8, and ends the response. */
+  /** The position at which an event is sent that is neither JSON nor UTF-8. The response then ends. */
   garbageAfterBytes?: BodyMark
   framing?: Framing | readonly Framing[]
-  /** Sends the body in chunks of at most this many bytes, which may split characters. `'random'`: 1 to 16 bytes. */
+  /** Maximum size of the chunks of the body, in bytes. A chunk may end inside a character. `'random'`: 1 to 16 bytes. */
   splitBytes?: number | 'random'
   /** The seed for `splitBytes: 'random'`. The same seed gives the same chunks. Default: 1. */
   seed?: number
   /** Compresses the body and flushes each piece, so that it still streams. */
   gzip?: boolean
-  /** Answers with a proxy's HTML page instead of the script. True: with status 502. A number: with that status. */
+  /** Answers with a proxy's HTML page instead of the script. `true` uses status 502; a number is the status. */
   htmlError?: boolean | number
-  /** Sends an error in the stream (HTTP 200) instead of completing the response. True: a server error. An object: the payload. */
+  /** Sends an error in the stream (HTTP 200) instead of completing the response. `true` sends a server error; an object is the payload. */
   errorInStream?: true | JsonObject
   /**
-   * Answers with HTTP 200 and a JSON error instead of the script, even if a stream was requested. True: a server error. An object: the
-   * body.
+   * Answers with HTTP 200 and a JSON error instead of the script, even if a stream was requested. `true` sends a server error; an object is
+   * the body.
    */
   jsonErrorWith200?: true | JsonObject
-  /** Refuses the conversation as too long, in this provider's words, instead of the script. */
+  /** Refuses the conversation as too long instead of using the script. The error has this provider's words. */
   contextOverflow?: boolean
   /** Closes the connection after the response although the headers announce keep-alive. */
   closeKeepAlive?: boolean
 }
 
-/** The request that a fault is chosen for. `index` counts requests from 0. */
+/** The request for which a fault is chosen. `index` counts requests from 0. */
 export type FaultRequest = { index: number; body: JsonObject; path: string }
 
 /**
- * One fault for all requests; or a list with the fault of each request, by index, with `undefined` for no fault; or a function that returns
- * the fault of a request.
+ * One fault for all requests, a list with the fault of each request (`undefined` means no fault), or a function that returns the fault of a
+ * request.
  */
 export type MockFaults = MockFault | readonly (MockFault | undefined)[] | ((request: FaultRequest) => MockFault | undefined)
 
@@ -76,7 +79,7 @@ function isList(faults: MockFaults | undefined): faults is readonly (MockFault |
   return Array.isArray(faults)
 }
 
-/** Whether the fault replaces the script's answer and leaves the turn for the next request. */
+/** Whether the fault replaces the script's answer. The next request then gets the script's turn. */
 export function replacesTurn(fault: MockFault): boolean {
   return (
     fault.status !== undefined ||
@@ -90,7 +93,7 @@ export function replacesTurn(fault: MockFault): boolean {
 const framings: readonly Framing[] = ['crlf', 'cr', 'no-space', 'comments', 'no-final-blank', 'no-done', 'double-done', 'bom', 'multi-data']
 const marks = ['stallAfterBytes', 'cutAfterBytes', 'resetAfterBytes', 'garbageAfterBytes'] as const
 
-/** Throws `invalid_option` for a fault that would have no effect. */
+/** Checks a fault. Throws `invalid_option` if the fault would have no effect. */
 export function checkFault(fault: MockFault): void {
   for (const name of framingsOf(fault)) {
     if (!framings.includes(name)) throw new InvalidOptionError('framing', `one of ${framings.join(', ')}`, name)

@@ -8,27 +8,33 @@ export type BodyItem =
   | { type: 'payload'; payload: JsonObject }
   /** The text of one payload, sent verbatim with the usual framing. */
   | { type: 'line'; text: string }
-  /** Sent verbatim, without framing. */
+  /** A text that is sent verbatim, without framing. */
   | { type: 'raw'; text: string }
   | { type: 'end-mark' }
   | BodyPause
 
-/** Where a body waits, or where its content ends. */
+/** A position at which a body waits, or at which its content ends. */
 type BodyPause = { type: 'wait'; until: PromiseLike<unknown> } | { type: 'content-end' }
 
-/** A part of a body as it is sent. */
+/** A part of a body in the form in which it is sent. */
 export type BodyPart = { type: 'bytes'; bytes: Uint8Array } | BodyPause
 
-/** The approximate size of a batch of events, in UTF-16 units. One write per event would be most of the server's cost. */
+/**
+ * The approximate size of a batch of events, in UTF-16 units. Batches are needed, because one write per event would cause most of the
+ * server's cost.
+ */
 const batchLength = 16 * 1024
 
-/** Lays out the items of a streamed body as bytes, in batches that end at each pause. Lazy: a long body is never complete in memory. */
+/**
+ * Converts the items of a streamed body to bytes, in batches that end at each pause. The bytes are generated lazily, so that a long body is
+ * never complete in memory.
+ */
 export function* layOut(items: Iterable<BodyItem>, layout: StreamLayout, framings: readonly Framing[]): Generator<BodyPart> {
   const style = new Set(framings)
   let batch = style.has('bom') ? '\uFEFF' : ''
   for (const item of items) {
     const pausing = item.type === 'wait' || item.type === 'content-end'
-    // A batch is sent only if something follows, because the last one may lose its final line ends.
+    // A batch is sent only when something follows it, because the last batch may lose its final line ends.
     if (batch !== '' && (pausing || batch.length >= batchLength)) {
       yield bytesOf(batch)
       batch = ''
@@ -63,7 +69,7 @@ function event(payload: JsonObject | undefined, text: string, layout: StreamLayo
   const end = style.has('crlf') ? '\r\n' : style.has('cr') ? '\r' : layout.lineEnd
   const field = style.has('no-space') ? ':' : ': '
   const name = payload && layout.eventName(payload)
-  // JSON may be broken between tokens: indented lines give the same payload when joined.
+  // The payload is split between JSON tokens. Indented JSON gives the same payload when its lines are joined.
   const lines = style.has('multi-data') && payload !== undefined ? JSON.stringify(payload, null, 1).split('\n') : [text]
   return [
     ...(style.has('comments') ? [`: OPENROUTER PROCESSING${end}`] : []),
@@ -73,7 +79,7 @@ function event(payload: JsonObject | undefined, text: string, layout: StreamLayo
   ].join(end)
 }
 
-/** A recorded line may not be JSON (`[DONE]`, or broken on purpose). It then has no event name. */
+/** Parses a recorded line. A line that is not JSON (`[DONE]`, or JSON that is broken on purpose) gets no event name. */
 function parsed(text: string): JsonObject | undefined {
   const value = jsonIn(text)
   return isJsonObject(value) ? value : undefined

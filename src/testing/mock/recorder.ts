@@ -5,17 +5,17 @@ import { settlesBeforeAbort } from '../wait.ts'
 export interface MockRequest {
   /** The method in upper case, such as `POST`. */
   method: string
-  /** The path as requested, with the query. */
+  /** The path of the request, with the query. */
   path: string
   /** The request headers. Header names are in lower case. Several values of one header are joined with `, `. */
   headers: Record<string, string>
-  /** The parsed JSON; `{}` if there was none. */
+  /** The parsed JSON of the body, or `{}` if the body is not JSON. */
   body: JsonObject
   /** The body as it was sent. */
   rawBody: string
-  /** When it arrived, in milliseconds on the clock of `performance.now()`. */
+  /** The time at which the request arrived, in milliseconds on the clock of `performance.now()`. */
   receivedAt: number
-  /** True once the exchange has ended: answered completely, broken off, or aborted by the client. */
+  /** True once the exchange has ended: the response is complete, the connection was broken off, or the client has disconnected. */
   ended: boolean
   /** True if the client disconnected before the response ended. */
   aborted: boolean
@@ -27,8 +27,8 @@ export class Watch {
   readonly #closed = new AbortController()
 
   /**
-   * Resolves with the result of `look` once it is not undefined. Calls `look` now and after every change. Rejects if `signal` is aborted or
-   * the server closes.
+   * Calls `look` immediately and after every change, and resolves with its first result that is not undefined. Rejects if `signal` is
+   * aborted or the server closes.
    */
   async until<T>(look: () => T | undefined, what: string, signal?: AbortSignal): Promise<T> {
     const now = look()

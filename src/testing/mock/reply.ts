@@ -15,18 +15,18 @@ export interface MockTurn extends ScriptedTurn {
 
 /** A complete HTTP response, sent verbatim. */
 export interface MockRawReply {
-  /** Default: 200. */
+  /** The HTTP status. Default: 200. */
   status?: number
-  /** Default: the content type that fits the body. */
+  /** The response headers. Default: the content type that fits the body. */
   headers?: Readonly<Record<string, string>>
-  /** An object is sent as JSON, a text verbatim. */
+  /** The body. An object is sent as JSON, and a text verbatim. */
   body: JsonObject | string
   fault?: MockFault
 }
 
-/** A streamed body under full control. Nothing is added: no first or last event, no end mark. */
+/** A streamed body that the script controls completely: the server adds no first or last event and no end mark. */
 export interface MockEventsReply {
-  /** Objects are sent as one event each, framed as usual for the format. Texts are sent verbatim, without framing. */
+  /** The events. Each object is sent as one event with the usual framing of the format. A text is sent verbatim, without framing. */
   events: readonly (JsonObject | string)[]
   headers?: Readonly<Record<string, string>>
   fault?: MockFault
@@ -35,22 +35,22 @@ export interface MockEventsReply {
 /** A recorded response, replayed with the format's framing and end mark. */
 export interface MockRecordingReply {
   /**
-   * The payloads of a stream, one JSON text each; or one text with a payload per line, as in a `.jsonl` file. For a request without
-   * streaming: the JSON of one complete response.
+   * The payloads of a stream: an array of JSON texts, or one text with a payload in each line, as in a `.jsonl` file. For a request without
+   * streaming, the JSON of one complete response.
    */
   recording: string | readonly string[]
   fault?: MockFault
 }
 
-/** What the script may answer. A string is a text turn. */
+/** A reply of the script. A string is a turn with this text. */
 export type MockReply = string | MockTurn | MockRawReply | MockEventsReply | MockRecordingReply
 
-/** A response, and what it waits for before it is sent. */
+/** A response, and the promises that the server awaits before it sends the response. */
 export interface PreparedResponse extends OutgoingResponse {
   before: readonly PromiseLike<unknown>[]
 }
 
-/** How a request is answered: in which format, streamed or not. */
+/** The information that decides how a reply is encoded: the wire format, and whether it is streamed. */
 export interface AnswerContext extends ReplyContext {
   wire: MockWire
   streamed: boolean
@@ -95,7 +95,7 @@ export function prepareJson(status: number, body: JsonObject): PreparedResponse 
   return whole(status, body, {})
 }
 
-/** Creates an error response for something that was thrown. `status` is for errors without their own. */
+/** Creates an error response for a thrown value. `status` is used if the error has no status of its own. */
 export function prepareError(given: unknown, wire: Pick<MockWire, 'encodeError'>, status: number, fault: MockFault = {}): PreparedResponse {
   const thrown = readableError(given)
   const failure = failureOf(thrown, status)

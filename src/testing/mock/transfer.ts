@@ -14,7 +14,7 @@ export interface OutgoingResponse {
 /** The response channel of one request, from the first byte to the end. */
 export interface Exchange {
   readonly res: ServerResponse
-  /** Aborted when the client has disconnected or the server is closing. */
+  /** The signal that is aborted when the client has disconnected or the server is closing. */
   readonly signal: AbortSignal
   /** True once the server itself has broken the connection. */
   brokenOff: boolean
@@ -29,8 +29,8 @@ export function breakOff(exchange: Exchange): void {
 type Stop = { at: BodyMark; how: 'stall' | 'cut' | 'reset' | 'garbage' }
 
 /**
- * Sends a response with the fault's changes to its bytes and their timing. Resolves when it is sent or broken off, or when `signal` is
- * aborted. Rejects if a pause of the body does.
+ * Sends a response. The fault changes its bytes and their timing. Resolves when the response is sent or broken off, or when `signal` is
+ * aborted. Rejects if a promise that the body waits for rejects.
  */
 export async function transmit(exchange: Exchange, { status, headers, body }: OutgoingResponse, fault: MockFault): Promise<void> {
   const { res, signal } = exchange
@@ -51,7 +51,7 @@ export async function transmit(exchange: Exchange, { status, headers, body }: Ou
   await sender.finish()
 }
 
-/** Whether the fault changes the body's length, so that it can't be announced. */
+/** Whether the fault changes the length of the body. The headers then can't announce the length. */
 export function changesLength(fault: MockFault): boolean {
   return fault.gzip === true || stopsOf(fault).length > 0
 }
@@ -70,7 +70,7 @@ class BodySender {
     this.#pieceSize = pieceSizes(fault)
   }
 
-  /** Resolves with true if more may follow. */
+  /** Sends a part of the body. Resolves with true if more may follow. */
   async send(part: BodyPart): Promise<boolean> {
     switch (part.type) {
       case 'wait':
@@ -106,10 +106,10 @@ class BodySender {
     for (let start = 0; start < bytes.length && !signal.aborted; ) {
       const end = this.#pieceSize === undefined ? bytes.length : Math.min(start + this.#pieceSize(), bytes.length)
       const piece = bytes.subarray(start, end)
-      // Waiting for the write keeps a slow reader from filling the memory, and bytes before a reset from being lost.
+      // Waits for the write. Otherwise a slow reader would fill the memory, and bytes before a reset could be lost.
       if (end < bytes.length && !res.writableNeedDrain) res.write(piece)
       else if (!(await settlesBeforeAbort(new Promise<void>((resolve) => void res.write(piece, () => resolve())), signal))) return false
-      // Waits one turn of the event loop, so that each piece is a separate chunk for a client in the same process.
+      // Waits for one turn of the event loop, so that each piece is a separate chunk even for a client in the same process.
       if (this.#pieceSize !== undefined) await new Promise((resolve) => setImmediate(resolve))
       start = end
     }
@@ -131,7 +131,7 @@ class BodySender {
   }
 }
 
-/** Ends the current line, then sends an event with incomplete JSON and bytes that are not UTF-8. */
+/** The end of the current line, followed by an event with incomplete JSON and bytes that are not UTF-8. */
 const garbage = Buffer.concat([
   Buffer.from('\n\ndata: {"choices":[{"delta":'),
   Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28]),
@@ -154,13 +154,13 @@ function pieceSizes({ splitBytes, seed = 1 }: MockFault): (() => number) | undef
   if (splitBytes !== 'random') return () => splitBytes
   let state = seed >>> 0
   return () => {
-    // A linear congruential generator (constants from Numerical Recipes). It only needs to be reproducible.
+    // A linear congruential generator with the constants from Numerical Recipes. Its numbers only have to be reproducible.
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
     return 1 + (state >>> 28)
   }
 }
 
-/** A gzip stream that returns the compressed bytes of each addition. */
+/** A gzip stream that returns the compressed bytes of each added chunk. */
 class Compressor {
   readonly #gzip: Gzip = createGzip()
   #ready: Uint8Array[] = []

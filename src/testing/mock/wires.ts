@@ -5,10 +5,13 @@ import { geminiGenerateContentWire } from './wires/gemini-generate-content.ts'
 import { responsesWire } from './wires/responses.ts'
 import type { MockWire, WireName } from './wires/wire.ts'
 
-/** The wire formats that the mock provider speaks. A request belongs to the first one that routes it. */
+/** The wire formats that the mock provider speaks. A request belongs to the first format whose `route` accepts it. */
 const wires: readonly MockWire[] = [chatCompletionsWire, responsesWire, anthropicMessagesWire, geminiGenerateContentWire]
 
-/** Chooses the wire for a request by its path, and the purpose of the request. Errors for unknown paths are in the first wire's format. */
+/**
+ * Chooses the wire for a request by its path, and the purpose of the request. An unknown path belongs to the first wire, so that an error
+ * can be encoded.
+ */
 export function chooseWire(method: string, path: string): { wire: MockWire; purpose: 'generate' | 'models' | undefined; path: string } {
   const bare = path.replace(/\?.*$/s, '')
   for (const wire of wires) {

@@ -17,14 +17,14 @@ export const crashCases: readonly SessionCase[] = [
         const end = await Promise.race([run.then(() => 'ended'), first.death.happened])
         await first.kill()
         const second = world.open({ runs })
-        // The next run resumes the dead run, or waits for the process that does.
+        // The next run resumes the run of the dead process. If another process already resumes it, the next run waits.
         const next = second.runner.run('after', { session: 'chat' })
         const [{ output }] = await Promise.all([next, second.runner.recover()])
         const texts = textsIn(await second.sessions.read('chat'))
         const [isFirst, isLast] = [texts.slice(0, 6), texts.slice(2)].map((part) => JSON.stringify(part))
         const whole = JSON.stringify(story)
         const behind = JSON.stringify(['user: after', 'assistant: heard 3', ...story.slice(2)])
-        // If the process was killed before the run had claimed the session, its run may come after the next one.
+        // If the process was killed before its run claimed the session, that run may come after the next run.
         expect([dieAt, isFirst === whole || isLast === behind, texts.length]).toEqual([dieAt, true, 8])
         expect(['heard 7', 'heard 3'].includes(output)).toBe(true)
         const { result } = (await second.runner.runs.get('run')) ?? {}
@@ -101,7 +101,7 @@ export const crashCases: readonly SessionCase[] = [
       void first.runner.run('call look', { session: 'chat', runId: 'run', limits: { costUsd: 1 } })
       await first.death.happened
       await first.kill()
-      // The run has a cost limit, and this process has a model without a price.
+      // The run can't continue here, because it has a cost limit, and the model of this process has no price.
       const broken = world.open({ runs })
       expect(await refusalOf(broken.runner.run('after', { session: 'chat' }))).toBe('session_busy')
       expect((await broken.sessions.get('chat'))?.runId).toBe('run')

@@ -141,7 +141,7 @@ export const keepingCases: readonly SessionCase[] = [
       await runner.run('instead', { session: other })
       expect(textsIn(await sessions.read(other))).toEqual(['user: one', 'assistant: heard 1', 'user: instead', 'assistant: heard 3'])
       expect((await sessions.read('chat')).length).toBe(8)
-      // The fork ends in the middle of a round, so the call is given a result.
+      // The fork ends in the middle of a round, so its call gets a result that says so.
       await sessions.fork('chat', { at: 4, to: 'middle' })
       expect((await sessions.read('middle')).map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant', 'tool'])
       await sessions.fork('chat', { at: 0, to: 'empty' })
@@ -218,7 +218,7 @@ export const keepingCases: readonly SessionCase[] = [
       for (let at = 0; at < 6; at++) await runner.run(`${at} ${'word '.repeat(60)}`, { session: 'chat' })
       const sent = world.sent.at(-1)?.length ?? 0
       expect([sent < 8, (await sessions.read('chat')).length]).toEqual([true, 12])
-      // A runner without compaction does the same.
+      // A runner without compaction doesn't send the removed messages either.
       const plain = world.open()
       await plain.runner.run('short', { session: 'chat' })
       const again = world.sent.at(-1) ?? []

@@ -12,16 +12,13 @@ import { scriptedModel } from '../scripted-model.ts'
 
 /** Where sessions are stored: a database, a folder, an object. */
 export interface SessionsPlace {
-  /**
-   * Opens the sessions of this place, as another process would: the result shares nothing with other open `Sessions` except the stored
-   * data.
-   */
+  /** Opens the sessions of this place as another process would. Open `Sessions` share nothing except the stored data. */
   open(): Sessions
   /** Called at the end of the case, after all sessions are closed. */
   remove?(): Promise<void> | void
 }
 
-/** Creates an empty place. Called once per case, or once for each moment at which a case kills a process. */
+/** Creates an empty place. The suite calls it once per case, or once for each moment at which a case kills a process. */
 export type MakeSessions = () => SessionsPlace | Promise<SessionsPlace>
 
 /** A test of one guarantee of the contract. */
@@ -32,44 +29,44 @@ export interface SessionCase {
 
 interface SessionKit {
   expect: Expect
-  /** Creates a new place and its world. */
+  /** Creates a new place, and a world that uses it. */
   place(): Promise<SessionWorld>
 }
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
 interface ProcessOptions extends Partial<Omit<RunnerOptions, 'journal' | 'sessions'>> {
-  /** Where the process records its runs. */
+  /** The storage of the journal in which the process records its runs. */
   runs?: MemoryRuns
-  /** The n-th moment, from 1, at which the process dies. Needs `runs`. */
+  /** The number of the moment at which the process dies, counted from 1. Requires `runs`. */
   dieAt?: number
 }
 
-/** A process: a runner on its own sessions. */
+/** A process: a runner with its own sessions. */
 export interface SessionProcess {
   runner: AgentRunner
   sessions: Sessions
   death: Death
-  /** Kills the process; its runs in progress are left unchanged. */
+  /** Kills the process. Its runs in progress stay as they are stored. */
   kill(): Promise<void>
 }
 
-/** Not `PromiseWithResolvers`, which an older `lib` of the compiling program lacks. */
+/** A type like `PromiseWithResolvers`, which is missing if a program is compiled with an older `lib`. */
 interface Gate {
   readonly promise: Promise<void>
   resolve(): void
 }
 
-/** Everything that outlives the process: the place where sessions are stored, and what the tools have done. */
+/** Everything that outlives a process: the place where sessions are stored, and the effects of tools. */
 export class SessionWorld {
   readonly place: SessionsPlace
-  /** Each start of a tool's function. */
+  /** The names of the tools whose functions were called, in order. */
   readonly started: string[] = []
   /** The messages of each request to the model. */
   readonly sent: string[][] = []
-  /** Opens the tool `wait`. */
+  /** Lets the tool `wait` return when the test resolves it. */
   readonly gate: Gate = Promise.withResolvers()
-  /** Resolves when `wait` was called. */
+  /** Resolves when the tool `wait` is called. */
   readonly reached: Gate = Promise.withResolvers()
   readonly #opened: { close(): Promise<void> }[] = []
 
@@ -97,7 +94,7 @@ export class SessionWorld {
       ...(journal === undefined ? {} : { journal: dying(journal, death) }),
     })
     const kill = async (): Promise<void> => {
-      // The journal is closed first, so that runs that end because of this are not stored.
+      // The journal is closed first, so that runs that end because the sessions are closed are not recorded.
       await journal?.close()
       await sessions.close()
     }
@@ -105,8 +102,8 @@ export class SessionWorld {
   }
 
   /**
-   * Calls the tool that the user names with `call …`, fails at `fail`, and answers anything else with the number of messages it has
-   * received.
+   * Creates a model that depends on the user's last message. It calls the tool that `call …` names, fails for `fail`, and otherwise answers
+   * with the number of messages that it has received.
    */
   model(): ReturnType<typeof scriptedModel> {
     return scriptedModel(({ messages }: ModelRequest): ScriptedTurn => {
@@ -142,7 +139,7 @@ export class SessionWorld {
   }
 }
 
-/** Messages in short form. */
+/** Returns messages in short form. */
 export function textsIn(messages: readonly ChatMessage[]): string[] {
   return messages.map(({ role, content }) => `${role}: ${textOf(content)}`)
 }

@@ -3,11 +3,11 @@ import { refusalOf } from '../journal-contract/kit.ts'
 import { MemoryRuns } from '../memory-journal.ts'
 import { approvals, type SessionCase, type SessionProcess, textsIn } from './kit.ts'
 
-/** The message that a page sends, with the page’s own id. */
+/** Creates a message of a page, with the id that the page has given it. */
 const said = (id: string, content: string): ChatMessage => ({ role: 'user', content, id })
 const inPlaceOf = (replaces: string) => ({ session: { id: 'chat', replaces } })
 
-/** Two questions with ids, and their answers. */
+/** Adds two questions with ids, and their answers, to the session. */
 async function talk({ runner }: SessionProcess): Promise<void> {
   await runner.run(said('u1', 'one'), { session: 'chat' })
   await runner.run(said('u2', 'two'), { session: 'chat' })
@@ -72,7 +72,7 @@ export const replacingCases: readonly SessionCase[] = [
       expect(textsIn(await world.open().sessions.read('chat'))).toEqual(talked)
       const busy = world.open().runner.run('hi', { session: { id: 'chat', replaces: 'u1', onBusy: 'refuse' } })
       expect(await refusalOf(busy)).toBe('session_busy')
-      // The run waits for a run in progress, and then replaces it if it is in the replaced part.
+      // The new run waits until the run in progress ends. It then replaces that run's messages, which are in the replaced part.
       const after = world.open().runner.run(said('u1', 'short'), inPlaceOf('u1'))
       world.gate.resolve()
       await Promise.all([run, after])
@@ -176,7 +176,7 @@ export const replacingCases: readonly SessionCase[] = [
         await second.runner.recover()
         const story = ['user: call look', 'assistant: ', 'tool: did look', 'assistant: done']
         const read = textsIn(await second.sessions.read('chat'))
-        // If the run was killed before it was recorded, it never existed.
+        // If the process was killed before the run was recorded, the run doesn't exist.
         const isKnown = (await second.runner.runs.get('run')) !== undefined
         expect([dieAt, read]).toEqual([dieAt, isKnown ? [...talked.slice(0, 2), ...story] : talked])
         if (end === 'ended') return
@@ -192,7 +192,7 @@ export const replacingCases: readonly SessionCase[] = [
       await talk(first)
       await first.sessions.fork('chat', { to: 'other' })
       await first.runner.run(said('u2', 'call look'), { session: { id: 'other', replaces: 'u2' }, runId: 'run' })
-      // Simulates that the commit never arrived.
+      // Simulates that the commit of the run never arrived.
       await first.sessions.store.claim('chat', { runId: 'run', durable: true, epoch: 2 })
       await first.kill()
       const second = world.open({ runs })

@@ -14,13 +14,13 @@ import {
 } from './wire.ts'
 
 /**
- * Anthropic's Messages API. The blocks in a turn's `providerData.data.content` come before its own (thinking, the provider's own tools);
- * the other fields of `data` are added to the message. Source: https://platform.claude.com/docs/en/api/messages and
+ * Anthropic's Messages API. The blocks in a turn's `providerData.data.content` (thinking, the provider's own tools) are sent before the
+ * turn's text and calls. The other fields of `data` are added to the message. Source: https://platform.claude.com/docs/en/api/messages and
  * …/build-with-claude/streaming
  */
 export const anthropicMessagesWire: MockWire = {
   name: 'anthropic-messages',
-  // If nothing is streamed, arguments are an object. Consecutive messages of the assistant are joined.
+  // Without streaming, the arguments of a call are sent as an object. Consecutive messages of the assistant are joined.
   traits: { argumentsAsText: false, anyCallId: false, rowsOfOneRole: false, refusals: true },
   layout: {
     contentType: 'text/event-stream; charset=utf-8',
@@ -50,12 +50,15 @@ export const anthropicMessagesWire: MockWire = {
 /** The API always reports usage. A turn without usage reports zeros. */
 const noUsage: JsonObject = { input_tokens: 0, output_tokens: 0 }
 
-/** Encodes one turn as events: every block is started, filled and stopped. Blocks of calls whose pieces interleave stay open together. */
+/**
+ * Encodes one turn as events: every block is started, filled and stopped. If the pieces of several calls interleave, their blocks are open
+ * at the same time.
+ */
 class MessageStream implements StreamEncoder {
   readonly #plan: TurnPlan
   readonly #about: ReplyContext
   readonly #pieces: CallPieces
-  /** The block of each call. */
+  /** The number of the block of each call. */
   readonly #callBlocks = new Map<number, number>()
   #open: { type: 'text' | 'reasoning'; block: number } | undefined
   #blocks = 0
@@ -126,7 +129,7 @@ class MessageStream implements StreamEncoder {
     return [...signed, stop(open.block)]
   }
 
-  /** Counts a piece of the call. The last one ends its block. */
+  /** Counts a piece of the call. After the last piece, ends the block of the call. */
   #count(call: number): JsonObject[] {
     this.#pieces.send(call)
     return this.#pieces.isComplete(call) ? [stop(this.#callBlocks.get(call) ?? 0)] : []
@@ -163,7 +166,7 @@ function contentOf(plan: TurnPlan): JsonObject[] {
   ]
 }
 
-/** A stand-in for the provider's signature of a thought. */
+/** Returns a placeholder for the provider's signature of a thought. */
 function signatureOf({ reasoning = '' }: TurnPlan): string {
   return `signature of ${reasoning.length} characters`
 }
@@ -185,7 +188,7 @@ function stopWord(plan: TurnPlan): string {
   return plan.rawFinishReason ?? stopWords[plan.finishReason]
 }
 
-/** `input_tokens` excludes tokens that were read from the cache or written to it. */
+/** Converts the usage to the API's form, in which `input_tokens` excludes tokens that were read from the cache or written to it. */
 function encodeUsage(usage: Usage): JsonObject {
   const { inputTokens, outputTokens, reasoningTokens, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage
   return {
@@ -197,7 +200,7 @@ function encodeUsage(usage: Usage): JsonObject {
   }
 }
 
-/** Source: https://platform.claude.com/docs/en/api/errors */
+/** Encodes an error. Source: https://platform.claude.com/docs/en/api/errors */
 function encodeError({ status, message, kind }: WireFailure): JsonObject {
   const told = kind === 'context_overflow' ? 'prompt is too long: 208310 tokens > 200000 maximum' : message
   const type =

@@ -43,7 +43,7 @@ export const chatCompletionsWire: MockWire = {
 /** The path where Ollama, which speaks this format, lists its models in its own format. Source: https://docs.ollama.com/api/tags */
 const ollamaTags = '/api/tags'
 
-/** Describes a model by its name alone. */
+/** Describes a model. The description depends only on the name. */
 function encodeOllamaModel(name: string): JsonObject {
   const isEmbedding = /embed/i.test(name)
   return {
@@ -66,7 +66,7 @@ function encodeOllamaModel(name: string): JsonObject {
 function readRequest(body: JsonObject): WireRequest {
   return {
     model: stringOf(body.model),
-    // Provider data only describes how the format differed; without it, equal conversations are equal.
+    // Provider data is removed, because it only describes how the format differed, and equal conversations must be equal.
     messages: messagesFromOpenAI(objectsIn(body.messages)).map(({ providerData: _, ...message }) => message),
     tools: Array.isArray(body.tools) ? body.tools.filter(isToolDefinition) : undefined,
     toolChoice: isToolChoice(body.tool_choice) ? body.tool_choice : undefined,
@@ -141,7 +141,7 @@ function encodeCall({ id, type, function: { name, arguments: json } }: ToolCall)
 }
 
 /**
- * A refusal is sent in a separate field with a normal finish reason. Source:
+ * Returns the field for the text. A refusal is sent in its own field with a normal finish reason. Source:
  * https://platform.openai.com/docs/guides/structured-outputs#refusals
  */
 function textField(plan: TurnPlan): 'content' | 'refusal' {
@@ -171,12 +171,12 @@ function encodeUsage(usage: Usage): JsonObject {
       ...withoutUndefined({ cache_write_tokens: usage.cacheWriteTokens }),
     },
     completion_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
-    // OpenRouter's field: https://openrouter.ai/docs/use-cases/usage-accounting
+    // A field of OpenRouter: https://openrouter.ai/docs/use-cases/usage-accounting
     ...withoutUndefined({ cost: usage.costUsd }),
   }
 }
 
-/** Source: https://platform.openai.com/docs/guides/error-codes */
+/** Encodes an error. Source: https://platform.openai.com/docs/guides/error-codes */
 function encodeError({ status, message, kind }: WireFailure): JsonObject {
   if (kind === 'context_overflow') {
     return { error: { message, type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded' } }

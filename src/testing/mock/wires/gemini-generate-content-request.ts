@@ -62,7 +62,7 @@ function readParts(parts: readonly JsonObject[]): ContentPart[] {
   })
 }
 
-/** Ignores the provider's own tools, which declare no functions. */
+/** Converts tools. Ignores the provider's own tools, which declare no functions. */
 function readTools({ functionDeclarations }: JsonObject): ToolDefinition[] {
   return objectsIn(functionDeclarations).map(({ name, description, parameters, parametersJsonSchema: schema = parameters }) => ({
     type: 'function',

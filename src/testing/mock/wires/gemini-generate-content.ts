@@ -16,12 +16,12 @@ import {
 const address = /\/(models|tunedModels|endpoints)\/[^/:]+:(generateContent|streamGenerateContent)$/
 
 /**
- * Gemini's generateContent, of the Gemini API and Vertex AI. The parts in a turn's `providerData.data.parts` come before its own; the other
- * fields of `data` are added to the candidate. Source: https://ai.google.dev/api/generate-content
+ * Gemini's generateContent, which the Gemini API and Vertex AI offer. The parts in a turn's `providerData.data.parts` are sent before the
+ * turn's text and calls. The other fields of `data` are added to the candidate. Source: https://ai.google.dev/api/generate-content
  */
 export const geminiGenerateContentWire: MockWire = {
   name: 'gemini-generate-content',
-  // Arguments are an object. Consecutive messages of the model are joined.
+  // The arguments of a call are sent as an object. Consecutive messages of the model are joined.
   traits: { argumentsAsText: false, anyCallId: false, rowsOfOneRole: false, refusals: false },
   layout: { contentType: 'text/event-stream', lineEnd: '\r\n', eventName: () => undefined },
   route: (method, path) => (method === 'POST' && address.test(path) ? 'generate' : undefined),
@@ -39,7 +39,7 @@ export const geminiGenerateContentWire: MockWire = {
   encodeModels: (models) => ({ models: models.map((id) => ({ name: `models/${id}`, supportedGenerationMethods: ['generateContent'] })) }),
 }
 
-/** Encodes one turn as chunks. A call is one complete part, sent when it and those before it are complete. */
+/** Encodes one turn as chunks. Each call is one complete part, which is sent when the call and all calls before it are complete. */
 class ChunkStream implements StreamEncoder {
   readonly #plan: TurnPlan
   readonly #about: ReplyContext
@@ -89,12 +89,15 @@ function keptParts({ providerData }: TurnPlan): JsonObject[] {
   return objectsIn(providerData?.data.parts)
 }
 
-/** A turn with thinking is signed: on its first call, otherwise on a separate last part. */
+/**
+ * Returns the last part, which carries the signature of a turn with thinking. If the turn has calls, its first call carries the signature
+ * instead.
+ */
 function lastPart(plan: TurnPlan): JsonObject[] {
   return plan.reasoning === undefined || plan.toolCalls.length > 0 ? [] : [{ text: '', thoughtSignature: signatureOf(plan) }]
 }
 
-/** A stand-in for the provider's signature of a thought. */
+/** Returns a placeholder for the provider's signature of a thought. */
 function signatureOf({ reasoning = '' }: TurnPlan): string {
   return Buffer.from(`signature of ${reasoning.length} characters`).toString('base64')
 }
@@ -113,7 +116,7 @@ const stopWords: Record<FinishReason, string> = {
   error: 'OTHER',
 }
 
-/** Thoughts are counted apart from the answer, cached tokens as part of the prompt. */
+/** Converts the usage to the API's form: thoughts are counted separately from the answer, and cached tokens as part of the prompt. */
 function encodeUsage(usage: Usage | undefined): JsonObject {
   if (usage === undefined) return {}
   const { inputTokens, outputTokens, reasoningTokens, cacheReadTokens } = usage
@@ -126,7 +129,7 @@ function encodeUsage(usage: Usage | undefined): JsonObject {
   }
 }
 
-/** Source: https://ai.google.dev/gemini-api/docs/troubleshooting */
+/** Encodes an error. Source: https://ai.google.dev/gemini-api/docs/troubleshooting */
 function encodeError({ status, message, kind }: WireFailure): JsonObject {
   const told =
     kind === 'context_overflow' ? 'The input token count (1200293) exceeds the maximum number of tokens allowed (1048576).' : message

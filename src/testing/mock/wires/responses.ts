@@ -13,9 +13,9 @@ import {
 } from './wire.ts'
 
 /**
- * OpenAI's Responses API. The items in a turn's `providerData.data.output` come before its own (the work of the provider's own tools); the
- * other fields of `data` are added to the response. Source: https://platform.openai.com/docs/api-reference/responses and
- * …/responses-streaming
+ * OpenAI's Responses API. The items in a turn's `providerData.data.output` (the work of the provider's own tools) are sent before the
+ * turn's text and calls. The other fields of `data` are added to the response. Source:
+ * https://platform.openai.com/docs/api-reference/responses and …/responses-streaming
  */
 export const responsesWire: MockWire = {
   name: 'responses',
@@ -40,11 +40,14 @@ export const responsesWire: MockWire = {
 
 type TextKind = 'text' | 'reasoning'
 
-/** Encodes one turn as events: each item is added, filled and done. Items of calls whose pieces interleave stay open together. */
+/**
+ * Encodes one turn as events: each item is added, filled and done. If the pieces of several calls interleave, their items are open at the
+ * same time.
+ */
 class ResponseStream implements StreamEncoder {
   readonly #plan: TurnPlan
   readonly #about: ReplyContext
-  /** The items in their final state, in order; those from `providerData` come first. */
+  /** The items in their final state, in order. The items from `providerData` come first. */
   readonly #items: readonly JsonObject[]
   readonly #calls: number
   readonly #pieces: CallPieces
@@ -126,7 +129,7 @@ class ResponseStream implements StreamEncoder {
     ]
   }
 
-  /** Counts a piece of the call. The last one completes its item. */
+  /** Counts a piece of the call. After the last piece, completes the item of the call. */
   #count(call: number): JsonObject[] {
     this.#pieces.send(call)
     if (!this.#pieces.isComplete(call)) return []
@@ -168,7 +171,7 @@ class ResponseStream implements StreamEncoder {
   }
 }
 
-/** The items of a turn in their final state. */
+/** Returns the items of a turn in their final state. */
 function itemsOf(plan: TurnPlan, { id, body }: ReplyContext): JsonObject[] {
   const { reasoning, text, toolCalls } = plan
   const isSealed = Array.isArray(body.include) && body.include.includes('reasoning.encrypted_content')
@@ -237,7 +240,7 @@ function wholeResponse(plan: TurnPlan, about: ReplyContext, items: readonly Json
   }
 }
 
-/** Responses with other finish reasons are complete. */
+/** The reasons of incomplete responses, by finish reason. With any other finish reason, a response is complete. */
 const incompleteReasons: Readonly<Record<string, string>> = { length: 'max_output_tokens', content_filter: 'content_filter' }
 
 function encodeUsage(usage: Usage): JsonObject {
@@ -250,7 +253,7 @@ function encodeUsage(usage: Usage): JsonObject {
   }
 }
 
-/** Source: https://platform.openai.com/docs/guides/error-codes */
+/** Encodes an error. Source: https://platform.openai.com/docs/guides/error-codes */
 function encodeError({ status, message, kind }: WireFailure): JsonObject {
   if (kind === 'context_overflow') {
     const told = 'Your input exceeds the context window of this model. Please adjust your input and try again.'

@@ -6,36 +6,36 @@ import type { TurnPlan, TurnStep } from '../../script.ts'
 /** The names of the wire formats that the mock provider speaks. */
 export type WireName = 'chat-completions' | 'responses' | 'anthropic-messages' | 'gemini-generate-content'
 
-/** A recorded request body, converted back. */
+/** The content of a recorded request body, converted from the wire format. */
 export interface WireRequest {
   /** The model that was requested. */
   model?: string
   /** The messages without provider data, so that equal conversations are equal. */
   messages: ChatMessage[]
-  /** Undefined if the body has no such key; `[]` if its list is empty. */
+  /** The tools. Undefined if the body has no such key; `[]` if the list in the body is empty. */
   tools?: ToolDefinition[]
-  /** Undefined if the body has no tool choice, or one that this format does not know. */
+  /** The tool choice. Undefined if the body has no tool choice, or one that is not known for this format. */
   toolChoice?: ToolChoice
 }
 
 /** The information about a request that is needed to encode its reply. */
 export interface ReplyContext {
-  /** Unique for each reply of a server, such as `mock_1`. */
+  /** An id that is unique for each reply of a server, such as `mock_1`. */
   id: string
   /** The model that was requested. */
   model: string
   body: JsonObject
 }
 
-/** What a streamed turn sends, without pauses. */
+/** A piece that a streamed turn sends. */
 export type TurnPiece = Exclude<TurnStep, { type: 'wait' }>
 
-/** Converts the pieces of one streamed turn to payloads. May keep state: each reply has its own encoder. */
+/** Converts the pieces of one streamed turn to payloads. An encoder may keep state, because each reply has its own encoder. */
 export interface StreamEncoder {
-  /** The payloads before any piece. */
+  /** Returns the payloads that precede all pieces. */
   open(): JsonObject[]
   step(step: TurnPiece): JsonObject[]
-  /** The payloads that complete the response. */
+  /** Returns the payloads that complete the response. */
   finish(): JsonObject[]
 }
 
@@ -44,17 +44,17 @@ export interface StreamLayout {
   contentType: string
   /** The line end: LF in most formats, CRLF for Gemini. */
   lineEnd: '\n' | '\r\n'
-  /** The name on the payload's `event:` line; undefined for none. */
+  /** Returns the name for the payload's `event:` line, or undefined for no name. */
   eventName(payload: JsonObject): string | undefined
   /** The data of the event that ends the stream, such as `[DONE]`. */
   endMark?: string
 }
 
-/** A failure, worded as the provider would. */
+/** A failure to be encoded in the provider's own words. */
 export interface WireFailure {
   status: number
   message: string
-  /** `context_overflow`: in the provider's words for a conversation that is too long. */
+  /** The kind of failure, if the provider has its own words for it. `context_overflow`: the conversation is too long. */
   kind?: 'context_overflow'
 }
 
@@ -71,7 +71,7 @@ interface WireTraits {
 }
 
 /**
- * A provider's wire format, from the server's side.
+ * The server's side of a provider's wire format.
  *
  * Contract: stateless. Must throw only for an internal error.
  */
@@ -79,18 +79,18 @@ export interface MockWire {
   readonly name: WireName
   readonly traits: WireTraits
   readonly layout: StreamLayout
-  /** The purpose of a request to this path, which has no query. Undefined if it is not for this wire. */
+  /** Returns the purpose of a request with this path, which has no query. Returns undefined if the request is not in this wire format. */
   route(method: string, path: string): 'generate' | 'models' | undefined
   /** Whether the client requested a stream. */
   streams(body: JsonObject, path: string): boolean
   readRequest(body: JsonObject): WireRequest
   encodeStream(plan: TurnPlan, about: ReplyContext): StreamEncoder
   encodeWhole(plan: TurnPlan, about: ReplyContext): JsonObject
-  /** The body of an error response. */
+  /** Returns the body of an error response. */
   encodeError(failure: WireFailure): JsonObject
-  /** The payload of an error inside a stream. */
+  /** Returns the payload of an error inside a stream. */
   encodeStreamError(failure: WireFailure): JsonObject
-  /** The body of a list of models, as requested from `path`. */
+  /** Returns the body of a list of models, in the form that a request to `path` expects. */
   encodeModels(models: readonly string[], path: string): JsonObject
 }
 
@@ -114,26 +114,26 @@ export class CallPieces {
   }
 }
 
-/** Fixed, so that the same script gives the same bytes. In seconds since 1970. */
+/** The creation time of responses, in seconds since 1970. It is constant, so that the same script gives the same bytes. */
 export const createdAt: number = 1_700_000_000
 
 /**
- * A call's arguments for a format that sends them as an object. Arguments that are not a JSON object are sent as text, as a careless
- * gateway would do.
+ * Returns the arguments of a call for a format that sends them as an object. Arguments that are not a JSON object are sent as text, as a
+ * careless gateway would send them.
  */
 export function argumentsObject(json: string): Json {
   if (json.trim() === '') return {}
   try {
     const value: unknown = JSON.parse(json)
-    // Serialized again as a check, because a value that is nested too deeply can be parsed but not serialized.
+    // The value is serialized as a check, because a value that is nested too deeply can be parsed but not serialized.
     return isJsonObject(value) && JSON.stringify(value) !== '' ? value : json
   } catch {
-    // The script contains invalid JSON on purpose.
+    // The script contains invalid JSON on purpose, so it is sent unchanged.
     return json
   }
 }
 
-/** The objects in a list; none if it is not a list. */
+/** Returns the objects in a list. Returns an empty list if the value is not a list. */
 export function objectsIn(value: Json | undefined): JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }
