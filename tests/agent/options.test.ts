@@ -56,6 +56,7 @@ describe('options', () => {
   it.each([
     ['control', {}, 'Expected `control` to be a RunControl, got `{}`'],
     ['onText', 'log', 'Expected `onText` to be a function, got `"log"`'],
+    ['recorder', {}, 'Expected `recorder` to be what `recordRun` of `toolloop/recording` gives, got `{}`'],
     ['signal', new AbortController(), 'Expected `signal` to be an AbortSignal, got `'],
   ])('%s: %j is refused by a run', async (name, value, words) => {
     await expect(new AgentRunner({ model: scriptedModel(['never']) }).run('go', { [name]: value })).rejects.toThrow(words)

@@ -149,7 +149,7 @@ export const runOptions: OptionChecks<RunOptions & OutputOptions> = {
   onText: callback,
   control: expecting('a RunControl', (value) => value instanceof RunControl),
   parent: unchecked,
-  recorder: unchecked,
+  recorder: withMethods('what `recordRun` of `toolloop/recording` gives', 'aroundExecution', 'aroundHooks', 'aroundRequest', 'aroundCall'),
   forwardEvents: unchecked,
 }
 
