@@ -1,4 +1,4 @@
-// The responses of the service, as far as the page uses them; /openapi.json describes all of it.
+// The types of the service's responses, as far as the page uses them. /openapi.json describes the responses completely.
 
 import type { CallView, FinishReason, RunStatus, ToolCallOutcome } from '../core/runs/index.ts'
 import type { Problem } from './data/api.ts'
@@ -44,7 +44,7 @@ export interface Message {
   toolCalls?: { name?: string; arguments?: unknown; rawArguments?: string; function?: { name: string; arguments: string } }[]
 }
 
-/** How a run ended, and what it did. */
+/** The result of a run: how it ended, and what it did. */
 export interface RunResult {
   text: string
   messages?: Message[]
@@ -77,17 +77,17 @@ export interface Pending {
   tool: string
   args: Record<string, unknown>
   effect?: Tool['effect']
-  /** What the model said before the call. */
+  /** The text of the model before the call. */
   said?: string
   about?: unknown
   /** The schema of the answer to a question. */
   schema?: JsonSchema
   fingerprint: string
-  /** The nested agents it comes from, outermost first. */
+  /** The nested agents that contain the call, outermost first. */
   path?: { agent: string; toolCallId: string }[]
-  /** The line of a script that makes the call. */
+  /** The line of the script that makes the call. */
   script?: { line: number; code: string }
-  /** For a call of a preview: its number in the plan, and the number of calls in it. */
+  /** The number of a preview's call in its plan, and the number of calls in the plan. */
   plan?: { at: number; of: number }
 }
 
@@ -100,9 +100,9 @@ export interface Run {
   input: string
   createdAt: string
   finishedAt?: string
-  /** From its start to its end or pause, without waits. */
+  /** The time from the start of the run to its end or pause, without waits, in milliseconds. */
   workedMs?: number
-  /** The time the run has waited, without a wait that continues. */
+  /** The time that the run has waited, in milliseconds. A wait that continues is not included. */
   waitedMs?: number
   session?: string
   /** The model that was asked last, as `provider/model`. */
@@ -115,11 +115,11 @@ export interface Run {
   tools?: string[]
   error?: { code: string; message: string }
   pending: Pending[]
-  /** Absent in lists. */
+  /** The decisions. Absent in lists. */
   decisions?: Decision[]
 }
 
-/** Runs added up. */
+/** The sums of several runs. */
 export interface Totals {
   runs: number
   running: number
@@ -130,11 +130,11 @@ export interface Totals {
   waitedMs: number
 }
 
-/** The runs of a session, added up. */
+/** The sums of the runs of a session. */
 export interface SessionSums extends Totals {
   session: string
   owner: string
-  /** The input of its first run. */
+  /** The input of the session's first run. */
   input: string
   createdAt: string
   latestAt: string
@@ -169,7 +169,7 @@ export interface PastCall {
   outcome: string
   durationMs: number
   errorCode?: string
-  /** Absent if the tool was tried. */
+  /** The run that made the call. Absent if a user made the call in a form. */
   runId?: string
 }
 
@@ -200,7 +200,7 @@ export interface Share {
 
 export interface Overview extends Sums {
   from: string
-  /** Later than `from` if there was too much to count. */
+  /** The start of the period that was counted. Later than `from` if there were too many runs to count. */
   since: string
   stepMs: number
   series: Sums[]
@@ -217,15 +217,15 @@ export interface ConfigState {
   loadedAt: string
   reloads: number
   lastError: { at: string; problems: Problem[] } | null
-  /** Fields as JSON Pointers. */
+  /** The fields whose changes require a restart, as JSON Pointers. */
   needsRestart: string[]
 }
 
 export interface Provider {
   name: string
-  /** The environment variable for its key. */
+  /** The environment variable that contains the provider's key. */
   keyEnv: string | null
-  /** Whether the provider has a key. Null if it needs none. */
+  /** Whether the provider has a key. Null if the provider needs no key. */
   hasKey: boolean | null
 }
 
@@ -248,6 +248,6 @@ export interface ServiceState {
   models: { name: string; provider: string; model: string }[]
   providers: Provider[]
   tools: Tool[]
-  /** Number of runs that wait for a decision. */
+  /** The number of runs that wait for a decision. */
   waiting: number
 }

@@ -12,7 +12,7 @@ import { BulkBar, type BulkOutcome } from './bulk-bar.tsx'
 import { DecisionCards, useOpenDecisions } from './decision-list.tsx'
 import { decideOnMany, linesOf, type OpenDecision } from './open-decision.ts'
 
-/** Shows everything that waits for a decision, in all runs, the longest waiting first. */
+/** Shows the pending items of all runs. The item that has waited longest comes first. */
 export function ApprovalsView() {
   useTitle('Approvals')
   const live = useLive()
@@ -22,8 +22,8 @@ export function ApprovalsView() {
   const decisions = all.filter(({ item }) => isWanted(item, arranged))
   const view = useRef<HTMLDivElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
-  // The user may have left the view by then, and the view that follows keeps the focus. A button does not get the focus, because the next
-  // Enter would press it.
+  // If the user has left the view meanwhile, the new view keeps the focus. The focus moves to a card instead of a button, because the next
+  // Enter would press the button.
   const onDecided = () => {
     const next = view.current?.querySelector('.decision:not([data-decided])')
     if (next instanceof HTMLElement) next.focus()

@@ -15,7 +15,10 @@ type Arguments = Record<string, unknown>
 
 const none: Problems = new Map()
 
-/** Approves a call with other arguments. Arguments too large for a field keep their value, unless the fields contain another. */
+/**
+ * Approves a call with edited arguments. An argument that is too large for a field keeps its value, unless the user enters another value
+ * for it.
+ */
 export function ArgumentsForm({ decision, submit }: FormProps) {
   const { edited, error, item } = decision
   const { small, large } = useMemo(() => splitLarge(item.args), [item])
@@ -32,7 +35,7 @@ export function ArgumentsForm({ decision, submit }: FormProps) {
     if (problems.size > 0) place.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
   }, [problems])
 
-  /** Whether the input can be read. Shows errors at their fields. */
+  /** Whether the input can be parsed. If not, shows the errors at their fields. */
   const isReadable = () => {
     const found = unreadable(edited.value)
     setProblems(found)
@@ -90,7 +93,7 @@ function useSchema({ tool, agents }: Item, large: Arguments): JsonSchema {
   }, [known, large])
 }
 
-/** Adds the arguments that were too large to edit. Throws an `Error` if they can't be used. */
+/** Adds the arguments that were too large to edit. Throws an `Error` if the result is not a valid object. */
 async function complete(given: unknown, large: Arguments): Promise<Arguments> {
   if (!isRecord(given)) throw new Error('Expected a JSON object')
   const kept = Object.fromEntries(Object.entries(large).filter(([name]) => !Object.hasOwn(given, name)))
@@ -104,7 +107,7 @@ function tooLarge(names: string[]): string {
   return `${names.map(visibleLines).join(', ')}: ${names.length > 1 ? 'are' : 'is'}`
 }
 
-/** Shows how the edited arguments differ from the requested ones before they are sent. Shows nothing while they can't be read. */
+/** Shows how the edited arguments differ from the requested ones before they are sent. Shows nothing while the input can't be parsed. */
 function Changes({ args, asked }: { args: unknown; asked: Arguments }) {
   if (isSame(args, asked) || unreadable(args).size > 0) return null
   if (isLarge(args)) return <p class="muted">Too large to show what has changed</p>

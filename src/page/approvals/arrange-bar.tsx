@@ -3,7 +3,7 @@ import { type Arrangement, arrangement, type Trait, traits, valuesOf } from './a
 
 const words: Record<Trait, string> = { tool: 'Tool', agent: 'Agent', user: 'User' }
 
-/** Filters and groups what waits. Offers only properties that differ between the items. */
+/** Filters and groups the pending items. Offers only properties that differ between the items. */
 export function ArrangeBar({ items }: { items: readonly Item[] }) {
   const { only, groupBy } = arrangement.value
   const change = (changed: Partial<Arrangement>) => {
@@ -28,7 +28,7 @@ export function ArrangeBar({ items }: { items: readonly Item[] }) {
               {`${value} (${count})`}
             </option>
           ))}
-          {/* The chosen value stays in the list, even if no item has it any more. */}
+          {/* The chosen value stays in the list, even if no item has this value any more. */}
           {only[trait] !== '' && values.every(([value]) => value !== only[trait]) && (
             <option value={only[trait]}>{`${only[trait]} (0)`}</option>
           )}

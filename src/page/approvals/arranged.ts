@@ -7,20 +7,20 @@ export type Trait = 'tool' | 'agent' | 'user'
 export const traits: readonly Trait[] = ['tool', 'agent', 'user']
 
 export interface Arrangement {
-  /** The wanted value of each property. `''` for any value. */
+  /** The wanted value of each property. `''` means any value. */
   only: Readonly<Record<Trait, string>>
   groupBy: Trait | ''
 }
 
-/** Kept while other views are shown. */
+/** The arrangement of the view. It is kept while other views are shown. */
 export const arrangement = signal<Arrangement>({ only: { tool: '', agent: '', user: '' }, groupBy: '' })
 
-/** The agent is that of the run, followed by the nested agents. */
+/** Returns a property of an item. The agent consists of the run's model, followed by the nested agents. */
 export function traitOf({ tool, model, agents, owner }: Item, trait: Trait): string {
   return trait === 'tool' ? tool : trait === 'user' ? owner : [model, ...agents].join(' › ')
 }
 
-/** The values that items have, each with its number of items, in alphabetical order. */
+/** Returns the values of a property in alphabetical order, each with its number of items. */
 export function valuesOf(items: readonly Item[], trait: Trait): [value: string, count: number][] {
   const counts = new Map<string, number>()
   for (const item of items) counts.set(traitOf(item, trait), (counts.get(traitOf(item, trait)) ?? 0) + 1)
@@ -31,7 +31,7 @@ export function isWanted(item: Item, { only }: Pick<Arrangement, 'only'>): boole
   return traits.every((trait) => only[trait] === '' || traitOf(item, trait) === only[trait])
 }
 
-/** The groups in the order of their first member. If nothing is grouped, there is one group without a name. */
+/** Returns the groups in the order of their first members. Without grouping, returns one group without a name. */
 export function groupsOf<Member extends { item: Item }>(
   members: readonly Member[],
   { groupBy }: Pick<Arrangement, 'groupBy'>,

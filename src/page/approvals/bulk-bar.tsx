@@ -6,7 +6,7 @@ import { useNewId } from '../ui/new-id.ts'
 import { isFocusFree } from '../ui/refocus.ts'
 import type { OpenDecision } from './open-decision.ts'
 
-/** The outcome of deciding several items: an error message or `''`, and a text for screen readers if some items were decided. */
+/** The outcome of deciding several items: an error message or `''`, and a text for screen readers if items were decided. */
 export interface BulkOutcome {
   failure: string
   announcement?: string
@@ -14,18 +14,18 @@ export interface BulkOutcome {
 
 interface BulkBarProps {
   decisions: readonly OpenDecision[]
-  /** The label of the checkbox that selects all. */
+  /** The label of the checkbox that selects all items. */
   label: string
   /**
-   * Returns the buttons. `decide` runs `work` unless it is running already, and shows its outcome; undefined if the user changed their
-   * mind.
+   * Returns the buttons. `decide` runs `work`, unless an earlier call is still running, and shows its outcome. `work` resolves with
+   * undefined if the user has canceled.
    */
   children(selected: readonly OpenDecision[], decide: (work: () => Promise<BulkOutcome | undefined>) => Promise<void>): ComponentChildren
-  /** Called once some are decided, unless the user has moved the focus elsewhere. */
+  /** Called after items were decided, unless the user has moved the focus elsewhere. */
   onDone(): void
 }
 
-/** Selects several items and decides them at once. Hidden for a single one. */
+/** Selects several items and decides them at once. Hidden if there is only one item. */
 export function BulkBar({ decisions, label, children, onDone }: BulkBarProps) {
   const live = useLive()
   const [isBusy, setIsBusy] = useState(false)

@@ -24,7 +24,7 @@ export interface DecisionCardProps {
   decision: OpenDecision
   /** Whether the card is shown outside of its run and links to it. Default false. */
   link?: boolean
-  /** Whether the card can be selected for a decision on several. Default false. */
+  /** Whether the card has a checkbox that selects it for a bulk decision. Default false. */
   hasBox?: boolean
   /** Whether the card shows what the model said before the call. Default true. */
   hasSaid?: boolean

@@ -7,12 +7,12 @@ import { Subject } from './subject.tsx'
 
 const ArgumentsForm = loaded(() => import('./arguments-form.tsx').then(({ ArgumentsForm }) => ArgumentsForm))
 
-/** Approves or rejects a call, possibly with other arguments, or a run over its budget. */
+/** Approves or rejects a call, possibly with other arguments, or approves or rejects that a run exceeds its budget. */
 export function Approval(props: FormProps) {
   const form = props.decision.form.value
   const place = useRef<HTMLDivElement>(null)
   const before = useRef(form)
-  // If the card appears again with an open form, the focus doesn't move.
+  // If the card appears again with an open form, the focus stays where it is.
   useLayoutEffect(() => {
     if (before.current === form) return
     const wanted = form === 'choice' ? `[data-key="${before.current === 'edit' ? 'e' : 'r'}"]` : 'textarea'
@@ -28,7 +28,7 @@ export function Approval(props: FormProps) {
   )
 }
 
-/** The part of a call that the service hides. Undefined until the whole call is on the page. */
+/** The part of a call that the service hides. The whole value is undefined until the call is completely on the page. */
 type Shown = { hidden: string | undefined } | undefined
 
 function nowShown(_: Shown, hidden: string | undefined): Shown {
@@ -44,7 +44,8 @@ function Choice({ decision, submit }: FormProps) {
   return (
     <>
       <Subject item={item} onShown={onShown} />
-      {/* Content that isn't shown can't be approved, but other arguments can, because their author knows them. */}
+      {/* A call with hidden content can't be approved, because the user can't see it. It can be approved with other arguments, because
+          the user has written them. */}
       <p class="muted" role="status">
         {isHidden ? 'Part of this call is redacted, so you can’t approve it here unchanged.' : ''}
       </p>
@@ -65,8 +66,8 @@ function Choice({ decision, submit }: FormProps) {
 }
 
 /**
- * Approves with Ctrl+Enter after the key `a` has focused this hint. The hint is only visible while it has the focus. Typing a text never
- * produces Ctrl+Enter.
+ * A hint that gets the focus from the key `a`, and is visible only while it has the focus. Ctrl+Enter then approves the call. Typing a text
+ * never produces Ctrl+Enter.
  */
 function KeyedApproval({ approve }: { approve: () => Promise<void> }) {
   const onKeyDown = ({ key, ctrlKey, metaKey, repeat }: KeyboardEvent) => {
@@ -94,7 +95,7 @@ function RejectForm({ decision, errorId, submit }: FormProps) {
   )
 }
 
-/** Enters the result of a call that the client runs. */
+/** A form for the result of a call that the client runs. */
 export function ClientTool({ decision, errorId, submit }: FormProps) {
   return (
     <div class="decision-form">
@@ -111,7 +112,7 @@ export function ClientTool({ decision, errorId, submit }: FormProps) {
   )
 }
 
-/** Answers a question: with one button per answer if there are few, otherwise with a text. */
+/** A form for the answer to a question: with one button per answer if there are few answers, otherwise with a text field. */
 export function Question(props: FormProps) {
   const [shown, onShown] = useReducer(nowShown, undefined)
   const isAnswerable = shown !== undefined && shown.hidden === undefined
@@ -167,7 +168,7 @@ function AnswerForm({ decision, errorId, submit }: FormProps) {
 /** Maximum number of answers shown as buttons. */
 const mostChoices = 8
 
-/** The answers that a schema allows, if there are few. */
+/** Returns the answers that a schema allows, if there are few. Otherwise returns an empty list. */
 function choicesOf(schema: JsonSchema | undefined): unknown[] {
   if (schema?.type === 'boolean') return [true, false]
   return schema?.enum !== undefined && schema.enum.length <= mostChoices ? schema.enum : []

@@ -12,7 +12,7 @@ const verdicts: Record<Decision['verdict'], string> = {
   result: 'gave the result of',
 }
 
-/** Shows who decided what, and when. */
+/** Lists past decisions, who made them, and when. */
 export function DecisionHistory({ decisions }: { decisions: readonly Decision[] }) {
   if (decisions.length === 0) return null
   return (

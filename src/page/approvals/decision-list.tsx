@@ -8,7 +8,7 @@ interface DecisionListProps extends Pick<DecisionCardProps, 'link' | 'onDecided'
   items: readonly Item[]
 }
 
-/** Lists what a run waits for. The calls of a plan can be decided together. */
+/** Lists the pending items of a run. The calls of a plan can be decided together. */
 export function DecisionList({ items, ...props }: DecisionListProps) {
   const decisions = useOpenDecisions(items)
   const planned = decisions.filter(({ item, canApprove, decided }) => item.plan !== undefined && canApprove && decided.value === '')
@@ -27,7 +27,7 @@ interface DecisionCardsProps extends Pick<DecisionCardProps, 'link' | 'onDecided
 }
 
 export function DecisionCards({ decisions, link = false, canSelect = false, onDecided }: DecisionCardsProps) {
-  // A stable function, so that the cards don't re-render because of it.
+  // The callback is wrapped in a stable function, so that a new `onDecided` doesn't re-render the cards.
   const latest = useRef(onDecided)
   latest.current = onDecided
   const decided = useCallback(() => latest.current(), [])
@@ -47,12 +47,12 @@ export function DecisionCards({ decisions, link = false, canSelect = false, onDe
   )
 }
 
-/** Whether the card above shows the same words of the model. */
+/** Whether the card above already shows the same text of the model. */
 function isSaidAbove({ item }: OpenDecision, above: OpenDecision | undefined): boolean {
   return above !== undefined && above.item.runId === item.runId && above.item.said === item.said
 }
 
-/** Maximum number of items to remember, shown or not. */
+/** Maximum number of items to remember, whether they are shown or not. */
 const mostKept = 1_200
 
 /**
@@ -63,13 +63,13 @@ export function useOpenDecisions(items: readonly Item[]): OpenDecision[] {
   const kept = useRef(new Map<string, OpenDecision>()).current
   const open = items.map((item) => {
     const known = kept.get(item.key)
-    // An item that was decided and returns, because the decision could not be applied.
+    // If a decided item is pending again with another `since`, its decision could not be applied, so it gets a new state.
     if (known !== undefined && (known.decided.peek() === '' || known.item.since === item.since)) return known
     const decision = new OpenDecision(item)
     kept.set(item.key, decision)
     return decision
   })
-  // Other people may have decided on these items, so the oldest are dropped.
+  // Drops the oldest items, because other people may have decided on them.
   for (const key of [...kept.keys()].slice(0, Math.max(0, kept.size - mostKept))) kept.delete(key)
   return open
 }

@@ -7,7 +7,7 @@ export interface FormProps {
   decision: OpenDecision
   /** The id of the element that shows the error. */
   errorId: string
-  /** Sends the verdict. `said` describes it in a word. */
+  /** Sends the verdict. `said` is one word that describes the verdict. */
   submit(verdict: DecisionFields, said: string): Promise<void>
 }
 
@@ -16,13 +16,13 @@ interface FieldsProps {
   verb: string
   kind: 'primary' | 'danger'
   send(): Promise<void>
-  /** Returns to the previous choice, if there is one. */
+  /** Returns to the previous choice. Absent if there is none. */
   back?: () => void
-  /** Declines, if that is possible. */
+  /** Declines the call. Absent if that is not possible. */
   submit?: FormProps['submit']
 }
 
-/** Fields that Ctrl+Enter sends and Esc leaves. */
+/** A form that Ctrl+Enter sends and Esc closes. */
 export function Form({ children, verb, kind, send, back, submit }: FieldsProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Escape') {

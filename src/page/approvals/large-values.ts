@@ -3,21 +3,21 @@ import { isWithin, walk } from '../reading/json-nodes.ts'
 import { hiddenPart } from '../ui/hidden-text.ts'
 import { inSlices } from '../ui/slices.ts'
 
-/** The largest value to show, or edit, at once. */
+/** The limits for a value that is shown, or edited, at once. */
 const mostAtOnce = { values: 1_500, characters: 60_000 }
-/** The largest value to write as JSON in one step. */
+/** The limits for a value that is written as JSON in one step. */
 const mostInStep = { values: 100, characters: 4_000 }
-/** Objects with more fields are not split. */
+/** Maximum number of fields of an object that is split. */
 const mostFields = 50
 
-/** Whether a value is too large to be shown, or edited, at once. */
+/** Whether a value is too large to be shown or edited at once. */
 export function isLarge(value: unknown): boolean {
   return !isWithin(value, mostAtOnce)
 }
 
 type Fields = Record<string, unknown>
 
-/** Splits an object into fields that are shown and edited together, and fields that are too large for that. */
+/** Splits an object into fields that are shown and edited together, and fields that are too large to be shown at once. */
 export function splitLarge(value: Fields): { small: Fields; large: Fields } {
   if (!isLarge(value)) return { small: value, large: {} }
   if (Object.keys(value).length > mostFields) return { small: {}, large: value }
@@ -27,7 +27,10 @@ export function splitLarge(value: Fields): { small: Fields; large: Fields } {
   return { small: Object.fromEntries(small), large: Object.fromEntries(large) }
 }
 
-/** The placeholder of the first part of a value that the service hides; undefined if nothing is hidden. The value may have any size. */
+/**
+ * Resolves with the placeholder of the first part of a value that the service hides, or with undefined if nothing is hidden. The value may
+ * have any size.
+ */
 export async function hiddenIn(value: unknown): Promise<string | undefined> {
   let hidden: string | undefined
   const look = function* () {
@@ -40,7 +43,7 @@ export async function hiddenIn(value: unknown): Promise<string | undefined> {
   return hidden
 }
 
-/** A value of any size as text: indented JSON, or the text itself. */
+/** Converts a value of any size to text: a text stays unchanged, and any other value becomes indented JSON. */
 export async function writtenOut(value: unknown): Promise<string> {
   if (typeof value === 'string') return value
   const pieces: string[] = []
@@ -48,7 +51,7 @@ export async function writtenOut(value: unknown): Promise<string> {
   return pieces.join('')
 }
 
-/** Writes JSON step by step. */
+/** Writes JSON in small steps, so that the page stays responsive. */
 function* writing(value: unknown, indent: string, pieces: string[]): Generator<void> {
   if (typeof value !== 'object' || value === null || isWithin(value, mostInStep)) {
     pieces.push(json(value).replaceAll('\n', `\n${indent}`))

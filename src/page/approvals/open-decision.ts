@@ -6,7 +6,7 @@ import { announce } from '../ui/announce.ts'
 import { hiddenPart } from '../ui/hidden-text.ts'
 import { isLarge, splitLarge } from './large-values.ts'
 
-/** A pending item and the state of the user's decision. It outlives the card that shows it. */
+/** A pending item and the state of the user's decision on it. The state outlives the card that shows it. */
 export class OpenDecision {
   readonly item: Item
   /**
@@ -18,13 +18,13 @@ export class OpenDecision {
   readonly form = signal<'choice' | 'edit' | 'reject'>('choice')
   /** The text in the form. */
   readonly text = signal('')
-  /** The edited arguments, as a `SchemaForm` has them. */
+  /** The edited arguments, in the form in which a `SchemaForm` has them. */
   readonly edited = signal<unknown>(undefined)
-  /** Whether the form for the arguments, which is loaded on demand, gets the focus when it appears. */
+  /** Whether the form for the arguments gets the focus when it appears. The form is loaded on demand. */
   wantsFocus = false
   readonly error
   readonly isBusy = signal(false)
-  /** The decision in a word; `''` if there is none yet. */
+  /** The decision in one word. `''` if there is no decision yet. */
   readonly decided = signal('')
 
   constructor(item: Item) {
@@ -43,7 +43,7 @@ export class OpenDecision {
     this.error.value = ''
   }
 
-  /** Sends the decision to the run. Resolves with whether the run has accepted it. `said` describes it in a word. */
+  /** Sends the decision to the run. Resolves with true if the run has accepted it. `said` is one word that describes the decision. */
   async submit(verdict: DecisionFields, said: string): Promise<boolean> {
     if (this.isBusy.value || this.decided.value !== '') return false
     this.isBusy.value = true
@@ -71,19 +71,19 @@ async function decide(
   const response = await send(`v1/runs/${encodeURIComponent(runId)}/decisions`, {
     method: 'POST',
     body: { decisions: decisions.map((decision) => decision.item.decide(verdictOn(decision))) },
-    // Otherwise the response would only arrive when the run has ended.
+    // Requests an event stream, because any other response would arrive only when the run has ended.
     headers: { accept: 'text/event-stream' },
   })
   await response.body?.cancel()
 }
 
-/** Number of runs to decide at the same time. */
+/** Maximum number of runs for which decisions are sent at the same time. */
 const decidedAtOnce = 6
 
 /**
  * Decides items of several runs. Sends all decisions for one run in a single request, so that the run does not ask about the remaining
- * items again. If the request for a run fails, the result contains its error message once for each of its items. `said` describes the
- * verdict in a word.
+ * items again. If the request for a run fails, the result contains its error message once for each of its items. `said` is one word that
+ * describes the verdict.
  */
 export async function decideOnMany(decisions: readonly OpenDecision[], verdict: DecisionFields, said: string): Promise<string[]> {
   const runs = Map.groupBy(decisions, ({ item }) => item.runId)
@@ -103,7 +103,7 @@ export async function decideOnMany(decisions: readonly OpenDecision[], verdict: 
   return failed
 }
 
-/** Describes the number of calls of each tool, in words. */
+/** Describes how many of the calls use each tool. */
 export function linesOf(decisions: readonly OpenDecision[]): string[] {
   return [...Map.groupBy(decisions, ({ item }) => item.tool)].map(([tool, { length }]) => `${tool}: ${count(length, 'call')}`)
 }

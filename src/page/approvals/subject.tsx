@@ -16,18 +16,19 @@ import { hiddenIn, isLarge, splitLarge, writtenOut } from './large-values.ts'
 
 interface SubjectProps {
   item: Item
-  /** Called when the whole subject is on the page. `hidden`: a part that the service hides. Must be a stable function. */
+  /** Called when the whole subject is on the page. `hidden` is the part that the service hides. Must be a stable function. */
   onShown?: (hidden: string | undefined) => void
 }
 
 /**
- * Shows the complete subject of a decision, with nothing folded or left out. A large part scrolls, and is added to the page piece by piece.
+ * Shows the complete subject of a decision, without folding or omitting anything. A large part scrolls, and is added to the page piece by
+ * piece.
  */
 export function Subject({ item, onShown }: SubjectProps) {
   const parts = useMemo(() => partsOf(item), [item])
   const large = parts.filter((part) => 'large' in part).length
   const loaded = useRef(0)
-  // Runs before the next key press, because Tab skips a button that is still disabled.
+  // A layout effect runs before the next key press. With a later effect, Tab would skip the button while it is still disabled.
   useLayoutEffect(() => {
     if (large === 0) onShown?.(hiddenPart(JSON.stringify([item.args, item.about])))
   }, [item, large, onShown])
@@ -43,13 +44,13 @@ export function Subject({ item, onShown }: SubjectProps) {
   )
 }
 
-/** `label` describes the part; `name` is shown above it. */
+/** A part of the subject. `label` describes it for screen readers, and `name` is shown above it. */
 type Part = { label: string; name?: string } & (
   | { words: string }
   | { json: unknown }
   | { text: string }
   | { large: unknown }
-  /** A text that a call replaces. `isFolded`: only the changed lines are shown, with some around them. */
+  /** A text that a call replaces. If `isFolded` is true, only the changed lines and some lines around them are shown. */
   | { edit: TextEdit; isFolded: boolean }
 )
 
@@ -60,10 +61,10 @@ function partsOf({ kind, args, about, script }: Item): Part[] {
   return [...parts, ...fieldsOf(args, kind === 'question' ? 'Arguments of the call' : 'Arguments')]
 }
 
-/** The longest texts whose change is shown, in characters of both. */
+/** Maximum length of two texts, together, whose difference is shown, in characters. */
 const longestCompared = 2_000_000
 
-/** What a tool says about the decision: a text, a change, or data. */
+/** Returns the parts of the information that a tool gives about the decision: a text, a change, or data. */
 function aboutOf(about: unknown): Part[] {
   const label = 'Details'
   const { edits, others } = changeIn(about)
@@ -84,7 +85,7 @@ function fieldsOf(args: Item['args'], label: string): Part[] {
   const { small: all, large } = splitLarge(args)
   if (large === args) return [{ label, large }]
   const { edits, others: small } = editsIn(all as Parameters<typeof editsIn>[0])
-  // A text with several lines, such as code, is shown as text.
+  // A value that is a text of several lines, such as code, is shown as text.
   const isText = (value: unknown): value is string => typeof value === 'string' && value.includes('\n')
   const rest = Object.entries(small).filter(([, value]) => !isText(value))
   return [
@@ -134,7 +135,7 @@ function PartName({ name, text }: { name: string; text: unknown }) {
 }
 
 function JsonBlock({ label, value }: { label: string; value: unknown }) {
-  // Isolates each text, because right-to-left letters would reorder what is beside them.
+  // Isolates each text. Otherwise right-to-left letters would reorder the characters beside the text.
   const parts = visibleLines(json(value)).split(/("[^"\\]*(?:\\.[^"\\]*)*")/)
   const isolated = (part: string, at: number) => (at % 2 === 1 ? <bdi>{part}</bdi> : part)
   return (
@@ -183,7 +184,7 @@ function LargeValue({ value, label, onLoaded }: { value: unknown; label: string;
   )
 }
 
-/** Offers the same value as a tree that can be folded. */
+/** A button that shows the same value as a tree with foldable parts. */
 function AsTree({ value, label }: { value: unknown; label: string }) {
   const [isWanted, setIsWanted] = useState(false)
   return (

@@ -10,14 +10,14 @@ import type { Conversation } from './conversation.ts'
 import { ConversationMenu } from './conversation-list.tsx'
 import { useStickToEnd } from './stick-to-end.ts'
 
-/** Example questions, by the tool that can answer them. */
+/** Example questions. Each has the name of the tool that can answer it. */
 const examples: [tool: string, text: string][] = [
   ['calculate', 'What is 15% of 240?'],
   ['current_time', 'What time is it in Tokyo?'],
   ['list_files', 'How many TypeScript files are under src, and which is the longest?'],
 ]
 
-/** A conversation with the agent, which shows each call as it happens. */
+/** Shows a conversation with the agent. Each call appears as it happens. */
 export function ChatView({ conversation }: { conversation: Conversation }) {
   useTitle('Chat')
   const { steps, items, isRunning, isEmpty } = conversation

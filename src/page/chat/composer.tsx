@@ -8,7 +8,7 @@ interface ComposerProps {
   input: RefObject<HTMLTextAreaElement | null>
 }
 
-/** The field for a message, with buttons to send it and to stop the run that answers it. */
+/** A field for a message, with buttons to send it and to stop the run that answers it. */
 export function Composer({ conversation, input }: ComposerProps) {
   const id = useNewId()
   const { text, failure, isRunning, isStopping, canAsk } = conversation
@@ -17,7 +17,7 @@ export function Composer({ conversation, input }: ComposerProps) {
     if (failure.value !== '') input.current?.focus()
   }
   const onKeyDown = (event: KeyboardEvent) => {
-    // While an input method composes a character, it handles the keys.
+    // Ignores keys that an input method handles while it composes a character.
     if (event.shiftKey || event.isComposing || event.altKey || event.ctrlKey || event.metaKey) return
     if (event.key === 'Enter') void ask()
     else if (event.key === 'ArrowUp') {
@@ -27,14 +27,17 @@ export function Composer({ conversation, input }: ComposerProps) {
     } else return
     event.preventDefault()
   }
-  /** Inside a text, the arrow keys move the cursor. They only start to recall earlier messages if the cursor is at the beginning. */
+  /**
+   * Shows an earlier or later message. Inside a text, the arrow keys move the cursor; they recall messages only if the cursor is at the
+   * beginning.
+   */
   const recall = (by: -1 | 1) => {
     const area = input.current
     if (area === null) return false
     const isAtStart = area.selectionStart === 0 && area.selectionEnd === 0
     if (!conversation.isRecalling && (by === 1 || !isAtStart)) return false
     if (!conversation.recall(by)) return false
-    // Puts the cursor at the beginning, so that the next key continues through the history.
+    // Puts the cursor at the beginning, so that the next arrow key continues through the history.
     area.value = text.value
     area.setSelectionRange(0, 0)
     return true

@@ -3,10 +3,10 @@ import { sessionHref } from '../sessions/addresses.ts'
 import { useSessions } from '../sessions/use-sessions.ts'
 import { Menu } from '../ui/controls/menu.tsx'
 
-/** Number of conversations in the menu. */
+/** Maximum number of conversations in the menu. */
 const most = 20
 
-/** The latest conversations of all users. Each opens as a session, from which it can be continued in the chat. */
+/** A menu of the latest conversations of all users. Each entry opens a session, which can be continued in the chat. */
 export function ConversationMenu({ current }: { current: string }) {
   return (
     <Menu words="Conversations">

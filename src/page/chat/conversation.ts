@@ -8,7 +8,7 @@ import { type KeptChat, keepChat, keptChat } from '../data/session.ts'
 import { Steps } from '../run/steps.ts'
 import type { Run } from '../types.ts'
 
-/** Maximum number of turns to restore; earlier ones are among the runs. */
+/** Maximum number of turns to restore. Earlier turns can be found in the list of runs. */
 const mostTurns = 30
 const mostAsked = 50
 /** Maximum number of characters of one message. */
@@ -17,36 +17,36 @@ const mostOfAsked = 10_000
 interface FollowedRun {
   id: string
   follower: RunFollower
-  /** Resolves the promise for the run's end. */
+  /** Resolves the promise that waits for the run's end. */
   over(): void
 }
 
 /** A conversation with the agent. It outlives the view and a reload of the page. */
 export class Conversation {
-  /** The steps so far; a new object for each conversation. */
+  /** The steps of the conversation. Each conversation has its own object. */
   readonly steps: Signal<Steps> = signal(new Steps({ hasTurns: false }))
-  /** What the run waits for. */
+  /** The pending items of the current run. */
   readonly items: Signal<readonly Item[]> = signal([])
-  /** Why the last action failed. */
+  /** The error message of the last action that failed. */
   readonly failure: Signal<string> = signal('')
   readonly isStopping: Signal<boolean> = signal(false)
   readonly isRunning: ReadonlySignal<boolean> = computed(() => this.#run.value !== undefined)
   readonly canAsk: ReadonlySignal<boolean> = computed(() => !this.isRunning.value && !this.#isBusy.value)
   readonly isEmpty: ReadonlySignal<boolean> = computed(() => this.#kept.value.turns.length === 0)
-  /** The draft, or an earlier message that is shown in its place. */
+  /** The text in the field: the draft, or an earlier message that replaces it. */
   readonly text: ReadonlySignal<string> = computed(() => this.#kept.value.asked[this.#recalled.value ?? -1] ?? this.#kept.value.draft)
   #live
   #kept = signal(keptChat())
-  /** Which earlier message replaces the draft; undefined for none. */
+  /** The index of the earlier message that replaces the draft. Undefined if the draft is shown. */
   #recalled = signal<number | undefined>(undefined)
   #run = signal<FollowedRun | undefined>(undefined)
-  /** A run is being started, or earlier runs are being restored. */
+  /** Whether a run is being started, or earlier runs are being restored. */
   #isBusy = signal(false)
   /** The conversation so far, as input for the next run. */
   #messages: unknown[] = []
   #isClosed = false
   #wasRestored = false
-  /** Increases with every conversation that is opened. */
+  /** The number of conversations opened so far, which identifies the current one. */
   #opened = 0
 
   constructor(live: Live) {
@@ -69,7 +69,10 @@ export class Conversation {
     this.#keep({ draft })
   }
 
-  /** Shows the previous (-1) or next (1) message of the history; the draft follows the last one. Returns false if nothing is shown. */
+  /**
+   * Shows the previous (-1) or next (1) message of the history. The draft follows the last message. Returns false if there is no such
+   * message.
+   */
   recall(by: -1 | 1): boolean {
     const { asked } = this.#kept.value
     const at = (this.#recalled.value ?? asked.length) + by
@@ -82,12 +85,12 @@ export class Conversation {
     return this.#recalled.value !== undefined
   }
 
-  /** The session of its runs; `''` before the first. */
+  /** The session of the conversation's runs. `''` before the first run. */
   get session(): string {
     return this.#kept.value.session
   }
 
-  /** Restores the conversation from before a reload, as far as its runs are stored. */
+  /** Restores the conversation that was open before a reload. Runs that are no longer stored are missing. */
   async restore(): Promise<void> {
     if (this.#wasRestored) return
     this.#wasRestored = true
@@ -101,7 +104,7 @@ export class Conversation {
     if (own === this.#opened) this.#isBusy.value = false
   }
 
-  /** Shows another conversation, from its latest turns on. A run of the one before continues. */
+  /** Opens another conversation and shows its latest turns. A run of the previous conversation continues. */
   open({ session, turns, model }: Pick<KeptChat, 'session' | 'turns' | 'model'>): void {
     this.#show({ session, model, turns: turns.slice(-mostTurns) })
     this.#wasRestored = false
@@ -118,12 +121,12 @@ export class Conversation {
     try {
       const session = this.session === '' ? newSession() : this.session
       const run: Run = await post('v1/runs', { input, model: this.model, messages: this.#messages, session, background: true })
-      // Another conversation has started meanwhile, so nobody waits for this run.
+      // Another conversation was opened meanwhile, so nobody waits for this run.
       if (steps !== this.steps.value) return await cancel(run.id)
       const { turns, asked } = this.#kept.value
       const isLong = input.length > mostOfAsked
       const shown = isLong ? `${input.slice(0, mostOfAsked)}…` : input
-      // Text that was entered meanwhile is kept as the next message.
+      // If the user has changed the text meanwhile, it stays in the field as the next message.
       if (this.text.value.trim() === input) this.write('')
       this.#keep({
         session,
@@ -179,7 +182,7 @@ export class Conversation {
     this.#run.value?.follower.close()
   }
 
-  /** Shows an error, unless it belongs to an earlier conversation. */
+  /** Shows an error, unless it belongs to a conversation that is no longer open. */
   #fail(thrown: unknown, steps: Steps): void {
     if (steps === this.steps.value) this.failure.value = messageOf(thrown)
   }
@@ -229,7 +232,7 @@ export class Conversation {
   }
 }
 
-/** Works without HTTPS, unlike `randomUUID`. */
+/** Creates a random id. `getRandomValues` works without HTTPS, unlike `randomUUID`. */
 function newSession(): string {
   return `chat/${[...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
 }
@@ -238,9 +241,9 @@ async function cancel(id: string): Promise<void> {
   await post(`v1/runs/${encodeURIComponent(id)}/cancel`, {})
 }
 
-/** Adds a note on why a run ended, unless it answered. */
+/** Adds a note that says why a run ended, unless it ended with an answer. */
 function noteEnd({ error, stopReason }: RunWithResult, steps: Steps): void {
-  // The user knows why, after stopping the run.
+  // No note is needed if the user has stopped the run.
   if (error !== undefined && stopReason !== 'aborted') steps.note(`${error.code}: ${error.message}`, true)
   else if (stopReason !== 'answered') steps.note(`The run ended: ${ending(stopReason)}`)
 }

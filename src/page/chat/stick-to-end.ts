@@ -1,7 +1,7 @@
 import type { RefObject } from 'preact'
 import { useLayoutEffect } from 'preact/hooks'
 
-/** Number of pixels above the end that still count as the end. */
+/** Maximum distance from the end at which the reader still counts as being at the end, in pixels. */
 const near = 80
 
 /** Keeps the end of growing content in view, unless the reader has scrolled away from it. */
@@ -13,7 +13,7 @@ export function useStickToEnd(box: RefObject<HTMLElement | null>): void {
     let top = 0
     const look = () => {
       const isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < near
-      // Only scrolling up means that the reader has left the end: the content may also have grown.
+      // Only scrolling up shows that the reader has left the end. A larger distance alone doesn't, because the content may have grown.
       if (isAtEnd) isFollowing = true
       else if (element.scrollTop < top) isFollowing = false
       top = element.scrollTop

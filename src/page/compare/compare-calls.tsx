@@ -7,7 +7,7 @@ import { Compared } from './compared.tsx'
 
 type CallRecord = NonNullable<RunResult['toolCalls']>[number]
 
-/** Matching calls; undefined if there is none. */
+/** Two matching calls. One of them is undefined if a call has no match. */
 interface Pair {
   at: number
   a: CallRecord | undefined
@@ -25,7 +25,7 @@ export function ComparedCalls({ one, other }: { one: CallRecord[]; other: CallRe
   )
 }
 
-/** Matches calls of the same tool, in order. */
+/** Matches the calls of two runs, in order. Only calls of the same tool match. */
 function pairsOf(one: CallRecord[], other: CallRecord[]): Pair[] {
   const namesOf = (calls: CallRecord[]) => calls.map(({ tool }) => tool)
   const [first, second] = [one.values(), other.values()]
@@ -39,7 +39,7 @@ function pairsOf(one: CallRecord[], other: CallRecord[]): Pair[] {
 }
 
 function CallPair({ a, b }: Omit<Pair, 'at'>) {
-  // Compares only calls that are opened.
+  // Two calls are compared only when the user opens them.
   const [wasOpened, setOpened] = useState(false)
   const words = verdictOn({ a, b })
   return (

@@ -6,7 +6,7 @@ import { scrollable } from '../ui/scrollable.ts'
 
 const none = '–'
 
-/** Compares the facts of two runs line by line. */
+/** Shows the facts of two runs side by side, with one fact in each line. */
 export function FactsTable({ one, other }: { one: RunWithResult; other: RunWithResult }) {
   const others = factsOf(other)
   return (

@@ -1,18 +1,18 @@
 import { token } from './session.ts'
 
-/** The service's address. The page may be mounted anywhere. */
+/** The address of the service. It is derived from the page's address, because the page may be mounted anywhere. */
 export const base = new URL('../', document.baseURI)
 
-/** An error in a value that was sent. The place of the error is a JSON Pointer. */
+/** An error in a value that was sent. `path` is the place of the error, as a JSON Pointer. */
 export interface Problem {
   path: string
   message: string
 }
 
-/** The service refused a request, or could not be reached (`status` 0). */
+/** The error of a request that the service refused, or that did not reach the service (`status` 0). */
 export class ApiError extends Error {
   readonly status: number
-  /** `''` if the service sent none. */
+  /** The code of the error. `''` if the service sent no code. */
   readonly code: string
   readonly param: string | null
   readonly problems: readonly Problem[]
@@ -48,17 +48,17 @@ export function whenUnreachable(listener: () => void) {
 
 export interface RequestOptions {
   method?: string
-  /** Sent as JSON. */
+  /** The body, which is sent as JSON. */
   body?: unknown
   headers?: Record<string, string>
   signal?: AbortSignal
-  /** Uses another token than the stored one; `''` for none. */
+  /** The token to use instead of the stored one. `''` sends no token. */
   as?: string
 }
 
 /**
- * Sends a request. Resolves with the response if it is not an error. Throws an `ApiError`, or the error of `fetch` if it was aborted.
- * `path` is relative to the service's address, without a leading slash.
+ * Sends a request. Resolves with the response if it is not an error. Otherwise rejects with an `ApiError`, or with the error of `fetch` if
+ * the request was aborted. `path` is relative to the service's address, without a leading slash.
  */
 export async function send(path: string, { method = 'GET', body, headers = {}, signal, as }: RequestOptions = {}) {
   let response: Response
@@ -104,20 +104,20 @@ async function jsonOf(response: Response): Promise<Answer> {
   }
 }
 
-/** JSON of the service; the caller knows its shape. */
+/** A value that was parsed from JSON of the service. The caller knows its type. */
 type Answer = Awaited<ReturnType<Response['json']>>
 
-/** The latest responses, by path. */
+/** Caches the latest responses, by path. */
 const answers: Map<string, { etag: string; value: Answer }> = new Map()
 
-/** Drops all responses, because the next user must not see them. */
+/** Clears the cache, because the next user must not see the responses. */
 export function forgetAnswers(): void {
   answers.clear()
 }
 
 /**
- * Resolves with the JSON at a path. If the JSON has not changed since the last request, resolves with the same object, and the request is
- * cheap. Use this only for a small number of paths, because responses are cached.
+ * Resolves with the JSON at a path. If the JSON has not changed since the last request, resolves with the same object, and little data is
+ * transferred. Use this function only for a small number of paths, because their responses stay in the cache.
  */
 export async function askIfChanged(path: string): Promise<Answer> {
   const known = answers.get(path)
@@ -136,7 +136,7 @@ export function post(path: string, body: unknown, signal?: AbortSignal) {
 
 /** Returns the message of an error for the user. */
 export function messageOf(error: unknown) {
-  // A script could not be loaded. Browsers have their own messages for this, which contain the script's address.
+  // The browser could not load a script. Its own message is not shown, because it contains the address of the script.
   if (error instanceof TypeError && /module/i.test(error.message)) return unreachable
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,19 +1,19 @@
 import { type CallView, callOf, emptyRunView, type RunEvent, type RunView, reduceRun } from '../../core/runs/index.ts'
 
-/** A call with its run. */
+/** A call and the run that it belongs to. */
 export interface PlacedCall {
   key: string
   call: CallView
   run: RunView
   /** The id of the outermost run. */
   topRunId: string
-  /** The tool whose call contains the run; `''` if there is none. */
+  /** The tool whose call contains the run. `''` if the run is not nested. */
   within: string
   /** The nesting depth of the run. */
   depth: number
 }
 
-/** The call that an event of the view's run is about, if any. */
+/** Returns the call that an event is about. Returns undefined if the event is not about a call. */
 export function placedCall(view: RunView, event: RunEvent): PlacedCall | undefined {
   const call = callOf(view, event)
   const run = view.runs.get(event.meta.runId) ?? view
@@ -26,31 +26,34 @@ export function placeCall(view: RunView, run: RunView, call: CallView, depth = 0
   return { key: `${run.runId} ${call.id}`, call, run, topRunId: view.runId, within: run.parent === undefined ? '' : within, depth }
 }
 
-/** Whether a call is void: the model's response broke off before the call was complete, so the response is requested again. */
+/**
+ * Whether a call is void. A call is void if the model's response was cut off before the call was complete; the response is then requested
+ * again.
+ */
 export function isVoid({ call, run }: PlacedCall): boolean {
   return call.status === 'writing' && run.calls.get(call.id) !== call
 }
 
 export type CallState = 'writing' | 'running' | 'waiting' | 'ok' | 'failed' | 'rejected'
 
-/** The state of a call, or how it ended. `rejected`: it did not run. */
+/** Returns the state of a call. For a call that has ended, returns its outcome; `rejected` means that it did not run. */
 export function stateOfCall({ status, outcome, startedAt }: CallView): CallState {
   if (status !== 'ended') return status
   if (outcome === 'ok') return 'ok'
   return outcome === 'failed' || outcome === 'timeout' || (outcome === 'cancelled' && startedAt !== undefined) ? 'failed' : 'rejected'
 }
 
-/** Maximum number of runs followed at once; the first are dropped. */
+/** Maximum number of runs that are followed at once. If there are more, the oldest are dropped. */
 const mostRuns = 1_000
 
 /** The latest calls of all runs. */
 export class LatestCalls {
   /**
-   * The view of each run, by run id. Nested runs share the view of the outer run. Only the last turn of a run is kept, and a run that has
-   * ended is removed.
+   * The view of each run, by run id. A nested run shares the view of the outermost run. A view contains only the last turn of its run, and
+   * is removed when the run has ended.
    */
   #views: Map<string, RunView> = new Map()
-  /** Calls in the order they started. */
+  /** The calls in the order in which they started. */
   #calls: Map<string, PlacedCall> = new Map()
   #most
 
@@ -58,7 +61,7 @@ export class LatestCalls {
     this.#most = most
   }
 
-  /** The calls, latest first. */
+  /** The calls. The latest call comes first. */
   get latest() {
     return [...this.#calls.values()].reverse()
   }
@@ -67,7 +70,7 @@ export class LatestCalls {
     const { runId, parentRunId = runId } = event.meta
     const view = this.#views.get(runId) ?? this.#views.get(parentRunId) ?? emptyRunView()
     reduceRun(view, event)
-    // The outermost run of a deeply nested run may not be known yet.
+    // Stores the view under both ids, because the outermost run of a deeply nested run may not be known yet.
     for (const id of [view.runId || runId, runId]) this.#views.set(id, view)
     const run = view.runs.get(runId) ?? view
     const found = placedCall(view, event)

@@ -13,27 +13,29 @@ export interface Config {
 export interface ConfigFile {
   etag: string
   text: string
-  /** The parsed text; null if it is invalid. */
+  /** The parsed text. Null if the text is invalid. */
   config: Config | null
-  /** JSON Pointers of the values that can only be changed in the file; `*` stands for any key. */
+  /** The places of values that can be changed only in the file, as JSON Pointers. `*` matches any key. */
   fileOnly: string[]
   state: ConfigState
 }
-/** Applies `change` to the configuration and saves it; `said` is the message shown afterwards. */
+/** Applies `change` to the configuration and saves it. `said` is the message that is shown afterwards. */
 export type Save = (change: (config: Config) => void, said: string) => Promise<void>
 
 export function readConfig(): Promise<ConfigFile> {
   return ask('admin/api/config')
 }
 
-/** Replaces the configuration. Throws an `ApiError`: 412 if it has changed since `etag`, 422 with the failing paths. */
+/**
+ * Replaces the configuration. Rejects with an `ApiError`: 412 if the configuration has changed since `etag`, 422 with the invalid paths.
+ */
 export function writeConfig(change: { config: unknown } | { text: string }, etag: string): Promise<ConfigFile> {
   return ask('admin/api/config', { method: 'PUT', body: change, headers: { 'if-match': etag } })
 }
 
 /**
- * Puts an entry into a section of a configuration. Replaces the entry named `from`; if `from` is undefined, appends a new entry. Throws if
- * the new name is taken.
+ * Adds an entry to a section of a configuration. If `from` is given, replaces the entry with this name; otherwise, appends the entry.
+ * Throws if the new name is taken.
  */
 export function putEntry(
   config: Config,

@@ -5,9 +5,9 @@ import { readEvents } from './sse.ts'
 
 export type RunWithResult = Run & { result: RunResult | null }
 
-/** Follows the events of one run. Reconnects after a broken connection, and continues when a paused run is resumed. */
+/** Follows the events of one run. Reconnects if the connection is lost, and continues when a paused run is resumed. */
 export class RunFollower {
-  /** The run according to its events so far. */
+  /** The run, as its events so far describe it. */
   readonly view: RunView
   #id
   #live
@@ -22,12 +22,12 @@ export class RunFollower {
     id: string,
     live: Live,
     handlers: {
-      /** Called with an event after the view has been updated. */
+      /** Called with each event, after the view has been updated. */
       onEvent(event: RunEvent, view: RunView): void
       onResult(run: RunWithResult, view: RunView): void
       onGap(events: number): void
       onGone(): void
-      /** Called when the connection is lost, or there again. */
+      /** Called when the connection is lost or restored. */
       onConnection?(isLost: boolean): void
     },
   ) {
@@ -71,7 +71,7 @@ export class RunFollower {
     this.#handlers.onResult(run, this.view)
   }
 
-  /** Checks whether the run continues, because somebody has decided, here or elsewhere. */
+  /** Checks whether the run has continued, because somebody has decided, on this page or elsewhere. */
   #look() {
     const run = this.#live.run(this.#id)
     if (this.#end?.status !== 'waiting' || run === undefined) return

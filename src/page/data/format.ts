@@ -9,7 +9,7 @@ export function duration(ms: number) {
   return `${minutes} min ${Math.floor((ms % 60_000) / 1000)} s`
 }
 
-/** How long ago a time is, roughly. */
+/** Describes roughly how long ago a time is. */
 export function ago(iso: string) {
   const seconds = Math.max(0, Math.floor((Date.now() - Date.parse(iso)) / 1000))
   if (seconds < 60) return `${seconds} s`
@@ -32,7 +32,7 @@ export function money(usd: number) {
 const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
 const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' })
 
-/** The time of day; with the date if it is not today. */
+/** Formats a time as the time of day. Adds the date if it is not today. */
 export function clock(iso: string) {
   const date = new Date(iso)
   return (date.toDateString() === new Date().toDateString() ? timeOfDay : dayAndTime).format(date)
@@ -46,7 +46,7 @@ const dayAndMinute = new Intl.DateTimeFormat(undefined, {
   hourCycle: 'h23',
 })
 
-/** A time with few characters: the time of day if it is today, otherwise without seconds. */
+/** Formats a time with few characters: as the time of day if it is today, otherwise without seconds. */
 export function shortClock(iso: string) {
   const date = new Date(iso)
   return (date.toDateString() === new Date().toDateString() ? timeOfDay : dayAndMinute).format(date)
@@ -56,19 +56,19 @@ export function moment(iso: string) {
   return dayAndTime.format(new Date(iso))
 }
 
-/** Returns `1 call`, `2 calls`. */
+/** Returns a number with its noun: `1 call`, `2 calls`. */
 export function count(n: number, one: string) {
   return `${n.toLocaleString()} ${one}${n === 1 ? '' : 's'}`
 }
 
-/** Formats JSON for reading: each part on one line if it fits, otherwise one line per part. */
+/** Formats JSON for reading. A value is on one line if it fits; otherwise each of its parts starts a new line. */
 export function json(value: unknown) {
   return spread(value, '', 0)
 }
 
 const lineWidth = 78
 
-/** `used`: the number of characters before it on its line. */
+/** Formats a value. `used` is the number of characters before it on its line. */
 function spread(value: unknown, indent: string, used: number): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined'
   const isList = Array.isArray(value)
@@ -83,14 +83,14 @@ function spread(value: unknown, indent: string, used: number): string {
   return `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`
 }
 
-/** The text of a message; parts that are not text are named. */
+/** Returns the text of a message. Parts other than text are represented by their names. */
 export function messageText(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
   return content.map((part: { type?: string; text?: string } | null) => part?.text ?? `[${part?.type}]`).join('\n')
 }
 
-/** How a run ended, in words. */
+/** The stop reasons in words. */
 const endings: Readonly<Record<string, string>> = {
   answered: 'answered',
   truncated: 'answer cut off',

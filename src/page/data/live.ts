@@ -9,55 +9,55 @@ import type { StreamEvent } from './sse.ts'
 import { readEvents } from './sse.ts'
 
 const mostCalls = 100
-/** Maximum number of known runs. The oldest are dropped, unless they wait. */
+/** Maximum number of known runs. If there are more, the oldest are dropped, except for waiting runs. */
 const mostRuns = 20_000
-/** Maximum number of characters of an output to keep, the same as in lists. */
+/** Maximum number of characters of a run's output to keep. Lists use the same limit. */
 const mostOfOutput = 500
-/** Number of runs per response. Also the maximum number of ids per request. The service accepts at most 100 ids. */
+/** Number of runs in a page, and maximum number of ids in a request. The service accepts at most 100 ids. */
 export const pageOfRuns = 50
 const pageOfWaiting = 100
-/** Maximum number of waiting runs to show; the others are only counted. */
+/** Maximum number of waiting runs to show. Further runs are only counted. */
 const mostWaiting = 1_000
-/** Changes come in bursts: listeners are called once per burst. */
+/** How long changes are collected before listeners are called, in milliseconds. Changes often come in groups. */
 const burstMs = 60
 /**
- * Data that events don't contain, such as the input and owner of a run, is requested. The time from the start of one request to the start
- * of the next is at least this many times as long as the request took.
+ * Limits the share of time spent on requests. Some data, such as the input and owner of a run, is not in events and must be requested. The
+ * time from the start of one request to the start of the next is at least this many times as long as the request took.
  */
 const shareOfAsking = 10
 const shortestPauseMs = 50
 /**
- * Polling interval, in milliseconds. Events come from a single process, so changes by other processes are found by polling. Usually nothing
- * has changed.
+ * Polling interval, in milliseconds. Events come from a single process, so changes by other processes are found by polling. Usually, a poll
+ * finds no change.
  */
 const lookMs = 10_000
 
-/** A list of runs, as the service sends it. */
+/** A page of runs, as the service sends it. */
 export interface RunPage {
   data: Run[]
   next?: string
-  /** All runs that the query selects, if requested. */
+  /** The totals of all runs that the query selects. Present only if requested. */
   totals?: Totals
 }
 
-/** The state of the service, kept up to date by its event stream. A component that reads from it re-renders after any change. */
+/** The state of the service, which its event stream keeps up to date. A component that reads from it re-renders after any change. */
 export class Live {
-  /** Increases after any change. */
+  /** A counter that increases after any change. */
   #changes = signal(0)
   #connection: 'connecting' | 'open' | 'lost' | 'refused' = 'connecting'
   #state: ServiceState | undefined
   #calls = new LatestCalls(mostCalls)
   #newest: RunPage | undefined
   #isNewestCurrent = false
-  /** Waiting runs that are not known here, because there are too many. */
+  /** The number of waiting runs that this object doesn't know, because there are too many. */
   #unseen = 0
   #epoch = 0
   #runs: Map<string, Run> = new Map()
-  /** What the known runs wait for; undefined if it must be computed. */
+  /** The pending items of the known runs. Undefined if the list must be computed again. */
   #pending: Item[] | undefined
-  /** Runs whose end was reported by the event stream, but is not yet in the list of runs. */
+  /** The runs whose end is known from an event. The list of runs may not contain their end yet. */
   #ended: Set<string> = new Set()
-  /** Runs to request. */
+  /** The ids of runs whose state must be requested. */
   #changed: Set<string> = new Set()
   #wantsAll = false
   #listeners: Set<() => void> = new Set()
@@ -66,10 +66,10 @@ export class Live {
   #telling: number | undefined
   #refreshing: number | undefined
   #looking: number | undefined
-  /** When the last request was sent, and how long it took. */
+  /** When the last request was sent, and how long its response took. */
   #askedAt = 0
   #answerMs = 0
-  /** Requests are sent one after another, so that a response is never older than what is known. */
+  /** The last request. Requests are sent one after another, so that a response is never older than the known state. */
   #asking: Promise<void> = Promise.resolve()
   #stop: (() => void) | undefined
   #isOver = false
@@ -129,19 +129,19 @@ export class Live {
     return this.#calls
   }
 
-  /** The newest runs in the latest list. */
+  /** The newest runs, from the latest response that listed them. */
   get newest() {
     this.#changes.value
     return this.#newest
   }
 
-  /** Whether no change is known since the list in `newest` was requested. */
+  /** Whether no change has become known since `newest` was requested. */
   get isNewestCurrent() {
     this.#changes.value
     return this.#isNewestCurrent
   }
 
-  /** Increases when another process has replaced the service. */
+  /** A counter that increases when another process has replaced the service. */
   get epoch() {
     this.#changes.value
     return this.#epoch
@@ -152,13 +152,14 @@ export class Live {
     return this.#runs.get(id)
   }
 
-  /** Adds a run that was requested elsewhere. Only keeps the beginning of its output, which is all that lists need. */
+  /** Adds a run that was requested elsewhere. Keeps only the beginning of its output, because lists need no more. */
   learn({ output, ...run }: Run) {
     this.#keep([output === undefined ? run : { ...run, output: output.slice(0, mostOfOutput) }])
   }
 
   /**
-   * Requests a page of the stored runs that match a query. Data that arrives during the request is newer than the response, so it is kept.
+   * Requests a page of the stored runs that match a query. Data that arrives during the request is newer than the response, so the newer
+   * data is kept.
    */
   async askRuns(query: Record<string, string>, options?: RequestOptions): Promise<RunPage> {
     const newer = new Set<string>()
@@ -174,13 +175,13 @@ export class Live {
     }
   }
 
-  /** Number of waiting calls. This is a minimum if some of the waiting runs are not known here. */
+  /** The number of waiting calls. If some waiting runs are not known here, it is a minimum. */
   get waiting() {
     this.#changes.value
     return this.pending.length + this.#unseen
   }
 
-  /** What waits for a decision, the longest waiting first. */
+  /** The pending items. The item that has waited longest comes first. */
   get pending() {
     this.#changes.value
     if (this.#pending === undefined) {
@@ -209,7 +210,7 @@ export class Live {
     return () => this.#runListeners.delete(listener)
   }
 
-  /** Requests the complete state. Resolves when it is known. Throws an `ApiError`. */
+  /** Requests the complete state, and resolves when it has arrived. Rejects with an `ApiError`. */
   async update() {
     clearTimeout(this.#refreshing)
     this.#refreshing = undefined
@@ -217,7 +218,7 @@ export class Live {
     this.#tell()
   }
 
-  /** Requests the state of a run, or everything: immediately, or soon if the last request was recent. */
+  /** Requests the state of a run, or of everything if `id` is missing. If the last request was recent, waits before requesting. */
   refresh(id?: string) {
     if (this.#isOver) return
     if (id === undefined) this.#wantsAll = true
@@ -227,7 +228,7 @@ export class Live {
     const wait = Math.max(20, this.#askedAt + pause - performance.now())
     this.#refreshing ??= setTimeout(async () => {
       this.#refreshing = undefined
-      // The event stream reconnects automatically. Until then, the page shows the known state.
+      // If the request fails, the page shows the known state until the event stream reconnects, which happens automatically.
       await this.#load(this.#wantsAll).catch(() => {})
       this.#tell()
       if (this.#changed.size > 0) this.refresh([...this.#changed][0])
@@ -267,7 +268,7 @@ export class Live {
     const names = new Set(found.map(({ id }) => id))
     const gone = ids.filter((id) => !names.has(id))
     for (const id of gone) this.#runs.delete(id)
-    // Finds the known waiting runs that no longer wait.
+    // Finds runs that are known as waiting but no longer wait.
     if (waiting !== undefined && waiting.length < mostWaiting)
       for (const { id, status } of this.#runs.values()) if (status === 'waiting' && !names.has(id)) this.#changed.add(id)
     this.#pending = undefined
@@ -289,7 +290,7 @@ export class Live {
   }
 
   #takeState(state: ServiceState) {
-    // Another process has replaced the service: it numbers its events from the start, and does not know earlier ones.
+    // Another process has replaced the service. That process numbers its events from the start, and does not know earlier events.
     const isAnother = this.#state !== undefined && this.#state.startedAt !== state.startedAt
     this.#state = state
     if (!isAnother) return
@@ -309,7 +310,7 @@ export class Live {
         this.#runs.set(run.id, before === undefined ? run : { ...run, status: before.status, stopReason: before.stopReason })
       } else {
         this.#ended.delete(run.id)
-        // Keeps the object if nothing has changed, so that lists don't re-render its row.
+        // If nothing has changed, the object is kept, so that lists don't re-render its row.
         if (before === undefined || JSON.stringify(before) !== JSON.stringify(run)) this.#runs.set(run.id, run)
       }
     }
@@ -325,8 +326,8 @@ export class Live {
     if (type === 'TEXT_DELTA' || type === 'REASONING_DELTA' || type === 'TOOL_INPUT_DELTA') return
     const { runId, parentRunId, time } = data.meta
     const run = this.#runs.get(runId)
-    // The event stream starts with past events. If the run of such an event has ended or paused since then, its current state is already
-    // known.
+    // The event stream starts with past events. If the run of such an event has ended or paused since, the newer state of the run is
+    // already known.
     const isOld = run?.finishedAt !== undefined && run.status !== 'running' && time <= Date.parse(run.finishedAt)
     if (parentRunId === undefined && !isOld) {
       if (type === 'RUN_END') {

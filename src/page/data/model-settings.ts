@@ -9,10 +9,10 @@ export interface Settings {
   [name: string]: unknown
 }
 
-/** A model in the configuration: `provider/model`, or settings. */
+/** A model in the configuration, either as `provider/model` or as settings. */
 export type ModelEntry = string | Settings
 
-/** The settings of a model, however they are written. */
+/** Returns the settings of a model entry in either form. */
 export function settingsOf(entry: ModelEntry | undefined): Settings {
   if (typeof entry !== 'string') return entry ?? {}
   const slash = entry.indexOf('/')
@@ -31,7 +31,7 @@ export function keyVariable(entry: ModelEntry | undefined) {
 
 const ownFields = ['provider', 'model', 'baseURL', 'apiKey', 'functionCalling', 'contextWindow']
 
-/** The initial values of a form for a model. */
+/** Returns the initial values of a form for a model. */
 export function toValues(entry: ModelEntry | undefined): Record<string, string> {
   const settings = settingsOf(entry)
   const others = Object.entries(settings).filter(([name]) => !ownFields.includes(name))
@@ -46,7 +46,7 @@ export function toValues(entry: ModelEntry | undefined): Record<string, string> 
   }
 }
 
-/** Converts the values of a form to a model, on one line if possible. */
+/** Converts the values of a form to a model. If possible, returns the short form `provider/model`. */
 export function fromValues({
   provider = '',
   model = '',

@@ -2,7 +2,7 @@ import type { JsonSchema, Pending, Run } from '../types.ts'
 
 export type DecisionFields = Record<string, unknown>
 
-/** A decision on an item, as sent to the run. */
+/** A decision on an item, in the form in which it is sent to the run. */
 interface Decision extends DecisionFields {
   toolCallId: string
   fingerprint: string
@@ -14,10 +14,10 @@ export interface Item {
   tool: string
   args: Record<string, unknown>
   effect?: Pending['effect']
-  /** What the model said before the call. */
+  /** The text of the model before the call. */
   said?: string | undefined
   about?: unknown
-  /** JSON Schema of the answer to a question. */
+  /** The JSON Schema of the answer to a question. */
   schema?: JsonSchema | undefined
   fingerprint: string
   runId: string
@@ -25,24 +25,24 @@ export interface Item {
   input: string
   /** The owner of the run. */
   owner: string
-  /** Time at which the run started to wait. */
+  /** The time at which the run started to wait. */
   since: string
   /** The model, or the agent, of the run. */
   model: string
-  /** The nested agents it comes from, outermost first. */
+  /** The nested agents that contain the call, outermost first. */
   agents: string[]
   /** The line of a script that makes the call. */
   script?: Pending['script']
-  /** Its place in the plan of a preview. */
+  /** The position of the call in the plan of a preview. */
   plan?: Pending['plan']
-  /** Why the last decision could not be applied; `''` if there was none. */
+  /** The reason why the last decision could not be applied. `''` if there was no problem. */
   problem: string
   decide: (verdict: DecisionFields) => Decision
-  /** A key that stays the same as long as `decide` is valid. */
+  /** A key that changes when `decide` becomes invalid. */
   key: string
 }
 
-/** What a run waits for. */
+/** Returns the items for which a run waits. */
 export function itemsOf(run: Run): Item[] {
   if (run.status !== 'waiting') return []
   return run.pending.map(({ toolCallId, path = [], ...item }) => ({

@@ -3,16 +3,16 @@ import { messageOf } from './api.ts'
 import type { Live } from './live.ts'
 import { pageOfRuns } from './live.ts'
 
-/** Query parameters of the service, without empty ones. */
+/** The query parameters for the service. Empty parameters are left out. */
 export type Query = Record<string, string>
 
-/** How long changes are collected before the list, or its totals, are requested again, in milliseconds. */
+/** How long changes are collected before the list, or the totals, are requested again, in milliseconds. */
 const restMs = 1_000
 const restOfTotalsMs = 2_500
 /** The pause between requests is at least this many times as long as the last request took. */
 const shareOfAsking = 10
 
-/** One page of the stored runs that match a query, and the totals of all matching runs. Both are kept up to date. */
+/** One page of the stored runs that match a query, and the totals of all matching runs. The page and the totals are kept up to date. */
 export class RunList {
   runs: readonly Run[] = []
   totals: Totals | undefined
@@ -23,9 +23,9 @@ export class RunList {
   #onChange
   #query: Query = {}
   #ids: readonly string[] = []
-  /** The list of newest runs that is shown. */
+  /** The value of `newest` on which the current list is based. */
   #newest: Live['newest']
-  /** Increases for every new list, so that responses for earlier ones are ignored. */
+  /** A counter that increases for every new list, so that responses to earlier requests are ignored. */
   #turn = 0
   #epoch
   #timer: number | undefined
@@ -55,19 +55,19 @@ export class RunList {
     this.isLoading = true
     const { newest, isNewestCurrent } = this.#live
     if (newest !== undefined && this.#isNewest) {
-      // Shows known runs immediately.
+      // Shows the known runs immediately, before the request.
       this.#takeNewest()
       if (isNewestCurrent) return
     } else this.#onChange()
     await this.#load()
   }
 
-  /** Repeats a failed request. */
+  /** Requests the list again after a failed request. */
   retry(): Promise<void> {
     return this.show(this.#query)
   }
 
-  /** Whether the list shows the newest of all runs, which are known without a request. */
+  /** Whether the list shows the newest of all runs. These runs are known without a request. */
   get #isNewest() {
     return Object.keys(this.#query).length === 0
   }
@@ -107,7 +107,7 @@ export class RunList {
     const known = new Set(this.#ids)
     const news = ids.filter((id) => !known.has(id))
     this.#ids = this.#sorted([...this.#ids, ...news])
-    // The totals have changed, too.
+    // The totals must also be requested again, because they have changed.
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       this.#live.refresh()
@@ -130,7 +130,7 @@ export class RunList {
     this.#onChange()
   }
 
-  /** Returns the newest of these runs, up to the size of a page. */
+  /** Returns the newest runs with these ids, up to the size of a page. */
   #sorted(ids: string[]) {
     const runs = ids.flatMap((id) => this.#live.run(id) ?? [])
     runs.sort((a, b) => (a.createdAt === b.createdAt ? 0 : a.createdAt < b.createdAt ? 1 : -1))

@@ -1,11 +1,14 @@
-/** Shared by the tabs of the browser. A service that is mounted elsewhere on this origin has its own. */
+/**
+ * The storage key of the token, which all tabs of the browser share. The key contains the path, because another service may be mounted on
+ * the same origin.
+ */
 const tokenKey = `toolloop.token:${new URL('../', document.baseURI).pathname}`
 /** How long a token is kept after its last use, in milliseconds. */
 const longestMs = 12 * 3_600_000
-/** Stored only for this tab, and deleted when the tab closes. */
+/** The storage key of the conversation. It is stored only for this tab, and deleted when the tab closes. */
 const chatKey = 'toolloop.chat'
 
-/** The token of this tab; undefined if it was not read yet. */
+/** The token of this tab. Undefined until it is read from the storage. */
 let current: string | null | undefined
 
 export function token(): string | null {
@@ -31,7 +34,7 @@ export function keepToken(value: string): void {
 export function forgetToken(): void {
   const own = token()
   current = null
-  // If the token has changed, another tab has just signed in.
+  // If the stored token differs, another tab has just signed in, so the new token is kept.
   if (kept() === own) localStorage.removeItem(tokenKey)
 }
 
@@ -46,15 +49,15 @@ export function whenTokenChanges(listener: (token: string | null) => void): void
   })
 }
 
-/** A conversation without its messages, which are stored in its runs. */
+/** A stored conversation, without its messages, which are stored with its runs. */
 export interface KeptChat {
-  /** The runs, each with the beginning of its input. */
+  /** The runs of the conversation, each with the beginning of its input. */
   turns: { id: string; input: string }[]
-  /** Earlier messages, including those of other conversations, the latest last. */
+  /** Earlier messages of the user, including those of other conversations. The latest comes last. */
   asked: string[]
   draft: string
   model: string
-  /** The session of its runs; `''` before the first. */
+  /** The session of the conversation's runs. `''` before the first run. */
   session: string
 }
 
@@ -71,7 +74,7 @@ export function keepChat(chat: KeptChat) {
   try {
     sessionStorage.setItem(chatKey, JSON.stringify(chat))
   } catch {
-    // The browser's storage is full, so the previous data is kept.
+    // The storage of the browser is full, so the previous data is kept.
   }
 }
 

@@ -2,24 +2,24 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { nextTask } from '../ui/slices.ts'
 import { ApiError, send, whenUnreachable } from './api.ts'
 
-/** `data` is the parsed JSON of the event. */
+/** An event of the stream. `data` is its parsed JSON. */
 export interface StreamEvent {
   id: number | undefined
   type: string
   data: ReturnType<typeof JSON.parse>
 }
 
-/** The service sends something at least every 15 s. A connection that is silent for longer is dead. */
+/** How long a connection may be silent before it counts as dead, in milliseconds. The service sends something at least every 15 s. */
 const silenceMs = 25_000
 const firstWaitMs = 500
 const longestWaitMs = 10_000
-/** How long to handle events without yielding. */
+/** How long to handle events before other tasks get a turn, in milliseconds. */
 const busyMs = 16
 
 /** Emits `doubt` if open connections may be dead, and `retry` if lost connections can be reopened at once. */
 const network = new EventTarget()
 
-/** Opens lost connections again without waiting. */
+/** Reconnects lost connections immediately. */
 export function retryNow(): void {
   network.dispatchEvent(new Event('retry'))
 }
@@ -35,15 +35,15 @@ addEventListener('online', retryNow)
 export interface Reading {
   onEvent: (event: StreamEvent) => void
   onState?: (state: 'connecting' | 'open' | 'lost' | 'refused') => void
-  /** Number of the last known event. */
+  /** The number of the last known event. */
   after?: number
-  /** The type of the last event. Default: the stream is read forever. */
+  /** The type of the event that ends the stream. Default: the stream is read forever. */
   lastType?: string
 }
 
 /**
- * Reads an event stream. Uses `fetch`, because `EventSource` can't send a token. Resumes a broken stream after the last event received.
- * Retries with increasing delays. Returns a function that stops reading.
+ * Reads an event stream with `fetch`, because `EventSource` can't send a token. Reconnects after a lost connection, and continues after the
+ * last received event. The delay between attempts increases. Returns a function that stops reading.
  */
 export function readEvents(path: string, reading: Reading) {
   const stop = new AbortController()
@@ -61,7 +61,7 @@ async function follow(path: string, { onEvent, onState, after = 0, lastType }: R
       for await (const event of connect(path, last, signal, () => onState?.('open'))) {
         if (signal.aborted) return
         wait = firstWaitMs
-        // Many events may arrive at once; yields so that the page responds.
+        // Many events may arrive at once, so other tasks regularly get a turn.
         if (performance.now() - resumed > busyMs) {
           await nextTask()
           resumed = performance.now()
@@ -86,7 +86,7 @@ async function follow(path: string, { onEvent, onState, after = 0, lastType }: R
   }
 }
 
-/** The events of one connection. */
+/** Yields the events of one connection. */
 async function* connect(path: string, after: number, signal: AbortSignal, onOpen: () => void): AsyncGenerator<StreamEvent> {
   const silent = new AbortController()
   let timer = setTimeout(() => silent.abort(), silenceMs)

@@ -6,7 +6,7 @@ import { scrollable } from '../ui/scrollable.ts'
 
 const command = `curl -s ${new URL('v1/runs', base)} \\\n  -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' \\\n  -d '{"input": "What is 17 * 23?"}'`
 
-/** Explains how to start a first run if there are none. */
+/** Explains how to start a first run. Shown if there are no runs. */
 export function FirstRun({ why }: { why: string }) {
   const text = useRef<HTMLPreElement>(null)
   const [said, say] = useState('')

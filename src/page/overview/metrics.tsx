@@ -6,7 +6,7 @@ import { BarList, Plot } from './plot.tsx'
 import { ShareTable } from './share-table.tsx'
 import { timeOfStep } from './use-overview.ts'
 
-/** The content of an overview: numbers, each with its plot, and lists. */
+/** Shows an overview as figures, each with a plot, and as lists. */
 export function Metrics({ overview }: { overview: Overview }) {
   const { runs, failed, p50Ms, p95Ms, inputTokens, outputTokens, costUsd, series, reasons, models, users, tools } = overview
   const share = (failed / runs) * 100
@@ -108,7 +108,7 @@ interface MetricProps {
   title: string
   total: string
   about: string
-  /** Selects the runs behind the figure. */
+  /** The query that selects the runs behind the figure. */
   query: Query
   series: (number | null)[][]
   format(value: number): string

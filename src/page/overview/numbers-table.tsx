@@ -6,7 +6,7 @@ import { timeOfStep } from './use-overview.ts'
 
 const heads = ['From', 'Runs', 'Failures', 'Worked, median', '95 %', 'Input tokens', 'Output tokens', 'Cost']
 
-/** The numbers in the plots as a table. */
+/** Shows the values of the plots as a table. */
 export function NumbersTable({ overview }: { overview: Overview }) {
   return (
     <details class="raw overview-table" hidden={overview.runs === 0}>

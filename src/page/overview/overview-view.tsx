@@ -13,7 +13,7 @@ import { WrongNow } from './wrong-now.tsx'
 
 const windows: Record<WindowName, string> = { hour: 'Last hour', day: 'Last day' }
 
-/** An overview of the runs of the last hour or day. `param`: `hour` or `day`. */
+/** Shows an overview of the runs of the last hour or day. `param` is `hour` or `day`. */
 export function OverviewView({ param }: { param: string | undefined }) {
   useTitle('Overview')
   const name = param === 'day' ? 'day' : 'hour'

@@ -1,25 +1,25 @@
 import { visibleLines } from '../../core/text/visible.ts'
 
 interface PlotProps {
-  /** A description for people who can't see the plot. */
+  /** A description of the plot for people who can't see it. */
   label: string
-  /** Values by step, earliest first; null for none. Two series are drawn as lines, one as bars. */
+  /** The values of each step, earliest first. A missing value is null. Two series are drawn as lines, and one series as bars. */
   series: (number | null)[][]
-  /** The tooltip of each step, and where a click on it leads. */
+  /** For each step, its tooltip and the address to which a click leads. */
   words: string[]
   hrefs: string[]
   format(value: number): string
-  /** The tone of the bars. */
+  /** The color of the bars. `bad` marks failures. */
   tone?: 'bad' | undefined
 }
 
 const [width, height, top] = [300, 72, 4]
-/** Space between two bars, as a share of a bar's space. */
+/** The space between two bars, as a share of the width of a step. */
 const gap = 0.22
-/** Styles of lines, which differ even without colors. */
+/** The styles of the lines. They differ even for people who can't distinguish colors. */
 const looks = ['plot-line', 'plot-line dashed']
 
-/** A small plot over time. Its numbers must also be shown in a table. */
+/** A small plot over time. The page must also show its values in a table. */
 export function Plot({ label, series, words, hrefs, format, tone }: PlotProps) {
   const most = Math.max(0, ...series.flat().map((value) => value ?? 0))
   const stepWidth = width / words.length
@@ -47,7 +47,7 @@ export function Plot({ label, series, words, hrefs, format, tone }: PlotProps) {
               />
             ))}
       </svg>
-      {/* The pointer target is the whole step, however small its value. With the keyboard, the table leads to the same runs. */}
+      {/* The pointer target covers the whole step, however small its value is. With the keyboard, the table leads to the same runs. */}
       <span class="plot-steps" aria-hidden="true">
         {words.map((word, at) => (
           <a key={word} class="plot-step" href={hrefs[at]} title={word} tabIndex={-1}>
@@ -63,7 +63,7 @@ function barsOf(values: (number | null)[]): { step: number; value: number }[] {
   return values.flatMap((value, step) => (value === null || value === 0 ? [] : [{ step, value }]))
 }
 
-/** A line through the values; an isolated value is a dot. */
+/** Returns a path through the values. A value without neighbors becomes a dot. */
 function lineThrough(values: (number | null)[], x: (step: number) => number, y: (value: number) => number): string {
   let path = ''
   for (const [at, value] of values.entries()) {
@@ -74,7 +74,7 @@ function lineThrough(values: (number | null)[], x: (step: number) => number, y: 
   return path
 }
 
-/** A list of how often things occurred, most frequent first. */
+/** Shows how often things occurred, as a list with bars. The most frequent comes first. */
 export function BarList({ bars, tone }: { bars: { name: string; href: string; value: number }[]; tone?: 'bad' }) {
   const most = Math.max(1, ...bars.map(({ value }) => value))
   if (bars.length === 0) return null

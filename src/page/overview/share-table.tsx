@@ -7,7 +7,7 @@ export interface NamedShare extends Share {
   href: string
 }
 
-/** Runs, failures, tokens and cost by name, most runs first. */
+/** Shows runs, failures, tokens and cost by name. The name with the most runs comes first. */
 export function ShareTable({ words, shares }: { words: string; shares: readonly NamedShare[] }) {
   const most = Math.max(1, ...shares.map(({ runs }) => runs))
   return (

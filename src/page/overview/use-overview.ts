@@ -4,7 +4,7 @@ import type { Live } from '../data/live.ts'
 import type { Overview } from '../types.ts'
 import { useWhenConnected } from '../ui/live-context.ts'
 
-/** Minimum pause between requests, in milliseconds. Without a pause, every end of a run would cause a request. */
+/** Minimum pause between requests, in milliseconds. Without it, the end of each run would cause a request. */
 const pauseMs = 2_500
 const lookMs = 15_000
 
@@ -12,14 +12,14 @@ export type WindowName = 'hour' | 'day'
 
 export const timeOfDay: Intl.DateTimeFormat = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 
-/** The start time of a step. */
+/** Formats the start time of a step. */
 export function timeOfStep({ from, stepMs }: Overview, step: number): string {
   return timeOfDay.format(new Date(Date.parse(from) + step * stepMs))
 }
 
 /**
- * The latest overview of a window, updated as runs end. Until it arrives, the one of the previous window. `failure` says why there is no
- * newer one; `load` requests it at once.
+ * Returns the latest overview of a window, which is updated as runs end. Until it arrives, returns the overview of the previous window.
+ * `failure` says why the latest request failed; `load` sends a request immediately.
  */
 export function useOverview(
   live: Live,
@@ -31,7 +31,7 @@ export function useOverview(
   const load = () => current.current()
   useEffect(() => {
     let timer: number | undefined
-    /** Increases with every request: only the response to the latest one is shown. */
+    /** A counter that increases with every request, so that only the response to the latest request is shown. */
     let turn = 0
     const load = async () => {
       clearTimeout(timer)

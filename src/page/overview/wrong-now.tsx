@@ -15,7 +15,7 @@ interface Problem {
   since?: string
 }
 
-/** Problems that need somebody's attention now, each with a link. */
+/** Lists problems that somebody should solve now, each with a link. */
 export function WrongNow({ overview, name }: { overview: Overview | undefined; name: string }) {
   const { pending, state, waiting } = useLive()
   const { gone, servers } = useElsewhere(overview)
@@ -67,13 +67,13 @@ export function WrongNow({ overview, name }: { overview: Overview | undefined; n
   )
 }
 
-/** Runs without a process, and MCP servers that can't be used. Both are requested again with each overview. */
+/** Returns the number of runs without a process, and the MCP servers that are unavailable. Both are requested again with each overview. */
 function useElsewhere(overview: Overview | undefined): { gone: number; servers: McpServer[] } {
   const [found, setFound] = useState<{ gone: number; servers: McpServer[] }>({ gone: 0, servers: [] })
   useWhenConnected(async () => {
     const [runs, tools] = await Promise.all([
       ask('v1/runs?process=gone&limit=1&totals=true').catch(() => undefined),
-      // Refused unless the user may see the configuration.
+      // This request is refused if the user may not see the configuration, so an error is ignored.
       ask('admin/api/tools').catch(() => undefined),
     ])
     const servers: McpServer[] = tools?.servers ?? []

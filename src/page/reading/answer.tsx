@@ -6,19 +6,19 @@ import type { blocksOf, MarkdownBlock } from './markdown.tsx'
 import { type Part, partAt } from './markdown-parts.ts'
 import { TextBlocks } from './text-blocks.ts'
 
-/** Number of characters shown of a complete text, and of a text that is being written. */
+/** Maximum number of characters that are shown of a complete text, and of a text that is still being written. */
 const firstPage = 100_000
 const mostWhileWriting = 2_000_000
-/** Number of parts drawn without a pause; each takes some milliseconds. */
+/** Number of parts that are drawn without a pause. Drawing a part takes some milliseconds. */
 const partsAtOnce = 3
-/** Pauses in milliseconds: for a complete text, and for one that is being written. */
+/** The pauses between drawings, in milliseconds: for a complete text, and for a text that is still being written. */
 const shortRestMs = 10
 const restMs = 50
 
-/** A text without any of these is shown unchanged. */
+/** Matches a text that may contain Markdown. Any other text is shown unchanged. */
 const hasMarkup = /[*_`#[\]<>|~&\\]|^[ \t]*(?:[-+] |\d+[.)] |={3,}|-{3,})|https?:\/\/|www\./m
 
-/** The Markdown parser is loaded for the first answer that needs it. */
+/** The Markdown parser. It is loaded for the first answer that needs it. */
 let loading: Promise<typeof blocksOf> | undefined
 let reader: typeof blocksOf | undefined
 
@@ -33,7 +33,7 @@ function loadReader(): Promise<typeof blocksOf> {
   return loading
 }
 
-/** Shows a model's text as Markdown, part by part while it is written, or as plain text. */
+/** Shows a model's text as Markdown or as plain text. While the text is being written, it appears part by part. */
 export function Answer({ text, isWriting = false }: { text: string; isWriting?: boolean }) {
   const [asWritten, setAsWritten] = useState(false)
   const [wanted, setWanted] = useState(firstPage)
@@ -77,11 +77,11 @@ function AsWritten({ text }: { text: string }) {
 
 interface Drawn {
   part: Part
-  /** Stays the same if the part does, so that it is not rendered again. */
+  /** The rendered part. Its vnode is kept while the part is unchanged, so that it is not rendered again. */
   node: VNode
 }
 
-/** The parts of a text up to `most`, a few at a time. */
+/** Returns the drawn parts of a text up to the position `most`. They are added in small groups. */
 function useParts(text: string, most: number, isWriting: boolean): readonly Drawn[] {
   const [parts, setParts] = useState<readonly Drawn[]>([])
   const [drawing] = useState(() => new Drawing(setParts))
@@ -90,16 +90,16 @@ function useParts(text: string, most: number, isWriting: boolean): readonly Draw
   return parts
 }
 
-/** Draws a text that may grow. */
+/** Draws the parts of a text, which may grow. */
 class Drawing {
   readonly #onDrawn: (parts: readonly Drawn[]) => void
   #text = ''
   #most = 0
   #isWriting = false
-  /** The parts drawn so far, and their text. */
+  /** The parts that are drawn, and the text that they cover. */
   #parts: Drawn[] = []
   #known = ''
-  /** The prefix of the part after the last one. */
+  /** The text that precedes the next part when it is parsed. */
   #next = ''
   #timer: ReturnType<typeof setTimeout> | undefined
 
@@ -133,7 +133,7 @@ class Drawing {
     this.#onDrawn([...this.#parts])
   }
 
-  /** Draws one part. Returns whether another one may follow. */
+  /** Draws one part. Returns whether there may be another part. */
   #drawPart(): boolean {
     const text = this.#text
     const last = this.#parts.at(-1)?.part
@@ -166,7 +166,7 @@ function AnswerPart({ prefix, text }: { prefix: string; text: string }) {
   }, [needsReader, read])
   const blocks = needsReader ? read?.(prefix + text) : undefined
   if (blocks === undefined) return <div class="answer-part plain">{text}</div>
-  // Unchanged blocks are kept, including any selection in them.
+  // Unchanged blocks are kept, so that a selection in them is kept, too.
   shown.current = blocks.map((block, at) => {
     const before = shown.current[at]
     return before?.block.raw === block.raw ? before : { block, node: <Block block={block} /> }

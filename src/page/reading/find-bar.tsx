@@ -5,11 +5,11 @@ import type { Found } from './found.ts'
 const typingMs = 150
 
 interface Props<Match> {
-  /** A description of what is searched. */
+  /** A description of the content that is searched. */
   label: string
-  /** `isOver` returns true if the result is no longer wanted. */
+  /** Finds the matches of a query. `isOver` returns true if the result is no longer needed. */
   find(query: string, isOver: () => boolean): Found<Match> | Promise<Found<Match>>
-  /** Shows a match; undefined if nothing is searched. */
+  /** Shows a match. With undefined, removes the highlight. */
   show(match: Match | undefined): void
 }
 

@@ -4,16 +4,19 @@ export const mostMatches = 1_000
 /** The result of a search. */
 export interface Found<Match> {
   matches: Match[]
-  /** Whether there are more matches. */
+  /** Whether there are more matches than those in `matches`. */
   isCut: boolean
 }
 
-/** A pattern for a query, ignoring case. */
+/** Returns a pattern that finds a query, ignoring case. */
 export function patternOf(query: string): RegExp {
   return new RegExp(query.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), 'giu')
 }
 
-/** Highlights a match without changing the content; undefined removes the highlight. Does nothing if the browser does not support it. */
+/**
+ * Highlights a match without changing the content. With undefined, removes the highlight. Does nothing if the browser does not support
+ * highlights.
+ */
 export function markFound(range: Range | undefined): void {
   CSS.highlights?.delete('found')
   if (range === undefined) return
@@ -22,7 +25,10 @@ export function markFound(range: Range | undefined): void {
   lookAt(range, framesToSettle)
 }
 
-/** Content is laid out only when it comes into view, and may then move the content below it. */
+/**
+ * Number of frames for which the match is kept in view. The browser lays out content only when it comes into view, and the content below
+ * may move then.
+ */
 const framesToSettle = 4
 
 function lookAt(range: Range, frames: number): void {

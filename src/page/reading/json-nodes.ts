@@ -1,24 +1,24 @@
 /** The keys and indexes that lead to a value. */
 export type JsonPath = (string | number)[]
 
-/** A value within JSON, or a range of the parts of a long one. */
+/** A node of the tree: a value within JSON, or a range of the parts of a long value. */
 export interface JsonNode {
   /** A unique number. */
   id: number
-  /** The value itself. For a range: the value that contains the range. */
+  /** The value itself. For a range, the value that contains the range. */
   value: unknown
-  /** Its key in the containing value; undefined for the root, or a range. */
+  /** The key of the value in its parent. Undefined for the root and for a range. */
   key: string | number | undefined
   range: [from: number, to: number] | undefined
   parent: JsonNode | undefined
   depth: number
-  /** The keys of an object. */
+  /** The keys, if the value is an object. */
   keys: string[] | undefined
-  /** Undefined until they are needed. */
+  /** The child nodes. Undefined until they are needed. */
   parts: JsonNode[] | undefined
 }
 
-/** Maximum number of parts listed below each other; more are grouped into ranges. */
+/** Maximum number of parts that are listed below each other. If there are more, they are grouped into ranges. */
 const mostParts = 100
 
 let lastId = 0
@@ -38,7 +38,7 @@ function nodeOf(
   return { id: ++lastId, value, key, range, parent, depth: parent === undefined ? 0 : parent.depth + 1, keys, parts: undefined }
 }
 
-/** The number of parts of a value. */
+/** Returns the number of parts of a value or range. */
 export function sizeOf({ value, range, keys }: JsonNode) {
   if (range !== undefined) return range[1] - range[0]
   return Array.isArray(value) ? value.length : (keys?.length ?? 0)
@@ -63,12 +63,12 @@ function makeParts(node: JsonNode) {
   })
 }
 
-/** `value` is an array or object with `key`. */
+/** Returns a part of `value`, which is an array or object with the key `key`. */
 function partOf(value: unknown, key: string | number): unknown {
   return (value as Record<string | number, unknown>)[key]
 }
 
-/** The nodes on the path to a value. The last one is the node of the value itself, never a range. */
+/** Returns the nodes on the path to a value. The last node is that of the value itself, never a range. */
 export function nodesTo(root: JsonNode, path: JsonPath) {
   const nodes = [root]
   for (const key of path) {
@@ -86,7 +86,7 @@ export function nodesTo(root: JsonNode, path: JsonPath) {
   return nodes
 }
 
-/** The position of a value as JSONPath (RFC 9535). */
+/** Returns the position of a value as JSONPath (RFC 9535). */
 export function pathOf({ key, parent, range }: JsonNode): string {
   const before = parent === undefined ? '$' : pathOf(parent)
   if (range !== undefined || key === undefined) return before
@@ -94,7 +94,7 @@ export function pathOf({ key, parent, range }: JsonNode): string {
   return /^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(key) ? `${before}.${key}` : `${before}[${JSON.stringify(key)}]`
 }
 
-/** Iterates over all values in order, with their paths. The path is a single array that is changed for each value. */
+/** Iterates over all values in order, with their paths. All results share one array for the path, which changes with each value. */
 export function* walk(root: unknown): Generator<{ path: JsonPath; value: unknown }> {
   const path: JsonPath = []
   const open: { value: unknown; keys: string[] | undefined; size: number; at: number }[] = []
@@ -120,7 +120,7 @@ export function* walk(root: unknown): Generator<{ path: JsonPath; value: unknown
   }
 }
 
-/** Whether a value is within the given size. Stops reading when the size is exceeded. */
+/** Whether the size of a value is within the limits. Stops reading as soon as a limit is exceeded. */
 export function isWithin(root: unknown, most: { values: number; characters: number }) {
   let [values, characters] = [0, 0]
   for (const { path, value } of walk(root)) {
@@ -131,10 +131,10 @@ export function isWithin(root: unknown, most: { values: number; characters: numb
   return true
 }
 
-/** Number of characters in the preview of a folded value. */
+/** Maximum number of characters in the preview of a folded value. */
 const mostPreview = 70
 
-/** The beginning of a value as a short text. */
+/** Describes the beginning of a value in a short text. */
 export function previewOf(value: unknown, room: number = mostPreview): string {
   if (typeof value === 'string') return value.length > room ? `${JSON.stringify(value.slice(0, room))}…` : JSON.stringify(value)
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined'

@@ -9,17 +9,20 @@ import { type Found, markFound, mostMatches, patternOf } from './found.ts'
 import { type JsonNode, type JsonPath, nodesTo, partsOf, pathOf, previewOf, rootOf, sizeOf, walk } from './json-nodes.ts'
 import { TextBlocks } from './text-blocks.ts'
 
-/** Maximum length of a text shown in its row; a longer one opens like a list. */
+/** Maximum length of a text that is shown in its row. A longer text can be opened like a list. */
 const mostInline = 160
-/** Maximum number of rows open at first. */
+/** Maximum number of rows that are open at first. */
 const mostOpenAtFirst = 24
-/** Maximum number of rows opened at once; further ones are opened individually. */
+/** Maximum number of rows that one action opens. The user opens further rows individually. */
 const mostOpenAtOnce = 2_000
-/** Number of rows drawn without a pause. */
+/** Number of rows that are drawn without a pause. */
 const rowsAtOnce = 100
 const deepestIndent = 12
 
-/** JSON as a foldable tree. Folded content is not on the page. Rows are siblings; their depth is an attribute. */
+/**
+ * Shows JSON as a tree with foldable nodes. Folded content is not in the document. All rows are siblings; an attribute gives the depth of
+ * each row.
+ */
 export function JsonTree({ value, label }: { value: unknown; label: string }) {
   const root = useMemo(() => rootOf(value), [value])
   return <Tree key={root.id} root={root} label={label} />
@@ -28,14 +31,14 @@ export function JsonTree({ value, label }: { value: unknown; label: string }) {
 function Tree({ root, label }: { root: JsonNode; label: string }) {
   const [open, setOpen] = useState<ReadonlySet<JsonNode>>(() => new Set(opening(root, new Set(), mostOpenAtFirst)))
   const [selected, setSelected] = useState(root)
-  /** Increases whenever something opens or closes, which cancels earlier work. */
+  /** A counter that increases whenever a node opens or closes. An increase cancels earlier work. */
   const turn = useRef(0)
   const change = (nodes: ReadonlySet<JsonNode>) => {
     turn.current++
     setOpen(nodes)
   }
   const drawn = useDrawnRows(root, open, selected)
-  /** What to do with the selected row once it is drawn. */
+  /** The action for the selected row, once the row is drawn. */
   const next = useRef<((row: RowOnPage) => void) | undefined>(undefined)
   const searched = useRef(patternOf(''))
   const [, drawAgain] = useReducer<number, void>((times) => times + 1, 0)
@@ -137,13 +140,15 @@ function Tree({ root, label }: { root: JsonNode; label: string }) {
   )
 }
 
-/** A drawn row: its element, and its text if that is open. */
+/** A drawn row: its element, and its text if the text is open. */
 interface RowOnPage {
   element: HTMLElement
   text?: TextBlocks | undefined
 }
 
-/** The rows of the open nodes. The row of a node stays the same vnode while nothing in it changes, so it is not rendered again. */
+/**
+ * Returns the rows of the open nodes. The row of a node stays the same vnode while nothing in it changes, so the row is not rendered again.
+ */
 function useDrawnRows(root: JsonNode, open: ReadonlySet<JsonNode>, selected: JsonNode) {
   const known = useRef(new WeakMap<JsonNode, { vnode: VNode; isOpen: boolean; isSelected: boolean }>())
   const { onPage, nodes } = useMemo(() => ({ onPage: new WeakMap<JsonNode, RowOnPage>(), nodes: new WeakMap<Element, JsonNode>() }), [])
@@ -170,11 +175,11 @@ function useDrawnRows(root: JsonNode, open: ReadonlySet<JsonNode>, selected: Jso
 interface RowProps {
   node: JsonNode
   place: number
-  /** The number of nodes under the same parent, this one included. */
+  /** The number of nodes with the same parent, including this one. */
   size: number
   isOpen: boolean
   isSelected: boolean
-  /** Called when the row is on the page, and when its text has been opened. */
+  /** Called when the row is in the document, and when its text has been opened. */
   tell(row: RowOnPage): void
 }
 
@@ -230,7 +235,7 @@ interface Around {
   setIsOpen(node: JsonNode, isOpen: boolean): void
 }
 
-/** Keys of a tree view: https://www.w3.org/WAI/ARIA/apg/patterns/treeview/ */
+/** The actions of keys, as in a tree view: https://www.w3.org/WAI/ARIA/apg/patterns/treeview/ */
 function keys({ rows, open, selected, go, setIsOpen }: Around): Record<string, () => void> {
   const at = rows.findIndex(({ node }) => node === selected)
   const isOpen = open.has(selected)
@@ -248,7 +253,7 @@ function keys({ rows, open, selected, go, setIsOpen }: Around): Record<string, (
   }
 }
 
-/** The rows of a node and of the open nodes in it, in order. */
+/** Iterates over the rows of a node and of the open nodes in it, in order. */
 function* rowsOf(
   node: JsonNode,
   open: ReadonlySet<JsonNode>,
@@ -261,7 +266,7 @@ function* rowsOf(
   for (const [at, part] of parts.entries()) yield* rowsOf(part, open, at + 1, parts.length)
 }
 
-/** The nodes to open, outermost first, so that there are at most `most` rows. Always includes the root. */
+/** Iterates over the nodes to open, outermost first, such that there are at most `most` rows. The root is always included. */
 function* opening(root: JsonNode, open: ReadonlySet<JsonNode>, most: number): Generator<JsonNode> {
   const nodes = [root]
   let rows = 1
@@ -303,7 +308,7 @@ async function findIn(root: unknown, pattern: RegExp, isOver: () => boolean): Pr
   return { matches, isCut }
 }
 
-/** The position of a match in a row. */
+/** Returns the range of a match in a row. */
 function rangeIn({ element, text }: RowOnPage, { value }: JsonNode, pattern: RegExp): Range {
   pattern.lastIndex = 0
   const found = text && pattern.exec(String(value))
@@ -321,7 +326,7 @@ function isLongText(value: unknown): value is string {
   return typeof value === 'string' && (value.length > mostInline || value.includes('\n'))
 }
 
-/** The short text for a value in its row. */
+/** Returns the short text that represents a value in its row. */
 function shortOf(node: JsonNode): string {
   const { value } = node
   if (typeof value === 'string') {
@@ -334,7 +339,7 @@ function shortOf(node: JsonNode): string {
   return size < 4 ? preview : `${Array.isArray(value) ? count(size, 'item') : count(size, 'field')} ${preview}`
 }
 
-/** The text to copy: a text unchanged, other values as JSON. */
+/** Returns the text to copy. A text is copied unchanged, and any other value as JSON. */
 function textOf({ value, range, keys: names }: JsonNode): string {
   const own = range === undefined ? value : Array.isArray(value) ? value.slice(...range) : pick(value, names?.slice(...range))
   return typeof own === 'string' ? own : (JSON.stringify(own, null, 2) ?? '')

@@ -6,20 +6,20 @@ import { FindBar } from './find-bar.tsx'
 import { type Found, markFound, mostMatches, patternOf } from './found.ts'
 import { TextBlocks } from './text-blocks.ts'
 
-/** Longer texts are shown completely only on request. */
+/** The size of a short text. A longer text is shown completely only on request. */
 const shortLength = 1_200
 const shortLines = 10
-/** A button that hides fewer lines than this would take as much space as they do. */
+/** Minimum number of hidden lines. For fewer lines, the button would take as much space as the lines themselves. */
 const slackLines = 4
 
-/** Whether a text is short enough to be shown completely. */
+/** Whether a text is short enough to be shown completely from the start. */
 export function isShort(text: string): boolean {
   return text.length <= shortLength && text.split('\n', shortLines + slackLines + 1).length <= shortLines + slackLines
 }
 
 /**
- * Shows a text with invisible characters made visible. Shows the beginning of a long one, with a button for the rest, which can be
- * searched. `label` is the accessible name of the text.
+ * Shows a text. Invisible characters are made visible. For a long text, shows the beginning, with a button that shows the rest and a field
+ * that searches it. `label` is the accessible name of the text.
  */
 export function LongText({ text, label }: { text: string; label: string }) {
   if (!isShort(text)) return <FoldedText key={text} text={text} label={label} />
@@ -57,7 +57,7 @@ function FoldedText({ text, label }: { text: string; label: string }) {
 interface FinderProps {
   text: string
   label: string
-  /** The position of a part of the text on the page. */
+  /** Returns the range of a part of the text in the document. */
   rangeOf(start: number, end: number): Range | undefined
 }
 

@@ -1,23 +1,23 @@
 import { endOfBlock } from './text-blocks.ts'
 
 /**
- * Sizes of a part, in characters. A part that is larger than the first size ends at the next block boundary. A part never exceeds the
- * second size, even if it has to end inside a block.
+ * The sizes of a part, in characters. Once a part is larger than `leastPart`, it ends at the next block boundary. A part is never larger
+ * than `mostPart`, even if it has to end inside a block.
  */
 const leastPart = 4_000
 const mostPart = 8_000
 
-/** A piece of a Markdown text that is parsed on its own. A growing text only changes its last part. */
+/** A piece of a Markdown text that is parsed separately. If the text grows, only its last part changes. */
 export interface Part {
   start: number
   end: number
-  /** Text to put before the part when it is parsed: the opening of its fence, or the header of its table. */
+  /** The text to put before the part when it is parsed: the opening line of its code fence, or the header of its table. */
   prefix: string
-  /** Whether more may follow. */
+  /** Whether the part may grow. */
   isOpen: boolean
 }
 
-/** The part that starts at `start`. `next` is the prefix of the following part. */
+/** Returns the part that starts at `start`. `next` is the prefix of the following part. */
 export function partAt(text: string, start: number, prefix: string): { part: Part; next: string } {
   const block = new Block(prefix)
   let at = start
@@ -25,7 +25,7 @@ export function partAt(text: string, start: number, prefix: string): { part: Par
     const lineEnd = text.indexOf('\n', at) + 1 || text.length
     const isLong = lineEnd - start > mostPart
     if (isLong) {
-      // A line longer than a part can only be split between words.
+      // A line that is longer than a part is split between words, if possible.
       const end = at > start + leastPart ? at : endOfBlock(text, start, mostPart)
       return { part: { start, end, prefix, isOpen: false }, next: at === end ? block.prefix : '' }
     }
@@ -38,7 +38,7 @@ export function partAt(text: string, start: number, prefix: string): { part: Par
   return { part: { start, end: text.length, prefix, isOpen: true }, next: '' }
 }
 
-/** The Markdown block that is open after the lines so far. */
+/** The Markdown block that is still open after the lines read so far. */
 class Block {
   isBetween = false
   #fence = ''
@@ -50,7 +50,7 @@ class Block {
     for (const line of prefix.split(/(?<=\n)/)) this.take(line)
   }
 
-  /** The prefix of a part that starts here. */
+  /** The prefix of a part that starts at this position. */
   get prefix() {
     return this.#fence === '' ? this.#table : this.#opening
   }

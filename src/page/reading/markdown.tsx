@@ -3,27 +3,27 @@ import type { ComponentChildren } from 'preact'
 import { CopyButton } from '../ui/copy.tsx'
 import { scrollable } from '../ui/scrollable.ts'
 
-/** Maximum nesting; deeper content is shown as plain text. */
+/** Maximum nesting depth. Deeper content is shown as plain text. */
 const deepest = 24
 
-/** Text that nobody writes for readers, and that would take the parser very long. */
+/** Matches text that is not written for readers, and for which the parser would need very long. */
 const isHard = /\S{2000}|(?:> ?){50}|(?:[-*+] ){50}/
 
-/** Entities that models use. */
+/** The HTML entities that models use. */
 const entities: Readonly<Record<string, string>> = {
   ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', copy: '©', reg: '®', trade: '™', deg: '°', middot: '·' },
   ...{ ndash: '–', mdash: '—', hellip: '…', laquo: '«', raquo: '»', times: '×', euro: '€', bull: '•', larr: '←', rarr: '→' },
 }
 
-/** A block of a Markdown text: its source, and how to draw it. */
+/** A block of a Markdown text: its source, and the function that draws it. */
 export interface MarkdownBlock {
   raw: string
   draw(): ComponentChildren
 }
 
 /**
- * Parses a Markdown text into blocks. Only draws a fixed set of elements: HTML in the text stays text, images become links, and links only
- * lead to web addresses. Undefined if the text should be shown unformatted.
+ * Parses a Markdown text into blocks. Blocks are drawn with a fixed set of elements: HTML in the text stays text, images become links, and
+ * links lead only to web addresses. Returns undefined if the text should be shown unformatted.
  */
 export function blocksOf(text: string): MarkdownBlock[] | undefined {
   if (isHard.test(text)) return undefined
@@ -36,7 +36,7 @@ export function blocksOf(text: string): MarkdownBlock[] | undefined {
   }
 }
 
-/** The tokens that the parser creates; `Token` also allows any other. */
+/** The tokens that the parser creates. The parser's own type `Token` also allows any other token. */
 type Known =
   | Tokens.Space
   | Tokens.Def
@@ -167,9 +167,9 @@ function inline(any: Token, depth: number): ComponentChildren {
 
 const schemes = ['http:', 'https:', 'mailto:']
 
-/** Undefined if the address is not a web address. */
+/** Returns a link, or undefined if the address is not a web address. */
 function link(href: string, content: ComponentChildren) {
-  // Parsed without a base, because a model must not link to parts of this page or service.
+  // The address is parsed without a base, because a model must not link to parts of this page or service.
   const url = URL.parse(href)
   if (url === null || !schemes.includes(url.protocol)) return undefined
   return (

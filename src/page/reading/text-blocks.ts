@@ -1,20 +1,20 @@
 import { visibleLines } from '../../core/text/visible.ts'
 
-/** Number of characters that a browser lays out at once. */
+/** Number of characters in a block, which the browser lays out at once. */
 const blockOfText = 10_000
-/** Number of characters shown at first, and per click. */
+/** Number of characters that are shown at first, and number of characters that each click adds. */
 const firstPage = 200_000
 const nextPage = 1_000_000
 
-/** A long text, shown in parts on request. Only the visible part is laid out. */
+/** A long text that is shown in parts, on request. The browser lays out only the visible part. */
 export class TextBlocks {
   #text
   #more = document.createElement('button')
   #shown = 0
-  /** The blocks with their start positions. */
+  /** The blocks, with their start positions in the text. */
   #blocks: { start: number; element: HTMLElement }[] = []
 
-  /** Appends the text to `place`. */
+  /** Appends the beginning of the text to `place`. */
   constructor(text: string, place: HTMLElement) {
     this.#text = text
     this.#more.type = 'button'
@@ -24,7 +24,7 @@ export class TextBlocks {
     this.#show(firstPage)
   }
 
-  /** The range of a part of the text on the page. Shows everything before it as well. */
+  /** Returns the range of a part of the text in the document. Also shows all text before it. */
   rangeOf(start: number, end: number) {
     this.#show(end)
     const range = new Range()
@@ -34,12 +34,12 @@ export class TextBlocks {
     return range
   }
 
-  /** Shows the whole text, part by part. */
+  /** Shows the whole text in steps. */
   *all() {
     while (this.#shown < this.#text.length) yield this.#show(this.#shown + 10 * blockOfText)
   }
 
-  /** Shows the text at least up to `end`. */
+  /** Shows the text at least up to the position `end`. */
   #show(end: number) {
     const wanted = Math.min(this.#text.length, end)
     while (this.#shown < wanted) {
@@ -57,15 +57,15 @@ export class TextBlocks {
   }
 }
 
-/** The end of a block in a long text: after a line, or else after a word, if possible. */
+/** Returns the end of a block in a long text: if possible after a line, otherwise after a word. */
 export function endOfBlock(text: string, start: number, most: number) {
   const longest = start + most
   if (longest >= text.length) return text.length
   const least = start + most / 2
-  // Searches only this piece, because the last line break of the whole text may be far before it.
+  // Searches only this piece, because the last line break before `longest` may be far away.
   const piece = text.slice(start, longest)
   const ends = ['\n', ' '].map((border) => start + piece.lastIndexOf(border) + 1)
   const end = ends.find((at) => at > least) ?? longest
-  // Doesn't split a surrogate pair.
+  // A block must not end inside a surrogate pair.
   return /[\ud800-\udbff]/.test(text[end - 1] ?? '') ? end - 1 : end
 }

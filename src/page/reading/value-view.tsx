@@ -7,12 +7,12 @@ import { isWithin, previewOf } from './json-nodes.ts'
 import { JsonTree } from './json-tree.tsx'
 import { isShort, LongText } from './long-text.tsx'
 
-/** Maximum size of JSON that is shown without folding. */
+/** Maximum size of JSON that is not folded. */
 const few = { values: 60, characters: 1_200 }
 
 /**
- * Shows the input or output of a tool or model: JSON formatted, or as a tree if it is long; text unchanged. `label` describes it for screen
- * readers.
+ * Shows the input or output of a tool or model. Short JSON is formatted, long JSON is shown as a tree, and a text is shown unchanged.
+ * `label` describes the value for screen readers.
  */
 export function ValueView({ value, label }: { value: unknown; label: string }) {
   if (typeof value !== 'string') return <JsonView value={value} label={label} />
@@ -54,7 +54,7 @@ function JsonView({ value, label }: { value: unknown; label: string }) {
   )
 }
 
-/** Callbacks for elements that come near the visible part of the page. */
+/** The callbacks of elements that wait until they come near the visible part of the page. */
 const waiting = new WeakMap<Element, () => void>()
 const nearView = new IntersectionObserver(
   (seen) => {
@@ -68,8 +68,8 @@ const nearView = new IntersectionObserver(
 )
 
 /**
- * Renders `children` when they come near the visible part of the page, and `first` until then. Hardly any of the calls of a long run are
- * ever looked at.
+ * Renders `first` until it comes near the visible part of the page, and then renders `children`. Most calls of a long run never come into
+ * view.
  */
 function WhenNear({ first, children }: { first: ComponentChildren; children: ComponentChildren }) {
   const box = useRef<HTMLDivElement>(null)

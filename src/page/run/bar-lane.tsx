@@ -5,7 +5,7 @@ import type { TimeScale } from './time-scale.ts'
 
 type Bar = [kind: string, from: number, to: number]
 
-/** The time of a row, including waits, as overlapping bars. */
+/** Shows the time of a row, including waits, as overlapping bars. */
 export function BarLane({ row, scale, now }: { row: Row; scale: TimeScale; now: number }) {
   return (
     <span class="bar-lane" aria-hidden="true">
@@ -14,7 +14,7 @@ export function BarLane({ row, scale, now }: { row: Row; scale: TimeScale; now: 
   )
 }
 
-/** A bar has no key of its own, only its position. */
+/** Draws a bar. It is not keyed, because a bar is identified only by its position in the list. */
 function drawn([kind, from, to]: Bar) {
   return <i class={kind} style={{ left: percent(from), width: percent(to - from) }} />
 }
@@ -46,7 +46,7 @@ function extentOf(rows: readonly Row[], now: number): [from: number, to: number]
   return to === 0 ? undefined : [from, to]
 }
 
-/** The latest known time. */
+/** Returns the latest time in the data. */
 export function latest(spans: readonly Span[], pauses: readonly Stretch[]): number {
   const times = [...spans.flatMap(({ start = 0, end = 0 }) => [start, end]), ...pauses.map(({ from, to = 0 }) => Math.max(from, to))]
   return times.reduce((a, b) => Math.max(a, b), 0)

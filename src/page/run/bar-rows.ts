@@ -2,7 +2,7 @@ import { visibleLines } from '../../core/text/visible.ts'
 import { count, duration, money, short } from '../data/format.ts'
 import type { Span } from './spans.ts'
 
-/** A row of the timeline, with the rows inside it. The row shows a span, or several combined calls of the same `tool`. */
+/** A row of the timeline, with the rows inside it. A row shows a span, or several consecutive calls of the same `tool`. */
 export interface Row {
   key: string
   span?: Span
@@ -10,13 +10,13 @@ export interface Row {
   parts: Row[]
   depth: number
   isFolded: boolean
-  /** The number of rows including those inside. */
+  /** The number of rows, including those inside this row. */
   total: number
 }
 
-/** If a run has more spans than this, nested ones are folded at first. */
+/** Maximum number of spans that are shown unfolded. If a run has more, nested spans are folded at first. */
 const mostUnfolded = 60
-/** Number of consecutive calls of the same tool that are combined into one row. */
+/** Minimum number of consecutive calls of the same tool that are combined into one row. */
 const fewestInGroup = 8
 
 /** Combines consecutive calls of the same tool into one row if there are many. */
@@ -38,7 +38,7 @@ function grouped(rows: readonly Row[], depth: number): Row[] {
   return found
 }
 
-/** `folded`: what the user has folded or unfolded, by the keys of the rows. */
+/** Returns the top rows. `folded` says which rows the user has folded or unfolded, by key. */
 export function treeOf(all: readonly Span[], folded: ReadonlyMap<string, boolean>): Row[] {
   const keys = new Set(all.map(({ key }) => key))
   const inside = Map.groupBy(all, ({ parent }) => (keys.has(parent) ? parent : ''))
@@ -50,12 +50,12 @@ export function treeOf(all: readonly Span[], folded: ReadonlyMap<string, boolean
     const total = parts.reduce((sum, part) => sum + part.total, 1)
     return { key: span.key, span, parts, depth, total, isFolded: folded.get(span.key) ?? (isLong && parts.length > 0) }
   }
-  // The turns must be sorted by time, because turns that are known only from the result may have been added last.
+  // The turns are sorted by time, because turns that are known only from the result may have been added last.
   const top = (inside.get('') ?? []).sort((a, b) => (a.start ?? Infinity) - (b.start ?? Infinity))
   return top.map((span) => rowOf(span, 0))
 }
 
-/** The rows in order, without folded and filtered ones. */
+/** Returns the rows to show, in order. Rows that are folded or don't match the filter are left out. */
 export function shownOf(tree: readonly Row[], { text, isProblems }: { text: string; isProblems: boolean }): Row[] {
   const wanted = text.trim().toLowerCase()
   if (wanted === '' && !isProblems) return unfolded(tree)
@@ -73,7 +73,7 @@ function unfolded(rows: readonly Row[]): Row[] {
   return rows.flatMap((row) => (row.isFolded ? [row] : [row, ...unfolded(row.parts)]))
 }
 
-/** A row and all rows inside it. */
+/** Returns a row and all rows inside it. */
 export function withParts(row: Row): Row[] {
   return [row, ...row.parts.flatMap(withParts)]
 }
@@ -83,7 +83,7 @@ export function nameOf({ span, tool, total }: Row): string {
   return span.kind === 'turn' ? `Turn ${span.iteration}` : visibleLines(span.name)
 }
 
-/** Describes what is folded in a row. */
+/** Describes the content of a folded row. */
 export function insideOf({ span, parts, isFolded, total }: Row): string {
   if (!isFolded || total < 2) return ''
   const problems = problemsIn(parts)
@@ -104,7 +104,7 @@ function isProblem({ state, retries }: Span): boolean {
   return state === 'failed' || state === 'rejected' || retries.length > 0
 }
 
-/** The text that is searched. */
+/** Returns the text of a span in which a search looks. */
 function textOf({ name, finish, text, args }: Span): string {
   const asked = typeof args === 'string' ? args : (JSON.stringify(args) ?? '')
   return `${name}\n${finish}\n${asked.slice(0, 10_000)}\n${text().slice(0, 10_000)}`.toLowerCase()

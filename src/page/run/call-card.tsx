@@ -36,20 +36,20 @@ interface Link {
 
 export interface CallCardProps {
   call: PlacedCall
-  /** Returns a link to the call's run. Default: no link, because the run itself is shown. */
+  /** Returns a link to the call's run. Absent if the page shows that run. */
   linkTo?: (call: PlacedCall) => Link
-  /** Whether the decision on the call is requested next to the card. The card then leaves out the arguments. Default false. */
+  /** Whether the decision on the call is requested next to the card. The card then omits the arguments. Default false. */
   asks?: boolean
 }
 
-/** A tool call as a card: its name, state, arguments and result. */
+/** Shows a tool call as a card with its name, state, arguments and result. */
 export function CallCard({ call: placed, linkTo, asks = false }: CallCardProps) {
   const { call, within, depth } = placed
   const { tool, waitsFor, args, progress, durationMs } = call
   const state = stateOfCall(call)
   const since = state === 'waiting' ? call.waits.at(-1)?.from : state === 'running' ? call.startedAt : undefined
   const isUntold = call.status === 'ended' && call.outcome === undefined
-  // The pending item of a nested run is shown beside the call, instead of the call's own arguments.
+  // If a nested run asks for the decision, its pending item is shown beside this call, so this call keeps its own arguments.
   const isAsked = asks && call.runs.length === 0
   const result = isUntold ? call.result || 'The run ended before this call did.' : call.result
   return (
@@ -62,12 +62,15 @@ interface CardProps
     Pick<PlacedCall, 'within' | 'depth'>,
     Pick<CallView, 'tool' | 'waitsFor' | 'args' | 'progress' | 'result' | 'durationMs'> {
   state: CallState
-  /** The time at which the call started to run or to wait. */
+  /** The time at which the call started to run or wait. */
   since: number | undefined
   asks: boolean
 }
 
-/** Re-renders only if one of its values has changed, because a call stays the same object. */
+/**
+ * The component gets plain values, because a call stays the same object when it changes. It re-renders only if one of the values has
+ * changed.
+ */
 const Card = memo(({ href, words: linkWords, asks, state, args, progress, result, ...call }: CardProps) => {
   const [tool, within] = [visibleLines(call.tool), visibleLines(call.within)]
   const outcome = result === '' && state === 'ok' ? '(empty)' : result
@@ -113,7 +116,7 @@ function CallTime({ since, durationMs }: Pick<CardProps, 'since' | 'durationMs'>
   return <>{durationMs === undefined ? '' : duration(durationMs)}</>
 }
 
-/** A text of several lines that is the only argument, such as a script, is shown unchanged. */
+/** Returns the row for the arguments. If a text of several lines, such as a script, is the only argument, it is shown unchanged. */
 function argumentsRow(args: unknown): { name: string; value: unknown } {
   const [only, ...others] = typeof args === 'object' && args !== null ? Object.entries(args) : []
   if (only === undefined || others.length > 0) return { name: 'Arguments', value: args }

@@ -1,10 +1,10 @@
 import { batch, signal } from '@preact/signals'
 
-/** Changes come in bursts: the page is updated once per burst. */
+/** How long changes are collected before the page is updated, in milliseconds. Changes often come in groups. */
 const burstMs = 60
 /**
- * If drawing takes long, the pause before the next update is this many times as long as the drawing took, up to a limit. Changes are
- * collected during the pause.
+ * If drawing takes long, the pause before the next update is this many times as long, up to a limit. Changes are collected during the
+ * pause.
  */
 const restPerDrawing = 2
 const longestRestMs = 200
@@ -13,11 +13,11 @@ const changed = new Set<Changes>()
 let telling: number | undefined
 let pauseMs = burstMs
 
-/** Notifies components that show something large of its changes. */
+/** Notifies components that show large data of changes to this data. */
 export class Changes {
   #count = signal(0)
 
-  /** Makes the current component re-render after a change. */
+  /** Makes the current component re-render after each change. */
   watch(): void {
     this.#count.value
   }
@@ -28,7 +28,7 @@ export class Changes {
     if (telling === undefined) telling = setTimeout(tellAll, pauseMs)
   }
 
-  /** Re-renders the components. */
+  /** Re-renders the components that watch. */
   draw(): void {
     this.#count.value++
   }
@@ -41,7 +41,7 @@ function tellAll(): void {
     for (const one of changed) one.draw()
   })
   changed.clear()
-  // Runs after the frame in which the change is drawn.
+  // The timer starts after the frame in which the change is drawn.
   requestAnimationFrame(() => {
     setTimeout(() => {
       pauseMs = Math.min(Math.max(burstMs, restPerDrawing * (performance.now() - began)), longestRestMs)

@@ -7,7 +7,7 @@ import { scrollable } from '../ui/scrollable.ts'
 const marks = { same: ' ', removed: '-', added: '+' }
 const words = { same: '', removed: 'removed: ', added: 'added: ' }
 
-/** Limits of a folded diff: characters per line, and lines shown at first. */
+/** The limits of a folded diff: characters in a line, and lines that are shown at first. */
 const mostOfLine = 2_000
 const mostRows = 300
 
@@ -17,7 +17,9 @@ interface DiffProps {
   label: string
 }
 
-/** Shows how a text or JSON value differs from another one, completely. `isFolded`: without equal lines, except next to a change. */
+/**
+ * Shows the complete difference between two texts or JSON values. If `isFolded` is true, omits equal lines that are not next to a change.
+ */
 export function Diff({ before, after, label, isFolded = false }: DiffProps & { isFolded?: boolean }) {
   const compare = isFolded ? changedLines : diffLines
   const lines = useMemo(() => compare(linesOf(before), linesOf(after)), [before, after, compare])
@@ -25,8 +27,8 @@ export function Diff({ before, after, label, isFolded = false }: DiffProps & { i
 }
 
 /**
- * Shows how a long value differs from another one. Leaves out equal lines, except next to a change, and at first shows only the beginning
- * of the rest.
+ * Shows the difference between two long values. Omits equal lines that are not next to a change, and shows only the first lines of the rest
+ * at first.
  */
 export function FoldedDiff({ before, after, label }: DiffProps) {
   const rows = useMemo(() => changedLines(linesOf(before), linesOf(after)).map(cut), [before, after])

@@ -9,18 +9,18 @@ import type { Decision, Run } from '../types.ts'
 import { Spans } from './spans.ts'
 import { Steps } from './steps.ts'
 
-/** Everything shown of one run, kept up to date by its events. */
+/** The data that the page shows about one run. The events of the run keep it up to date. */
 export class FollowedRun {
   readonly steps = new Steps()
   readonly spans = new Spans()
   /** The run without its result. */
   readonly summary = signal<Run | undefined>(undefined)
-  /** The run with its result, if there is one. */
+  /** The run with its result. Undefined while there is no result. */
   readonly run = signal<RunWithResult | undefined>(undefined)
-  /** What the run waits for. */
+  /** The pending items of the run. */
   readonly items = signal<readonly Item[]>([])
   readonly decisions = signal<readonly Decision[]>([])
-  /** Whether the run has ended, and the result is its final one. */
+  /** Whether the run has ended and its final result is known. */
   readonly isOver = signal(false)
   /** Whether the service does not have the run. */
   readonly isGone = signal(false)
@@ -42,7 +42,7 @@ export class FollowedRun {
       onEvent: (event, view) => {
         this.isAwaited.value = false
         if (event.type === 'RUN_START' || event.type === 'MODEL_START') this.isOver.value = false
-        // Sets the list only if it changes, because a new list re-renders its component, even an empty one.
+        // The list is replaced only if it changes, because even an empty new list would re-render its component.
         if (event.type !== 'DECISION_NEEDED' && this.items.value.length > 0) this.items.value = []
         this.steps.take(view, event)
         this.spans.take(view)
@@ -66,8 +66,8 @@ export class FollowedRun {
   }
 
   /**
-   * Requests the run, even if it is too old to be listed. For a running run, also requests its decisions, which the events report only at
-   * the end.
+   * Requests the run, because it may be too old for the list. If the run is running, also requests its decisions, which the events report
+   * only at the end.
    */
   async #ask(isUnknown: () => boolean): Promise<void> {
     const id = encodeURIComponent(this.#id)
@@ -80,7 +80,7 @@ export class FollowedRun {
     if (isUnknown()) this.decisions.value = run.decisions ?? []
   }
 
-  /** Called when the run waits or has ended. */
+  /** Called when the run has paused or ended. */
   #end(run: RunWithResult, view: RunView): void {
     this.isAwaited.value = false
     const { result, decisions = [], ...summary } = run

@@ -2,7 +2,7 @@ import type { Run } from '../types.ts'
 
 type Standing = Pick<Run, 'status' | 'stopReason'>
 
-/** How a run ended, in as few words as possible. */
+/** Short words for the stop reasons. */
 const words: Readonly<Record<string, string>> = {
   truncated: 'cut off',
   max_iterations: 'iteration limit',
@@ -13,7 +13,7 @@ const words: Readonly<Record<string, string>> = {
   model_error: 'model error',
 }
 
-/** The state of a run in a word. */
+/** Shows the state of a run in one word. */
 export function RunBadge({ run }: { run: Standing }) {
   const { status, stopReason = 'ended' } = run
   return <span class={`badge ${kindOf(run)}`}>{status === 'ended' ? (words[stopReason] ?? stopReason) : status}</span>

@@ -20,7 +20,7 @@ import { RunBadge } from './run-badge.tsx'
 import { Timeline } from './timeline.tsx'
 import { Waterfall } from './waterfall.tsx'
 
-/** One run: its input, everything that happened, what it waits for, and ways to steer it. Use another `key` for another `id`. */
+/** Shows one run: its input, its steps, its pending items, and controls to steer it. A different `id` needs a different `key`. */
 export function RunView({ id }: { id: string }) {
   const live = useLive()
   const followed = useMemo(() => new FollowedRun(id, live), [id, live])
@@ -29,16 +29,16 @@ export function RunView({ id }: { id: string }) {
   const [failure, setFailure] = useState('')
   const errorId = useNewId()
   useEffect(() => followed.follow(), [followed])
-  // Keyboard and screen reader continue at the run.
+  // Moves the focus to the run, so that keyboard and screen reader users continue there.
   useEffect(() => title.current?.focus({ preventScroll: true }), [])
   const run = live.run(id) ?? followed.summary.value
   const status = run?.status
-  // A run that has ended opens with its answer. A run that ends while it is shown keeps its layout.
+  // A run that has already ended is shown with its answer first. If a run ends while it is shown, the layout stays the same.
   const firstStatus = useRef(status)
   firstStatus.current ??= status
   const wasOver = firstStatus.current === 'ended'
   const outcome = <Outcome id={id} followed={followed} wasKnown={run !== undefined} />
-  /** Runs an action. Resolves with whether it succeeded; shows the error if not. */
+  /** Runs an action. Resolves with true if it succeeded. If it failed, shows the error. */
   const attempt = async (action: () => Promise<unknown>) => {
     setFailure('')
     try {
@@ -138,7 +138,7 @@ function AnswerFirst({ run }: { run: RunWithResult | undefined }) {
   )
 }
 
-/** Everything that happened, once somebody wants to see it. */
+/** Shows all steps of the run, once the user opens them. */
 function FoldedTurns({ followed }: { followed: FollowedRun }) {
   const [isOpen, setIsOpen] = useState(false)
   const run = followed.run.value
@@ -228,7 +228,7 @@ function SteerForm({ errorId, send }: { errorId: string; send: (text: string) =>
     const written = text.trim()
     if (written === '' || isSending) return
     setIsSending(true)
-    // Text that was entered meanwhile is kept as the next message.
+    // If the user has changed the text meanwhile, it stays in the field as the next message.
     if (await send(written)) setText((now) => (now.trim() === written ? '' : now))
     setIsSending(false)
   }

@@ -8,22 +8,22 @@ import type { Span } from './spans.ts'
 
 type MessageCall = NonNullable<Message['toolCalls']>[number]
 
-/** Number of messages of a request shown at once: the last ones. */
+/** Maximum number of messages of a request that are shown at once. If there are more, the last ones are shown. */
 const mostMessages = 30
 
 interface SpanDetailsProps {
   span: Span
   /**
-   * Changes whenever the content of the span changes, because the span stays the same object. Prevents other re-renders, which would
-   * disturb a user who is reading or selecting text.
+   * A value that changes whenever the content of the span changes, because the span stays the same object. Other re-renders are prevented:
+   * they would disturb a user who is reading or selecting text.
    */
   version: string
-  /** The run with its result, once available. */
+  /** The run with its result. Undefined until the result is available. */
   run: RunWithResult | undefined
   runStart: number
 }
 
-/** A model turn with its request and response, or a call with its arguments and result. */
+/** Shows the details of a span: a model turn with its request and response, or a call with its arguments and result. */
 export const SpanDetails = memo(({ span, run, runStart }: SpanDetailsProps) => {
   return (
     <div class="span-details">
@@ -33,7 +33,7 @@ export const SpanDetails = memo(({ span, run, runStart }: SpanDetailsProps) => {
   )
 })
 
-/** Several facts may have the same name. */
+/** Draws a fact. It is not keyed, because several facts may have the same name. */
 function drawnFact([name, value]: Fact) {
   return (
     <div>
@@ -96,7 +96,7 @@ function TurnParts({ span: { runId, iteration, text: textOf }, run }: Pick<SpanD
   )
 }
 
-/** The request and response of a turn, according to the conversation in the result; undefined if unknown. */
+/** Returns the request and response of a turn, as far as the result contains them. Returns undefined if they are unknown. */
 function conversationOf({ result }: RunWithResult, iteration: number): { request: Message[]; response: Message } | undefined {
   const { messages = [], newMessages = [], steps = [] } = result ?? {}
   const answers = newMessages.filter(({ role }) => role === 'assistant')
@@ -108,7 +108,7 @@ function conversationOf({ result }: RunWithResult, iteration: number): { request
   return response && { request: messages.slice(0, at), response }
 }
 
-/** Messages have no ids, and keep their order. */
+/** Draws a message. It is not keyed, because messages have no ids and keep their order. */
 function drawnMessage({ role, content, toolCalls = [], reasoning }: Message) {
   const text = messageText(content)
   return (

@@ -5,46 +5,47 @@ import type { Usage } from '../types.ts'
 import { Changes } from './changes.ts'
 
 /**
- * A model turn, a tool call, or one of several runs inside a call, as a bar on the run's timeline. Times are in milliseconds since 1970.
+ * A bar on the timeline of a run. It stands for a model turn, a tool call, or a run inside a call that contains several runs. Times are in
+ * milliseconds since 1970.
  */
 export interface Span {
   key: string
   kind: 'turn' | 'call' | 'run'
   runId: string
-  /** The key of the span that contains it; `''` if unknown. */
+  /** The key of the span that contains this span. `''` if unknown. */
   parent: string
   iteration: number
   /** The name of the tool or model. */
   name: string
   /** The id of the call. */
   id: string
-  /** Undefined if not known yet. */
+  /** When the span started. Undefined if not known yet. */
   start: number | undefined
-  /** Undefined while it runs. */
+  /** When the span ended. Undefined while it continues. */
   end: number | undefined
   state: Exclude<CallState, 'writing'>
   firstToken: number | undefined
   retries: { at: number; words: string }[]
-  /** Times in which it waited for a decision, or for its turn. */
+  /** The periods in which the call waited for a decision, or for its turn. */
   waits: Stretch[]
   usage: Usage | undefined
-  /** Why the model stopped, how the call ended, or what it waits for. */
+  /** Why the model stopped, how the call ended, or what the call waits for. */
   finish: string
   args: unknown
   /** The text of the model, or the result of the tool. */
   text(): string
-  /** Whether the start is calculated from the duration, because its event is no longer stored. */
+  /** Whether `start` is calculated from the duration, because the event of the start is no longer stored. */
   isGuess: boolean
 }
 
-/** Maximum number of spans of a run; later ones are not shown. */
+/** Maximum number of spans of a run. Later spans are not shown. */
 const mostSpans = 5_000
 
-/** The timeline of a run, from its view, and from its result if events are missing. */
+/** The spans of a run. They come from the run's view, and from its result if events are missing. */
 export class Spans {
   #changes = new Changes()
   #view: RunView = emptyRunView()
-  /** The spans by key. A span is always the same object. */
+  /** The spans, by key. The object of a span never changes, only its fields. */
   #spans: Map<string, Span> = new Map()
   #isCurrent = true
   #result: RunWithResult | undefined
@@ -52,7 +53,7 @@ export class Spans {
   #usage: Map<string, Usage> = new Map()
   /** Whether the run was running at the last event. */
   isLive = false
-  /** Number of spans that are not kept. */
+  /** The number of spans beyond the limit, which are not shown. */
   left = 0
 
   /** All spans. A component that reads them re-renders when they change. */
@@ -66,19 +67,19 @@ export class Spans {
     return [...this.#spans.values()]
   }
 
-  /** Undefined before the first event. */
+  /** When the run started. Undefined before the first event. */
   get start(): number | undefined {
     const created = this.#result && Date.parse(this.#result.createdAt)
     return created === undefined ? this.#view.startedAt : Math.min(this.#view.startedAt ?? created, created)
   }
 
-  /** Undefined while the run continues. */
+  /** When the run ended. Undefined while the run continues. */
   get end(): number | undefined {
     const { status, finishedAt } = this.#result ?? {}
     return this.#view.endedAt ?? (status === 'ended' && finishedAt !== undefined ? Date.parse(finishedAt) : undefined)
   }
 
-  /** Pauses of the run itself, in which it waits for somebody and nothing works. */
+  /** The pauses of the run itself. During a pause, the run waits for somebody and does no work. */
   get pauses(): Stretch[] {
     return this.#view.pauses
   }
@@ -90,7 +91,7 @@ export class Spans {
     this.#change()
   }
 
-  /** Called when the run waits or has ended. Adds data from the result that no event contained. */
+  /** Called when the run has paused or ended. Adds data from the result that no event contained. */
   fill(view: RunView, run: RunWithResult): void {
     this.#view = view
     this.#result = run
@@ -114,13 +115,13 @@ export class Spans {
     this.#changes.tell()
   }
 
-  /** `outside`: the key of the call that contains the run. */
+  /** Adds the spans of a run. `outside` is the key of the call that contains the run. */
   #addRun(run: RunView, outside: string): void {
     for (const turn of run.turns) {
       if (turn.startedAt !== undefined || turn.firstTokenAt !== undefined || turn.endedAt !== undefined) this.#addTurn(run, turn, outside)
       for (const part of turn.parts) if (part.type === 'call') this.#addCall(run, part.call)
     }
-    // Adds calls without any event of their own.
+    // Adds calls that no event was about.
     for (const call of run.calls.values()) if (call.iteration === undefined) this.#addCall(run, call)
   }
 
@@ -166,7 +167,7 @@ export class Spans {
     for (const [at, nested] of runs.entries()) this.#addRun(nested, runs.length === 1 ? key : this.#addNested(nested, key, at + 1))
   }
 
-  /** Several runs inside a call have bars of their own. Returns the key. */
+  /** Adds a span for a run inside a call, if the call contains several runs. Returns the key of the span. */
   #addNested(
     { runId, turns, status, stopReason, errorCode, usage, pauses, startedAt, endedAt }: RunView,
     parent: string,
@@ -199,7 +200,7 @@ export class Spans {
 
 type Result = NonNullable<RunWithResult['result']>
 
-/** Adds the end of a turn to the view from its result, if it is unknown. `after`: the earliest possible start. Returns the end. */
+/** If the view doesn't know the end of a turn, adds it from the result. `after` is the earliest possible start. Returns the end. */
 function fillTurn(view: RunView, known: TurnView | undefined, result: NonNullable<Result['steps']>[number], after: number): number {
   const { iteration, durationMs, timeToFirstTokenMs, ...step } = result
   const time = known?.endedAt ?? (known?.startedAt ?? after) + durationMs

@@ -3,15 +3,15 @@ import { isVoid, type PlacedCall, placeCall, placedCall } from '../data/calls.ts
 import { count } from '../data/format.ts'
 import { Changes } from './changes.ts'
 
-/** Maximum number of steps; the oldest are dropped. */
+/** Maximum number of steps. If there are more, the oldest are dropped. */
 const mostSteps = 300
-/** Number of steps added to the page at once, so that it keeps responding. */
+/** Number of steps that are added to the page at once. The number is small, so that the page stays responsive. */
 const mostAtOnce = 10
 
-/** A step of a run; steps are shown below each other. */
+/** A step of a run. Steps are shown below each other. */
 export type Step = { key: number } & (
   | { kind: 'turn'; turn: TurnView }
-  /** `runId`: the run that received it, if that is shown elsewhere. */
+  /** A message of a user. `runId` is the run that received it, if the run is shown elsewhere. */
   | { kind: 'user'; text: string; runId?: string }
   | Said
   | { kind: 'note'; text: string; isError: boolean }
@@ -19,35 +19,36 @@ export type Step = { key: number } & (
 )
 type Text = TurnPart & { text: string }
 /**
- * If a text was cut off and continued, each turn has a part. `turn`: the last of them; undefined for the answer of a run that has ended.
+ * A text of the model. If the text was cut off and continued, each turn contributes a part. `turn` is the last of these turns; it is
+ * undefined for the answer of a run that has ended.
  */
 type Said = { kind: 'assistant' | 'reasoning'; texts: Text[]; turn: TurnView | undefined }
 type Kinds = Step extends infer Each ? (Each extends Step ? Omit<Each, 'key'> : never) : never
 
-/** What happens in a run or a conversation. Limited in size. */
+/** The steps of a run or a conversation. Their number is limited. */
 export class Steps {
   #changes = new Changes()
   #steps: Step[] = []
   #question: string | undefined
   #dropped = 0
-  /** The keys of the last step, and of the last one that is shown. */
+  /** The keys of the last step, and of the last step that is shown. */
   #last = 0
   #lastShown = 0
-  /** Turns that have their own step, and the number of parts of each turn that were added as steps. */
+  /** The turns that have their own step, and, for each turn, the number of its parts that were added as steps. */
   #begun: WeakSet<TurnView> = new WeakSet()
   #listed: WeakMap<TurnView, number> = new WeakMap()
   #turnOf: WeakMap<Text, TurnView> = new WeakMap()
   #ofCalls: WeakSet<CallView> = new WeakSet()
   #hasTurns
 
-  /** `hasTurns`: every model request is a step. */
+  /** If `hasTurns` is true, every model request is a step. */
   constructor({ hasTurns = true }: { hasTurns?: boolean } = {}) {
     this.#hasTurns = hasTurns
   }
 
   /**
-   * Returns what to show now; the current component re-renders when that changes. `question` is the input of the run, shown first;
-   * `dropped` is the number of oldest steps that are not shown.
+   * Returns the current content. The current component re-renders when the content changes. `question` is the input of the run, which is
+   * shown first. `dropped` is the number of steps that were dropped because they are the oldest.
    */
   toShow(): { question: string | undefined; dropped: number; steps: readonly Step[] } {
     this.#changes.watch()
@@ -58,7 +59,7 @@ export class Steps {
     return { question: this.#question, dropped: this.#dropped, steps: left > 0 ? this.#steps.slice(0, -left) : this.#steps }
   }
 
-  /** Adds an event, which the view must have received before. Shows the calls of a nested run, but not its text. */
+  /** Adds an event. The view must already have received it. Calls of a nested run are shown, but not its text. */
   take(view: RunView, event: RunEvent): void {
     const { type, meta } = event
     if (type === 'MODEL_START' || type === 'MODEL_RETRY') this.#dropVoid(view, meta.iteration)
@@ -89,7 +90,7 @@ export class Steps {
     this.#changes.tell()
   }
 
-  /** Adds a note on events that are no longer available. */
+  /** Adds a note about events that are no longer stored. */
   gap(events: number): void {
     this.note(`${count(events, 'event')} ${events === 1 ? 'is' : 'are'} no longer stored`)
   }
@@ -99,7 +100,7 @@ export class Steps {
     this.#add({ kind: 'note', text, isError })
   }
 
-  /** Adds what is new in the turn of an event. */
+  /** Adds the new parts of the turn that an event belongs to. */
   #list(view: RunView, { type, meta }: RunEvent): void {
     const turn = view.turns.findLast(({ iteration }) => iteration === meta.iteration)
     if (turn === undefined) return
@@ -131,7 +132,7 @@ export class Steps {
     } else this.#add({ kind, texts: [part], turn })
   }
 
-  /** Drops the text of a response that broke off and starts again. */
+  /** Drops the text of a response that was cut off and starts again. */
   #dropVoid(view: RunView, iteration: number): void {
     this.#steps = this.#steps.filter((step) => {
       if (step.kind === 'call') return !isVoid(step.call)

@@ -1,9 +1,9 @@
 import type { Stretch } from '../../core/runs/index.ts'
 
-/** The width of a pause on the timeline, as a share of the working time. */
+/** Maximum width of a pause on the timeline, as a share of the working time. */
 const pauseShare = 0.08
 
-/** Lengths between two ticks, in milliseconds. */
+/** Possible distances between two ticks, in milliseconds. */
 const tickLengths = [
   ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
   ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800].map((seconds) => seconds * 1_000),
@@ -11,16 +11,16 @@ const tickLengths = [
 ]
 const mostTicks = 5
 
-/** Positions of times on a timeline, from 0 to 1, and its pauses. */
+/** Maps times to positions on a timeline, from 0 to 1. Also has its pauses. */
 export interface TimeScale {
   at(time: number): number
-  /** Round working times, from 0. */
+  /** The ticks, at round working times from 0. */
   ticks: { ms: number; at: number }[]
   gaps: { at: number; width: number; ms: number }[]
   workMs: number
 }
 
-/** Creates a timeline on which long pauses take little space: an hour of waiting must not hide what took a second. */
+/** Creates a timeline on which long pauses take little space. An hour of waiting must not hide work that took a second. */
 export function timeScale({ start, end, pauses }: { start: number; end: number; pauses: readonly Stretch[] }): TimeScale {
   const whole = Math.max(1, end - start)
   const known = pauses
@@ -28,7 +28,7 @@ export function timeScale({ start, end, pauses }: { start: number; end: number; 
     .filter(({ from, to }) => to > from)
   const paused = known.reduce((sum, { from, to }) => sum + to - from, 0)
   const workMs = Math.max(1, whole - paused)
-  /** The remaining length of each pause, in milliseconds of the timeline. */
+  /** The width of each pause, in milliseconds of the timeline. */
   const shown = known.map(({ from, to }) => ({ from, to, width: Math.min(to - from, workMs * pauseShare) }))
   const total = Math.max(1, workMs + shown.reduce((sum, { width }) => sum + width, 0))
   const at = (time: number) => {
@@ -36,7 +36,7 @@ export function timeScale({ start, end, pauses }: { start: number; end: number; 
     for (const { from, to, width } of shown) if (time > from) place -= (Math.min(time, to) - from) * (1 - width / (to - from))
     return place / total
   }
-  /** The time at which this much working time had passed. */
+  /** Returns the time at which `ms` milliseconds of work had been done. */
   const timeOf = (ms: number) => known.reduce((time, { from, to }) => (from < time ? time + to - from : time), start + ms)
   const ticks = roundTimes(workMs).map((ms) => ({ ms, at: at(timeOf(ms)) }))
   return { at, ticks, workMs, gaps: shown.map(({ from, to, width }) => ({ at: at(from), width: width / total, ms: to - from })) }
@@ -47,7 +47,7 @@ function roundTimes(workMs: number): number[] {
   return Array.from({ length: Math.floor(workMs / length) + 1 }, (_, tick) => tick * length)
 }
 
-/** A round time with few characters: `1.5 s`. */
+/** Formats a round time with few characters, such as `1.5 s`. */
 export function tickWords(ms: number): string {
   if (ms === 0) return '0'
   if (ms < 1_000) return `${ms} ms`

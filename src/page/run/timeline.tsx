@@ -2,10 +2,10 @@ import { Answer } from '../reading/answer.tsx'
 import { CallCard } from './call-card.tsx'
 import type { Step, Steps } from './steps.ts'
 
-/** Maximum characters of a model's reasoning. */
+/** Maximum number of characters of a model's reasoning. */
 const mostReasoning = 100_000
 
-/** The steps of a run or a conversation. */
+/** Shows the steps of a run or a conversation. */
 export function Timeline({ steps: store }: { steps: Steps }) {
   const { question, dropped, steps } = store.toShow()
   return (

@@ -13,23 +13,25 @@ import { type TimeScale, tickWords, timeScale } from './time-scale.ts'
 
 const SpanDetails = loaded(() => import('./span-details.tsx').then(({ SpanDetails }) => SpanDetails))
 
-/** Number of rows drawn at first. */
+/** Number of rows that are drawn at first. */
 const rowsAtFirst = 60
-/** Number of rows added whenever the last one comes into view: the page must respond while the user scrolls. */
+/**
+ * Number of rows that are added when the last row comes into view. The number is small, so that the page responds while the user scrolls.
+ */
 const rowsAtOnce = 20
-/** Minimum number of spans for a search field. */
+/** Minimum number of spans for which a search field is shown. */
 const leastSearched = 12
 const liveMs = 500
 
 interface WaterfallProps {
   spans: Spans
-  /** The state of the run. The events of a run that has ended describe an earlier state. */
+  /** The status of the run. It is needed in addition to the events, because the events may describe an earlier state. */
   status: Run['status'] | undefined
-  /** The run with its result, once available. */
+  /** The run with its result. Undefined until the result is available. */
   run: RunWithResult | undefined
 }
 
-/** The timeline of a run: a bar for each model turn and call, with those of nested agents below. */
+/** Shows the timeline of a run: a bar for each model turn and call, followed by the bars of nested agents. */
 export function Waterfall({ spans, status, run }: WaterfallProps) {
   const { all, start, pauses } = spans
   const [folded, setFolded] = useState<ReadonlyMap<string, boolean>>(new Map())
@@ -129,7 +131,7 @@ function Tools({ isHidden, filter, onFilter, children }: ToolsProps) {
   )
 }
 
-/** An axis with round working times, whose lines continue behind the bars. */
+/** Shows an axis with round working times. Its lines continue behind the bars. */
 function Axis({ ticks }: { ticks: TimeScale['ticks'] }) {
   return (
     <div class="bars-axis" aria-hidden="true">
@@ -154,7 +156,7 @@ interface BarsProps {
   onFold(row: Row): void
 }
 
-/** The first rows, and more whenever the last one comes into view, without rendering earlier rows again. */
+/** Shows the first rows. Adds rows whenever the last row comes into view, without rendering earlier rows again. */
 function Bars({ rows, ...shared }: BarsProps) {
   const [most, setMost] = useState(rowsAtFirst)
   const showMore = useCallback(() => setMost((now) => now + rowsAtOnce), [])
@@ -206,7 +208,7 @@ function versionOf({ state, end, text }: Span): string {
   return `${state} ${end} ${text().length}`
 }
 
-/** `onNear` must be a stable function. */
+/** A sentinel at the end of the list. `onNear` must be a stable function. */
 function ListEnd({ left, onNear }: { left: number; onNear: () => void }) {
   const end = useRef<HTMLParagraphElement>(null)
   useEffect(() => {

@@ -3,7 +3,7 @@ import { CallCard } from '../run/call-card.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { runHref } from './addresses.ts'
 
-/** The latest calls of all runs, as they happen. */
+/** Shows the latest calls of all runs as they happen. */
 export function Activity() {
   const live = useLive()
   const calls = live.calls.latest

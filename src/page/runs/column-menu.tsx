@@ -2,7 +2,7 @@ import { Menu } from '../ui/controls/menu.tsx'
 import { useNewId } from '../ui/new-id.ts'
 import { columns, resetColumns, showColumn, shownColumns } from './columns.tsx'
 
-/** Chooses the columns of the table. */
+/** A menu in which the user chooses the columns of the table. */
 export function ColumnMenu() {
   const id = useNewId()
   return (

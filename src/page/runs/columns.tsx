@@ -12,20 +12,20 @@ export interface Column {
   /** The name that the service uses for sorting by this column. */
   sort?: string
   /**
-   * Whether the column contains numbers or times. These are aligned to the right. If the user chooses the column for sorting, the largest
-   * values come first.
+   * Whether the column contains numbers or times. Their cells are aligned to the right. If the user sorts by the column, the largest values
+   * come first.
    */
   isNumber?: boolean
-  /** Whether it may be cut off. */
+  /** Whether long content may be cut off. */
   isText?: boolean
-  /** 1: also on a phone; 2: also beside a run; 3: if there is room. */
+  /** When the column is shown. 1: always, even on a phone; 2: also if a run is shown beside the table; 3: only if there is enough room. */
   priority: 1 | 2 | 3
   isDefault: boolean
-  /** `current`: the model of runs that don't name a model, as `provider/model`. */
+  /** Returns the content of the cell. `current` is the model of runs that don't name a model, as `provider/model`. */
   cell(run: Run, current: string): ComponentChild
 }
 
-/** The columns after the input. */
+/** The columns after the column with the input. */
 export const columns: readonly Column[] = [
   { name: 'state', words: 'State', sort: 'state', priority: 1, isDefault: true, cell: (run) => <RunBadge run={run} /> },
   {
@@ -102,7 +102,7 @@ function defaultColumns(): string[] {
   return columns.filter(({ isDefault }) => isDefault).map(({ name }) => name)
 }
 
-/** The names of the columns that are shown. */
+/** The names of the columns that the user has chosen. */
 export const shownColumns: Signal<readonly string[]> = storedSignal('columns', (value) =>
   Array.isArray(value) ? columns.map(({ name }) => name).filter((name) => value.includes(name)) : defaultColumns(),
 )
@@ -118,7 +118,7 @@ export function resetColumns(): void {
   shownColumns.value = defaultColumns()
 }
 
-/** The model that answered, as `provider/model`. For a run that has not answered yet, the model that was asked for. */
+/** Returns the model that answered, as `provider/model`. For a run that has no answer yet, returns the requested model. */
 function modelOf({ answeredBy, model }: Run, current: string): string {
   return answeredBy ?? (model === 'toolloop' ? current : model)
 }

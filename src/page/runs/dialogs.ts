@@ -1,14 +1,14 @@
 import type { Live } from '../data/live.ts'
 import { dropKeys, holdKeys } from '../ui/dialog.tsx'
 
-/* The dialogs about a run are loaded on demand. Only one is open at a time. */
+/* Opens dialogs about a run. The dialogs are loaded on demand. Only one dialog is open at a time. */
 
-/** Resolves when the dialog is closed. Throws an `ApiError`. */
+/** Opens the export dialog. Resolves when it is closed. Rejects with an `ApiError`. */
 export function openExport(id: string): Promise<void> {
   return open(async () => (await import('./export-dialog.tsx')).exportDialog(id))
 }
 
-/** Resolves when the dialog is closed. Throws an `ApiError`. */
+/** Opens the dialog that starts a similar run. Resolves when it is closed. Rejects with an `ApiError`. */
 export function openRunAgain(live: Live, id: string): Promise<void> {
   return open(async () => (await import('./run-again-dialog.tsx')).runAgainDialog(live, id))
 }

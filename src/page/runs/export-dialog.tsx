@@ -6,7 +6,10 @@ import { showDialog } from '../ui/dialog.tsx'
 import { scrollable } from '../ui/scrollable.ts'
 import { curlOf } from './run-start.ts'
 
-/** Exports a stored run: as a file with everything stored about it, or as the request that starts it again. Throws an `ApiError`. */
+/**
+ * Exports a stored run, either as a file with all stored data, or as the request that starts the same run again. Rejects with an
+ * `ApiError`.
+ */
 export async function exportDialog(id: string): Promise<void> {
   const run: RunWithResult = await ask(`v1/runs/${encodeURIComponent(id)}`)
   await showDialog((close) => <ExportForm run={run} close={close} />, { labelledBy: 'export-title' })

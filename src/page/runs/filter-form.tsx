@@ -43,7 +43,7 @@ const durations: Options = [
   ['600000', '10 min or more'],
 ]
 
-/** The search field, further filters that can be folded, and those that are active, each with a button that removes it. */
+/** Shows the search field, a panel with further filters, and the active filters, each with a button that removes it. */
 export function FilterForm({ searchRef }: { searchRef: Ref<HTMLInputElement> }) {
   const { q = '', ...others } = filters.value
   const [isOpen, setIsOpen] = useState(false)
@@ -184,7 +184,7 @@ function OptionField({ label, name, options }: { label: string; name: string; op
 }
 
 function Choice({ id, options, value, onChoose }: { id: string; options: Options; value: string; onChoose(value: string): void }) {
-  // A value in the address that is not among the options is kept.
+  // If the value in the address is not among the options, it is added to them.
   const all = options.some(([one]) => one === value) ? options : [...options, [value, value] as const]
   return (
     <select id={id} value={value} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>

@@ -6,7 +6,10 @@ import { listQuery } from './addresses.ts'
 const hourMs = 3_600_000
 const metadataPrefix = 'metadata.'
 
-/** The filters by their names in the address, which are those of `GET /v1/runs`, in words. `hours`: started within so many hours. */
+/**
+ * The filters, with the words that the page shows for them. The names are those of the address and of `GET /v1/runs`. `hours` selects runs
+ * that started within this number of hours.
+ */
 const names: Record<string, string> = {
   q: 'Text',
   status: 'State',
@@ -40,7 +43,7 @@ export const filters: ReadonlySignal<Query> = computed(() =>
   Object.fromEntries(Object.entries(listQuery.value).filter(([name]) => isFilter(name))),
 )
 
-/** Changes filters, and shows the first page. `''` removes a filter. */
+/** Changes filters and shows the first page. The value `''` removes a filter. */
 export function filterBy(change: Query): void {
   changeQuery({ ...change, page: '' })
 }
@@ -49,17 +52,17 @@ export function clearFilters(): void {
   filterBy(Object.fromEntries(Object.keys(filters.value).map((name) => [name, ''])))
 }
 
-/** The order of the list: `-cost`. */
+/** Returns the order of the list, such as `-cost`. */
 export function sortOf({ sort = '-started' }: Query): string {
   return sort
 }
 
-/** The number of the page, from 1. */
+/** Returns the number of the page, counted from 1. */
 export function pageOf({ page = '1' }: Query): number {
   return Math.max(1, Math.trunc(Number(page)) || 1)
 }
 
-/** Query parameters for the service. None for the newest runs. */
+/** Returns the query parameters for the service. They are empty for the list of the newest runs. */
 export function queryOf(query: Query): Record<string, string> {
   const { hours, q = '', ...given } = Object.fromEntries(Object.entries(query).filter(([name]) => isFilter(name)))
   const sort = sortOf(query)

@@ -7,7 +7,7 @@ import { showDialog } from '../ui/dialog.tsx'
 import { runHref } from './addresses.ts'
 import { startOf } from './run-start.ts'
 
-/** Starts a similar run, with another input or model if wanted. Throws an `ApiError`. */
+/** Starts a similar run. The user can change its input and model. Rejects with an `ApiError`. */
 export async function runAgainDialog(live: Live, id: string): Promise<void> {
   const run: RunWithResult = await ask(`v1/runs/${encodeURIComponent(id)}`)
   const models = live.state?.models ?? []

@@ -15,7 +15,7 @@ import { ViewMenu } from './view-menu.tsx'
 
 const FirstRun = loaded(() => import('../overview/first-run.tsx').then(({ FirstRun }) => FirstRun))
 
-/** A page of the runs that match the filters, as a table. */
+/** Shows a page of the runs that match the filters, as a table. */
 export function RunListPane({ selected, hrefOf }: { selected: string | undefined; hrefOf(id: string): string }) {
   const list = useRunList(listQuery.value)
   const { runs, totals, isLoading, error } = list
@@ -57,7 +57,7 @@ export function RunListPane({ selected, hrefOf }: { selected: string | undefined
   )
 }
 
-/** The runs of the query. */
+/** Returns the list of the runs that match a query. */
 function useRunList(query: Query): RunList {
   const live = useLive()
   const [, draw] = useReducer((changes: number) => changes + 1, 0)
@@ -105,14 +105,14 @@ function NoRuns({ isFiltered, onClear }: { isFiltered: boolean; onClear(): void 
 }
 
 interface ListEndProps {
-  /** The number of runs on the page, and of all. */
+  /** The number of runs on the page, and the number of all matching runs. */
   length: number
   total: number | undefined
   error: string
   onRetry(): void
 }
 
-/** The pages of the list, or why it can't be shown. */
+/** Shows links to other pages of the list, or the reason why the list can't be shown. */
 function ListEnd({ length, total, error, onRetry }: ListEndProps) {
   const page = pageOf(listQuery.value)
   const before = (page - 1) * pageOfRuns

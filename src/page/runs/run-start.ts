@@ -2,7 +2,7 @@ import { base } from '../data/api.ts'
 import type { RunWithResult } from '../data/follow-run.ts'
 import type { Message } from '../types.ts'
 
-/** The input of a run. `messages`: the conversation before it. */
+/** Returns the input of a run. `messages` is the conversation before the input. */
 export function startOf({ input, result }: RunWithResult): { input: unknown; messages: Message[] } {
   const { messages = [], newMessages = [] } = result ?? {}
   const end = newMessages.findIndex(({ role }) => role !== 'user')
@@ -15,7 +15,7 @@ export function startOf({ input, result }: RunWithResult): { input: unknown; mes
   }
 }
 
-/** A shell command for the request that starts the same run again. */
+/** Returns a shell command that sends the request that starts the same run again. */
 export function curlOf(run: RunWithResult): string {
   const { input, messages } = startOf(run)
   const body = JSON.stringify({ input, model: run.model, ...(messages.length > 0 ? { messages } : {}) })

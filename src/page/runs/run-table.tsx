@@ -13,13 +13,13 @@ interface RunTableProps {
   hrefOf(id: string): string
 }
 
-/** A page of runs, one a row. */
+/** Shows a page of runs, with one run in each row. */
 export function RunTable({ runs, selected, isLoading, hrefOf }: RunTableProps) {
   const { provider, model } = useLive().state?.models.find(({ name }) => name === 'toolloop') ?? {}
   const current = provider === undefined ? '' : `${provider}/${model}`
   const shown = shownColumns.value.flatMap((name) => columns.find((column) => column.name === name) ?? [])
   const search = searchOf(listQuery.value)
-  // Rows are rendered again only if these change.
+  // A row is rendered again only if one of its props changes, so these are plain values.
   const names = shownColumns.value.join()
   return (
     <table class="runs-table" aria-label="Runs" aria-busy={isLoading || undefined}>
@@ -49,7 +49,7 @@ export function RunTable({ runs, selected, isLoading, hrefOf }: RunTableProps) {
 
 const inputColumn = { name: 'input', words: 'Input', sort: 'input', priority: 1 } as const
 
-/** The head of a column. A link to the list in its order. */
+/** Shows the head of a column, which links to the list in the order of this column. */
 function Head({ column }: { column: Omit<Column, 'cell' | 'isDefault'> }) {
   const { words, sort, isNumber, priority } = column
   const now = sortOf(listQuery.value)
@@ -77,7 +77,7 @@ interface RowProps {
   current: string
   href: string
   isSelected: boolean
-  /** The names of the columns. */
+  /** The names of the shown columns, as one text. */
   names: string
 }
 

@@ -8,19 +8,19 @@ import { RunListPane } from './run-list.tsx'
 const loadRunView = () => import('../run/run-view.tsx')
 const RunView = loaded(() => loadRunView().then(({ RunView }) => RunView))
 
-/** All runs, beside one of them, or beside two that are compared. */
+/** Shows all runs. Beside the list, shows one run, or two runs that are compared. */
 export function RunsView({ param }: { param: string | undefined }) {
   useTitle('Runs')
   const element = useRef<HTMLDivElement>(null)
   const side = useRef<HTMLDivElement>(null)
   const compared = comparedIn(param)
-  // While a run is being chosen for a comparison, the list links to that.
+  // While the user chooses a run for a comparison, each run in the list links to the comparison.
   const isChoosing = compared?.[1] === ''
   const hrefOf = (id: string) => {
     if (compared === undefined || !isChoosing) return runHref(id)
     return compared[0] === '' ? compareHref(id) : compareHref(compared[0], id)
   }
-  // Loaded after the list, so that a run opens at once, even without a connection.
+  // Loads the view of a run in advance, after the list. A run then opens at once, even without a connection.
   useEffect(() => void loadRunView().catch(() => {}), [])
   useEffect(() => {
     const shown = param === undefined ? element : side

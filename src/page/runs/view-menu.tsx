@@ -14,7 +14,7 @@ interface SavedView {
 
 const mostViews = 50
 
-/** Views that everybody has. */
+/** The saved views that every user has. */
 const common: readonly SavedView[] = [
   { name: 'All runs', query: {} },
   { name: 'Waiting, longest first', query: { status: 'waiting', sort: '-waited' } },
@@ -34,7 +34,10 @@ function isView(value: unknown): value is SavedView {
   )
 }
 
-/** Opens views of the list: filters with an order. Saves the current one under a name, in this browser. */
+/**
+ * A menu of saved views of the list, which consist of filters and an order. The user can save the current view under a name, in this
+ * browser.
+ */
 export function ViewMenu() {
   return (
     <Menu words="Views">

@@ -10,10 +10,10 @@ import { Icon } from '../ui/icon.tsx'
 import { Loading } from '../ui/loaded.tsx'
 import { useRunsOf } from './use-sessions.ts'
 
-/** Number of runs shown at first: the latest. */
+/** Number of runs that are shown at first. They are the latest runs. */
 const shownAtFirst = 20
 
-/** One session: what was said in its runs, oldest first, and a way to continue it. */
+/** Shows one session: the inputs and answers of its runs, oldest first, and a button to continue it. */
 export function SessionPane({ session, owner }: { session: string; owner: string }) {
   const { value, failure, load } = useRunsOf(session, owner)
   const title = useRef<HTMLHeadingElement>(null)
@@ -91,7 +91,7 @@ function Facts({ session, runs }: { session: string; runs: readonly Run[] }) {
   )
 }
 
-/** The input and the answer of a run. */
+/** Shows the input and the answer of a run. */
 function Said({ run }: { run: Run }) {
   const { id, input, output = '', status, stopReason, error, createdAt, workedMs, toolCalls = 0, usage } = run
   const numbers = [

@@ -10,7 +10,7 @@ import { type SessionPage, useSessions } from './use-sessions.ts'
 const pageOfSessions = 50
 
 /**
- * Lists runs by session. A session is a chat, a thread, or any id that a client has chosen. `param`: the session that is shown beside the
+ * Lists runs by session. A session is a chat, a thread, or any id that a client has chosen. `param` is the session that is shown beside the
  * list.
  */
 export function SessionsView({ param }: { param: string | undefined }) {
@@ -156,7 +156,7 @@ function Row({ of, isSelected }: { of: SessionSums; isSelected: boolean }) {
   )
 }
 
-/** The search and the page, which stay when a session is selected. */
+/** Returns the search and the page as parameters of the address. They are kept when the user selects a session. */
 function keptSearch(): string {
   const { owner: _, ...kept } = address.value.query
   return searchOf(kept).replace('?', '&')

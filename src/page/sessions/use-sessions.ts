@@ -3,7 +3,7 @@ import { ask, messageOf } from '../data/api.ts'
 import type { Run, SessionSums } from '../types.ts'
 import { useLive, useWhenConnected } from '../ui/live-context.ts'
 
-/** How long changes are collected before data is requested again, in milliseconds. */
+/** How long changes are collected before the data is requested again, in milliseconds. */
 const restMs = 1_500
 
 export interface SessionPage {
@@ -11,7 +11,7 @@ export interface SessionPage {
   nextOffset?: number
 }
 
-/** Data of the service, kept up to date. `failure`: why it could not be requested. */
+/** Data of the service that is kept up to date. `failure` says why the last request failed. */
 interface Loaded<Value> {
   value: Value | undefined
   failure: string
@@ -22,7 +22,7 @@ export function useSessions(query: Record<string, string>): Loaded<SessionPage> 
   return useLoaded(`v1/sessions?${new URLSearchParams(query)}`)
 }
 
-/** The runs of a session, the newest first. */
+/** Returns the runs of a session. The newest run comes first. */
 export function useRunsOf(session: string, owner: string): Loaded<{ data: Run[] }> {
   return useLoaded(`v1/runs?${new URLSearchParams({ limit: '100', session, ...(owner === '' ? {} : { owner }) })}`)
 }

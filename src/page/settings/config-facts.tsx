@@ -3,7 +3,7 @@ import { moment } from '../data/format.ts'
 import type { ConfigState } from '../types.ts'
 import { ProblemList } from './config-failure.tsx'
 
-/** The state of the configuration file. */
+/** Shows the state of the configuration file. */
 export function ConfigFacts({ state: { file, loadedAt, reloads, lastError, needsRestart } }: { state: ConfigState }) {
   if (file === null) return <p class="notice">The service was started without a configuration file, so there is nothing to edit.</p>
   return (

@@ -1,13 +1,13 @@
 import { ApiError, messageOf, type Problem } from '../data/api.ts'
 import type { YamlLines } from '../yaml/yaml-lines.ts'
 
-/** The lines of the text with the problems, and a function that shows one of them. */
+/** The lines of the text that has the problems, and a function that shows one of these lines. */
 interface Lines {
   lines: YamlLines
   showLine(line: number): void
 }
 
-/** Says why the file was not saved, or could not be read. */
+/** Explains why the file was not saved, or could not be read. */
 export function Failure({ thrown, reload, ...place }: Lines & { thrown: unknown; reload(): void }) {
   if (thrown instanceof ApiError && thrown.status === 412)
     return (
@@ -32,7 +32,7 @@ export function Failure({ thrown, reload, ...place }: Lines & { thrown: unknown;
   return <p class="error-text">{messageOf(thrown)}</p>
 }
 
-/** `place` is undefined if the lines can't be found. */
+/** Lists problems. `place` is undefined if their lines can't be found. */
 export function ProblemList({ problems, place }: { problems: readonly Problem[]; place?: Lines }) {
   return (
     <ul class="problems">
@@ -54,7 +54,7 @@ export function ProblemList({ problems, place }: { problems: readonly Problem[];
   )
 }
 
-/** The lines with errors. */
+/** Returns the numbers of the lines with errors. */
 export function badLines(thrown: unknown, lines: YamlLines): ReadonlySet<number> {
   return new Set(thrown instanceof ApiError ? thrown.problems.flatMap(({ path }) => lines.lineOf(path) ?? []) : [])
 }

@@ -19,7 +19,7 @@ const YamlEditor = loaded(() => import('../yaml/yaml-editor.tsx').then(({ YamlEd
 const hidden = '[redacted]'
 const label = 'Configuration file, as YAML'
 
-/** The text of the configuration file during editing. */
+/** The text of the configuration file while the user edits it. */
 class ConfigText {
   readonly file = signal<ConfigFile | undefined>(undefined)
   readonly state = signal<ConfigState | undefined>(undefined)
@@ -61,7 +61,7 @@ class ConfigText {
       const saved = await writeConfig({ text: sent }, file.value.etag)
       const written = text.value
       this.#take(saved)
-      // Text that was entered meanwhile has not been saved.
+      // If the user has changed the text meanwhile, the new text is not saved yet, so it stays.
       if (written !== sent) text.value = written
       announce('Saved')
       isSaved.value = true
@@ -81,7 +81,7 @@ class ConfigText {
   /** Handles the current state of the configuration. */
   see(now: ConfigState): void {
     if (this.state.value === undefined || !isNewer(now, this.state.value)) return
-    // Doesn't overwrite what the user is writing. Saving reports the conflict.
+    // The text is not replaced while it has unsaved changes. Saving it will report the conflict.
     if (!this.isChanged) void this.load({ evenIfChanged: false })
     else {
       this.state.value = now
@@ -98,16 +98,16 @@ class ConfigText {
   }
 }
 
-/** Unsaved texts stay while other views are shown, until sign-out. */
+/** The texts with unsaved changes. They are kept while other views are shown, until the user signs out. */
 const unsaved = new WeakMap<Live, ConfigText>()
 
-/** Whether the text of the latest editor would be lost with the page. */
+/** Whether closing the page would lose changes in the latest editor. */
 let isUnsaved = () => false
 addEventListener('beforeunload', (event) => {
   if (isUnsaved()) event.preventDefault()
 })
 
-/** The configuration file: its state, and its text for editing. */
+/** Shows the configuration file: its state, and its text for editing. */
 export function ConfigView() {
   useTitle('Configuration')
   const live = useLive()
@@ -118,7 +118,7 @@ export function ConfigView() {
   const { file, state, text, failure, isSaving, isSaved, isChanged } = config
   useWhenConnected(() => {
     if (file.value === undefined) void config.load({ evenIfChanged: true })
-    // Without the schema, the text can be edited nevertheless.
+    // An error is ignored, because the text can also be edited without the schema.
     if (schema === undefined) ask('admin/api/config/schema').then(setSchema, () => {})
   })
   useEffect(() => {
@@ -219,7 +219,7 @@ export function ConfigView() {
   )
 }
 
-/** Names lines, from 0, as a person counts them: “Line 3”, “Lines 3, 5–7”. */
+/** Describes lines, numbered from 0, as people count them: “Line 3”, “Lines 3, 5–7”. */
 function rangesOf(lines: ReadonlySet<number>): string {
   const sorted = [...lines].sort((a, b) => a - b)
   const starts = sorted.filter((line) => !lines.has(line - 1))
@@ -228,7 +228,7 @@ function rangesOf(lines: ReadonlySet<number>): string {
   return `${sorted.length === 1 ? 'Line' : 'Lines'} ${parts.join(', ')}`
 }
 
-/** Whether the file has been read again between the two states, by this process or another. */
+/** Whether this process or another one has read the file again between the two states. */
 function isNewer(now: ConfigState, before: ConfigState): boolean {
   return now.loadedAt > before.loadedAt || (now.loadedAt === before.loadedAt && now.lastError?.at !== before.lastError?.at)
 }

@@ -6,7 +6,7 @@ import { openModelDialog } from './model-dialog.ts'
 import { TestResult, useModelTest } from './test-result.tsx'
 import type { ConfigEditing } from './use-config-file.ts'
 
-/** The current model, and its relation to the configuration. */
+/** Shows the current model, and how it relates to the configuration. */
 export function CurrentModel({ config, editing }: { config: Config; editing: ConfigEditing }) {
   const { told, test } = useModelTest()
   const { now, isNamed, isFixed } = useCurrent(config)
@@ -47,9 +47,9 @@ export function CurrentModel({ config, editing }: { config: Config; editing: Con
 
 interface Current {
   now: ServiceState['models'][number] | undefined
-  /** Whether the configuration refers to one of its models by name. */
+  /** Whether the configuration names an entry of `models`, instead of defining the model in place. */
   isNamed: boolean
-  /** Whether the model was chosen at startup, whatever the configuration says. */
+  /** Whether the model was chosen at startup. The configuration then has no effect on it. */
   isFixed: boolean
 }
 
@@ -60,7 +60,7 @@ export function useCurrent({ model, models = {} }: Config): Current {
   return { now, isNamed, isFixed: model !== undefined && now !== undefined && !isMadeOf(now, wanted) }
 }
 
-/** Whether a model is that of an entry. */
+/** Whether a model was created from an entry. */
 function isMadeOf({ provider, model }: { provider: string; model: string }, entry: ModelEntry | undefined): boolean {
   const settings = settingsOf(entry)
   return settings.provider === provider && (!settings.model || settings.model === model)

@@ -6,11 +6,11 @@ import { showDialog } from '../ui/dialog.tsx'
 export interface Field {
   name: string
   label: string
-  /** Default `text`. */
+  /** The kind of the field. Default `text`. */
   kind?: 'text' | 'number' | 'select' | 'json' | 'checkbox'
   value: string
   hint?: string
-  /** The options of a `select`. */
+  /** The options, if the kind is `select`. */
   options?: readonly (readonly [value: string, words: string])[]
   suggestions?: readonly string[]
   required?: boolean
@@ -22,15 +22,15 @@ type Values = Record<string, string>
 export interface FormDialogOptions {
   title: string
   fields: Field[]
-  /** Saves the values. If it rejects with an `ApiError`, the errors are shown next to the fields they name. */
+  /** Saves the values. If it rejects with an `ApiError`, the dialog shows the errors next to the fields that they name. */
   onSave(values: Values): Promise<void>
-  /** The field that an invalid path refers to. */
+  /** Returns the name of the field that an invalid path refers to. */
   fieldOfPath(path: string): string | undefined
-  /** Tries the values without saving them. */
+  /** Tests the values without saving them. */
   test(values: Values): Promise<Told>
 }
 
-/** Asks for values in a dialog; Esc closes it. */
+/** Asks for values in a dialog. Esc closes the dialog. */
 export async function openFormDialog(options: FormDialogOptions): Promise<void> {
   await showDialog((close) => <DialogForm {...options} close={close} />, { labelledBy: 'form-dialog-title' })
 }
@@ -57,7 +57,7 @@ function DialogForm({ title, fields, onSave, fieldOfPath, test, close }: FormDia
     const others = placed.filter(({ field }) => !isField(field)).map(({ words }) => words)
     setFailure(problems.length === 0 ? messageOf(thrown) : others.join('; '))
   }
-  /** One action at a time. A busy button keeps the focus. */
+  /** Runs one action at a time. While it runs, its button keeps the focus. */
   const attempt = async (work: (values: Values) => Promise<void>) => {
     if (isBusy) return
     const values = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, value.trim()]))
@@ -126,7 +126,7 @@ function DialogForm({ title, fields, onSave, fieldOfPath, test, close }: FormDia
 interface FieldRowProps {
   field: Field
   value: string
-  /** `''` if there is no error. */
+  /** The error of the field. `''` if there is no error. */
   error: string
   onChange(value: string): void
 }

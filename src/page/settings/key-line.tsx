@@ -1,6 +1,6 @@
 import { Fragment } from 'preact'
 
-/** Names the variables of a key, and whether one is set. `isSet` is undefined if unknown. */
+/** Shows the environment variables of a key, and whether one of them is set. `isSet` is undefined if that is unknown. */
 export function KeyLine({ variables, isSet }: { variables: readonly string[]; isSet: boolean | undefined }) {
   return (
     <p class="muted card-line key-line">

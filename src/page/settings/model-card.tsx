@@ -7,7 +7,7 @@ import { openModelDialog } from './model-dialog.ts'
 import { TestResult, useModelTest } from './test-result.tsx'
 import type { ConfigEditing } from './use-config-file.ts'
 
-/** A model of the configuration. */
+/** Shows a model of the configuration. */
 export function ModelCard({ name, entry, config, editing }: { name: string; entry: ModelEntry; config: Config; editing: ConfigEditing }) {
   const { told, test } = useModelTest()
   const isCurrent = config.model === name
@@ -34,7 +34,7 @@ export function ModelCard({ name, entry, config, editing }: { name: string; entr
         </h3>
         <p class="card-line">{describeModel(entry)}</p>
         {baseURL !== undefined && <p class="muted card-line">{String(baseURL)}</p>}
-        {/* If its own variable were not set, the configuration would be invalid. */}
+        {/* The variable that the model names is certainly set, because the configuration would be invalid otherwise. */}
         {variable !== '' ? (
           <KeyLine variables={[variable]} isSet={true} />
         ) : (

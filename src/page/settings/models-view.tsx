@@ -12,7 +12,7 @@ import { ProviderCard } from './provider-card.tsx'
 import { openProviderDialog } from './provider-dialog.ts'
 import { type ConfigEditing, useConfigFile } from './use-config-file.ts'
 
-/** The current model, the other models, and their providers. */
+/** Shows the current model, the other models, and their providers. */
 export function ModelsView() {
   useTitle('Models')
   const editing = useConfigFile()
@@ -102,7 +102,7 @@ function ModelsSection({ config, editing }: SectionProps) {
   )
 }
 
-/** The providers of the configuration, followed by the built-in ones that its models use. */
+/** Shows the providers of the configuration, followed by the built-in providers that its models use. */
 function ProvidersSection({ config, editing }: SectionProps) {
   const states = useLive().state?.providers ?? []
   const configured = Object.keys(config.providers ?? {})
@@ -127,7 +127,7 @@ interface ListProps {
   about: string
   verb: string
   onAdd(): void
-  /** Shown if there are no cards. */
+  /** The text that is shown if there are no cards. */
   none: string
   children: ComponentChildren[]
 }

@@ -6,13 +6,13 @@ import type { ConfigEditing } from './use-config-file.ts'
 
 interface ProviderCardProps {
   name: string
-  /** Undefined if no model uses it yet. */
+  /** The state of the provider. Undefined if no model uses the provider yet. */
   state: Provider | undefined
   config: Config
   editing: ConfigEditing
 }
 
-/** A provider of the configuration, or a built-in one. */
+/** Shows a provider of the configuration, or a built-in provider. */
 export function ProviderCard({ name, state, config, editing }: ProviderCardProps) {
   const settings: ProviderSettings | undefined = config.providers?.[name]
   const { driver, baseURL } = settings ?? {}

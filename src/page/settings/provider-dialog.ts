@@ -21,7 +21,7 @@ export const drivers: readonly (readonly [value: string, words: string])[] = [
   ['google', 'Google Gemini'],
 ]
 
-/** Asks for the settings of a provider, and saves them. `name` is undefined for a new one. */
+/** Asks for the settings of a provider, and saves them. `name` is undefined for a new provider. */
 export function openProviderDialog(name: string | undefined, config: Config, save: Save): void {
   const settings: ProviderSettings = (name === undefined ? undefined : config.providers?.[name]) ?? {}
   const further = furtherSettings(settings)
@@ -70,7 +70,7 @@ export function openProviderDialog(name: string | undefined, config: Config, sav
   })
 }
 
-/** Settings without a field in the form. */
+/** Returns the settings for which the form has no field. */
 export function furtherSettings(settings: ProviderSettings | undefined): Record<string, unknown> {
   return Object.fromEntries(Object.entries(settings ?? {}).filter(([name]) => !ownFields.includes(name)))
 }

@@ -3,7 +3,7 @@ import { messageOf } from '../data/api.ts'
 import type { ModelEntry } from '../data/model-settings.ts'
 import { type Told, testModel } from '../data/test-model.ts'
 
-/** The result of the last test of a model, and a function that starts one. */
+/** Returns the result of the last test of a model, and a function that starts a test. */
 export function useModelTest(): { told: Told; test(model: ModelEntry): Promise<void> } {
   const [told, tell] = useState<Told>({ text: '', kind: '' })
   const test = async (model: ModelEntry) => {

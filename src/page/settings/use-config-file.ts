@@ -5,7 +5,7 @@ import { type ConfigFile, readConfig, type Save, writeConfig } from '../data/con
 import { announce } from '../ui/announce.ts'
 import { useLive, useWhenConnected } from '../ui/live-context.ts'
 
-/** The result of the last change. `isConflict`: somebody else changed it first. */
+/** The result of the last change. `isConflict` is true if somebody else has changed the file first. */
 interface Saved {
   kind: 'good' | 'error'
   words: string
@@ -13,19 +13,22 @@ interface Saved {
 }
 
 export interface ConfigEditing {
-  /** Undefined until it is loaded. */
+  /** The configuration file. Undefined until it is loaded. */
   file: ConfigFile | undefined
   saved: Saved | undefined
   dismiss(): void
   /** Reads the file again. */
   reload(): Promise<void>
-  /** Rejects with an `ApiError`. */
+  /** Saves a change. Rejects with an `ApiError`. */
   save: Save
-  /** Like `save`, for a button: reports errors in `saved`. */
+  /** Like `save`, but reports errors in `saved`. Use it for buttons. */
   saveNow: Save
 }
 
-/** The configuration, read again when the service has loaded another one, and changed section by section. */
+/**
+ * Returns the configuration, and functions that change it section by section. The configuration is read again when the service has loaded a
+ * new version.
+ */
 export function useConfigFile(): ConfigEditing {
   const live = useLive()
   const file = useSignal<ConfigFile | undefined>(undefined)
@@ -35,7 +38,7 @@ export function useConfigFile(): ConfigEditing {
     try {
       const isFirst = file.value === undefined
       file.value = await readConfig()
-      // The error of an earlier attempt no longer applies.
+      // The read has succeeded, so the error of an earlier attempt no longer applies.
       if (isFirst) saved.value = undefined
     } catch (thrown) {
       saved.value = { kind: 'error', words: messageOf(thrown) }
@@ -45,7 +48,7 @@ export function useConfigFile(): ConfigEditing {
     if (file.value === undefined || loadedAt > file.value.state.loadedAt) void load()
   }, loadedAt)
   const saving = useRef<Promise<void>>(Promise.resolve())
-  /** Changes are made one at a time, each based on the result of the previous one. */
+  /** Changes are made one after another, each based on the result of the previous change. */
   const save: Save = (change, words) => {
     const own = saving.current.then(() => saveOne(change, words))
     saving.current = own.catch(() => {})
@@ -58,7 +61,7 @@ export function useConfigFile(): ConfigEditing {
     file.value = await writeConfig({ config }, file.value.etag)
     saved.value = { kind: 'good', words }
     announce(words)
-    // If the state can't be requested now, it arrives with the next change.
+    // If this request fails, the state arrives with the next change.
     await live.update().catch(() => {})
   }
   const saveNow: Save = (change, words) =>

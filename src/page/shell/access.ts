@@ -5,29 +5,29 @@ import { Live } from '../data/live.ts'
 import { forgetChat, forgetToken, keepToken, token, whenTokenChanges } from '../data/session.ts'
 import { takeLinkCode } from './address.ts'
 
-/** What exists while a user is signed in. */
+/** The objects that exist while a user is signed in. */
 export interface Session {
   live: Live
   conversation: Conversation
 }
 
-/** How to sign in. `failure` says why the last attempt failed, `''` if there was none. */
+/** How the user can sign in. `failure` says why the last attempt failed; it is `''` if there was no attempt. */
 export type SignIn = { by: 'token'; token: string; failure: string } | Link
 
-/** A sign-in link that was opened. */
+/** A sign-in link that the user has opened. */
 export interface Link {
   by: 'link'
   code: string
-  /** The previous token of the tab, or `''`. The service ends the session of this token. */
+  /** The previous token of the tab, or `''`. When the link is used, the service ends the session of this token. */
   before: string
   failure: string
 }
 
-/** Undefined until it is known. */
+/** The session of the user. Undefined until it is known whether the user is signed in. */
 export const session = signal<Session | undefined>(undefined)
 export const signIn = signal<SignIn | undefined>(undefined)
 
-/** Increases with every attempt to sign in and on signing out, which cancels earlier attempts. */
+/** A counter that increases with every attempt to sign in and when the user signs out. An increase cancels earlier attempts. */
 let turn = 0
 
 /** Signs in with the stored token. */
@@ -37,7 +37,8 @@ async function enter(): Promise<void> {
   try {
     await live.start()
   } catch (error) {
-    // A refused token has already been deleted. A token that could not be checked may be valid, so the button tries it again.
+    // A token that was refused has already been deleted. A token that could not be checked may be valid, so the button tries this token
+    // again.
     const kept = token()
     if (own === turn && kept !== null) close({ by: 'token', token: kept, failure: messageOf(error) })
     return
@@ -48,13 +49,13 @@ async function enter(): Promise<void> {
   signIn.value = undefined
 }
 
-/** Ends the session, and asks for a sign-in. */
+/** Ends the session in all tabs, and asks the user to sign in. */
 function leave(how: SignIn = { by: 'token', token: '', failure: '' }): void {
   close(how)
   forgetToken()
 }
 
-/** Ends the session in this tab only. `how`: the sign-in to show. */
+/** Ends the session in this tab only. `how` is the sign-in to show. */
 function close(how: SignIn | undefined): void {
   turn++
   session.value?.conversation.close()
@@ -105,7 +106,7 @@ export async function signInByLink(link: Link): Promise<void> {
   }
 }
 
-/** Ends a link's session at the service. If that fails, the session expires on its own. */
+/** Ends a session at the service. If the request fails, the session expires later. */
 function endSession(given: string): void {
   send('admin/api/session', { method: 'DELETE', as: given }).catch(() => {})
 }
@@ -117,8 +118,8 @@ export function signOut(): void {
 }
 
 /**
- * Asks the user to sign in with a link, if a sign-in link was opened. Returns whether one was opened. The link is only used up when the
- * user presses the button, because programs that open links in messages don't press buttons.
+ * If a sign-in link was opened, asks the user to sign in with it, and returns true. The link is used up only when the user presses the
+ * button, because programs that open links in messages don't press buttons.
  */
 export function takeLink(): boolean {
   const code = takeLinkCode()

@@ -2,17 +2,17 @@ import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { type Place, places } from './places.ts'
 
-/** The parameters after the `?` of an address, without empty ones. */
+/** The parameters after the `?` of an address. Empty parameters are left out. */
 export type Query = Readonly<Record<string, string>>
 
-/** The view in an address, and what it should show: `#/runs/ID?sort=-cost`. */
+/** The view that an address names, and what the view shows: `#/runs/ID?sort=-cost`. */
 export interface Address {
   place: Place['name']
   param: string | undefined
   query: Query
 }
 
-/** Unknown addresses show the runs. */
+/** Reads the current address. An unknown address shows the runs. */
 function read(): Address {
   const { hash } = location
   const end = hash.indexOf('?')
@@ -37,13 +37,13 @@ addEventListener('hashchange', () => {
   address.value = read()
 })
 
-/** Returns the `?…` of an address. `''` if there are no parameters. */
+/** Returns the `?…` of an address, or `''` if there are no parameters. */
 export function searchOf(query: Query): string {
   const text = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== '')).toString()
   return text === '' ? '' : `?${text}`
 }
 
-/** Changes the parameters of the current address, without a new entry in the browser's history. `''` removes one. */
+/** Changes parameters of the current address, without a new entry in the browser's history. The value `''` removes a parameter. */
 export function changeQuery(change: Query): void {
   const [path] = location.hash.split('?')
   history.replaceState(null, '', `${path || '#/runs'}${searchOf({ ...address.value.query, ...change })}`)
@@ -51,8 +51,8 @@ export function changeQuery(change: Query): void {
 }
 
 /**
- * Removes the code of a sign-in link from the address, so that nobody reads it there or goes back to it. Returns the code; undefined if
- * there is none.
+ * Removes the code of a sign-in link from the address, so that nobody can read the code there or go back to it. Returns the code, or
+ * undefined if there is none.
  */
 export function takeLinkCode(): string | undefined {
   const [, code] = /^#\/sign-in\/(.+)$/.exec(location.hash) ?? []
@@ -65,7 +65,7 @@ export function takeLinkCode(): string | undefined {
 /** The window title of the current view. */
 export const title = signal('')
 
-/** Sets the window title while this view is shown. */
+/** Sets the window title while the current view is shown. */
 export function useTitle(words: string): void {
   useEffect(() => {
     title.value = words

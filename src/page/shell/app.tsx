@@ -6,7 +6,7 @@ import { Shell } from './shell.tsx'
 
 const SignInView = loaded(() => import('./sign-in.tsx').then(({ SignInView }) => SignInView))
 
-/** The page, or the sign-in if the user is not signed in. */
+/** Shows the page, or the sign-in if the user is not signed in. */
 export function App() {
   useEffect(start, [])
   useEffect(() => {

@@ -10,7 +10,7 @@ import { showShortcuts } from './shortcuts.ts'
 const mostRuns = 20
 const mostListed = 5
 
-/** The commands of the command palette. */
+/** Returns the commands of the command palette. */
 export function commandsOf({ live, conversation }: Session): Commands {
   const { place, param } = address.value
   const runId = place === 'runs' ? param : undefined
@@ -42,7 +42,7 @@ export function commandsOf({ live, conversation }: Session): Commands {
       const fits = ({ name, about = '' }: Command) => words.every((word) => `${name} ${about}`.toLowerCase().includes(word))
       const newest = (live.newest?.data ?? []).map(({ id }) => live.run(id)).filter((run) => run !== undefined)
       const runs = newest.map(commandOfRun).filter(fits)
-      // There may be very many tools, so they only appear if their name is searched.
+      // Tools are listed only if the user searches, because there may be very many.
       const listed = words.length === 0 ? all.filter(({ group }) => group !== 'Tools') : all.filter(fits)
       return [...listed, ...runs.slice(0, words.length === 0 ? mostListed : mostRuns)]
     },

@@ -4,7 +4,7 @@ import { showDialog } from '../ui/dialog.tsx'
 import { useNewId } from '../ui/new-id.ts'
 
 export interface Command {
-  /** The heading of commands that belong together. */
+  /** The heading under which the command is listed. */
   group: string
   name: string
   about?: string
@@ -14,19 +14,19 @@ export interface Command {
 }
 
 export interface Commands {
-  /** The matching commands that are known, best first. */
+  /** Returns the known commands that match. The best match comes first. */
   find(text: string): Command[]
-  /** Further commands, which must be requested. May reject. */
+  /** Requests further commands from the service. May reject. */
   search(text: string, signal: AbortSignal): Promise<Command[]>
 }
 
 const mostShown = 60
 /** How long typing must pause before the request, in milliseconds. */
 const searchMs = 200
-/** Number of options to move with Page Down. */
+/** Number of options by which Page Down moves. */
 const pageSize = 8
 
-/** Opens a field that searches views, runs, tools and actions. Closes it if it is open. */
+/** Opens the command palette, a field that searches views, runs, tools and actions. If the palette is open, closes it. */
 export async function openPalette(commands: Commands): Promise<void> {
   const open = document.querySelector<HTMLDialogElement>('dialog[open]')
   if (open !== null) return open.classList.contains('palette') ? open.close() : undefined
@@ -127,7 +127,7 @@ function Option({ id, command, isChosen, onChoose }: OptionProps) {
   )
 }
 
-/** The search results after a pause in typing. Undefined if there are none yet; an error if the search failed. */
+/** Returns the search results after a pause in typing. Returns undefined if there are no results yet, and an error if the search failed. */
 function useSearch(search: Commands['search'], text: string): Command[] | Error | undefined {
   const [found, setFound] = useState<{ text: string; commands: Command[] | Error }>()
   useEffect(() => {
@@ -145,13 +145,13 @@ function useSearch(search: Commands['search'], text: string): Command[] | Error 
   return found?.text === text ? found.commands : undefined
 }
 
-/** Appends further commands; known ones keep their position. */
+/** Appends further commands. Known commands keep their positions. */
 function withOthers(known: Command[], others: Command[]): Command[] {
   const names = new Set(known.map(({ group, name }) => `${group} ${name}`))
   return [...known, ...others.filter(({ group, name }) => !names.has(`${group} ${name}`))]
 }
 
-/** Groups in the order of their first commands, with each command's position in the list. */
+/** Groups commands. The groups have the order of their first commands, and each command has its position in the list. */
 function grouped(commands: Command[]): { name: string; options: { command: Command; at: number }[] }[] {
   let at = 0
   return [...Map.groupBy(commands.slice(0, mostShown), ({ group }) => group)].map(([name, members]) => ({

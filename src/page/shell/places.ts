@@ -5,7 +5,7 @@ export interface Place {
   name: 'overview' | 'runs' | 'sessions' | 'approvals' | 'chat' | 'models' | 'tools' | 'config'
   words: string
   icon: IconName
-  /** The key that opens it after `g`. */
+  /** The second key of the shortcut for the view. The first key is `g`. */
   key: string
 }
 

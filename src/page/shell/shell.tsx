@@ -14,7 +14,7 @@ import { showShortcuts, useShortcuts } from './shortcuts.ts'
 import { ThemeButton } from './theme-button.tsx'
 import { View } from './view.tsx'
 
-/** How long past events arrive after the start, in milliseconds. They are shown but not announced. */
+/** How long the event stream sends past events after the start, in milliseconds. They are shown, but not announced to screen readers. */
 const oldEventsMs = 1_000
 const paletteKey = /Mac|iP(hone|ad)/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'
 
@@ -30,7 +30,8 @@ export function Shell({ session }: { session: Session }) {
       event.preventDefault()
       void showPalette(session)
     }
-    // Changes of the configuration file are not events: a user who has just edited it sees them on returning to the page.
+    // There is no event for changes of the configuration file, so the state is requested when the user returns to the page, possibly after
+    // editing the file.
     const lookAgain = () => live.refresh()
     document.addEventListener('keydown', openIt)
     addEventListener('focus', lookAgain)
@@ -145,7 +146,7 @@ function Title() {
   return null
 }
 
-/** Announces events that may need action to screen readers. Returns a function that stops it. */
+/** Announces events that may require action to screen readers. Returns a function that stops the announcements. */
 function tellEvents({ live }: Session): () => void {
   const timer = setTimeout(() => {
     live.onEvent((event) => {
@@ -158,9 +159,9 @@ function tellEvents({ live }: Session): () => void {
   return () => clearTimeout(timer)
 }
 
-/** Opens the palette, which is loaded on demand. */
+/** Opens the command palette, which is loaded on demand. */
 async function showPalette(session: Session): Promise<void> {
-  // Another dialog is open, and must be closed first.
+  // Another dialog is open. The user must close it first.
   if (document.querySelector('dialog[open]:not(.palette)') !== null) return
   holdKeys()
   failed.value = ''
@@ -174,7 +175,7 @@ async function showPalette(session: Session): Promise<void> {
   }
 }
 
-/** Links to a part of the page without changing the address, which belongs to the router. */
+/** A link to a part of the page. It doesn't change the address, because the router uses the address. */
 function SkipLink({ onSkip }: { onSkip: () => void }) {
   return (
     // biome-ignore lint/a11y/useValidAnchor: it is a link to those who hear it

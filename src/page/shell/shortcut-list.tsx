@@ -16,7 +16,7 @@ const list: [keys: string[], words: string][] = [
   [['?'], 'Keyboard shortcuts'],
 ]
 
-/** Lists all shortcuts, and lets the user switch them off. `setOn` receives changes. */
+/** Lists all shortcuts. The user can turn them off there; `setOn` is then called. */
 export async function showShortcutList(isOn: boolean, setOn: (isOn: boolean) => void): Promise<void> {
   await showDialog((close) => <ShortcutList isOn={isOn} setOn={setOn} onClose={close} />, { labelledBy: 'shortcuts-title' })
 }

@@ -4,9 +4,12 @@ import { dropKeys, holdKeys } from '../ui/dialog.tsx'
 import { places } from './places.ts'
 
 const storageKey = 'toolloop.shortcuts'
-/** How long the second key of a pair may take, in milliseconds. */
+/** Maximum time between the two keys of a pair, in milliseconds. */
 const pairMs = 1_200
-/** If the field of a user who is typing disappears: how long the user may pause before keys act as shortcuts again, in milliseconds. */
+/**
+ * How long keys don't act as shortcuts after the field in which the user was typing has disappeared, in milliseconds. Each key that is
+ * pressed meanwhile starts the time again.
+ */
 const writingMs = 3_000
 
 function areOn(): boolean {
@@ -25,12 +28,12 @@ export async function showShortcuts(): Promise<void> {
   }
 }
 
-/** Shortcuts that work unless the user is typing. They can be switched off, for people whose assistive tools send letters. */
+/** Handles shortcuts, unless the user is typing. The user can turn shortcuts off, because some assistive tools send letters. */
 export function useShortcuts(): void {
   useEffect(() => {
     let first = ''
     let timer: number | undefined
-    /** The last field that was typed in, and when. */
+    /** The field in which the user typed last, and the time of the last key. */
     let field: Element | undefined
     let writtenAt = 0
     const onKey = (event: KeyboardEvent) => {
@@ -39,7 +42,7 @@ export function useShortcuts(): void {
       if (event.key === 'Escape') return leave()
       const isInField = isWriting(event.target)
       if (isInField) field = event.target
-      // The field may disappear while the user is typing, because somebody else has decided on the item. Letters typed after that must not
+      // The field may disappear while the user is typing, because somebody else has decided on the item. The letters that follow must not
       // act as shortcuts.
       const isWritingOn = field?.checkVisibility() === false && event.timeStamp - writtenAt < writingMs
       if (isInField || isWritingOn) writtenAt = event.timeStamp
@@ -74,7 +77,7 @@ export function useShortcuts(): void {
   }, [])
 }
 
-/** The actions of keys. They return true if they have done something. */
+/** The actions of keys. An action returns true if it has had an effect. */
 const actions: Record<string, () => boolean> = {
   '?': () => {
     void showShortcuts()
@@ -89,7 +92,7 @@ const actions: Record<string, () => boolean> = {
   x: () => actOnChosen('.decision-select', press),
 }
 
-/** The card that the user has chosen by a click or key. The page itself may have moved the focus to another one. */
+/** The card that the user has chosen by a click or a key. The focus may be on another card, because the page itself has moved it. */
 let chosen: Element | null = null
 
 function cardOf(target: EventTarget | null): Element | null {
@@ -97,8 +100,7 @@ function cardOf(target: EventTarget | null): Element | null {
 }
 
 /**
- * Acts on the chosen card if it has the focus. Otherwise chooses a card and does nothing else, so that nobody approves a call they don't
- * look at.
+ * Acts on the chosen card if the card has the focus. Otherwise only chooses a card, so that nobody approves a call without looking at it.
  */
 function actOnChosen(selector: string, act: (target: HTMLElement) => boolean): boolean {
   const card = cardOf(document.activeElement)
@@ -114,7 +116,7 @@ function press(target: HTMLElement): boolean {
 }
 
 /**
- * Focuses the card itself and none of its buttons. If the user types text while no field has the focus, a space or Enter would press a
+ * Focuses the card itself instead of a button in it. If the user types text while no field has the focus, a space or Enter would press the
  * focused button.
  */
 function focusCard(card: Element | null | undefined): boolean {
@@ -141,12 +143,12 @@ function leave(): void {
   else if (location.hash.startsWith('#/runs/')) location.hash = runsHref(listQuery.value)
 }
 
-/** Moves to the next waiting card, or the next run. */
+/** Moves to the next or previous waiting card, or run. */
 function step(by: 1 | -1): boolean {
   const cards = [...document.querySelectorAll('main[data-view="approvals"] .decision')]
   if (cards.length > 0) {
     const focused = cardOf(document.activeElement)
-    // The page has moved the focus to this card, so it counts as the next one.
+    // If the page itself has moved the focus to this card, the card counts as the next one.
     if (focused !== null && focused !== chosen) return focusCard(focused)
     return focusCard(neighbor(cards, focused === null ? -1 : cards.indexOf(focused), by))
   }
@@ -161,7 +163,7 @@ function step(by: 1 | -1): boolean {
   return next !== undefined
 }
 
-/** The item before or after `at`; the first one if `at` is -1. */
+/** Returns the item before or after the position `at`. Returns the first item if `at` is -1. */
 function neighbor<Item>(items: Item[], at: number, by: 1 | -1): Item | undefined {
   return items[at < 0 ? 0 : Math.min(Math.max(at + by, 0), items.length - 1)]
 }

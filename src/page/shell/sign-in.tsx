@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { askForToken, type Link, type SignIn, signInByLink, signInByToken } from './access.ts'
 
-/** Asks for a sign-in: with a token, or with the button for a link that was opened. */
+/** Asks the user to sign in, either with a token or with a button that uses the opened link. */
 export function SignInView({ how }: { how: SignIn }) {
   useEffect(() => {
     document.title = 'Sign in · toolloop'

@@ -8,7 +8,10 @@ function isDark(): boolean {
   return (document.documentElement.dataset.theme ?? (systemIsDark.matches ? 'dark' : 'light')) === 'dark'
 }
 
-/** Switches between light and dark. Follows the system until the user chooses. `theme.js` applies the choice before anything is painted. */
+/**
+ * A button that switches between light and dark. The page uses the system's theme until the user chooses one. `theme.js` applies the choice
+ * before anything is painted.
+ */
 export function ThemeButton() {
   const [dark, setDark] = useState(isDark)
   useEffect(() => {
@@ -18,7 +21,7 @@ export function ThemeButton() {
   }, [])
   const toggle = () => {
     const wanted = dark ? 'light' : 'dark'
-    // A choice equal to the system's is not stored, so that the page follows the system again.
+    // If the choice equals the system's theme, it is not stored, so that the page follows the system again.
     if ((wanted === 'dark') === systemIsDark.matches) {
       delete document.documentElement.dataset.theme
       localStorage.removeItem(key)

@@ -6,7 +6,7 @@ import { session } from './access.ts'
 import { address } from './address.ts'
 import type { Place } from './places.ts'
 
-/** `param` is what the address selects in the view: `#/runs/ID`. */
+/** `param` is the part of the address that selects content in the view, such as `ID` in `#/runs/ID`. */
 type ViewComponent = FunctionComponent<{ param: string | undefined }>
 
 const views: Record<Place['name'], ViewComponent> = {
@@ -23,14 +23,14 @@ const views: Record<Place['name'], ViewComponent> = {
   config: later(() => import('../settings/config-view.tsx').then(({ ConfigView }) => ConfigView)),
 }
 
-/** The view in the address. */
+/** Shows the view that the address names. */
 export function View() {
   const { place, param } = address.value
   const Now = views[place]
   return <Now key={place} param={param} />
 }
 
-/** A view that is loaded on demand. */
+/** Returns a view that is loaded on demand. */
 function later(load: () => Promise<ViewComponent>): ViewComponent {
   return loaded(async () => focused(await load()))
 }

@@ -6,7 +6,7 @@ const words: Record<ToolWithCalls['effect'], string> = {
   unsafe: 'may have side effects',
 }
 
-/** Says what a call of a tool may do. */
+/** Shows what a call of a tool may do. */
 export function EffectBadge({ effect }: Pick<ToolWithCalls, 'effect'>) {
   return <span class={`badge ${effect === 'unsafe' ? 'wait' : 'off'}`}>{words[effect] ?? effect}</span>
 }

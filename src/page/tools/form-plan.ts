@@ -1,7 +1,7 @@
 import { visibleLines } from '../../core/text/visible.ts'
 import type { JsonSchema } from '../types.ts'
 
-/** How to ask for a value of a JSON Schema. */
+/** A plan for a form: it says with which kind of field to ask for a value of a JSON Schema. */
 export type Plan = { schema: JsonSchema; isRequired: boolean } & (
   | { kind: 'text'; isLong: boolean }
   | { kind: 'number' }
@@ -11,7 +11,7 @@ export type Plan = { schema: JsonSchema; isRequired: boolean } & (
   | { kind: 'list'; item: () => Plan }
 )
 
-/** A schema with the keywords that affect its form. It may refer to itself, because servers may send anything. */
+/** The keywords of a schema that affect its form. A schema may refer to itself, because servers may send anything. */
 interface Schema extends JsonSchema {
   $ref?: unknown
   if?: unknown
@@ -19,22 +19,25 @@ interface Schema extends JsonSchema {
 }
 
 interface Place {
-  /** The whole schema, for references. */
+  /** The whole schema, in which references are resolved. */
   root: Schema
   isRequired: boolean
   depth: number
-  /** How many more fields are allowed; the rest is entered as JSON. */
+  /** How many more fields the form may have. Values beyond this limit are entered as JSON. */
   room: { left: number }
 }
 
 const deepest = 4
-/** Maximum number of fields, because schemas that refer to themselves may have very many. */
+/** Maximum number of fields. It is needed because a schema that refers to itself may have very many fields. */
 const mostFields = 200
 const mostChoices = 50
-/** Maximum number of items that a list shows as fields at first. */
+/** Maximum number of items of a list that have fields at first. */
 const mostItems = 50
 
-/** Plans fields for texts, numbers, booleans, choices, lists and objects, and JSON for everything else. */
+/**
+ * Plans the fields of a form. Texts, numbers, booleans, choices, lists and objects get their own fields; any other value is entered as
+ * JSON.
+ */
 export function planOf(schema: JsonSchema): Plan {
   return planAt(schema, { root: schema, isRequired: true, depth: 0, room: { left: mostFields } })
 }
@@ -67,7 +70,7 @@ function planAt(given: JsonSchema, place: Place): Plan {
   return { ...common, kind: 'json' }
 }
 
-/** Resolves a reference within the schema, and a single type besides null. */
+/** Resolves references within the schema. Also replaces a type that allows null by the only other type. */
 function resolved(schema: JsonSchema, root: Schema): Schema {
   let found: unknown = schema
   for (let step = 0; step < 10 && isRecord(found) && typeof found.$ref === 'string' && found.$ref.startsWith('#/'); step++) {
@@ -85,7 +88,7 @@ function isPlainObject(schema: Schema): boolean {
   return !isOpen && [schema.anyOf, schema.oneOf, schema.allOf, schema.if, schema.patternProperties].every((part) => part === undefined)
 }
 
-/** Whether there is room for a field per property. Uses it up. */
+/** Whether the form has room for a field for each property. If so, reserves the room. */
 function takeRoom(schema: Schema, room: Place['room']): boolean {
   const wanted = Object.keys(schema.properties ?? {}).length
   if (wanted > room.left) return false
@@ -93,7 +96,7 @@ function takeRoom(schema: Schema, room: Place['room']): boolean {
   return true
 }
 
-/** The initial value of a form: defaults, and required values. */
+/** Returns the initial value of a form, which contains defaults and required values. */
 export function firstValue(plan: Plan, given: unknown = plan.schema.default): unknown {
   if (plan.kind === 'object' && (given === undefined || isRecord(given))) {
     const values = [...plan.fields].map(([name, field]): [string, unknown] => [name, firstValue(field, given?.[name])])
@@ -109,10 +112,10 @@ export function fits(plan: Plan, value: unknown): boolean {
   if (value === undefined) return true
   switch (plan.kind) {
     case 'text':
-      // Characters that the field doesn't show are written as JSON escapes.
+      // A text with invisible characters doesn't fit, because the field would not show them. It is written with JSON escapes.
       return typeof value === 'string' && visibleLines(value) === value
     case 'number':
-      // An invalid number is kept as text.
+      // A text fits, because an invalid number is kept as text.
       return typeof value === 'number' || typeof value === 'string'
     case 'choice':
       return plan.choices.includes(value)
@@ -125,7 +128,7 @@ export function fits(plan: Plan, value: unknown): boolean {
   }
 }
 
-/** The field for an error at a place of the value, as a JSON Pointer; undefined if there is none. */
+/** Returns the path of the field that shows an error at `pointer`, a JSON Pointer. Returns undefined if no field shows it. */
 export function fieldAt(plan: Plan, value: unknown, pointer: string): string | undefined {
   let field = plan
   let inner = value

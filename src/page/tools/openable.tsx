@@ -6,12 +6,12 @@ interface OpenableProps {
   name: string
   about: string
   marks: ComponentChildren
-  /** Whether the user navigated to it: it is opened and gets the focus. */
+  /** Whether the user has navigated to this line. The line is then opened and gets the focus. */
   isWanted?: boolean
   children: ComponentChildren
 }
 
-/** A line that can be opened. There may be very many, so the content is only created on first opening. */
+/** A line with content that can be opened. The content is created when it is first opened, because there may be very many lines. */
 export function Openable({ name, about, marks, isWanted = false, children }: OpenableProps) {
   const line = useRef<HTMLDetailsElement>(null)
   const [isOpen, setIsOpen] = useState(isWanted)

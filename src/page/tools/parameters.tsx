@@ -1,7 +1,7 @@
 import { readable } from '../../core/text/visible.ts'
 import type { JsonSchema } from '../types.ts'
 
-/** The parameters of a tool, with a few words for each. */
+/** Lists the parameters of a tool, each with a short description. */
 export function Parameters({ schema }: { schema: JsonSchema | undefined }) {
   const properties = Object.entries(schema?.properties ?? {})
   const required = new Set(schema?.required)

@@ -1,7 +1,7 @@
 import { ago, count, duration } from '../data/format.ts'
 import type { PastCall, ToolWithCalls } from '../types.ts'
 
-/** How a tool's last calls ended. */
+/** Shows how the last calls of a tool ended. */
 export function PastCalls({ calls: { total, failed, recent } }: Pick<ToolWithCalls, 'calls'>) {
   if (total === 0) return <p class="muted">Not called since the service started.</p>
   const slowestMs = Math.max(...recent.map(({ durationMs }) => durationMs), 1)

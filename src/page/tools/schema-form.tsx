@@ -6,7 +6,7 @@ import { escapedJson } from '../ui/hidden-text.ts'
 import { useNewId } from '../ui/new-id.ts'
 import { firstValue, fits, isRecord, type Plan, pointerTo } from './form-plan.ts'
 
-/** Represents a text that should be JSON but is not. */
+/** A text that should be JSON but is not valid. */
 class NotJson {
   readonly text: string
   readonly message: string
@@ -17,7 +17,7 @@ class NotJson {
   }
 }
 
-/** The errors, by JSON Pointer. */
+/** The error messages, by JSON Pointer. */
 export type Problems = ReadonlyMap<string, string>
 const ProblemsContext = createContext<Problems>(new Map())
 
@@ -26,13 +26,13 @@ interface FieldProps<Kind extends Plan['kind'] = Plan['kind']> {
   value: unknown
   onChange(value: unknown): void
   label: string
-  /** JSON Pointer of the value. */
+  /** The JSON Pointer of the value. */
   path: string
 }
 
 /**
- * A form for a value. `onChange` receives the whole value after each change, including parts without a field, which stay unchanged.
- * Undefined means that nothing was entered. A text that is not valid JSON becomes a `NotJson`.
+ * A form for a value. `onChange` receives the whole value after each change, including parts without a field, which stay unchanged. The
+ * value undefined means that nothing was entered. A text that is not valid JSON becomes a `NotJson`.
  */
 export function SchemaForm({ problems, ...form }: { plan: Plan; value: unknown; onChange(value: unknown): void; problems: Problems }) {
   return (
@@ -43,7 +43,7 @@ export function SchemaForm({ problems, ...form }: { plan: Plan; value: unknown; 
 }
 
 function Field({ plan, ...field }: FieldProps) {
-  // An initial value that its field can't show is shown as JSON, even while it is edited.
+  // If the field of the plan can't show the initial value, the value is shown as JSON, even while it is edited.
   const [isFitting] = useState(() => fits(plan, field.value))
   if (!isFitting) return <JsonField {...field} plan={{ ...plan, kind: 'json' }} />
   switch (plan.kind) {
@@ -72,7 +72,7 @@ interface SingleProps extends Pick<FieldProps, 'plan' | 'label' | 'path'> {
   }): VNode
 }
 
-/** A label, an input, and below it a description and the error. */
+/** Shows a label, an input, and below the input a description and the error. */
 function Single({ plan: { schema, isRequired }, label, path, hint = schema.description, input }: SingleProps) {
   const id = useNewId()
   const problem = useContext(ProblemsContext).get(path)
@@ -102,10 +102,10 @@ function RequiredMark() {
   return <span class="required-mark"> required</span>
 }
 
-/** A longer text has a field of several lines. */
+/** Maximum number of characters in a field of one line. */
 const mostInLine = 80
 
-/** The height of a field for a text that is about to be edited. */
+/** Returns the height, in rows, of a field for a text that is about to be edited. */
 function useRowsFor(text: string): number {
   const [rows] = useState(() => Math.min(14, Math.max(3, text.split('\n').length + 1)))
   return rows
@@ -114,10 +114,10 @@ function useRowsFor(text: string): number {
 function TextField({ value, onChange, ...field }: FieldProps<'text'>) {
   const text = typeof value === 'string' ? value : ''
   const { isRequired } = field.plan
-  // Decided once, because the field keeps the focus.
+  // The kind of field is decided once, because an element that is replaced would lose the focus.
   const [isLong] = useState(() => field.plan.isLong || text.length > mostInLine || text.includes('\n'))
   const rows = useRowsFor(text)
-  // An empty text is a value only if one is required.
+  // An empty text is a value only if the value is required.
   const write = ({ currentTarget }: TargetedInputEvent<HTMLInputElement | HTMLTextAreaElement>) =>
     onChange(currentTarget.value === '' && !isRequired ? undefined : currentTarget.value)
   return (
@@ -135,8 +135,8 @@ function TextField({ value, onChange, ...field }: FieldProps<'text'>) {
 }
 
 /**
- * Keeps the text of a field as long as it represents the value: `1.` and `1.0` stay as typed. Returns the text and a function that changes
- * it.
+ * Keeps the text of a field as long as it represents the value, so that `1.` and `1.0` stay as the user has typed them. Returns the text
+ * and a function that changes it.
  */
 function useWritten(
   value: unknown,
@@ -157,7 +157,7 @@ function useWritten(
 function NumberField({ value, onChange, ...field }: FieldProps<'number'>) {
   const read = (text: string) => {
     const given = text.trim()
-    // Passes an invalid number on unchanged, because the service validates it and reports the error.
+    // An invalid number is passed on unchanged. The service validates it and reports the error.
     return given === '' ? undefined : Number.isFinite(Number(given)) ? Number(given) : given
   }
   const [text, write] = useWritten(value, onChange, read, (value) => (value === undefined ? '' : String(value)))
@@ -271,7 +271,7 @@ function ListFields({ plan, value, onChange, label, path }: FieldProps<'list'>) 
   const rows = useRef<HTMLDivElement>(null)
   const more = useRef<HTMLButtonElement>(null)
   const wasAdded = useRef(false)
-  // An item keeps its identity when others are removed.
+  // Each item has an id, so that it keeps its identity when other items are removed.
   const ids = useRef<number[]>([])
   const nextId = useRef(0)
   while (ids.current.length < items.length) ids.current.push(nextId.current++)
@@ -326,7 +326,7 @@ function ListFields({ plan, value, onChange, label, path }: FieldProps<'list'>) 
   )
 }
 
-/** All texts that are not valid JSON in a value, by place. */
+/** Returns the error messages of all texts in a value that are not valid JSON, by JSON Pointer. */
 export function unreadable(value: unknown, path = ''): Problems {
   if (value instanceof NotJson) return new Map([[path, value.message]])
   const inner = Array.isArray(value) || isRecord(value) ? Object.entries(value) : []

@@ -49,7 +49,7 @@ function Fact({ label, names }: { label: string; names: string[] }) {
   )
 }
 
-/** Skill folders with problems. */
+/** Lists the folders of Skills that have problems. */
 export function SkillProblems({ problems }: { problems: SkillProblem[] }) {
   if (problems.length === 0) return null
   return (

@@ -20,13 +20,13 @@ const kinds: Record<ToolWithCalls['source']['kind'], string> = {
 
 interface ToolCardProps {
   tool: ToolWithCalls
-  /** Whether the user navigated to it: it is opened, gets the focus, and `onShown` is called. */
+  /** Whether the user has navigated to this tool. The card is then opened and gets the focus, and `onShown` is called. */
   isWanted: boolean
   onShown(): void
   onTried(): void
 }
 
-/** A tool: its source, parameters and past calls, with a form to try it. */
+/** Shows a tool: its source, parameters and past calls, and a form to try it. */
 export const ToolCard = memo(({ tool, isWanted, onShown, onTried }: ToolCardProps) => {
   const { name, description, parameters } = tool.function
   useEffect(() => {

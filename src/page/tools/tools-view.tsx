@@ -12,8 +12,8 @@ import { ToolCard } from './tool-card.tsx'
 import { useAnswer, useWhenCallsEnd } from './use-answer.ts'
 
 /**
- * The tools and skills of the agent: their sources, parameters, texts and past calls, and forms to try them. `param` is the name of a tool
- * to show.
+ * Shows the tools and Skills of the agent: their sources, parameters, texts and past calls, and forms to try them. `param` is the name of
+ * the tool to open.
  */
 export function ToolsView({ param }: { param: string | undefined }) {
   useTitle('Tools and skills')
@@ -21,7 +21,8 @@ export function ToolsView({ param }: { param: string | undefined }) {
   const [filter, setFilter] = useState('')
   const [wanted, setWanted] = useState<string>()
   useEffect(() => setWanted(param), [param])
-  // Runs only once, so that a card that reappears, for example after the filter has changed, does not take the focus.
+  // Resets the wanted tool after it was shown once. A card that appears again, for example after the filter has changed, then does not take
+  // the focus.
   const onShown = useCallback(() => setWanted(undefined), [])
   const tools = useAnswer<{ data: ToolWithCalls[]; servers: McpServer[] }>('admin/api/tools')
   const skills = useAnswer<{ data: Skill[]; problems: SkillProblem[] }>('admin/api/skills')

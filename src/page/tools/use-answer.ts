@@ -3,12 +3,12 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ask, messageOf } from '../data/api.ts'
 import { useLive, useWhenConnected } from '../ui/live-context.ts'
 
-/** How long to wait for further calls to end before the tools are requested again, in milliseconds. */
+/** How long the ends of further calls are collected before the tools are requested again, in milliseconds. */
 const pauseMs = 2_000
 
 /**
- * The latest response of the service at a path. Requested again when the configuration was reloaded, possibly by another process, and by
- * `load`.
+ * Returns the latest response of the service at a path. `load` requests it again. It is also requested again when this process or another
+ * one has reloaded the configuration.
  */
 export function useAnswer<Answer>(path: string): { answer: Answer | undefined; failure: string; load: () => Promise<void> } {
   const live = useLive()
@@ -33,7 +33,7 @@ export function useAnswer<Answer>(path: string): { answer: Answer | undefined; f
   return { answer, failure, load }
 }
 
-/** Calls `listener` some time after a tool call has ended, once for all calls that end in that time. */
+/** Calls `listener` some time after a tool call has ended. All calls that end within this time cause a single call of `listener`. */
 export function useWhenCallsEnd(listener: () => unknown): void {
   const live = useLive()
   useEffect(() => {

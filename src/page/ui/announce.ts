@@ -1,10 +1,10 @@
-/** Minimum pause between announcements, so that users can listen to other things. */
+/** Minimum pause between announcements, in milliseconds, so that users can listen to other things. */
 const pauseMs = 1_500
 
 let waiting: string[] = []
 let timer: number | undefined
 
-/** Announces a text to screen readers after the current one. Of many texts, only the latest are announced. */
+/** Announces a text to screen readers after the current announcement. If many texts are waiting, only the latest are announced. */
 export function announce(text: string): void {
   waiting = [...waiting.slice(-2), text]
   if (timer === undefined) timer = setTimeout(speak, 50)

@@ -1,6 +1,6 @@
 import { showDialog } from './dialog.tsx'
 
-/** Asks for confirmation of an action on many items. Resolves with the answer. */
+/** Asks for confirmation of an action on many items. Resolves with true if the user confirms. */
 export async function confirmDialog({ title, lines, verb }: { title: string; lines: string[]; verb: string }): Promise<boolean> {
   const isWanted = await showDialog<boolean>(
     (close) => (

@@ -1,15 +1,15 @@
 import { type ComponentChild, render } from 'preact'
 
-/** The name of a dialog, as text or as the id of its heading, its style, and how it can be closed. */
+/** The options of a dialog: its name (as text or as the id of its heading), its style, and how it can be closed. */
 export type DialogOptions = ({ label: string } | { labelledBy: string }) & {
   class?: string
-  /** Whether a click outside closes it. Default false. */
+  /** Whether a click outside the dialog closes it. Default false. */
   isLight?: boolean
 }
 
 /**
  * Shows a modal dialog. When it is closed, resolves with the value passed to `close`, or with undefined if the user left it, for example
- * with Esc. Restores the focus. Its content has no contexts of the caller.
+ * with Esc. The focus then returns to the element that had it before. The content of the dialog can't use Preact contexts of the caller.
  */
 export function showDialog<Result = never>(
   content: (close: (result?: Result) => void) => ComponentChild,
@@ -41,12 +41,15 @@ export function showDialog<Result = never>(
   })
 }
 
-/* Text typed between requesting a dialog and loading its code is meant for the dialog, and must not trigger shortcuts. */
+/*
+ * The text that the user has typed since a dialog was requested, while its code is being loaded. It is meant for the dialog, and must not
+ * trigger shortcuts.
+ */
 
 let typed: string | undefined
 let notice: HTMLElement | undefined
 
-/** Collects typed text, and says that something loads, until a dialog opens or `dropKeys` is called. */
+/** Collects typed text and shows that something is loading, until a dialog opens or `dropKeys` is called. */
 export function holdKeys(): void {
   if (typed === undefined) addEventListener('keydown', hold, { capture: true })
   typed ??= ''
@@ -66,11 +69,11 @@ export function dropKeys(): void {
   notice = undefined
 }
 
-/** Enters the collected text in the focused field, if there is one. */
+/** Enters the collected text into the focused field, if a field has the focus. */
 function releaseKeys(): void {
   const text = typed
   dropKeys()
-  // Unlike an assignment, this triggers the field's listeners as typing does.
+  // This call, unlike an assignment, triggers the field's listeners as typing does.
   if (text) document.execCommand('insertText', false, text)
 }
 

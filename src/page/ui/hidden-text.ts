@@ -1,9 +1,9 @@
 import { replaceUnseen } from '../../core/text/visible.ts'
 
-/** Placeholders of the service for parts of arguments that it hides. */
+/** The placeholders that the service uses for hidden parts of arguments. */
 const standIns = ['[redacted]', '[too deep]', '[circular]', '[unreadable]']
 
-/** Equivalent JSON without invisible characters. */
+/** Returns equivalent JSON in which invisible characters are escaped. */
 export function escapedJson(text: string): string {
   const escaped = (found: string) =>
     Array.from({ length: found.length }, (_, at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')
@@ -13,7 +13,7 @@ export function escapedJson(text: string): string {
     .join('\n')
 }
 
-/** The placeholder for a hidden part of a text; undefined if nothing is hidden. */
+/** Returns the placeholder for the hidden part of a text, or undefined if nothing is hidden. */
 export function hiddenPart(text: string): string | undefined {
   return standIns.find((standIn) => text.includes(standIn))
 }

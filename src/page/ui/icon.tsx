@@ -21,7 +21,7 @@ const shapes = {
 }
 export type IconName = keyof typeof shapes
 
-/** A small icon that screen readers ignore, because there is always a word next to it. */
+/** A small icon. Screen readers ignore it, because there is always a word next to it. */
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg viewBox="0 0 24 24" class="icon" aria-hidden="true">

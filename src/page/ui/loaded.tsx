@@ -2,7 +2,7 @@ import type { ComponentChildren, ComponentType, FunctionComponent } from 'preact
 import { useEffect, useReducer, useState } from 'preact/hooks'
 import { messageOf } from '../data/api.ts'
 
-/** How long to wait before a script is requested again, in milliseconds. Doubles with each failure. */
+/** How long to wait before a script is requested again, in milliseconds. The wait doubles with each failure. */
 const firstWaitMs = 1_000
 const longestWaitMs = 10_000
 
@@ -41,7 +41,7 @@ export function loaded<Props extends object>(load: () => Promise<ComponentType<P
     if ('Shown' in state) return <state.Shown {...props} />
     return (
       <Loading failure={`This part of the page could not be loaded: ${state.failure}`} retry={again}>
-        {/* A browser may not request a script again that it was unable to load. */}
+        {/* This link reloads the page, because a browser may not request a script again after it was unable to load it. */}
         <button type="button" class="link-button" onClick={() => location.reload()}>
           Reload the page
         </button>
@@ -51,13 +51,13 @@ export function loaded<Props extends object>(load: () => Promise<ComponentType<P
 }
 
 interface LoadingProps {
-  /** Why it could not be loaded; `''` while it is loading. */
+  /** The reason why the content could not be loaded. `''` while it is loading. */
   failure?: string
   retry?: (event: Event) => unknown
   children?: ComponentChildren
 }
 
-/** A placeholder for content that is loading. Says why if it could not be loaded. */
+/** Shows a placeholder for content that is loading. If loading has failed, shows the reason. */
 export function Loading({ failure = '', retry, children }: LoadingProps) {
   if (failure === '')
     return (

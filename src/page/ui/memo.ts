@@ -1,6 +1,6 @@
 import { Component, type ComponentClass, createElement, type FunctionComponent } from 'preact'
 
-/** A component that re-renders only if one of its props changes, for the rows of long lists. */
+/** Returns a component that re-renders only if one of its props changes. Used for the rows of long lists. */
 export function memo<Props extends object>(Inner: FunctionComponent<Props>): ComponentClass<Props> {
   return class extends Component<Props> {
     override shouldComponentUpdate(next: Props): boolean {

@@ -1,13 +1,16 @@
 import type { RefObject } from 'preact'
 import { useEffect } from 'preact/hooks'
 
-/** Whether the focus is inside `box`, or nowhere. The focus of a user who has moved on stays where it is. */
+/** Whether the focus is inside `box`, or nowhere. Otherwise the user has moved the focus elsewhere, and it must stay there. */
 export function isFocusFree(box: Element | null): boolean {
   const { activeElement, body } = document
   return activeElement === body || box?.contains(activeElement) === true
 }
 
-/** Moves the focus to `otherwise` if the focused element in `box` is removed or disabled, for example a button by its own action. */
+/**
+ * Moves the focus to `otherwise` if the focused element in `box` is removed or disabled. For example, a button's own action may disable the
+ * button.
+ */
 export function useRefocus(box: RefObject<HTMLElement | null>, otherwise: RefObject<HTMLElement | null>): void {
   useEffect(() => {
     const element = box.current

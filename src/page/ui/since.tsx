@@ -14,7 +14,7 @@ const ticks = signal(0, {
   },
 })
 
-/** How long ago something happened, as a text that is kept up to date. */
+/** Shows how long ago something happened. The text is kept up to date. */
 export function Since({ iso, title }: { iso: string; title?: string }) {
   const text = useComputed(() => {
     ticks.value

@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** How long to work without yielding, so that the page responds. */
+/** How long to work before other tasks get a turn, in milliseconds. This keeps the page responsive. */
 const sliceMs = 12
 
-/** Does a long task step by step. Resolves with true if the task was finished, or with false if `isOver` returned true before that. */
+/** Does a long task in small steps. Resolves with true if the task was finished, or with false if `isOver` returned true before that. */
 export async function inSlices(steps: Iterable<unknown>, isOver = () => false): Promise<boolean> {
   let end = performance.now() + sliceMs
   for (const _ of steps) {
@@ -20,14 +20,14 @@ export function nextTask(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 0))
 }
 
-/** Number of further list items drawn in one task. */
+/** Number of list items that are added in one task. */
 const sliceSize = 50
 
-/** Returns the first items of a long list, and then the others slice by slice, so that the page stays responsive. */
+/** Returns the first items of a long list, and adds the others in slices, so that the page stays responsive. */
 export function useInSlices<Item>(items: readonly Item[]): readonly Item[] {
   const [length, setLength] = useState(sliceSize)
   useEffect(() => {
-    // If there are fewer items, later ones count as new.
+    // If the list has become shorter, items that are added later count as new.
     if (items.length < length) setLength(Math.max(sliceSize, items.length))
     if (items.length <= length) return
     const timer = setTimeout(() => setLength(length + sliceSize), 0)

@@ -14,7 +14,7 @@ export interface ConfigSchema {
 
 export interface Suggestion {
   label: string
-  /** What is inserted. */
+  /** The text that is inserted. */
   apply: string
   kind: 'key' | 'value'
   detail: string
@@ -22,8 +22,8 @@ export interface Suggestion {
 }
 
 /**
- * The position of the cursor: in a key or a value of the mapping or list at `path`. `typed`: the part of the key or value that is already
- * written.
+ * The position of the cursor, in a key or a value of the mapping or list at `path`. `typed` is the part of the key or value before the
+ * cursor.
  */
 interface Spot {
   path: string[]
@@ -33,7 +33,9 @@ interface Spot {
   isFlow: boolean
 }
 
-/** Suggests keys and values for the end of `before`, the text up to the cursor. `models`: the names in `models`. */
+/**
+ * Suggests keys and values for the position after `before`, the text up to the cursor. `models` contains the names in the section `models`.
+ */
 export function suggestionsAt(
   before: string,
   after: string,
@@ -47,7 +49,7 @@ export function suggestionsAt(
   const known = spot.isFlow ? new Set<string>() : new Set(siblingsAt(before, after, spot.indent))
   const keys = schemas.flatMap(({ properties = {} }) => Object.entries(properties)).filter(([name]) => !known.has(name))
   const list = [...new Map(keys)].map(([name, inner]) => keyOf(name, resolved(schema, inner), spot))
-  // An item of a list may be a value.
+  // Values are suggested, too, because an item of a list may be a value.
   return { typed: spot.typed, list: list.length > 0 ? list : valuesOf(schemas) }
 }
 
@@ -72,13 +74,13 @@ function valuesOf(schemas: readonly ConfigSchema[]): Suggestion[] {
   return [...new Set(values.map(String))].map((label) => ({ label, apply: label, kind: 'value', detail: '', description: '' }))
 }
 
-/** The current model can be the name of an entry in `models`. */
+/** Returns the names of models as suggestions for `model`, which may be the name of an entry in `models`. */
 function modelsAt(path: readonly string[], models: readonly string[]): Suggestion[] {
   if (path.join('/') !== 'model') return []
   return models.map((label) => ({ label, apply: label, kind: 'value', detail: 'in `models`', description: '' }))
 }
 
-/** Every schema that applies at a path. */
+/** Returns all schemas that apply at a path. */
 function schemasAt(root: ConfigSchema, path: readonly string[]): ConfigSchema[] {
   let found = alternatives(root, root)
   for (const part of path) {
@@ -110,7 +112,7 @@ function resolved(root: ConfigSchema, schema: ConfigSchema): ConfigSchema {
 const keyAtStart = /^(["']?)([\w./-]+)\1:(?=\s|$)\s*/
 
 interface Line {
-  /** The columns of its dashes, and of the text after them. */
+  /** The columns of the dashes, and the column of the text after them. */
   dashes: number[]
   column: number
   content: string
@@ -137,12 +139,15 @@ function spotAt(before: string): Spot | undefined {
   if (/[{[]/.test(rest)) return flowSpot(rest, inner)
   if (/["']/.test(rest)) return undefined
   if (key !== null) return { path: inner, kind: 'value', typed: rest, indent: column, isFlow: false }
-  // An item of a list may be a value or begin a mapping.
+  // An item of a list may be a value, or the first line of a mapping.
   const isItem = dashes.length > 0
   return { path, kind: isItem && rest !== '' && !/^[\w-]+$/.test(rest) ? 'value' : 'key', typed: rest, indent: column, isFlow: false }
 }
 
-/** The keys and list positions that contain a line, from the `lines` above it. Its parents begin before the column `limit`. */
+/**
+ * Returns the keys and list positions that contain a line, based on the `lines` above it. The line's parents begin before the column
+ * `limit`.
+ */
 function parentsOf(lines: readonly Line[], limit: number): string[] {
   const path: string[] = []
   let left = limit
@@ -150,7 +155,7 @@ function parentsOf(lines: readonly Line[], limit: number): string[] {
     if (isEmpty(line) || left === 0) continue
     const { dashes, column, content } = line
     if (column === left && dashes.length > 0) {
-      // The first line of the same item.
+      // This line is the first line of the list item.
       path.unshift('0')
       left = (dashes[0] ?? 0) + 1
     } else if (column < left) {
@@ -167,7 +172,7 @@ function parentsOf(lines: readonly Line[], limit: number): string[] {
   return path
 }
 
-/** Within braces or brackets. */
+/** Finds the position of the cursor inside braces or brackets. */
 function flowSpot(text: string, path: readonly string[]): Spot | undefined {
   const open: { kind: '{' | '['; path: string[]; key: string | undefined }[] = []
   let typed = ''
@@ -198,7 +203,7 @@ function flowSpot(text: string, path: readonly string[]): Spot | undefined {
   return { path: kind === 'key' ? top.path : within, kind, typed: typed.trimStart(), indent: 0, isFlow: true }
 }
 
-/** The keys of the mapping around the cursor. */
+/** Returns the keys that the mapping around the cursor already has. */
 function siblingsAt(before: string, after: string, column: number): string[] {
   const above = before.split('\n').slice(0, -1).toReversed()
   const below = after.split('\n').slice(1)
@@ -209,7 +214,7 @@ function siblingsAt(before: string, after: string, column: number): string[] {
       if (line.column < column) break
       const [, , name] = line.column === column ? (keyAtStart.exec(line.content) ?? []) : []
       if (name !== undefined) names.push(name)
-      // The first line of this item, or of the next one.
+      // The mapping ends at the first line of this item, or of the next item.
       if (line.column === column && line.dashes.length > 0) break
     }
     return names

@@ -1,6 +1,6 @@
 import { EditorView } from '@codemirror/view'
 
-/** Uses the colors of the page, whose custom properties reach into the editor. */
+/** Uses the colors of the page. Its custom properties also apply inside the editor's shadow root. */
 export const theme = EditorView.theme({
   '&': {
     fontSize: '0.8125rem',

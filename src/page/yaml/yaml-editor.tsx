@@ -13,7 +13,7 @@ import { YamlLines } from './yaml-lines.ts'
 
 export interface YamlEditorHandle {
   focus(): void
-  /** Selects a line, from 0, and scrolls it into view. */
+  /** Selects a line, counted from 0, and scrolls it into view. */
   selectLine(line: number): void
 }
 
@@ -23,15 +23,15 @@ interface YamlEditorProps {
   label: string
   text: string
   isInvalid: boolean
-  /** Lines with problems, and lines that can't be changed here, from 0. */
+  /** The lines with problems, and the lines that can't be changed in this editor, counted from 0. */
   bad: ReadonlySet<number>
   locked: ReadonlySet<number>
-  /** Undefined until it is loaded. */
+  /** The schema for suggestions. Undefined until it is loaded. */
   schema: ConfigSchema | undefined
   onInput(text: string): void
 }
 
-/** Edits a YAML text, with line numbers, colors, and suggestions from a schema. */
+/** An editor for YAML, with line numbers, colors, and suggestions from a schema. */
 export function YamlEditor({ handle, id, label, text, isInvalid, bad, locked, schema, onInput }: YamlEditorProps) {
   const place = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView | undefined>(undefined)
@@ -40,7 +40,7 @@ export function YamlEditor({ handle, id, label, text, isInvalid, bad, locked, sc
   useLayoutEffect(() => {
     const host = place.current
     if (host === null) return
-    // The editor writes style sheets, which the page's policy forbids in the document but not in a shadow root.
+    // The editor creates style sheets. The page's content security policy forbids them in the document, but not in a shadow root.
     const root = host.shadowRoot ?? host.attachShadow({ mode: 'open' })
     const suggest = (context: CompletionContext) => suggestAt(context, latest.current.schema)
     const editor = new EditorView({
@@ -57,7 +57,8 @@ export function YamlEditor({ handle, id, label, text, isInvalid, bad, locked, sc
       ],
     })
     view.current = editor
-    // Gives the element a `value` like that of a text field, because most of a long text is not in the document.
+    // Gives the element a `value` like that of a text field. Reading the document would not suffice, because most of a long text is not in
+    // it.
     Object.defineProperty(host, 'value', { configurable: true, get: () => editor.state.doc.toString() })
     return () => {
       editor.destroy()
@@ -86,7 +87,7 @@ export function YamlEditor({ handle, id, label, text, isInvalid, bad, locked, sc
       editor.dispatch({ selection: { anchor: from, head: to }, effects: EditorView.scrollIntoView(from, { y: 'center' }) })
     },
   }))
-  // Keys that are typed in the editor must not act as shortcuts of the page, which sees this element as their target.
+  // Keys that are typed in the editor must not act as shortcuts of the page. The page's listeners would see this element as their target.
   const onKeyDown = (event: KeyboardEvent) => {
     if (!event.ctrlKey && !event.metaKey) event.stopPropagation()
   }
@@ -127,7 +128,7 @@ interface Marks {
 
 const setMarks = StateEffect.define<Marks>()
 
-/** The marked lines: in the text, and beside their numbers. */
+/** The marks of lines, both in the text and beside the line numbers. */
 const marked = StateField.define<{ lines: RangeSet<Decoration>; numbers: RangeSet<GutterMarker> }>({
   create: () => ({ lines: Decoration.none, numbers: RangeSet.empty }),
   update: ({ lines, numbers }, transaction) => {

@@ -1,19 +1,19 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair, parseDocument } from 'yaml'
 
-/** From the first to the last line of a value, including its key; from 0. */
+/** The first and last line of a value, including its key, counted from 0. */
 interface Lines {
   from: number
   to: number
 }
 
-/** Maximum number of aliases to follow, because aliases of aliases may stand for very many values. */
+/** Maximum number of aliases to follow. Aliases of aliases may stand for very many values. */
 const mostAliases = 1_000
 
-/** The lines of a YAML text, in any style, by JSON Pointers. Understands texts that have errors as far as possible. */
+/** Finds the lines of a YAML text, in any style, by JSON Pointer. If the text has errors, understands as much of it as possible. */
 export class YamlLines {
   readonly #text: string
   readonly #document: Document
-  /** How often aliases may still be followed. */
+  /** How many more aliases may be followed. */
   #aliases = mostAliases
 
   constructor(text: string) {
@@ -22,8 +22,8 @@ export class YamlLines {
   }
 
   /**
-   * The first line of the value at a pointer. If there is no such value, the first line of the innermost existing value that would contain
-   * it.
+   * Returns the first line of the value at a pointer. If there is no such value, returns the first line of the innermost existing value on
+   * the path.
    */
   lineOf(pointer: string): number | undefined {
     let line: number | undefined
@@ -36,12 +36,12 @@ export class YamlLines {
     return line
   }
 
-  /** All lines of the values at a pointer, in which `*` stands for any key. Includes values that an alias stands for. */
+  /** Returns all lines of the values at a pointer, in which `*` matches any key. Includes the values for which an alias stands. */
   linesOf(pointer: string): number[] {
     return this.#find(partsOf(pointer)).flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, at) => from + at))
   }
 
-  /** The keys of a mapping. */
+  /** Returns the keys of a mapping. */
   keysOf(pointer: string): string[] {
     const node = this.#document.getIn(partsOf(pointer), true)
     const map = isAlias(node) ? this.#resolved(node) : node
@@ -93,7 +93,7 @@ export class YamlLines {
     const [start] = (first as Node | undefined)?.range ?? []
     const [begin = 0, end = 0] = (last as Node | undefined)?.range ?? []
     if (start === undefined) return
-    // The range of a block includes the line breaks after it.
+    // The range of a block includes the line breaks after it, so the end is trimmed.
     const within = this.#text.slice(0, Math.max(end, begin)).trimEnd()
     yield { from: this.#lineAt(start), to: Math.max(this.#lineAt(start), this.#lineAt(within.length)) }
   }
@@ -105,7 +105,7 @@ export class YamlLines {
 
 function nameOf(key: unknown): string {
   const name = isScalar(key) ? key.value : key
-  // The key of merged mappings is a symbol.
+  // The parser represents the key of merged mappings as a symbol.
   return typeof name === 'symbol' ? (name.description ?? '') : String(name)
 }
 

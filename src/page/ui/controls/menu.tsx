@@ -2,7 +2,10 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useNewId } from '../new-id.ts'
 
-/** A button that opens a panel below it. Escape, a click or focus elsewhere and another address close it. */
+/**
+ * A button that opens a panel below it. The panel closes when the user presses Escape, clicks or focuses something else, or opens another
+ * address.
+ */
 export function Menu({ words, children }: { words: string; children: ComponentChildren }) {
   const [isOpen, setIsOpen] = useState(false)
   const box = useRef<HTMLDivElement>(null)
@@ -23,7 +26,7 @@ export function Menu({ words, children }: { words: string; children: ComponentCh
   )
 }
 
-/** Calls `close` when the user has left the menu. Returns a function that stops it. */
+/** Calls `close` when the user has left the menu. Returns a function that removes the listeners. */
 function closing(box: HTMLElement, close: () => void): () => void {
   const closeOutside = (target: EventTarget | null) => {
     if (target instanceof Node && !box.contains(target)) close()

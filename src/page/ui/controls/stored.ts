@@ -1,8 +1,8 @@
 import { type Signal, signal } from '@preact/signals'
 
 /**
- * Creates a signal whose value is stored in this browser, for tabs that are opened later. `check` validates the stored value and returns
- * the value to use.
+ * Creates a signal whose value is stored in this browser, so that tabs that are opened later get it. `check` validates the stored value and
+ * returns the value to use.
  */
 export function storedSignal<Value>(name: string, check: (value: unknown) => Value): Signal<Value> {
   const key = `toolloop.${name}`
@@ -13,7 +13,7 @@ export function storedSignal<Value>(name: string, check: (value: unknown) => Val
     try {
       localStorage.setItem(key, JSON.stringify(value))
     } catch {
-      // The browser's storage is full, so the value is kept only while the page is open.
+      // The storage of the browser is full, so the value is kept only while the page is open.
     }
   })
   return kept
