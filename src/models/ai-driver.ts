@@ -17,11 +17,11 @@ import { type AnyModel, openModel } from './create-model.ts'
 
 /** The options of a query of an `AIDriver`. */
 export interface QueryOptions extends Sampling {
-  /** Tools or tool definitions. Of a tool, only the definition is used. */
+  /** Tools or tool definitions. If a tool is given, only its definition is used. */
   tools?: readonly (ToolDefinition | AnyTool)[]
   /** Default: `'auto'`. */
   toolChoice?: ToolChoice
-  /** Appended after the prompt's own messages, such as the calls and results of an earlier query. */
+  /** Messages that are appended after the prompt's own messages, such as the calls and results of an earlier query. */
   messages?: readonly MessageInput[]
   parallelToolCalls?: boolean
   signal?: AbortSignal
@@ -53,11 +53,11 @@ export interface QueryResult {
   finishReason?: 'stop' | 'length' | 'error' | 'tool_calls'
   /**
    * More about `finishReason`. `'content_filter'`: the provider's filter stopped the response; `finishReason` is `'error'`. `'refusal'`:
-   * the model declined; `finishReason` is `'stop'`, and the content is its explanation.
+   * the model declined to answer; `finishReason` is `'stop'`, and the content is the model's explanation.
    */
   stoppedBy?: 'content_filter' | 'refusal'
   usage?: Usage
-  /** Settings that were not sent, parts that were replaced, and irregularities that were repaired. Undefined if there are none. */
+  /** Settings that were not sent, parts that were replaced, and irregularities that were repaired. Undefined if there are no warnings. */
   warnings?: string[]
   /**
    * Provider-specific data. Store it with the assistant message that you create from this result, because some providers require it in
@@ -73,7 +73,7 @@ export interface StreamResult {
    * aborts the request. Reading the stream is optional.
    */
   stream: AsyncIterable<string>
-  /** The complete result, including calls. It may be ignored: an unused rejection does not become an unhandled one. */
+  /** The complete result, including calls. The promise may be ignored: if it rejects, no unhandled rejection is reported. */
   result: Promise<QueryResult>
 }
 
@@ -98,7 +98,7 @@ const finishReasons: Record<FinishReason, NonNullable<QueryResult['finishReason'
 export class AIDriver {
   readonly model: ChatModel
 
-  /** Takes a model or an argument of `createModel`. Throws what `createModel` throws. */
+  /** Accepts a model, or an argument of `createModel`. Throws the errors of `createModel`. */
   constructor(model: AnyModel) {
     this.model = openModel(model)
   }
@@ -134,7 +134,7 @@ export class AIDriver {
       }
     }
     const result = abort.signal.aborted ? Promise.reject(abortedError(this.model.provider, signal?.reason)) : ask()
-    // A caller that reads only the stream gets the error there.
+    // A caller that reads only the stream gets the error from the stream.
     result.catch((error: unknown) => pieces.end({ error }))
     return { stream: pieces, result }
   }
@@ -163,7 +163,7 @@ function toResult({ text, toolCalls, finishReason, usage, warnings = [], provide
   }
 }
 
-/** Gives each call a unique id, which its result refers to. Some servers send no ids. */
+/** Gives each call a unique id, by which its result refers to the call. Some servers send no ids. */
 function withUniqueIds(calls: readonly ToolCall[]): ToolCall[] {
   const taken = new Set<string>()
   return calls.map((call) => {
@@ -173,7 +173,7 @@ function withUniqueIds(calls: readonly ToolCall[]): ToolCall[] {
   })
 }
 
-/** Buffers text for readers. Every reader gets the whole text, even if it starts late. */
+/** Buffers text for readers. Every reader gets the whole text, even if it starts to read late. */
 class TextPieces implements AsyncIterable<string> {
   readonly #pieces: string[] = []
   readonly #onLeave: () => void
@@ -194,7 +194,7 @@ class TextPieces implements AsyncIterable<string> {
     this.#wakeReaders()
   }
 
-  /** Not a generator, because a reader must be able to leave while it waits for a piece. */
+  /** This is not a generator, because a reader must be able to stop while it waits for a piece. */
   [Symbol.asyncIterator](): AsyncIterator<string, undefined> {
     let at = 0
     let left = false
@@ -211,7 +211,7 @@ class TextPieces implements AsyncIterable<string> {
     const leave = async (): Promise<IteratorResult<string, undefined>> => {
       left = true
       this.#wakeReaders()
-      // After the end of the response there is nothing left to abort.
+      // After the end of the response, there is nothing left to abort.
       if (this.#ended === undefined) this.#onLeave()
       return { value: undefined, done: true }
     }

@@ -26,8 +26,8 @@ export function capabilitiesOf(
 }
 
 /**
- * The requests in which the model accepts a response schema. If the model uses a dialect, only requests without tools, because the schema
- * would rule out calls in the text.
+ * The requests in which the model accepts a response schema. If the model uses a dialect, these are only requests without tools, because
+ * the schema would rule out calls in the text.
  */
 function structuredOutputOf(taken: ModelCapabilities['structuredOutput'], dialect: string | undefined): Partial<ModelCapabilities> {
   if (taken === undefined) return {}

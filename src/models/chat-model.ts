@@ -35,25 +35,28 @@ export const samplingNames: OptionNames<Sampling> = {
 export interface ModelRequest extends Sampling {
   /** The conversation. */
   messages: readonly ChatMessage[]
-  /** If absent or empty, the request has no tools and no tool choice. */
+  /** The tools to offer. If absent or empty, the request has no tools and no tool choice. */
   tools?: readonly ToolDefinition[]
-  /** Further tools, for a provider with its own tool search. Its driver sends them and leaves out the tools in `searchedBy`. */
+  /**
+   * More tools, for a provider with its own tool search. The provider's driver sends these tools, and leaves out the tools named in
+   * `searchedBy`.
+   */
   searchable?: SearchableTools
   /** Default: `'auto'`. */
   toolChoice?: ToolChoice
   /** Set to `false` to allow at most one call per response. Ignored if the provider has no such setting. */
   parallelToolCalls?: boolean
   /**
-   * The response's text must be JSON that matches this schema, which describes an object. If the model does not support response schemas,
+   * A schema that the response's text must match, as JSON. The schema describes an object. If the model does not support response schemas,
    * the driver leaves the schema out and adds a warning.
    */
   responseSchema?: { name: string; schema: JsonSchema }
   /**
-   * Whether to stream the response. The resolved response is the same either way, and a response that is not streamed is passed to the sink
-   * as well, in one piece. Default: true.
+   * Whether to stream the response. The resolved response is the same in both cases. A response that is not streamed is also passed to the
+   * sink, in one piece. Default: true.
    */
   stream?: boolean
-  /** Aborts the request. `generate` then rejects with code `aborted`. */
+  /** Aborts the request. `generate` then rejects with the code `aborted`. */
   signal?: AbortSignal
   /**
    * Maximum time without any data from the provider, in milliseconds, counted from the start of the request. Default 60,000 while
@@ -75,25 +78,28 @@ export interface ModelRequest extends Sampling {
 export interface ModelResponse {
   /** The whole visible text; `''` if there is none. */
   text: string
-  /** The final part of `text`, if the model marked the text before it as commentary. Default: all of `text`. */
+  /** The final part of `text`, if the model marked the preceding text as commentary. Default: all of `text`. */
   answer?: string
   reasoning?: string
-  /** All calls in the order of the response, with unparsed arguments. Ids may be missing (`''`) or repeated: the loop makes them unique. */
+  /**
+   * All calls in the order of the response, with unparsed arguments. Ids may be missing (`''`) or repeated; the agent loop makes them
+   * unique.
+   */
   toolCalls: ToolCall[]
-  /** `'tool_calls'` if there are complete calls, whatever the provider says; `'length'` if the response was cut off. */
+  /** `'tool_calls'` if the response has complete calls, whatever the provider says. `'length'` if the response was cut off. */
   finishReason: FinishReason
   /** The provider's own finish reason. */
   rawFinishReason?: string
   usage?: Usage
   /** Data that must be sent back with this message to the same provider. */
   providerData?: ProviderData
-  /** The provider that answered, if it may differ from the model's own. */
+  /** The provider that answered. Set if it may differ from the model's own provider. */
   provider?: string
   /** The model that answered, by the provider's name for it. */
   model?: string
-  /** The address that answered, if it is known and may differ from the model's own. */
+  /** The base URL of the server that answered. Set if it is known and may differ from the model's own. */
   baseURL?: string
-  /** The API that answered, if it may differ from the model's own; `''` if it is unknown. */
+  /** The API that answered. Set if it may differ from the model's own. `''` if the API is unknown. */
   api?: string
   /** The provider's id of this response. */
   responseId?: string
@@ -101,15 +107,17 @@ export interface ModelResponse {
   warnings?: string[]
   /** The number of failed requests before this one. */
   retries?: number
-  /** How long the request waited for `rateLimits` and a `Budget` before it was sent, in milliseconds. Absent if it did not wait. */
+  /**
+   * How long the request waited for `rateLimits` and a `Budget` before it was sent, in milliseconds. Absent if the request did not wait.
+   */
   waitedMs?: number
   /** The time from the request to the first piece of a streamed response, in milliseconds. */
   timeToFirstTokenMs?: number
 }
 
 /**
- * Receives a response as it arrives. `index` counts the calls of the response from 0; `toolCallStart` is called once for each, before its
- * deltas. The joined pieces are also in the response.
+ * Receives a response as it arrives. `index` counts the calls of the response from 0. `toolCallStart` is called once for each call, before
+ * its deltas. The joined pieces are also in the response.
  *
  * Contract: methods are called synchronously and in order. They must not throw, and are not awaited.
  */
@@ -162,25 +170,25 @@ export interface ModelPrice extends TokenPrice {
 
 /** The capabilities of a model, as known before the first request. */
 export interface ModelCapabilities {
-  /** Whether the model accepts tools and answers with native tool calls. If false, it has to write calls as text. */
+  /** Whether the model accepts tools and answers with native tool calls. If false, the model has to write calls as text. */
   nativeTools: boolean
   /**
    * For models without native calls: the name of the dialect (see `toolloop/dialects`) in which the model writes calls. Default:
    * `'tool-action'`.
    */
   dialect?: string
-  /** Whether the model sometimes writes calls as text although native calls are offered. Such calls are then read from the text. */
+  /** Whether the model sometimes writes calls as text although native calls are offered. If so, such calls are read from the text. */
   salvageTextCalls?: boolean
   /** A message about a deprecated setting and its replacement. */
   deprecated?: string
   /**
-   * The requests in which the provider can enforce a JSON Schema for the text: only those without tools (`'alone'`), or also those with
-   * tools (`'with-tools'`). Default: none.
+   * The requests in which the provider can enforce a JSON Schema for the text: only requests without tools (`'alone'`), or also requests
+   * with tools (`'with-tools'`). Default: no requests.
    */
   structuredOutput?: 'alone' | 'with-tools'
   /** The size of the model's context window in tokens, if known. */
   contextWindow?: number
-  /** Used for the cost budget and `usage.costUsd`. */
+  /** The price of the model. Used for the cost budget and `usage.costUsd`. */
   price?: ModelPrice
   /** Whether the provider reports the cost of requests. */
   reportsCost?: boolean
@@ -190,8 +198,8 @@ export interface ModelCapabilities {
  * A model of a provider.
  *
  * Contract: `generate` sends one request, apart from retries. It resolves with the complete response or rejects with a `ModelError`; if the
- * request's `signal` is aborted, its code is `aborted`. It never runs tools, never parses arguments, and never returns a response that was
- * cut off as if it were complete.
+ * request's `signal` is aborted, the error's code is `aborted`. It never runs tools, never parses arguments, and never returns a response
+ * that was cut off as if it were complete.
  */
 export interface ChatModel {
   readonly provider: string
@@ -206,16 +214,16 @@ export interface ChatModel {
   generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse>
   /**
    * Prepares the model before a run starts, without sending anything to the provider. Rejects with `missing_api_key`, `missing_dependency`,
-   * `unknown_provider` or `invalid_option` if the model can't be used with its settings. Omit it if there is nothing to check.
+   * `unknown_provider` or `invalid_option` if the model can't be used with its settings. Omit this method if there is nothing to check.
    */
   prepare?(): Promise<void>
-  /** Returns the model to use for one whole turn. Only for models that may change between turns. */
+  /** Returns the model to use for one whole turn. Implement this method only for a model that may change between turns. */
   forTurn?(): ChatModel
 }
 
-/** The part of `text`, the response's final text, that is the answer. */
+/** Returns the answer: the part of the final text that is not commentary. `text`: the response's final text. */
 export function answerIn({ answer }: Pick<ModelResponse, 'answer'>, text: string): string {
-  // The text may have been changed by a hook or a guardrail.
+  // A hook or a guardrail may have changed the text.
   return typeof answer === 'string' && text.endsWith(answer) ? answer : text
 }
 
@@ -226,7 +234,7 @@ export function withoutDeclinedCalls<Response extends ModelResponse>(response: R
   return { ...response, toolCalls: [], warnings: [...warnings, droppedCalls(toolCalls.length, finishReason)] }
 }
 
-/** The warning about calls that were dropped. */
+/** Returns the warning about calls that were dropped. */
 export function droppedCalls(count: number, finishReason: 'content_filter' | 'refusal'): string {
   return `${count} tool call(s) of a ${finishReason === 'refusal' ? 'refused' : 'filtered'} response were dropped`
 }
@@ -236,7 +244,7 @@ export function abortedError(provider: string, cause?: unknown): ModelError {
   return new ModelError('aborted', 'The request was aborted', { provider, retryable: false, cause })
 }
 
-/** Whether an error is a `ModelError`, of this or another installed copy of this package. */
+/** Whether an error is a `ModelError`, from this or another installed copy of this package. */
 export function isModelError(error: unknown): error is ModelError {
   return ModelError.isInstance(error) && 'retryable' in error
 }

@@ -45,9 +45,9 @@ type KnownQuirks = NonNullable<Parameters<typeof capabilitiesOf>[1]> & TextQuirk
 
 /** A driver, before it is loaded. */
 interface DriverEntry {
-  /** The API that it speaks. */
+  /** The API that the driver speaks. */
   api?: string
-  /** Checks quirks. Throws if the driver does not accept them. Absent if the driver has neither quirks nor an address. */
+  /** Checks quirks, and throws if the driver does not accept them. Absent if the driver has neither quirks nor a base URL. */
   quirks?(...given: (JsonObject | undefined)[]): KnownQuirks
   load(settings: ModelSettings, preset: ProviderPreset): Promise<ChatModel>
 }
@@ -80,7 +80,7 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
 /** Returns the server's quirks. Throws for settings that the driver does not accept. */
 function checkedQuirks({ quirks }: DriverEntry, settings: ModelSettings, preset: ProviderPreset): KnownQuirks | undefined {
   if (quirks === undefined) return undefined
-  // An address from the environment may be set later, so it is only looked up when needed.
+  // The base URL may be set in the environment later. In that case it is looked up only when it is needed.
   if (settings.baseURL || preset.baseURLEnv === undefined) findBaseURL(settings, preset)
   return quirks(...presetQuirks(preset, settings.model), settings.quirks)
 }
@@ -89,9 +89,9 @@ function checkedQuirks({ quirks }: DriverEntry, settings: ModelSettings, preset:
  * Creates the model behind `'provider/model'` or settings. Everything after the first `/` is the model's name. `'demo'` is the built-in
  * model, which needs no key.
  *
- * Synchronous, because the driver and its SDK are loaded only with the first run or request. If the API key is missing, that run or request
- * rejects. Failed requests are retried (`maxRetries`), and requests wait for their `rateLimits`. The option `providers` adds providers, or
- * overrides facts about known ones, such as prices. Throws `unknown_provider` or `invalid_option`.
+ * This function is synchronous, because the driver and its SDK are loaded only with the first run or request. If the API key is missing,
+ * that run or request rejects. Failed requests are retried (`maxRetries`), and requests wait as their `rateLimits` require. The option
+ * `providers` adds providers, or overrides facts about known ones, such as prices. Throws `unknown_provider` or `invalid_option`.
  *
  * ```ts
  * const model = createModel('openrouter/anthropic/claude-sonnet-4')
@@ -113,8 +113,8 @@ export function createModel(model: string | ModelSettings, options: CreateModelO
 }
 
 /**
- * Returns a model unchanged; creates one from anything else. Throws what `createModel` throws, and `invalid_option` for an object that is
- * not a model.
+ * Returns a model unchanged. Creates a model from anything else. Throws the errors of `createModel`, and `invalid_option` for an object
+ * that is not a model.
  */
 export function openModel(model: AnyModel): ChatModel {
   if (typeof model === 'object' && model !== null && 'generate' in model) {
@@ -147,7 +147,7 @@ function servedModel(settings: ModelSettings, preset: ProviderPreset, providers:
   }
   const first = asked()
   if (baseURL?.trim() || preset.baseURLEnv === undefined) return first
-  // The address may be set or changed in the environment later.
+  // The properties are getters, because the base URL may be set or changed in the environment later.
   return {
     provider,
     model,
@@ -171,7 +171,7 @@ function driverOf({ provider }: ModelSettings, { driver: name }: ProviderPreset)
   return driver
 }
 
-/** Creates the model of a preset's driver. Throws for settings that the driver does not accept. */
+/** Creates a model with the preset's driver. Throws for settings that the driver does not accept. */
 function driverModel(settings: ModelSettings, preset: ProviderPreset): ChatModel {
   const driver = driverOf(settings, preset)
   const quirks = checkedQuirks(driver, settings, preset)
@@ -222,7 +222,7 @@ function checked(settings: ModelSettings): ModelSettings {
   return settings
 }
 
-/** A model whose driver is loaded with the first request. If loading fails, the next request tries again. */
+/** Creates a model whose driver is loaded with the first request. If loading fails, the next request tries again. */
 function lazyModel(
   settings: ModelSettings,
   preset: ProviderPreset,

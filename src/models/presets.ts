@@ -12,8 +12,8 @@ import type { APIKey, ModelSettings } from './settings.ts'
 export type { ModelPreset, OtherApi, ProviderPreset }
 
 /**
- * Further providers, and changes to those in `config/providers.yaml`, by name. Quirks are merged key by key, `models` are appended, and any
- * other field replaces the existing one.
+ * Additional providers, and changes to the providers in `config/providers.yaml`, by name. Quirks are merged key by key, `models` are
+ * appended, and any other field replaces the existing one.
  */
 export type Providers = Readonly<Record<string, Optional<ProviderPreset>>>
 
@@ -67,13 +67,13 @@ export function providerNames(): string[] {
   return Object.keys(bundledPresets)
 }
 
-/** Returns the preset for another API of a provider. Throws what `findPreset` throws for the provider named by `as`. */
+/** Returns the preset for another API of a provider. Throws the errors of `findPreset` for the provider that `as` names. */
 export function presetOver({ as }: OtherApi, preset: ProviderPreset, own: Providers): ProviderPreset {
   const { driver, quirks = {}, models = [] } = findPreset(as, own)
   return { ...preset, driver, quirks, models }
 }
 
-/** Returns the API to use for a model at that API's host. Undefined if the driver's own API is used at every host. */
+/** Returns the API that a model uses at the `host` of that API. Undefined if the model uses the driver's own API at every host. */
 export function hostedApi({ apis = {} }: ProviderPreset, model: string): OtherApi | undefined {
   return Object.values(apis).find(({ host, models }) => host !== undefined && models !== undefined && matches(models, model))
 }
@@ -84,7 +84,7 @@ export function isAtHost(host: string | undefined, baseURL: string | undefined):
   return host !== undefined && hostname !== undefined && (hostname === host || hostname.endsWith(`.${host}`))
 }
 
-/** The model that a provider's name alone refers to. */
+/** Returns the model that is used if only the provider's name is given. */
 export function findOnlyModel(provider: string): string | undefined {
   return bundledPreset(provider)?.onlyModel
 }
@@ -98,7 +98,10 @@ export function presetQuirks(preset: ProviderPreset, model: string): (JsonObject
   return [preset.quirks, ...entriesOf(preset, model).map(({ quirks }) => quirks)]
 }
 
-/** The price and context window of the model: from its preset if they are set there, otherwise as published by its provider. */
+/**
+ * Returns the price and context window of the model. They come from its preset, or if they are not set there, from the provider's published
+ * list.
+ */
 export function presetFacts(provider: string, preset: ProviderPreset, model: string): Pick<ModelPreset, 'price' | 'contextWindow'> {
   const entries = entriesOf(preset, model)
   const listed = listedFacts(provider, model)
@@ -108,15 +111,15 @@ export function presetFacts(provider: string, preset: ProviderPreset, model: str
 }
 
 /**
- * A group of models that share limits. `part` identifies a single model, or a `models` entry of the preset and with it all models that
- * match the entry. Null: all models of the provider.
+ * A group of models that share limits. `part` identifies a single model, or an entry in `models` of the preset, which stands for all models
+ * that match it. Null: all models of the provider.
  */
 export interface LimitedPart {
   part: string | null
   limits: RateLimits
 }
 
-/** The limits that apply to a model's requests, with the smallest group of models first. */
+/** Returns the limits that apply to a model's requests, with the smallest group of models first. */
 export function rateLimitsOf({ model, rateLimits }: ModelSettings, preset: ProviderPreset): LimitedPart[] {
   const entry = entriesOf(preset, model).findLast((one) => one.rateLimits !== undefined)
   const parts: { part: string | null; limits: RateLimits | undefined }[] = [
@@ -162,7 +165,8 @@ function entriesOf({ models = [] }: ProviderPreset, model: string): ModelPreset[
 const mostMatchMs = 20
 
 /**
- * Throws `invalid_option` for a pattern that takes too long. Patterns may come from users who must not be able to block other users' runs.
+ * Whether a model's name matches a pattern. Throws `invalid_option` for a pattern that takes too long. Patterns may come from users who
+ * must not be able to block other users' runs.
  */
 function matches(match: string, model: string): boolean {
   const pattern = new RegExp(match, 'i')
@@ -179,15 +183,15 @@ function matches(match: string, model: string): boolean {
 }
 
 /**
- * Finds the API key in the settings, or else in the provider's environment variable. An empty key counts as absent. Throws
- * `missing_api_key`. Called with each request, because the environment may be filled later.
+ * Finds the API key in the settings, otherwise in the provider's environment variable. An empty key counts as absent. Throws
+ * `missing_api_key`. Called for each request, because the variable may be set later.
  */
 export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyEnv, apiKeyOptional }: ProviderPreset): APIKey {
   if (typeof apiKey === 'function') return apiKey
   const variables = [apiKeyEnv ?? []].flat()
   const key = apiKey?.trim() || keyInEnvironment({ apiKeyEnv: variables })
   if (key) return key
-  // Client libraries require a key; such servers ignore it.
+  // Client libraries require a key. Servers that need no key ignore it.
   if (apiKeyOptional) return 'none'
   const variable = variables.length === 0 ? '' : ` or the environment variable ${variables.join(' or ')}`
   throw new ModelError('missing_api_key', `Expected \`apiKey\`${variable} to hold a key for \`${provider}/${model}\`, got none`, {
@@ -198,8 +202,8 @@ export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyE
 }
 
 /**
- * Describes a provider's key in the environment. `keyEnv` is the variable that contains the key. If none is set, it is the first variable
- * that may contain the key; null if the provider has no such variable. `hasKey` is null if there is no key and none is needed.
+ * Describes a provider's key in the environment. `keyEnv`: the variable that contains the key. If no variable is set, the first variable
+ * that may contain the key. Null if the provider has no such variable. `hasKey` is null if there is no key and the provider needs no key.
  */
 export function describeKey({ apiKeyEnv, apiKeyOptional }: ProviderPreset): { keyEnv: string | null; hasKey: boolean | null } {
   const variables = [apiKeyEnv ?? []].flat()
@@ -209,7 +213,10 @@ export function describeKey({ apiKeyEnv, apiKeyOptional }: ProviderPreset): { ke
   return { keyEnv: first, hasKey: apiKeyOptional ? null : false }
 }
 
-/** Finds the base URL in the settings, the environment variable, or the preset, in this order. Throws `invalid_option` if none of them has one. */
+/**
+ * Finds the base URL in the settings, the environment variable, or the preset, in this order. Throws `invalid_option` if no base URL is
+ * found.
+ */
 export function findBaseURL(settings: ModelSettings, preset: ProviderPreset): string {
   const { provider, baseURL } = settings
   const { given, found } = lookForBaseURL(settings, preset)
@@ -222,7 +229,7 @@ export function findBaseURL(settings: ModelSettings, preset: ProviderPreset): st
   return url.pathname === '/' && preset.baseURLPath !== undefined && given ? `${url.origin}${preset.baseURLPath}` : found
 }
 
-/** Like `findBaseURL`, but returns undefined if there is none. An invalid URL is reported when the model is asked. */
+/** Like `findBaseURL`, but returns undefined if no base URL is found. An invalid URL is reported only when a request is sent. */
 export function knownBaseURL(settings: ModelSettings, preset: ProviderPreset): string | undefined {
   return lookForBaseURL(settings, preset).found || undefined
 }

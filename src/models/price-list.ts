@@ -25,13 +25,13 @@ function own(models: Readonly<Record<string, ListedModel>>, name: string): Liste
   return Object.hasOwn(models, name) ? models[name] : undefined
 }
 
-/** The names of a provider's models whose prices are known. */
+/** Returns the names of a provider's models whose prices are known. */
 export function listedModels(provider: string): string[] {
   prices ??= bundledPrices()
   return Object.hasOwn(prices, provider) ? Object.keys(prices[provider] ?? {}) : []
 }
 
-/** Suggests `provider/model` for the name of a known model that was given without its provider. The name may be misspelled. */
+/** Suggests `provider/model` for a model's name that was given without its provider. The name may be misspelled. */
 export function nearestModel(name: string): string | undefined {
   prices ??= bundledPrices()
   const known = new Map<string, string>()

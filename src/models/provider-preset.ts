@@ -9,15 +9,15 @@ export interface ProviderPreset {
   onlyModel?: string
   baseURL?: string
   baseURLEnv?: string
-  /** A path that is appended to a base URL from the settings or the environment if that URL has none. */
+  /** A path that is appended to a base URL without a path, if the base URL comes from the settings or the environment. */
   baseURLPath?: string
-  /** Environment variables for the API key. If several are listed, the first one that is set is used. */
+  /** Environment variables for the API key. If several are listed, the first variable that is set is used. */
   apiKeyEnv?: string | string[]
-  /** Whether requests may be sent without a key. For servers on the same machine. */
+  /** Whether requests may be sent without a key. Used for servers on the same machine. */
   apiKeyOptional?: boolean
   /** The header for the key. Default: `Authorization: Bearer`. */
   apiKeyHeader?: string
-  /** Whether the provider's SDK may read its other environment variables (organization, project, headers). */
+  /** Whether the provider's SDK may read other environment variables of the provider (organization, project, headers). */
   sdkEnvironment?: boolean
   /** Other APIs of the provider. The keys are the values of the setting `api`. */
   apis?: { [name: string]: OtherApi }
@@ -30,9 +30,9 @@ export interface ProviderPreset {
 
 /** An API that a provider offers in addition to the API of its `driver`. */
 export interface OtherApi {
-  /** The provider whose driver, quirks and models apply. Address and key stay the same. */
+  /** The provider whose driver, quirks and models apply. The base URL and the key stay the same. */
   as: string
-  /** The models that use this API at `host` and its subdomains, as a regular expression. Default: none. */
+  /** The models that use this API at `host` and its subdomains, as a regular expression. Default: no models. */
   models?: string
   host?: string
 }
@@ -51,6 +51,6 @@ export interface ModelPreset {
 /** The facts about a model in config/prices.yaml. */
 export interface ListedModel {
   contextWindow: number
-  /** Prices in chronological order. A price is valid through the day `until` (UTC); the last one has no end. */
+  /** Prices in chronological order. A price is valid through the day `until` (UTC). The last price has no `until`. */
   prices: readonly (ModelPrice & { until?: string })[]
 }

@@ -1,7 +1,7 @@
 import { InvalidOptionError } from '../core/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../core/messages.ts'
 
-/** Checks the value of a quirk. `expected` completes the error message. */
+/** Checks the value of a quirk. `expected` completes the error message "Expected … to be …". */
 export interface QuirkCheck {
   expected: string
   passes(value: Json): boolean
@@ -10,16 +10,16 @@ export interface QuirkCheck {
 export const isBoolean: QuirkCheck = { expected: 'true or false', passes: (value) => typeof value === 'boolean' }
 
 /**
- * Whether text in thinking tags at the start of a response counts as thinking. With `'opened'`, everything before the first end tag counts
- * too, because the model's prompt already contains the start tag.
+ * Whether text in thinking tags at the start of a response counts as thinking. With `'opened'`, all text before the first end tag also
+ * counts as thinking, because the model's prompt already contains the start tag.
  */
 export type ThinkTags = boolean | 'opened'
 
 /** Markup that servers leave in the response's text because they don't parse the model's format. These quirks exist for every API. */
 export interface TextQuirks {
-  /** Whether the text contains thinking in tags. The thinking is then removed from the text. */
+  /** Whether the text contains thinking in tags. If so, the thinking is removed from the text. */
   thinkTags: ThinkTags
-  /** Whether the text sometimes contains calls, even if the request offered native ones. */
+  /** Whether the text sometimes contains calls, even if the request offered native calls. */
   salvageTextCalls: boolean
 }
 

@@ -8,13 +8,13 @@ export interface RateLimits {
   /** Maximum number of requests in progress at the same time. A streamed request is in progress until its stream ends. */
   concurrency?: number
   /**
-   * Maximum number of requests started within any 60 seconds. Starts are spaced evenly, but at most 1 second apart: with 3,000 per minute,
-   * one request starts every 20 ms; with 60 or fewer, one per second until the limit is reached.
+   * Maximum number of requests started within any 60 seconds. Starts are spaced evenly, but at most 1 second apart. With 3,000 per minute,
+   * one request starts every 20 ms. With 60 or fewer, one request starts per second until the limit is reached.
    */
   requestsPerMinute?: number
   /**
    * Maximum number of tokens in requests and responses within any 60 seconds. Tokens are estimated before a request is sent, and corrected
-   * afterwards by its reported usage.
+   * afterwards by the reported usage.
    */
   tokensPerMinute?: number
   /** Maximum number of waiting requests. Further requests fail with `queue_full`. Default 10,000. */
@@ -42,7 +42,7 @@ export interface Applicant {
   /** The limits of this request. */
   limits: RateLimits
   signal: AbortSignal | undefined
-  /** The estimated number of tokens that it will use. */
+  /** The estimated number of tokens that the request will use. */
   tokens: number
   /** Whether the provider has refused this request before. Such requests start before all others. */
   isRefused: boolean
@@ -50,9 +50,9 @@ export interface Applicant {
   onWait(ahead: number): void
 }
 
-/** The slot of a request in progress. Must be released exactly once. */
+/** The slot of a request in progress. A slot must be released exactly once. */
 export interface Slot {
-  /** `tokens`: the number that the request used, if known. */
+  /** `tokens`: the number of tokens that the request used, if known. */
   release(tokens: number | undefined): void
 }
 
@@ -62,9 +62,14 @@ interface Waiting extends Pick<Applicant, 'limits' | 'tokens'> {
 
 const minuteMs = 60_000
 const longestTimerMs = 2 ** 31 - 1
-/** Maximum time between the starts of two requests, in milliseconds. It keeps a low limit from slowing down a run from the start. */
+/**
+ * Maximum time between the starts of two requests, in milliseconds. This maximum keeps a low limit from slowing down a run from the start.
+ */
 const longestDistanceMs = 1_000
-/** Maximum delay of a timer that the next requests make up for, in milliseconds. A higher value would cause a burst of requests. */
+/**
+ * Maximum delay of a timer that the next requests compensate for by starting earlier, in milliseconds. A higher value would cause a burst
+ * of requests.
+ */
 const madeUpMs = 100
 
 /**
@@ -75,7 +80,7 @@ export class RateLimiter {
   #underWay = 0
   /** No request starts before this time, by `performance.now()`. */
   #heldUntil = 0
-  /** The earliest time at which the next request may start, given the required distance from the previous one. */
+  /** The earliest time at which the next request may start, to keep its distance from the previous request. */
   #nextAt = 0
   readonly #requests = new LastMinute()
   readonly #tokens = new LastMinute()
@@ -83,7 +88,7 @@ export class RateLimiter {
   readonly #waiting = new Set<Waiting>()
   #timer: NodeJS.Timeout | undefined
 
-  /** The number of amounts that are remembered. */
+  /** The number of requests and token amounts that are remembered. */
   get remembered(): number {
     return this.#requests.size + this.#tokens.size
   }
@@ -132,7 +137,7 @@ export class RateLimiter {
     return this.#refused.size + this.#waiting.size
   }
 
-  /** Starts all requests that may start, and sets a timer for the next one. */
+  /** Starts all requests that may start, and sets a timer for the next request. */
   #admit(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -141,10 +146,10 @@ export class RateLimiter {
       const [next] = queue
       if (next === undefined) return
       const waitMs = this.#waitMs(next)
-      // The end of a running request will admit it.
+      // The end of a running request will start this one.
       if (waitMs === Number.POSITIVE_INFINITY) return
       if (waitMs > 0) {
-        // Not unref'd, because a waiting run keeps its process alive, like any other run.
+        // The timer is not unref'd, because a waiting run keeps its process alive, like any other run.
         this.#timer = setTimeout(() => this.#admit(), Math.min(Math.ceil(waitMs), longestTimerMs))
         return
       }
@@ -153,7 +158,7 @@ export class RateLimiter {
     }
   }
 
-  /** The time until the request may start, in milliseconds. */
+  /** Returns the time until the request may start, in milliseconds. */
   #waitMs({ limits, tokens }: Pick<Applicant, 'limits' | 'tokens'>): number {
     const { concurrency, requestsPerMinute, tokensPerMinute } = limits
     if (concurrency !== undefined && this.#underWay >= concurrency) return Number.POSITIVE_INFINITY
@@ -190,7 +195,7 @@ interface Amount {
 
 /** The amounts of the last 60 seconds. */
 class LastMinute {
-  /** The oldest first. */
+  /** The amounts, oldest first. */
   readonly #amounts: Amount[] = []
   #sum = 0
 
@@ -227,7 +232,7 @@ class LastMinute {
     return added
   }
 
-  /** The excess over the estimate counts from now on, because much of it may have arrived recently. */
+  /** Corrects an estimate. The excess over the estimate counts from now on, because many of its tokens may have arrived recently. */
   correct(estimate: Amount, amount: number, now: number): void {
     const more = amount - estimate.amount
     if (more > 0) this.add(more, now)

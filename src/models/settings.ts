@@ -7,7 +7,7 @@ import type { RateLimits } from './rate-limiter.ts'
 /**
  * An API key, or a function that returns it. The function is called for each request, so keys and tokens may expire.
  *
- * Contract: awaited; if it throws, the request fails.
+ * Contract: the function is awaited. If it throws, the request fails.
  */
 export type APIKey = string | (() => string | Promise<string>)
 
@@ -31,7 +31,7 @@ export interface ModelSettings {
   /**
    * Replaces the HTTP client.
    *
-   * Contract: as for the global `fetch`. If it rejects, the request counts as a failed connection, and is retried.
+   * Contract: that of the global `fetch`. If it rejects, the request counts as a failed connection, and is retried.
    */
   fetch?: typeof globalThis.fetch
   /** Headers sent with every request. */
@@ -43,18 +43,20 @@ export interface ModelSettings {
   functionCalling?: boolean
   /**
    * The dialect of a model without native calls, such as `'hermes'`. Tools are then described in the prompt, and the model writes calls as
-   * text. `toolloop/dialects` lists the names. Default: none; calls are native.
+   * text. `toolloop/dialects` lists the names. Default: none, because calls are native.
    */
   dialect?: string
   /**
    * Whether to read calls from the text of responses without native calls, for models that write calls as text although native calls were
-   * offered. Default: the value in `config/providers.yaml`, which is true for providers whose servers are known to let such calls through.
+   * offered. Default: the value in `config/providers.yaml`, which is true for providers whose servers are known to leave such calls in the
+   * text.
    */
   salvageTextCalls?: boolean
   /**
    * Whether text in thinking tags (`<think>…</think>`) at the start of a response counts as reasoning instead of as part of the answer.
-   * With `'opened'`, everything before the first end tag counts as reasoning too, for models whose prompt already contains the start tag.
-   * Default: the value in `config/providers.yaml`, which is on for providers whose servers are known to let thinking through.
+   * With `'opened'`, all text before the first end tag also counts as reasoning. Use `'opened'` for models whose prompt already contains
+   * the start tag. Default: the value in `config/providers.yaml`, which is on for providers whose servers are known to leave thinking in
+   * the text.
    */
   thinkTags?: ThinkTags
   /** Maximum time without any data from the provider, in milliseconds. Default 60,000 while streaming. */
@@ -69,8 +71,8 @@ export interface ModelSettings {
   /** Maximum wait between two attempts, in milliseconds. Default 30,000. */
   maxRetryDelayMs?: number
   /**
-   * Limits on requests to this model with this key. All runs of the process share them, and requests beyond them wait. To limit all models
-   * of a provider together, use `providers`. Default: the limits in the provider's preset; the bundled presets have none.
+   * Limits on requests to this model with this key. All runs of the process share these limits, and requests beyond the limits wait. To
+   * limit all models of a provider together, use `providers`. Default: the limits in the provider's preset; the bundled presets have none.
    */
   rateLimits?: RateLimits
   /** The price of the model, in US dollars per million tokens. */

@@ -8,10 +8,10 @@ import { isModelError, type ModelCapabilities, type ModelRequest, type ModelResp
 const partTokens = 1_500
 const messageTokens = 4
 
-/** The estimated tokens of a first response without a limit. */
+/** The estimated number of tokens of a first response without a limit. */
 const firstTokens = 500
 
-/** Estimates the length of the next response from those before it. */
+/** Estimates the length of the next response from the lengths of previous responses. */
 export class ExpectedOutput {
   #tokens = firstTokens
 
@@ -20,15 +20,15 @@ export class ExpectedOutput {
     return Math.min(most, this.#tokens)
   }
 
-  /** Ignores a response without output tokens: the request failed or was answered by another model. */
+  /** Updates the estimate. Ignores a response without output tokens, because the request failed or another model answered it. */
   learn({ outputTokens }: Pick<Usage, 'outputTokens'>): void {
     if (outputTokens > 0) this.#tokens += Math.round((outputTokens - this.#tokens) / 5)
   }
 }
 
 /**
- * Converts the usage that a model reports to one that can be added up. Drops anything but finite numbers ≥ 0, and derives missing counts
- * from the others. Undefined if no tokens are reported.
+ * Converts the usage that a model reports to a usage that can be added up. Keeps only finite numbers ≥ 0, and derives missing counts from
+ * the others. Undefined if no tokens are reported.
  */
 export function wholeUsage(usage: unknown): Usage | undefined {
   if (!isJsonObject(usage)) return undefined
@@ -46,7 +46,7 @@ export function wholeUsage(usage: unknown): Usage | undefined {
   return whole
 }
 
-/** A valid count; undefined otherwise. */
+/** Returns a valid count, or undefined. */
 function count(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
 }
@@ -65,12 +65,12 @@ type Count =
   | 'cacheWriteApart'
 
 /**
- * The providers' names for their counts; each also exists in camel case. Gateways mix the names of different APIs.
+ * The providers' names for their counts. Each name also exists in camel case. Gateways mix the names of different APIs.
  * - Chat Completions and Responses: https://platform.openai.com/docs/api-reference/responses/object#usage; `prompt_cache_hit_tokens` of
  *   DeepSeek
- * - Messages and Bedrock count tokens read from the cache, or written to it, apart from the input:
+ * - Messages and Bedrock don't include tokens that were read from the cache, or written to it, in the input:
  *   https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-cache-performance
- * - Gemini counts what its own tools read apart from the prompt, and thoughts apart from the answer:
+ * - Gemini doesn't include the tokens that its own tools read in the prompt, or thoughts in the answer:
  *   https://ai.google.dev/api/generate-content#UsageMetadata
  * - Ollama: https://docs.ollama.com/api/usage
  */
@@ -104,17 +104,17 @@ const countsByName: ReadonlyMap<string, Count> = new Map(
 const inputCounts: readonly Count[] = ['prompt', 'input', 'toolInput', 'cacheRead', 'cacheWrite', 'cacheReadApart', 'cacheWriteApart']
 
 /**
- * Combines the usage reports of a response. Each report counts everything used so far. A report that lacks a count, or has only zeros, does
- * not reset an earlier one.
+ * Combines the usage reports of a response. Each report counts all tokens used so far. A report that lacks a count, or has only zeros, does
+ * not reset an earlier count.
  */
 export class UsageReport {
   readonly #counts: Partial<Record<Count, number>> = {}
   readonly #reportsCost: boolean
   #costUsd: number | undefined
-  /** The usage of compaction passes, which is not part of the other counts. */
+  /** The usage of compaction passes, which the other counts don't include. */
   #compaction: Usage | undefined
 
-  /** `reportsCost`: `cost` is in US dollars. */
+  /** `reportsCost`: whether the field `cost` is the cost in US dollars. */
   constructor(reportsCost = false) {
     this.#reportsCost = reportsCost
   }
@@ -123,7 +123,7 @@ export class UsageReport {
     if (!isJsonObject(usage)) return
     const counts = countsIn(usage)
     const readsInput = inputCounts.some((kind) => (counts.get(kind) ?? 0) > 0)
-    // A total belongs to the counts that it came with.
+    // The total is dropped if the new report has input counts but no total, because a total belongs to the counts with which it arrived.
     if (readsInput) delete this.#counts.total
     for (const [kind, counted] of counts) {
       const isCounted = counted > 0 || (readsInput && inputCounts.includes(kind))
@@ -133,7 +133,7 @@ export class UsageReport {
     if (Array.isArray(usage.iterations)) this.#compaction = compactionIn(usage.iterations)
   }
 
-  /** Undefined while nothing was reported. */
+  /** The combined usage. Undefined if nothing was reported. */
   total(): Usage | undefined {
     const { prompt, input, toolInput = 0, output, thoughts, total, reasoning = thoughts, ...cache } = this.#counts
     const read = cache.cacheRead || (cache.cacheReadApart ?? cache.cacheRead)
@@ -143,7 +143,7 @@ export class UsageReport {
     const outputTokens = (output ?? 0) + (thoughts ?? 0)
     const isNamedApart = !prompt && !cache.cacheRead && !cache.cacheWrite
     const inputTokens = counted + cacheApart({ counted, outputTokens, total, reasoning, read, written, isNamedApart })
-    // Some servers omit the input; others omit reasoning, which is then only part of the total.
+    // Some servers omit the input. Others omit reasoning, which is then included only in the total.
     const isPartial = inputTokens === 0 && outputTokens > 0
     const usage = wholeUsage({
       inputTokens: isPartial ? undefined : inputTokens,
@@ -158,7 +158,7 @@ export class UsageReport {
   }
 }
 
-/** The counts in one report, including those in its details. */
+/** Returns the counts in one report, including the counts in its details. */
 function countsIn(usage: JsonObject): Map<Count, number> {
   const counts = new Map<Count, number>()
   const take = (fields: JsonObject): void => {
@@ -174,7 +174,9 @@ function countsIn(usage: JsonObject): Map<Count, number> {
 }
 
 interface CacheCounts {
-  /** The number of input tokens as reported. `isNamedApart`: whether the names of the counts say that it excludes cache tokens. */
+  /**
+   * The number of input tokens as reported. `isNamedApart`: whether the names of the counts show that this number excludes cache tokens.
+   */
   counted: number
   isNamedApart: boolean
   outputTokens: number
@@ -185,8 +187,8 @@ interface CacheCounts {
 }
 
 /**
- * The number of cache tokens that the counted input excludes. Gateways that report Anthropic's counts under OpenAI's names exclude cache
- * tokens from the prompt count, but include them in the total: https://github.com/Portkey-AI/gateway/pull/1754
+ * Returns the number of cache tokens that the counted input excludes. Gateways that report Anthropic's counts under OpenAI's names exclude
+ * cache tokens from the prompt count, but include them in the total: https://github.com/Portkey-AI/gateway/pull/1754
  */
 function cacheApart({ counted, isNamedApart, outputTokens, total = 0, reasoning = 0, read = 0, written = 0 }: CacheCounts): number {
   const cache = read + written
@@ -210,7 +212,9 @@ function compactionIn(iterations: readonly Json[]): Usage | undefined {
   return sum
 }
 
-/** Estimates the usage of a request by its length, for a model that does not report it. Frozen messages, and tools, are measured once. */
+/**
+ * Estimates the usage of a request by its length, for a model that does not report usage. Frozen messages and tools are measured only once.
+ */
 export function estimateUsage(
   { messages, tools = [] }: Pick<ModelRequest, 'messages' | 'tools'>,
   { text = '', reasoning = '', toolCalls = [] }: Partial<ModelResponse>,
@@ -222,7 +226,7 @@ export function estimateUsage(
   return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
 }
 
-/** Completes a response's usage: with the reported usage if there is one, otherwise with an estimate and a warning. */
+/** Completes a response's usage. If none was reported, adds an estimate and a warning. */
 export function withWholeUsage(
   request: Pick<ModelRequest, 'messages' | 'tools'>,
   response: ModelResponse,
@@ -234,14 +238,14 @@ export function withWholeUsage(
 }
 
 /**
- * If the input fills at least this fraction of the context window, a response without output is taken to have had no room. It is less than
- * 1 because some servers reserve a few tokens.
+ * If the input fills at least this fraction of the context window, a response without output counts as having had no room. The fraction is
+ * less than 1, because some servers reserve a few tokens.
  */
 const fullWindow = 0.99
 
 /**
- * Explains why the usage shows that the provider accepted a conversation that is too long. Undefined if the usage does not show this. z.ai
- * answers without the start of the conversation; others end the response before it begins:
+ * Explains why the usage shows that the provider accepted a conversation that is too long. Undefined if the usage does not show this. In
+ * this case, z.ai ignores the start of the conversation; other providers end the response before it begins:
  * https://github.com/earendil-works/pi/blob/main/packages/ai/src/utils/overflow.ts
  */
 export function overflowIn(response: ModelResponse, contextWindow: number): string | undefined {
@@ -261,7 +265,7 @@ export function sumOfUsage(one: Usage | undefined, other: Usage | undefined): Us
   return one === undefined ? other : addUsage(one, other)
 }
 
-/** Adds the time that a request waited to its response. */
+/** Adds the time that a request waited to its response's `waitedMs`. */
 export function havingWaited<Response extends Pick<ModelResponse, 'waitedMs'>>(
   response: Response,
   { waitedMs }: Pick<ModelResponse, 'waitedMs'>,
@@ -269,32 +273,37 @@ export function havingWaited<Response extends Pick<ModelResponse, 'waitedMs'>>(
   return waitedMs === undefined ? response : { ...response, waitedMs: (response.waitedMs ?? 0) + waitedMs }
 }
 
-/** The reported usage of a failed request. */
+/** Returns the reported usage of a failed request. */
 export function usageOfFailure(error: unknown): Usage | undefined {
   return isModelError(error) ? wholeUsage(error.partial?.usage) : undefined
 }
 
-/** The usage of a failed request. A response that broke off is billed, so its usage is estimated if it was not reported. */
+/**
+ * Returns the usage of a failed request. If the response broke off without reporting usage, its usage is estimated, because it is billed.
+ */
 export function usageOfAttempt(request: Pick<ModelRequest, 'messages' | 'tools'>, error: unknown): Usage | undefined {
   const partial = isModelError(error) ? error.partial : undefined
   return usageOfFailure(error) ?? (partial && estimateUsage(request, partial))
 }
 
-/** Adds a usage to the error. */
+/** Returns the error with a usage added. */
 export function withUsage<E>(error: E, usage: Usage | undefined): E | ModelError {
   if (usage === undefined || !isModelError(error)) return error
   const { code, message, cause: _, partial, ...fields } = error
   return new ModelError(code, message, { ...fields, partial: { text: '', ...partial, usage }, cause: error })
 }
 
-/** Adds an estimated usage to the error of a response that was aborted after `received`. Nothing reports that usage, but it is billed. */
+/**
+ * Adds an estimated usage to the error of a response that was aborted after the text `received`. The provider bills that usage, but nothing
+ * reports it.
+ */
 export function withReceived(error: unknown, request: ModelRequest, received: string | undefined): unknown {
   if (received === undefined || !isModelError(error) || usageOfFailure(error) !== undefined) return error
   const { text = '', reasoning = '' } = error.partial ?? {}
   return withUsage(error, estimateUsage(request, { text: text === '' ? received : text, reasoning }))
 }
 
-/** Whether `withCost` can determine the cost of a request to such a model. */
+/** Whether `withCost` can determine the cost of a request to a model with these capabilities. */
 export function knowsCost({ price, reportsCost }: ModelCapabilities): boolean {
   return price !== undefined || reportsCost === true
 }
@@ -318,8 +327,8 @@ export function withCost(usage: Usage, { price }: ModelCapabilities): Usage {
 const estimates = new WeakMap<MessageInput | ToolDefinition, number>()
 
 /**
- * Estimates the tokens of a message: four characters per token, or one for scripts without spaces between words. The estimate is more often
- * too high than too low. Throws `invalid_message`.
+ * Estimates the tokens of a message: four characters per token, or one character per token in scripts without spaces between words. The
+ * estimate is more often too high than too low. Throws `invalid_message`.
  */
 export function estimateTokens(given: MessageInput): number {
   const known = estimates.get(given)

@@ -4,16 +4,16 @@ import type { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { gapBetween, type LayoutPiece } from '../streaming/response-layout.ts'
 
 type OpenBlock =
-  /** `gap`: the characters that separate it from the text before. */
+  /** `gap`: the number of characters that separate the text from the previous text. */
   | { kind: 'text'; gap: number; length: number; citations: Json[] }
   | { kind: 'call'; number: number; hasInput: boolean; isClosed: boolean; fields: JsonObject }
   | { kind: 'thinking'; thinking: string; signature: string | undefined; rest: JsonObject }
-  /** Blocks that are passed through: those of the provider's own tools, redacted thinking, and unknown ones. */
+  /** A block that is passed through: a block of the provider's own tools, redacted thinking, or an unknown block. */
   | { kind: 'kept'; block: JsonObject; json: string; isWhole: boolean }
 
 /**
- * Collects the content blocks of a response as they arrive. Text and reasoning go to the sink and calls to the accumulator; the rest is
- * kept. A delta belongs to the block with its index, or to the last one if there is none.
+ * Collects the content blocks of a response as they arrive. Text and reasoning go to the sink, calls go to the accumulator, and all other
+ * blocks are kept. A delta belongs to the block with the delta's index, or to the last block if the delta has no index.
  */
 export class AnthropicBlocks {
   readonly warnings: string[] = []
@@ -74,7 +74,7 @@ export class AnthropicBlocks {
         }
         return
       default:
-        // Sent back without it, the block would be changed.
+        // The delta is unknown. Without it, the block would be incomplete when it is sent back.
         if (block.kind === 'kept') block.isWhole = false
     }
   }
@@ -84,7 +84,7 @@ export class AnthropicBlocks {
     if (block !== undefined) closeBlock(block, this.#calls, this.#sink)
   }
 
-  /** Adds a block of a complete message, or one that a stream starts with. */
+  /** Adds a block of a complete message, or of the message at the start of a stream. */
   addWhole(block: JsonObject): void {
     this.#last = this.#open(block, false)
   }
@@ -94,7 +94,7 @@ export class AnthropicBlocks {
     for (const block of this.#all) closeBlock(block, this.#calls, this.#sink)
   }
 
-  /** Adds text that is in no block of the response. */
+  /** Adds text that is not in any block of the response. */
   addText(text: string): void {
     if (text === '') return
     const block: OpenBlock = { kind: 'text', gap: 0, length: 0, citations: [] }
@@ -102,13 +102,13 @@ export class AnthropicBlocks {
     this.#addText(block, text)
   }
 
-  /** Resets the indexes: those of the next message count from 0. */
+  /** Resets the indexes, because the next message counts its blocks from 0. */
   endMessage(): void {
     this.#byIndex.clear()
     this.#last = undefined
   }
 
-  /** `calls`: the number of each call's block, in the order of the calls. `goesOn`: the provider has not finished with its own tools. */
+  /** `calls`: the number of each call's block, in the order of the calls. `goesOn`: the provider is still running its own tools. */
   layout(calls: readonly (number | undefined)[], goesOn: boolean): LayoutPiece[] {
     const answered = new Set(this.#all.map((block) => (block.kind === 'kept' ? block.block.tool_use_id : undefined)))
     const piecesOf = (block: OpenBlock): LayoutPiece[] => {
@@ -133,7 +133,7 @@ export class AnthropicBlocks {
             this.#warn(`A block of type \`${String(block.block.type)}\` was not kept: it came in a form that is not known`)
             return []
           }
-          // The API refuses a use of a provider's tool without its result, unless the result is still to come.
+          // The API refuses a call of a provider's tool without its result, unless the result is still to come.
           const isOrphan = block.block.type === 'server_tool_use' && !answered.has(block.block.id)
           return isOrphan && !goesOn ? [] : [{ block: block.block }]
         }
@@ -174,7 +174,7 @@ export class AnthropicBlocks {
     this.#calls.add(
       {
         index: number,
-        // An id that is used twice would merge two calls.
+        // A second call with the same id gets no id, because the two calls would be merged.
         id: isRepeated ? null : typeof id === 'string' || typeof id === 'number' ? id : null,
         name: typeof name === 'string' ? name : null,
         arguments: hasInput ? input : null,
@@ -189,7 +189,7 @@ export class AnthropicBlocks {
     return typeof index === 'number' ? this.#byIndex.get(index) : this.#last
   }
 
-  /** Some servers omit the start of a text block. */
+  /** Opens a block for a delta, because some servers omit the start of a text block. */
   #addWithoutBlock(index: Json | undefined, delta: JsonObject): void {
     if (delta.type === 'text_delta') this.open(index, { type: 'text', text: delta.text ?? '' })
     else if (delta.type === 'thinking_delta') this.open(index, { type: 'thinking', thinking: delta.thinking ?? '' })
@@ -208,7 +208,10 @@ export class AnthropicBlocks {
     this.#sink?.text?.(delta)
   }
 
-  /** Whether a block other than text is between this text and the one before. Adjacent text blocks are one text, split by citations. */
+  /**
+   * Whether a block other than text is between this text and the previous text. Adjacent text blocks are one text that citations have
+   * split.
+   */
   #follows(block: OpenBlock): boolean {
     const at = this.#all.indexOf(block)
     const before = this.#all.at(at === -1 ? -1 : at - 1)
@@ -237,13 +240,13 @@ export class AnthropicBlocks {
 function closeBlock(block: OpenBlock, calls: ToolCallAccumulator, sink: ModelSink | undefined): void {
   if (block.kind === 'call' && !block.isClosed) {
     block.isClosed = true
-    // A call without arguments: no piece arrived, or only an empty one.
+    // The call has no arguments: no piece arrived, or only an empty piece.
     if (!block.hasInput) calls.add({ index: block.number, arguments: '{}' }, sink)
   }
   if (block.kind === 'kept') closeKept(block)
 }
 
-/** Parses the input of a provider's tool, which also arrives in pieces. */
+/** Parses the input of a call of a provider's tool. The input arrives in pieces, too. */
 function closeKept(block: OpenBlock & { kind: 'kept' }): void {
   if (block.json === '') return
   try {
@@ -255,12 +258,12 @@ function closeKept(block: OpenBlock & { kind: 'kept' }): void {
   block.json = ''
 }
 
-/** Whether the model itself made the call, not code that it runs. */
+/** Whether the model made the call itself. False if code that the model runs made it. */
 function isDirect(caller: Json | undefined): boolean {
   return caller === undefined || caller === null || (isJsonObject(caller) && caller.type === 'direct')
 }
 
-/** Input that arrives in pieces starts as an empty object. */
+/** Whether the input is empty. Input that arrives in pieces starts as an empty object. */
 function isEmpty(input: Json | undefined): boolean {
   if (isJsonObject(input)) return Object.keys(input).length === 0
   return input === undefined || input === null || input === ''

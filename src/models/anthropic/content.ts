@@ -11,8 +11,8 @@ export function layoutData(provider: string, layout: readonly LayoutPiece[], con
 }
 
 /**
- * The content blocks of an assistant message, laid out as in the response. If the message was changed since, only the thinking at its start
- * is kept.
+ * The content blocks of an assistant message, in the layout of the response. If the message has been changed since, only the thinking at
+ * its start is kept.
  */
 export function blocksOf(
   text: string,
@@ -25,7 +25,7 @@ export function blocksOf(
   return blocks ?? [...openingThoughts(layout), ...textBlock(text), ...calls.map(toBlock)]
 }
 
-/** The names of the tools that the provider's tool search found in this message. Undefined if it did not search. */
+/** The names of the tools that the provider's tool search found in this message. Undefined if the message contains no search. */
 export function foundTools(data: JsonObject): string[] | undefined {
   const blocks = readLayout(data.layout).flatMap((piece) => ('block' in piece && isSearchBlock(piece.block) ? [piece.block] : []))
   if (blocks.length === 0) return undefined
@@ -41,7 +41,7 @@ export function withoutSearch({ layout, ...data }: JsonObject): JsonObject {
   return { ...data, layout: layoutJson(kept) }
 }
 
-/** Removes thinking without a signature, which compatible servers send and interrupted responses contain. */
+/** Removes thinking without a signature. Compatible servers send such thinking, and interrupted responses contain it. */
 export function withoutUnsigned({ layout, ...data }: JsonObject): JsonObject {
   const kept = readLayout(layout).filter((piece) => !('block' in piece && piece.block.type === 'thinking' && !piece.block.signature))
   return { ...data, layout: layoutJson(kept) }
@@ -51,7 +51,7 @@ function isSearchBlock({ type, name }: JsonObject): boolean {
   return type === 'tool_search_tool_result' || (type === 'server_tool_use' && String(name).startsWith('tool_search_tool_'))
 }
 
-/** A text block. None for blank text, which the API refuses. */
+/** Creates a text block. Returns no block for blank text, which the API refuses. */
 export function textBlock(text: string, fields?: JsonObject): JsonObject[] {
   return text.trim() === '' ? [] : [{ type: 'text', text, ...fields }]
 }

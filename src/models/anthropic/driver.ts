@@ -7,23 +7,24 @@ import { type Access, exchangeFetch, findAccess, quietly, requestOptions, SdkCli
 import { type AnthropicQuirks, anthropicQuirks } from './quirks.ts'
 import { AnthropicApi, isAnthropic } from './request.ts'
 
-/** `ModelSettings`, and the preset of a provider that is not in `config/providers.yaml`. */
+/** `ModelSettings`, and optionally the preset of a provider that is not in `config/providers.yaml`. */
 export type AnthropicModelSettings = ModelSettings & { preset?: ProviderPreset }
 
 /**
- * Creates a model that uses Anthropic's Messages API, on Anthropic's or any compatible server. Uses the `@anthropic-ai/sdk` package, which
- * is imported at the first request. `createModel` adds the retries.
+ * Creates a model that uses Anthropic's Messages API, on Anthropic's server or any compatible server. Uses the `@anthropic-ai/sdk` package,
+ * which is imported at the first request. `createModel` adds the retries.
  *
- * `generate` sends one request, plus one more each time the provider pauses a turn while its own tools run (`pause_turn`, at most 16
- * times). The paused turn is sent back, the next response is appended to it, and the usage is summed. To use tools that the provider runs,
- * list them in `providerOptions.tools`. Their blocks are kept in `providerData` and never returned as calls. Thinking and its signature are
- * kept there too.
+ * `generate` sends one request, plus one more request each time the provider pauses a turn while its own tools run (`pause_turn`, at most
+ * 16 times). The paused turn is sent back, the next response is appended to it, and the usage is summed. To use tools that the provider
+ * runs, list them in `providerOptions.tools`. Their blocks are kept in `providerData` and never returned as calls. Thinking and its
+ * signature are also kept in `providerData`.
  *
  * - `refusal`: returns the model's explanation as the text, with `finishReason: 'refusal'`. Calls in the same response are dropped,
  *   because they must not run.
  * - `model_context_window_exceeded`: if there is a partial answer, returns it with `finishReason: 'length'`. Otherwise rejects with
  *   `context_overflow`.
- * - The repeated parts of the prompt are marked for caching. `providerOptions: {promptCaching: false}` or the quirk turns that off.
+ * - The repeated parts of the prompt are marked for caching. `providerOptions: {promptCaching: false}` or the quirk `promptCaching` turns
+ *   that off.
  *
  * Throws `invalid_option` for invalid quirks, and `unknown_provider` for a provider without a preset.
  */
@@ -53,13 +54,13 @@ function anthropicClient(
         new Anthropic({
           fetch: exchangeFetch,
           apiKey: isKey ? apiKey : async () => await apiKey(),
-          // The SDK appends `/v1/messages`. Many addresses already end with a part of it.
+          // The SDK appends `/v1/messages`. Many base URLs already end with `/v1` or `/`.
           baseURL: baseURL.replace(/\/(v1\/?)?$/, ''),
           webhookKey: null,
           logLevel: 'off',
           openTelemetry: false,
           defaultHeaders: {
-            // The timeout here differs from the SDK's.
+            // Removes the header with the SDK's timeout, because toolloop uses its own timeout.
             'X-Stainless-Timeout': null,
             ...(version === null ? {} : { 'anthropic-version': version }),
             ...(ownCredentials ? { Authorization: null } : {}),
@@ -80,14 +81,14 @@ function anthropicClient(
     warnings({ apiKey }) {
       if (typeof apiKey !== 'string' || keyPrefix === null || apiKey === warnedOf || apiKey.startsWith(keyPrefix) || ownCredentials)
         return []
-      // Warns once per key.
+      // The warning is given once per key.
       warnedOf = apiKey
       return [`Expected the API key of \`${settings.provider}\` to begin with \`${keyPrefix}\`; it was sent unchanged`]
     },
   })
 }
 
-/** Whether the headers contain credentials: compatible servers may take their key as a header. */
+/** Whether the headers contain credentials. Compatible servers may expect their key in a header. */
 function hasCredentials({ headers }: ModelSettings): boolean {
   return Object.keys(headers ?? {}).some((name) => ['x-api-key', 'authorization'].includes(name.toLowerCase()))
 }

@@ -19,7 +19,10 @@ import {
   textQuirks,
 } from '../quirk-checks.ts'
 
-/** How models and servers that speak Anthropic's Messages API differ. Set in `config/providers.yaml`; `settings.quirks` overrides it. */
+/**
+ * How models and servers that speak Anthropic's Messages API differ. `config/providers.yaml` sets these quirks, and `settings.quirks`
+ * overrides them.
+ */
 export interface AnthropicQuirks extends TextQuirks {
   /** The `max_tokens` of a request without `maxOutputTokens`. The API requires the field. */
   maxTokens: number
@@ -28,22 +31,25 @@ export interface AnthropicQuirks extends TextQuirks {
    * `providerOptions: {promptCaching: false}` turns caching off for one request.
    */
   promptCaching: boolean
-  /** The call ids that the server accepts. Same format as in the `openai` driver. */
+  /** The call ids that the server accepts. The format is that of the `openai` driver. */
   toolCallId: CallIdRule | null
   /**
    * Where the server accepts system messages. `anywhere`: also within the conversation. `as-user`: only at the start; later system messages
    * are sent as user messages. `first`: all system messages are moved to the start, which invalidates the cache.
    */
   systemMessages: SystemMessages
-  /** The order of messages that the server requires. Same values as in the `openai` driver. */
+  /** The order of messages that the server requires. The values are those of the `openai` driver. */
   messageOrder: MessageOrder
-  /** Whether a conversation may end with an assistant message that has no calls. Same as in the `openai` driver. */
+  /** Whether a conversation may end with an assistant message that has no calls. The meaning is that of the `openai` driver. */
   endsWithAnswer: boolean
   /** The efforts that the model supports, each with the body fields that request it. Any other effort is replaced by the nearest one. */
   reasoningEffort: { [effort: string]: JsonObject }
   /** Whether the server accepts thinking without a signature. If false, such thinking is left out. */
   unsignedThinking: boolean
-  /** Placeholder text for the thinking of assistant messages that have none, for servers that require thinking in each of them. */
+  /**
+   * Placeholder text for the thinking of assistant messages without thinking. Used for servers that require thinking in each assistant
+   * message.
+   */
   missingReasoning: string | null
   /** When the model thinks. Requests with thinking can't set a temperature or force a tool call. */
   thinks: 'when-asked' | 'by-default' | 'always'
@@ -60,7 +66,7 @@ export interface AnthropicQuirks extends TextQuirks {
   contentParts: ('image' | 'file')[]
   /** Whether the server has its own tool search. Null: only Anthropic's own servers do. */
   toolSearch: TakesToolSearch
-  /** The `anthropic-version` header. Null: the SDK's. */
+  /** The `anthropic-version` header. Null: the SDK's default. */
   apiVersion: string | null
   /** The prefix of the provider's API keys. Keys without the prefix are still sent, with a warning. */
   keyPrefix: string | null

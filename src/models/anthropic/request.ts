@@ -17,10 +17,13 @@ const leastBudget = 1024
 /** https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool#limits-and-best-practices */
 const mostDeferred = 10_000
 
-/** Placed after the tools it searches: the last tool is marked for caching, and the API refuses the mark on a deferred one. */
+/**
+ * The tool search, which is sent after the tools that it searches. The last tool is marked for caching, and the API refuses that mark on a
+ * deferred tool.
+ */
 const toolSearch = { type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }
 
-/** Converts requests to the Messages API, as one model accepts it. */
+/** Converts requests to the Messages API, in the form that one model accepts. */
 export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> {
   readonly #provider: string
   readonly #model: string
@@ -68,7 +71,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     this.#setThinking(fields, options, request, asked, warnings)
     this.#setSampling(fields, options, request, warnings)
     if (asked) Object.assign(fields, this.#choice(request, { ...fields, ...options }, warnings))
-    // The model must not call placeholders for tools that are no longer offered.
+    // The model must not call the placeholders for tools that are no longer offered.
     else if (own.length > 0) fields.tool_choice = { type: 'none' }
     this.#setOutput(fields, output_config, request, tools.length > 0, warnings)
     Object.assign(fields, options)
@@ -87,7 +90,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     return new AnthropicResponse(context, sink, toolNames)
   }
 
-  /** Groups messages into turns of one role each: the tool results of a turn belong in one message. */
+  /** Groups messages into turns, each with one role, because all tool results of a turn belong in one message. */
   #converse(
     { messages }: ModelRequest,
     takesBack: (found: readonly string[]) => boolean,
@@ -114,7 +117,9 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     return { system, turns, toolNames, container }
   }
 
-  /** The tools to offer. The API refuses a conversation with calls but no tools, so called tools get placeholders. */
+  /**
+   * The tools to offer. The API refuses a conversation with calls but no tools, so placeholders are sent for the tools that were called.
+   */
   #tools(
     { tools = [] }: ModelRequest,
     searched: SearchedTools | undefined,
@@ -141,7 +146,10 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     this.#fitBudget(fields, options, warnings)
   }
 
-  /** The effort belongs in the same field: https://platform.claude.com/docs/en/build-with-claude/structured-outputs */
+  /**
+   * Sets the response schema and the effort, which are in the same field:
+   * https://platform.claude.com/docs/en/build-with-claude/structured-outputs
+   */
   #setOutput(fields: JsonObject, theirs: Json | undefined, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
     const given = isJsonObject(theirs) ? theirs : {}
     const format = given.format === undefined ? this.#format(request, hasTools, warnings) : {}
@@ -160,7 +168,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     return {}
   }
 
-  /** Keeps the budget below `max_tokens`, which also has to cover the answer. */
+  /** Keeps the thinking budget below `max_tokens`, because `max_tokens` must also cover the answer. */
   #fitBudget(fields: JsonObject, options: JsonObject, warnings: Set<string>): void {
     const { thinking } = fields
     const most = options.max_tokens ?? fields.max_tokens
@@ -219,7 +227,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
   }
 }
 
-/** Whether a tool search may be sent back: only if every tool that it found is defined in the request. */
+/** Whether a tool search may be sent back. This requires that every tool that it found is defined in the request. */
 function takesBack(
   { tools = [] }: ModelRequest,
   searched: SearchedTools | undefined,
@@ -243,7 +251,7 @@ interface Turn {
   role: 'user' | 'assistant'
   results: JsonObject[]
   blocks: JsonObject[]
-  /** The system messages that follow the turn. */
+  /** The system messages after this turn. */
   system?: JsonObject[]
 }
 
@@ -266,8 +274,8 @@ function addTo(turns: Turn[], { role, blocks, areResults }: WireMessage): void {
 }
 
 /**
- * Marks the end of the conversation and the end of the request before. The API looks for cached content in at most 20 blocks before a mark,
- * and a round of many calls has more.
+ * Marks the end of the conversation and the end of the previous request for caching. The second mark is needed because the API looks for
+ * cached content in at most 20 blocks before a mark, and a round of many calls has more blocks.
  * https://platform.claude.com/docs/en/build-with-claude/prompt-caching#how-automatic-prefix-checking-works
  */
 function wireTurns(turns: readonly Turn[], caches: boolean): JsonObject[] {
@@ -275,15 +283,14 @@ function wireTurns(turns: readonly Turn[], caches: boolean): JsonObject[] {
   const before = turns[last]?.role === 'user' ? turns.findLastIndex(({ role }, at) => role === 'user' && at < last) : -1
   return turns.flatMap(({ role, results, blocks, system }, at) => {
     const content = [...results, ...(at === last && role === 'assistant' ? withoutLastBlanks(blocks) : blocks)]
-    // A system message must follow a turn of the user:
-    // https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+    // A system message must follow a user turn: https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
     if (content.length === 0) content.push({ type: 'text', text: '[the user has said nothing]' })
     const turn = { role, content: caches && (at === last || at === before) ? marked(content) : content }
     return system === undefined ? [turn] : [turn, { role: 'system', content: system }]
   })
 }
 
-/** The API refuses blanks at the end of a conversation: https://github.com/tailcallhq/forgecode/issues/1872 */
+/** Removes blanks at the end of a conversation, because the API refuses them: https://github.com/tailcallhq/forgecode/issues/1872 */
 function withoutLastBlanks(blocks: readonly JsonObject[]): JsonObject[] {
   const last = blocks.at(-1)
   return typeof last?.text === 'string' ? [...blocks.slice(0, -1), { ...last, text: last.text.trimEnd() }] : [...blocks]
@@ -304,7 +311,7 @@ function isOn(thinking: Json | undefined): boolean {
 }
 
 /**
- * Marks the last block as the end of the cached prefix. It is never thinking, which can't be marked.
+ * Marks the last block as the end of the cached prefix. The last block is never thinking, which can't be marked.
  * https://platform.claude.com/docs/en/build-with-claude/prompt-caching
  */
 function marked(blocks: readonly JsonObject[]): JsonObject[] {

@@ -9,7 +9,7 @@ import { AnthropicBlocks } from './blocks.ts'
 import { layoutData } from './content.ts'
 
 /**
- * Reads a Messages response: the events of a stream, or a complete message. Throws a `ModelError` if it is not a response. Format:
+ * Reads a Messages response: the events of a stream, or a complete message. Throws a `ModelError` if the body is not a response. Format:
  * https://platform.claude.com/docs/en/build-with-claude/streaming
  */
 export class AnthropicResponse implements ResponseReader {
@@ -18,7 +18,7 @@ export class AnthropicResponse implements ResponseReader {
   readonly #calls: ToolCallAccumulator
   readonly #blocks: AnthropicBlocks
   #usage = new UsageReport()
-  /** The usage of the messages before the pauses. */
+  /** The sum of the usage of the messages before each pause. */
   #spent: Usage | undefined
   #stop: string | undefined
   #explanation = ''
@@ -50,7 +50,7 @@ export class AnthropicResponse implements ResponseReader {
     return isPause(this.#stop) && this.#calls.isEmpty
   }
 
-  /** The error context with what has arrived, for an error that ends the response here. */
+  /** The error context for an error that ends the response here. Contains the part that has arrived. */
   context(): ErrorContext {
     const { text, reasoning } = this.#blocks
     const usage = this.#totalUsage()
@@ -65,7 +65,7 @@ export class AnthropicResponse implements ResponseReader {
     return true
   }
 
-  /** Returns the message so far, which is sent back so that the provider continues it, and resets the reader for the next one. */
+  /** Returns the message so far, which is sent back so that the provider continues it. Resets the reader for the next message. */
   pause(): ChatMessage {
     const { text } = this.#blocks
     const providerData = layoutData(this.#context.provider, this.#blocks.layout([], true), this.#container)
@@ -131,7 +131,9 @@ export class AnthropicResponse implements ResponseReader {
     }
   }
 
-  /** Reads a complete message, or the part that a stream starts with. Calls made by the provider's own code arrive in it. */
+  /**
+   * Reads a complete message, or the message at the start of a stream. That message contains the calls that the provider's code has made.
+   */
   #readMessage(message: JsonObject): void {
     if (typeof message.id === 'string' && message.id !== '') {
       if (this.#message !== undefined && this.#message !== message.id) {

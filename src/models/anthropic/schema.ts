@@ -5,13 +5,14 @@ const formats = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', '
 /** https://platform.claude.com/docs/en/build-with-claude/structured-outputs#explicit-limits */
 const most = { optionals: 24, unions: 16 }
 
-/** A schema that the API accepts, or the reason why there is no equivalent one. */
+/** A schema that the API accepts, or the reason why no equivalent schema exists. */
 export type FittedSchema = { schema: JsonObject } | { problem: string }
 
 /**
  * Converts a JSON Schema to the subset that the Messages API accepts for responses. Every object is closed. Keywords outside the subset are
- * moved to the description, where the model can read them; the answer must still be checked against the original schema. A schema that the
- * subset can't express, such as a recursive one or an object with arbitrary properties, is a problem: the API would refuse it.
+ * moved to the description, where the model can read them; the answer must still be checked against the original schema. For a schema that
+ * the subset can't express, returns the problem, because the API would refuse the schema. Examples are a recursive schema and an object
+ * with arbitrary properties.
  */
 export function anthropicSchema(schema: JsonObject): FittedSchema {
   const scope: Scope = { root: schema, open: new Set(), definitions: new Map(), optionals: 0, unions: 0, problem: undefined }
@@ -26,7 +27,7 @@ interface Scope {
   root: JsonObject
   /** The references that are being resolved. */
   open: Set<string>
-  /** Converted definitions, by the name they are sent under. */
+  /** Converted definitions, by the name under which they are sent. */
   definitions: Map<string, JsonObject>
   optionals: number
   unions: number
@@ -64,7 +65,7 @@ function convert(given: Json | undefined, scope: Scope): JsonObject {
   return done({ type: name, ...fields }, others)
 }
 
-/** The keywords that the type supports, and the others. */
+/** Separates the keywords that the type supports (`fields`) from all others. */
 function fieldsOf(type: string, schema: JsonObject, scope: Scope): { fields: JsonObject; others: JsonObject } {
   if (type === 'object') return objectFields(schema, scope)
   if (type === 'array') {
@@ -106,7 +107,10 @@ function convertReference(ref: string, scope: Scope): JsonObject {
   return { $ref: `#/$defs/${sent}` }
 }
 
-/** Describes keywords that the API doesn't support. Those that start with `$` don't restrict the value. */
+/**
+ * Adds the keywords that the API doesn't support to the description. Keywords that start with `$` are left out, because they don't restrict
+ * the value.
+ */
 function described(description: Json | undefined, told: JsonObject): JsonObject {
   const words = Object.entries(told).flatMap(([key, value]) =>
     key.startsWith('$') || value === undefined ? [] : [`${key}: ${JSON.stringify(value)}`],

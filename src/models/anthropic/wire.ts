@@ -22,11 +22,11 @@ export interface WireMessage {
   areResults: boolean
   /** The names of the tools that the message calls. */
   toolNames: readonly string[]
-  /** The provider's code container to continue in. */
+  /** The id of the provider's code container in which the conversation continues. */
   container: string | undefined
   /**
-   * The names of the tools that the provider's tool search found, and the message without the search. Undefined if the message contains no
-   * search.
+   * The names of the tools that the provider's tool search found, and the message with the search removed. Undefined if the message
+   * contains no search.
    */
   search?: { found: readonly string[]; without: WireMessage }
 }
@@ -35,7 +35,7 @@ export interface WireMessage {
 const parameterRules = { names: /^[a-zA-Z0-9_.-]{1,64}$/ }
 
 /**
- * Converts messages and tools to the Messages format. Adds a warning for whatever is lost. Format:
+ * Converts messages and tools to the Messages format. Adds a warning for each detail that is lost. Format:
  * https://platform.claude.com/docs/en/api/messages
  */
 export class AnthropicWire {
@@ -79,7 +79,7 @@ export class AnthropicWire {
         return { ...plain, role: 'system', blocks: textBlock(message.content) }
       case 'user': {
         const blocks = this.#contentBlocks(message.content, warnings)
-        // The API refuses an empty message, and leaving it out would merge its neighbors.
+        // The API refuses an empty message. Leaving the message out would merge its neighbors.
         return { ...plain, role: 'user', blocks: blocks.length > 0 ? blocks : [{ type: 'text', text: '[empty message]' }] }
       }
       case 'tool':
@@ -107,7 +107,7 @@ export class AnthropicWire {
 
   #result({ toolCallId, content, isError }: ChatMessage & { role: 'tool' }, ids: CallIds, warnings: Set<string>): JsonObject {
     const blocks = this.#contentBlocks(content, warnings)
-    // The API refuses a failure without content: https://github.com/can1357/oh-my-pi/pull/2250
+    // The API refuses a failed result without content: https://github.com/can1357/oh-my-pi/pull/2250
     if (isError === true && blocks.length === 0) blocks.push({ type: 'text', text: '[no output]' })
     const [only] = blocks
     const isText = blocks.length === 1 && only?.type === 'text' && typeof only.text === 'string'
@@ -131,7 +131,7 @@ export class AnthropicWire {
   }
 }
 
-/** The API only accepts an object as input. If the model wrote something else, `{}` is sent instead. */
+/** Converts a call to a block. The API accepts only an object as input, so `{}` is sent if the model wrote anything else. */
 function callBlock({ id, function: { name, arguments: json } }: ToolCall): JsonObject {
   return { type: 'tool_use', id, name: legalName(name), input: argumentsObject(json) }
 }

@@ -16,12 +16,10 @@ import { type AnyModel, openModel } from '../create-model.ts'
 import { restartable } from '../middleware/retry.ts'
 import { knowsCost, sumOfUsage, usageOfAttempt, usageOfFailure, wholeUsage, withCost, withUsage, withWholeUsage } from '../usage.ts'
 
-/** The finish reasons that `fallbackOn` accepts: the model declined, or a filter stopped the response before it had text. */
+/** The finish reasons that `fallbackOn` accepts: the model declined to answer, or a filter stopped the response before it had text. */
 const declinedReasons = ['refusal', 'content_filter'] as const
 
-/**
- * Selects the responses after which the next model is asked: a list of finish reasons, or a function that returns true for such a response.
- */
+/** The responses after which the next model is asked: a list of finish reasons, or a function that returns true for such a response. */
 export type FallbackOn = readonly (typeof declinedReasons)[number][] | ((response: ModelResponse) => boolean)
 
 /** The options of a `fallbackModel`. */
@@ -36,8 +34,8 @@ export interface FallbackOptions {
    */
   fallbackOn?: FallbackOn
   /**
-   * For how long after a failure a model is tried only after the other models, in milliseconds. A longer `retry-after` of the provider
-   * takes precedence. Default 30,000.
+   * How long a model is tried only after the other models once it has failed, in milliseconds. A longer `retry-after` of the provider takes
+   * precedence. Default 30,000.
    */
   cooldownMs?: number
 }
@@ -50,7 +48,7 @@ interface Candidate {
   restsUntil: number
 }
 
-/** Error codes that are caused by the state of the provider, not by the request. */
+/** Codes of errors that are caused by the state of the provider, not by the request. */
 const restingCodes: ReadonlySet<string> = new Set([
   'connection_failed',
   'missing_api_key',
@@ -61,10 +59,10 @@ const restingCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Combines several models into one with fallbacks. Each request goes to the first model. If it fails there, it goes to the next model, and
- * so on, unless a part of the failed response was already streamed and can't be taken back. The response's `warnings` list the failures;
- * its `provider` and `model` name the model that answered. If all models fail, the request rejects with the last error. An abort ends the
- * request at once.
+ * Combines several models into one with fallbacks. Each request goes to the first model. If the request fails there, it goes to the next
+ * model, and so on. It does not go to the next model if part of the failed response was already streamed and can't be taken back. The
+ * response's `warnings` list the failures; its `provider` and `model` name the model that answered. If all models fail, the request rejects
+ * with the last error. An abort ends the request at once.
  *
  * Throws `invalid_option` for an empty list, and for models that don't write calls in the same way.
  */
@@ -121,8 +119,8 @@ class FallbackModel implements ChatModel {
   }
 
   /**
-   * The capabilities that all models share. `contextWindow` is the smallest one. The cost is reported, and response schemas are supported,
-   * only if this is true of every model.
+   * The capabilities that all models share. `contextWindow` is the smallest known window. `reportsCost` is set only if the cost of every
+   * model can be determined, and `structuredOutput` only if every model supports response schemas.
    */
   get capabilities(): ModelCapabilities {
     const all = this.#candidates.map(({ model }) => model.capabilities)
@@ -142,7 +140,9 @@ class FallbackModel implements ChatModel {
     }
   }
 
-  /** Resolves once one model is ready; the others are not loaded. Problems with earlier models become warnings of the responses. */
+  /**
+   * Resolves once one model is ready. The models after it are not loaded. Problems with earlier models become warnings of the responses.
+   */
   async prepare(): Promise<void> {
     const failures: unknown[] = []
     for (const { model } of this.#inOrder()) {
@@ -193,7 +193,7 @@ class FallbackModel implements ChatModel {
     throw allFailed(failures, this, spent)
   }
 
-  /** Converts a response that `fallbackOn` names to a failure. */
+  /** Converts a response that `fallbackOn` selects to a failure. */
   #declined(response: ModelResponse, { provider, model }: ChatModel, warnings: string[]): ModelError | undefined {
     const { fallbackOn } = this.#options
     try {
@@ -210,7 +210,7 @@ class FallbackModel implements ChatModel {
     return new ModelError(code, `${provider}/${model}: ${why}`, { provider, model, retryable: false })
   }
 
-  /** Sorts models that failed recently to the end. */
+  /** Returns the models in the order in which they are tried: models that failed recently come last. */
   #inOrder(): readonly Candidate[] {
     const now = performance.now()
     const rests = ({ restsUntil }: Candidate) => restsUntil > now

@@ -3,16 +3,16 @@ import { type AnyModel, openModel } from '../create-model.ts'
 
 /** A model that can be replaced while runs are in progress. */
 export interface SwitchableModel extends ChatModel {
-  /** The model for the next turn. */
+  /** The model that the next turn uses. */
   readonly current: ChatModel
   /**
-   * Uses `model` from the next turn on. A turn in progress keeps its model. Throws the errors of `createModel`; the current model is then
-   * kept.
+   * Uses `model` from the next turn on. A turn in progress keeps its model. Throws the errors of `createModel`, and then keeps the current
+   * model.
    */
   switchTo(model: AnyModel): void
 }
 
-/** Creates a switchable model. Throws what `createModel` throws. */
+/** Creates a switchable model. Throws the errors of `createModel`. */
 export function switchableModel(initial: AnyModel): SwitchableModel {
   let current = openModel(initial)
   return {

@@ -9,7 +9,10 @@ export const takesCacheKey: QuirkCheck = {
   passes: (value) => value === null || typeof value === 'boolean',
 }
 
-/** The request's cache key as a body field, if the server accepts it. https://developers.openai.com/api/docs/guides/prompt-caching */
+/**
+ * Returns the body field with the request's cache key, if the server accepts it.
+ * https://developers.openai.com/api/docs/guides/prompt-caching
+ */
 export function cacheKeyField(key: string, takes: TakesCacheKey, baseURL: string): { prompt_cache_key?: string } {
   if (!(takes ?? isOpenAI(baseURL))) return {}
   return { prompt_cache_key: key.length > longestKey ? digestOf(key) : key }
@@ -17,7 +20,7 @@ export function cacheKeyField(key: string, takes: TakesCacheKey, baseURL: string
 
 const longestKey = 64
 
-/** Whether the address is `api.openai.com` or that of a region, such as `eu.api.openai.com`. */
+/** Whether the host is `api.openai.com` or a regional host, such as `eu.api.openai.com`. */
 export function isOpenAI(baseURL: string): boolean {
   return /^(?:[a-z-]+\.)?api\.openai\.com$/.test(new URL(baseURL).hostname)
 }

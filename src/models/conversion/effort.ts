@@ -7,7 +7,7 @@ type Effort = NonNullable<Sampling['reasoningEffort']>
 /** All efforts, from lowest to highest. */
 const efforts: readonly string[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh']
 
-/** The efforts that a model accepts: all by name (`true`), none (`false`), a list of names, or an object of body fields for each. */
+/** The efforts that a model accepts: all efforts by name (`true`), none (`false`), a list of names, or the body fields for each effort. */
 export type KnownEfforts = boolean | string[] | { [effort: string]: JsonObject }
 
 export const isKnownEfforts: QuirkCheck = {
@@ -26,9 +26,9 @@ function isEffort(value: Json): boolean {
 }
 
 /**
- * Returns the body fields that request an effort. If the model doesn't accept the effort, the nearest one is used (the higher one if two
- * are equally near), and a warning is added. `inWords` returns the fields for models whose effort is given by name rather than by a number
- * of tokens. `model` includes the provider's name.
+ * Returns the body fields that request an effort. If the model doesn't accept the effort, uses the nearest effort and adds a warning. If
+ * two efforts are equally near, uses the higher one. `inWords` returns the fields for models whose effort is given by name rather than by a
+ * number of tokens. `model` includes the provider's name.
  */
 export function effortFields(
   effort: Effort,
@@ -48,7 +48,7 @@ export function effortFields(
 }
 
 function distance(effort: Effort, other: string): number {
-  // Values outside the list, such as `max` from JavaScript callers, count as higher than all of them.
+  // An effort outside the list, such as `max` from a JavaScript caller, counts as higher than all listed efforts.
   const asked = efforts.includes(effort) ? efforts.indexOf(effort) : efforts.length
   const steps = efforts.indexOf(other) - asked
   return steps < 0 ? 0.5 - steps : steps
@@ -59,7 +59,7 @@ export type Reasons = 'never' | 'when-asked' | 'by-default' | 'always'
 
 export const isReasons: QuirkCheck = oneOf('never', 'when-asked', 'by-default', 'always')
 
-/** Whether a model reasons in a request with this effort. `none` turns reasoning off if it can be turned off. */
+/** Whether a model reasons in a request with this effort. The effort `none` turns reasoning off in a model that reasons by default. */
 export function isReasoning(reasons: Reasons, effort: Json | undefined): boolean {
   if (reasons === 'never' || reasons === 'always') return reasons === 'always'
   return effort === undefined || effort === null ? reasons === 'by-default' : effort !== 'none'

@@ -11,14 +11,14 @@ import {
 import { isCommonPart } from './part-bytes.ts'
 
 /**
- * Where a server accepts system messages. `'anywhere'`: at any position. `'first'`: only one, as the first message. `'as-user'`: only at
- * the start; later system messages are sent as user messages.
+ * Where a server accepts system messages. `'anywhere'`: at any position. `'first'`: only one system message, as the first message.
+ * `'as-user'`: only at the start; later system messages are sent as user messages.
  */
 export type SystemMessages = 'anywhere' | 'first' | 'as-user'
 
 /**
- * The order of messages that a server accepts. `'any'`; `'assistant-after-tools'`: no user message directly after tool results;
- * `'alternating'`: in addition, no two user messages and no two assistant messages in a row.
+ * The order of messages that a server accepts. `'any'`: every order. `'assistant-after-tools'`: no user message directly after tool
+ * results. `'alternating'`: in addition, no two user messages and no two assistant messages in a row.
  */
 export type MessageOrder = 'any' | 'assistant-after-tools' | 'alternating'
 
@@ -26,20 +26,20 @@ export type MessageOrder = 'any' | 'assistant-after-tools' | 'alternating'
 export interface ConversationRules {
   systemMessages: SystemMessages
   messageOrder: MessageOrder
-  /** Whether a conversation may end with an answer, which the model then continues. */
+  /** Whether a conversation may end with an answer of the model, which the model then continues. */
   endsWithAnswer: boolean
-  /** Whether an image or file in a tool result has to be moved to a user message, because the server accepts it only there. */
+  /** Whether an image or file in a tool result must be moved to a user message, because the server accepts it only in user messages. */
   movesPart(part: ImagePart | FilePart): boolean
 }
 
-/** Starts a conversation that does not begin with a user message, for servers that require one. */
+/** The user message that is added before a conversation that begins with another role, for servers that require a user message first. */
 export const beginning = '[the conversation begins here]'
-/** Ends a conversation that ends with an answer, for servers that don't accept that. */
+/** The user message that is added after a conversation that ends with an answer, for servers that don't accept such a conversation. */
 const continuing = '[continue]'
 
 /**
- * Mistral's own client inserts this between tool results and a user message: https://github.com/mistralai/mistral-vibe. The API refuses an
- * empty text.
+ * The message that is inserted between tool results and a user message. Mistral's own client uses the same text:
+ * https://github.com/mistralai/mistral-vibe. The API refuses an empty text.
  */
 const bridge: ChatMessage = { role: 'assistant', content: 'Understood.' }
 
@@ -67,8 +67,8 @@ function withOneSystemMessage(messages: readonly ChatMessage[]): readonly ChatMe
 }
 
 /**
- * Sends later system messages as the user's, in the tags that Claude knows from its own client. Moving them to the start would invalidate
- * the provider's cache.
+ * Sends later system messages as user messages, in the tags that Claude knows from its own client. Moving these messages to the start would
+ * invalidate the provider's cache.
  */
 function withReminders(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const begins = messages.findIndex((message) => !isSystem(message))
@@ -84,8 +84,8 @@ function isSystem(message: ChatMessage): message is ChatMessage & { role: 'syste
 }
 
 /**
- * Moves parts that the server accepts only in user messages into a user message after the tool results. A note in the result replaces each
- * moved part.
+ * Moves parts that the server accepts only in user messages into a user message after the tool results. A note replaces each moved part in
+ * the result.
  */
 function withMovedParts(messages: readonly ChatMessage[], movesPart: (part: ContentPart) => boolean): readonly ChatMessage[] {
   const fitted: ChatMessage[] = []
@@ -125,7 +125,7 @@ function inOrder(messages: readonly ChatMessage[], alternates: boolean): readonl
   return ordered
 }
 
-/** The two messages joined, or undefined if they may follow each other. */
+/** Returns the two messages joined. Undefined if they may follow each other. */
 function joinedWith(last: ChatMessage, message: ChatMessage): ChatMessage | undefined {
   if (last.role === 'user' && message.role === 'user') return { ...message, content: joinedContent(last.content, message.content) }
   if (last.role !== 'assistant' || hasToolCalls(last) || message.role !== 'assistant') return undefined

@@ -1,13 +1,16 @@
 import { isJsonObject, type Json, type JsonObject, setField } from '../../core/messages.ts'
 
-/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
+/** Keywords whose value is one schema (`ofOne`), a list of schemas (`ofMany`), or an object of schemas by name (`ofNamed`). */
 const ofOne = ['items', 'contains', 'not', 'if', 'then', 'else', 'propertyNames']
 const ofMany = ['anyOf', 'oneOf', 'allOf', 'prefixItems']
 const ofNamed = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']
-/** Keywords whose value may stay `true` or `false`, which every API accepts. */
+/** Keywords whose value may remain `true` or `false`, because every API accepts these values. */
 const ofOneOrFlag = ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems']
 
-/** Transforms a JSON Schema and all schemas inside it, outermost first. `true` and `false` become objects first. */
+/**
+ * Transforms a JSON Schema and all schemas inside it, from the outermost inwards. Schemas that are `true` or `false` are converted to
+ * objects before `change` is called.
+ */
 export function mapSchemas(schema: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
   const mapped: JsonObject = {}
   for (const [keyword, value] of Object.entries(change(schema))) setField(mapped, keyword, mapKeyword(keyword, value, change))

@@ -5,9 +5,9 @@ import { wellFormedSchema } from './well-formed-schema.ts'
 
 /** The restrictions of an API on the top level of a tool's parameters, which must be an object schema. */
 export interface TopRules {
-  /** The property names that it accepts. Default: any. */
+  /** The property names that the API accepts. Default: any name. */
   names?: RegExp
-  /** Whether it accepts `anyOf` and `oneOf` that add no properties. Default: false. */
+  /** Whether the API accepts `anyOf` and `oneOf` that add no properties. Default: false. */
   takesNarrowing?: boolean
 }
 
@@ -23,8 +23,9 @@ export interface ObjectSchema {
 
 /**
  * Converts a tool's parameters to an object schema without `anyOf`, `oneOf`, `allOf`, `not`, `enum`, `const` and `$ref` at its top level.
- * OpenAI and Anthropic refuse a whole request if one tool has them: https://github.com/langchain-ai/langchainjs/issues/9804. Alternatives
- * become one object that has the properties of all of them and requires what all of them require.
+ * OpenAI and Anthropic refuse a whole request if the schema of one tool has these keywords:
+ * https://github.com/langchain-ai/langchainjs/issues/9804. Alternatives become one object that has the properties of all alternatives. The
+ * object requires only the properties that all alternatives require.
  */
 export function objectSchema(parameters: JsonObject, rules: TopRules = {}): ObjectSchema {
   const root = wellFormedSchema(parameters)
@@ -37,7 +38,7 @@ export function objectSchema(parameters: JsonObject, rules: TopRules = {}): Obje
   const needed = required.filter((name) => !odd.includes(name))
   if (needed.length > 0) schema.required = needed
   if (odd.length > 0) {
-    // The model may send these properties nevertheless.
+    // The schema must not forbid these properties, because the model may still send them.
     delete schema.additionalProperties
     const told = without(properties, Object.keys(known))
     const neededToo = required.filter((name) => odd.includes(name))
@@ -104,7 +105,7 @@ function flattenPart(part: JsonObject, scope: Scope, open: ReadonlySet<string>):
   return { properties: {}, required: [], rest: {}, beyond: [] }
 }
 
-/** Adds a schema that must match as well. */
+/** Adds a schema that must match in addition. */
 function addPart(flat: Flat, { properties, required, rest, beyond }: Flat): void {
   for (const [name, given] of Object.entries(properties)) {
     const [own, schema] = [fieldOf(flat.properties, name), plain(given)]
@@ -115,12 +116,12 @@ function addPart(flat: Flat, { properties, required, rest, beyond }: Flat): void
   flat.beyond.push(...beyond)
 }
 
-/** Adds schemas of which one must match. */
+/** Adds schemas, at least one of which must match. */
 function addAlternatives(flat: Flat, keyword: string, variants: readonly Flat[]): void {
   for (const name of union(variants.map(({ properties }) => Object.keys(properties)))) {
     const schemas = variants.map(({ properties }) => fieldOf(properties, name)).filter(isJsonObject)
     const own = fieldOf(flat.properties, name)
-    // A variant without the property allows any value.
+    // A variant without the property allows any value of it.
     if (own !== undefined && schemas.length < variants.length) continue
     setField(flat.properties, name, own === undefined ? any(schemas) : all([own, any(schemas)]))
   }
@@ -132,7 +133,7 @@ function addAlternatives(flat: Flat, keyword: string, variants: readonly Flat[])
   flat.beyond.push({ [keyword]: rules })
 }
 
-/** The rules of a variant that the joined object does not cover. */
+/** Returns the rules of a variant that the joined object does not cover. */
 function beyondOf({ properties, required, rest, beyond }: Flat, joined: Flat): JsonObject {
   const { title: _, ...others } = rest
   const isClosed = rest.additionalProperties === false
@@ -159,12 +160,12 @@ function mayBeObject({ type }: JsonObject): boolean {
   return type === undefined || [type].flat().includes('object')
 }
 
-/** A schema that matches only what all of them match. */
+/** Returns a schema that matches only values that all of the given schemas match. */
 function all(schemas: readonly JsonObject[]): JsonObject {
   return oneOrMany('allOf', schemas)
 }
 
-/** A schema that matches everything that at least one of them matches. */
+/** Returns a schema that matches values that at least one of the given schemas matches. */
 function any(schemas: readonly JsonObject[]): JsonObject {
   return oneOrMany('anyOf', schemas)
 }

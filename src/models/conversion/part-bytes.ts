@@ -6,15 +6,15 @@ export interface PartBytes {
 }
 
 /**
- * The bytes of a part as base64. Undefined if the part is a URL. An image has the type of its bytes, because Claude refuses any other:
- * https://github.com/anthropics/claude-code/issues/11975
+ * The bytes of a part as base64. Undefined if the part is a URL. The type of an image is determined from its bytes, because Claude refuses
+ * a type that doesn't fit them: https://github.com/anthropics/claude-code/issues/11975
  */
 export function bytesOf(part: ImagePart | FilePart): PartBytes | undefined {
   const told = toldBytesOf(part)
   return part.type === 'image' && told !== undefined ? { ...told, mediaType: imageTypeOf(told.base64) ?? told.mediaType } : told
 }
 
-/** The part's URL, or its bytes as one. */
+/** Returns the part's URL, or a `data:` URL with its bytes. */
 export function urlOf(part: ImagePart | FilePart): string {
   const bytes = part.type === 'image' ? bytesOf(part) : undefined
   const type = bytes && imageTypeOf(bytes.base64)
@@ -22,7 +22,7 @@ export function urlOf(part: ImagePart | FilePart): string {
   return type === undefined || part.url.toLowerCase().startsWith(`data:${type}`) ? part.url : `data:${type};base64,${bytes?.base64}`
 }
 
-/** How files of each type begin, in base64. */
+/** The first base64 characters of files of each type. */
 const beginnings: readonly (readonly [type: string, beginning: RegExp])[] = [
   ['image/png', /^iVBORw0KGgo/],
   ['image/jpeg', /^\/9j\//],
@@ -57,7 +57,7 @@ export function isCommonPart(part: ImagePart | FilePart): boolean {
   return type === undefined || commonImageTypes.includes(type)
 }
 
-/** Removes parameters: `text/plain;charset=utf-8` becomes `text/plain`. */
+/** Removes parameters from a media type: `text/plain;charset=utf-8` becomes `text/plain`. */
 function bare(mediaType: string): string {
   return mediaType.replace(/;.*$/s, '').trim().toLowerCase()
 }
@@ -66,7 +66,7 @@ function unescaped(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // Left unchanged, because the percent sign is literal.
+    // The text is returned unchanged, because its percent sign is literal.
     return text
   }
 }

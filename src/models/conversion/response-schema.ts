@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, legalName } from '../../core/messages.ts
 import type { ModelCapabilities, ModelRequest } from '../chat-model.ts'
 
 export interface ResponseSchema {
-  /** `a-z A-Z 0-9 _ -`, at most 64 characters. */
+  /** The name of the schema: `a-z A-Z 0-9 _ -`, at most 64 characters. */
   name: string
   schema: JsonObject
 }

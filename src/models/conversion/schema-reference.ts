@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 
 /**
- * Resolves a reference such as `#/$defs/name` or `#name` in `root`. Undefined if it leads nowhere.
+ * Resolves a reference such as `#/$defs/name` or `#name` in `root`. Undefined if the reference leads nowhere.
  * https://www.rfc-editor.org/rfc/rfc6901#section-6, https://json-schema.org/draft/2020-12/json-schema-core#section-8.2.2
  */
 export function referredSchema(ref: string, root: JsonObject): JsonObject | undefined {
@@ -18,7 +18,7 @@ function childOf(value: Json | undefined, key: string): Json | undefined {
   return isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
 }
 
-/** A fragment is percent-encoded, but many programs write it as it is. */
+/** Decodes a fragment. A fragment should be percent-encoded, but many programs don't encode it. */
 function decoded(fragment: string): string {
   try {
     return decodeURIComponent(fragment)
@@ -27,7 +27,7 @@ function decoded(fragment: string): string {
   }
 }
 
-/** The schema with this `$anchor`. A schema with its own `$id` has anchors of its own. */
+/** Finds the schema with this `$anchor`. Skips schemas with their own `$id`, because their anchors are separate. */
 function anchored(name: string, root: JsonObject): JsonObject | undefined {
   const open: Json[] = [root]
   for (let item = open.pop(); item !== undefined; item = open.pop()) {

@@ -17,9 +17,9 @@ const formats = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', '
 const most = { levels: 10, properties: 5000, enumValues: 1000, characters: 120_000, longEnumValues: 250, longEnumCharacters: 15_000 }
 
 /**
- * Whether OpenAI's API accepts a schema with `strict: true`; it refuses the request otherwise. The root must be an object, every object
- * closed with all properties required, and all keywords and sizes within the documented subset. Features that the documentation leaves open
- * count as unsupported. https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+ * Whether OpenAI's API accepts a schema with `strict: true`. If the API does not accept it, it refuses the whole request. The root must be
+ * an object, every object closed with all properties required, and all keywords and sizes within the documented subset. Features that the
+ * documentation leaves open count as unsupported. https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
  */
 export function isStrictSchema(schema: JsonObject): boolean {
   if (schema.type !== 'object') return false
@@ -32,7 +32,7 @@ export function isStrictSchema(schema: JsonObject): boolean {
 interface Counts {
   properties: number
   enumValues: number
-  /** The characters of names and values. */
+  /** The total number of characters in names and values. */
   characters: number
 }
 
@@ -61,7 +61,7 @@ function knowsOnly(schema: JsonObject, keywords: readonly string[]): boolean {
   return Object.keys(schema).every((keyword) => keywords.includes(keyword))
 }
 
-/** The types, or `[]` if one of them is unknown. */
+/** The types in `type`, or `[]` if one of them is unknown. */
 function typesOf(type: Json | undefined): string[] {
   const names = (Array.isArray(type) ? type : [type]).map(String)
   return names.every((name) => Object.hasOwn(keywordsOf, name)) ? names : []
@@ -91,7 +91,7 @@ function isGroup(group: Json | undefined, isInside: (one: Json | undefined) => b
   return Object.values(group).every(isInside)
 }
 
-/** Whether a reference is to the root, which allows recursion, or to one of its definitions. */
+/** Whether a reference leads to the root (allowed for recursion) or to one of the root's definitions. */
 function isKnown(ref: Json, root: JsonObject): boolean {
   if (ref === '#') return true
   const [, group, name] = /^#\/(\$defs|definitions)\/([^/~%]+)$/.exec(String(ref)) ?? []

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { ToolFunction } from '../../tools/tool.ts'
 import { objectSchema, type TopRules } from './object-schema.ts'
 
-/** The longest description of removed rules, in characters. Longer ones are left out. */
+/** Maximum length of the description of removed rules, in characters. A longer description is left out. */
 const longestNote = 4000
 
 /** A tool's description and parameters in a form that an API accepts. */

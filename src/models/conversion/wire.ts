@@ -1,7 +1,7 @@
 import { isDeeperThan, jsonIn } from '../../core/json.ts'
 import { isJsonObject, type JsonObject, legalName, type ToolCall } from '../../core/messages.ts'
 
-/** The call ids that a provider accepts. Others are replaced by a hash of `length` letters and digits. */
+/** The call ids that a provider accepts. Any other id is replaced by a hash of `length` letters and digits. */
 interface TakenIds {
   pattern: RegExp
   length: number
@@ -13,12 +13,12 @@ interface TakenIds {
  */
 export type CallIdRule = { pattern: string; length: number } | { template: string }
 
-/** Call ids that all known providers accept, documented or not. */
+/** The call ids that all known providers accept, including providers that document no rule. */
 export const usualCallIds: CallIdRule = { pattern: '^[a-zA-Z0-9_-]{1,64}$', length: 32 }
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
-/** Returns the id if the rule accepts it, otherwise a hash of it. */
+/** Returns the id if it matches the pattern, otherwise a hash of the id. */
 export function fitCallId(id: string, { pattern, length }: TakenIds): string {
   return pattern.test(id) ? id : hashedId(id, length)
 }
@@ -30,7 +30,7 @@ export class CallIds {
   readonly #given = new Map<string, string>()
   #calls = 0
 
-  /** Null accepts any id. Throws if the pattern is not a regular expression. */
+  /** `rule`: null accepts any id. Throws if the pattern is not a regular expression. */
   constructor(rule: CallIdRule | null) {
     if (rule === null) return
     if ('template' in rule) this.#template = rule.template
@@ -55,7 +55,7 @@ export class CallIds {
   }
 }
 
-/** The same id gives the same hash, for call and result and in every request. */
+/** Returns a hash of the id. An id has the same hash in the call, in its result, and in every request. */
 function hashedId(id: string, length: number): string {
   const bytes = process.getBuiltinModule('node:crypto').createHash('sha512').update(id).digest()
   let fitted = ''
@@ -63,19 +63,19 @@ function hashedId(id: string, length: number): string {
   return fitted
 }
 
-/** How a call is sent back if its arguments are not a JSON object: with the model's text, or with `{}`. */
+/** What is sent as the arguments of an earlier call if they are not a JSON object: the model's text (`'keep'`) or `{}` (`'empty'`). */
 export type MalformedArguments = 'keep' | 'empty'
 
-/** `JSON.stringify` throws for data nested several thousand levels deep; `JSON.parse` does not. */
+/** `JSON.stringify` throws for data that is nested several thousand levels deep. `JSON.parse` does not. */
 const mostLevels = 1_000
 
-/** Parses a call's arguments for an API that only accepts an object. Anything else becomes `{}`. */
+/** Parses a call's arguments for an API that accepts only an object. Returns `{}` for anything else. */
 export function argumentsObject(json: string): JsonObject {
   const args = objectIn(json)
   return args === undefined || isDeeperThan(mostLevels, args) ? {} : args
 }
 
-/** Parses a JSON object; undefined for anything else, which would make the API refuse the request. */
+/** Parses a JSON object. Returns undefined for anything else, because the API would refuse the request. */
 export function objectIn(json: string): JsonObject | undefined {
   const value = jsonIn(json)
   return isJsonObject(value) ? value : undefined

@@ -7,10 +7,10 @@ const numberWord = new RegExp(`(?<![\\w-])(?:${numbers.join('|')})(?![\\w-])`, '
 const earlier =
   /\b(?:(?:its|their|this|that) (line count|number of lines|lines|length|size|bytes)|(?:the )?(?:it|that|this|result|answer|count|total)(?: (?:number|result|count))?)\b/g
 const operand = '(?:that|\\d+(?:\\.\\d+)?|\\([^()]*\\))'
-/** An operand that no power or modulo follows, which might belong to it. */
+/** An operand that is not followed by a power or a modulo, which could apply to it. */
 const alone = `(${operand}%?)(?! *[\\d.^%])`
 
-/** Rewrites words as operators. If a clause starts with an operator, its first operand is the earlier result, `that`. */
+/** Replaces words by operators. If a clause starts with an operator, its first operand is the earlier result, `that`. */
 const rewrites: [RegExp, string][] = [
   [/\b\d{4}-\d\d?-\d\d?\b|\b\d\d?([/.-])\d\d?\1\d{4}\b/, 'a date'],
   [/(?<=\b\d{1,3}(?:,\d{3})*),(?=\d{3}(?:,\d{3})*(?![\d,]))/g, ''],
@@ -50,7 +50,7 @@ function toExpression(words: string): string | undefined {
   return tokens.replace(/(?<=sqrt) |(?<=\() | (?=\))| (?=%(?: of| [-+*/^)]|$))/g, '').replace(/(?<=^|\(|[*/^] )- /g, '-')
 }
 
-/** Reads arithmetic in signs or words, possibly about the result before. */
+/** Reads arithmetic in signs or words. It may refer to the previous result. */
 export function readArithmetic(clause: string): Question | undefined {
   let unit: 'lines' | 'bytes' | undefined
   const referring = clause

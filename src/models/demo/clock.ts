@@ -1,7 +1,9 @@
 import { isJsonObject, withoutUndefined } from '../../core/messages.ts'
 import type { Question, Words } from './reading.ts'
 
-/** Finds the IANA time zone of `Tokyo`, `Europe/Berlin` or `UTC`. Excludes Easter and Christmas, which are days here. */
+/**
+ * Finds the IANA time zone of `Tokyo`, `Europe/Berlin` or `UTC`. Excludes Easter and Christmas: in a question, they are days, not islands.
+ */
 function zoneOf(place: string): string | undefined {
   const name = /^(?:easter|christmas)$/i.test(place) ? undefined : place.toLowerCase().replace(/[\s-]+/g, '_')
   const isIt = (zone: string) => [zone, zone.replace(/^\w+\//, '')].some((each) => each.toLowerCase() === name)
@@ -10,7 +12,7 @@ function zoneOf(place: string): string | undefined {
 
 const glue = "what which is the show give me it current local today today's this now of week".split(' ')
 
-/** Reads questions about the time, the date and the weekday, here or elsewhere. */
+/** Reads questions about the time, the date and the weekday, with or without a place. */
 export function readClock(words: Words): Question | undefined {
   const [preposition, place] = words.take(/ (in|at|for) (\p{L}[\p{L}_+/ -]*) $/u) ?? []
   const aspect = words.take(/ (time zone|timezone|time|hour|day|weekday|date|today|year|month) /i)?.[0]?.toLowerCase()

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { excerpt, type MadeCall, type Question, type Unresolved, type Words } from './reading.ts'
 
-/** Kinds of files and their globs, by name and by extension. */
+/** Maps the name or the extension of a kind of files to its label and glob. */
 const kinds = new Map<string, { label: string; pattern: string }>()
 const table = 'TypeScript ts,tsx,mts,cts|JavaScript js,jsx,mjs,cjs|Python py|Markdown md|JSON json|YAML yaml,yml|HTML html|CSS css'
 for (const [label = '', endings = ''] of table.split('|').map((entry) => entry.split(' '))) {
@@ -9,7 +9,7 @@ for (const [label = '', endings = ''] of table.split('|').map((entry) => entry.s
   kinds.set(label.toLowerCase(), { label, pattern: `*.${endings.includes(',') ? `{${endings}}` : endings}` })
 }
 
-/** A path relative to the workspace; `.` for the workspace itself. */
+/** Converts a place to a path relative to the workspace. `.` is the workspace itself. */
 function pathOf(place = ''): string {
   if (/^(?:|project|repo|repository|workspace|codebase|folder|directory|this)$/i.test(place)) return '.'
   return /^(?:readme|changelog)$/i.test(place) ? `${place.toUpperCase()}.md` : place.replace(/^\.\/(?=.)|(?<=.)\/+$/g, '')
@@ -18,13 +18,13 @@ function pathOf(place = ''): string {
 const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
 const inPlace = (path: Json | undefined) => (path === '.' ? 'in this project' : `in ${String(path)}`)
 
-/** Such as `4 TypeScript files in src` or `0 .md files in this project`. */
+/** Describes the files: `4 TypeScript files in src`, `0 .md files in this project`. */
 function describe({ path, pattern, folders }: JsonObject, count: number): string {
   const label = [...kinds.values()].findLast((kind) => kind.pattern === pattern)?.label ?? String(pattern ?? '').replace('*', '')
   return `${plural(count, `${label} ${folders === true ? 'folder' : 'file'}`.trim())} ${inPlace(path)}`
 }
 
-/** A heading and its lines; omitted lines are counted. */
+/** Formats a heading and its lines, followed by the number of omitted lines. */
 function bullets(head: string, lines: readonly string[], count: number): string {
   return [head, ...lines.map((line) => `- ${line}`), ...(count > lines.length ? [`… and ${count - lines.length} more.`] : [])].join('\n')
 }
@@ -32,7 +32,7 @@ function bullets(head: string, lines: readonly string[], count: number): string 
 type Item = JsonObject & { path: string }
 const isItem = (value: Json): value is Item => isJsonObject(value) && typeof value.path === 'string'
 
-/** Describes a list of files: the first in its order, their number, their number of lines, or all of them. */
+/** Describes a list of files: by its first file if it is sorted, otherwise by the number of files, the number of lines, or all paths. */
 const tellFiles: Question['tell'] = (result, args) => {
   if (!isJsonObject(result) || typeof result.count !== 'number' || !Array.isArray(result.files)) return undefined
   const { count, totalLines } = result
@@ -46,7 +46,7 @@ const tellFiles: Question['tell'] = (result, args) => {
   return bullets(`${head}:${note}`, paths, count)
 }
 
-/** Describes the first file of an order and those that tie with it. */
+/** Describes the first file of a sorted list, and the files that are equal to it in that order. */
 function tellFirst(files: readonly Item[], args: JsonObject, count: number): string {
   const key = args.sort === 'lines' ? 'lines' : args.sort === 'size' ? 'bytes' : 'modified'
   const [first, ...others] = files.filter((file) => file[key] !== undefined)
@@ -99,7 +99,7 @@ export function readFiles(words: Words): Question | undefined {
   return isBack || isLines || (noun === undefined && !isLook) ? undefined : ask({ limit: isCount ? 1 : 40 })
 }
 
-/** The arguments for the files that the previous call was about. */
+/** Returns the arguments that select the same files as the previous call. */
 function argsLike(before: MadeCall | undefined, more: JsonObject): JsonObject | Unresolved {
   if (before?.tool !== 'list_files' || before.args.folders === true) return "I don't know which files you mean"
   const { path = '.', pattern } = before.args
@@ -131,13 +131,13 @@ const tellText: Question['tell'] = (result) => {
 
 const term = '(?:(?:word|text|string) )?(\uE000\\d+\uE001|[^\\s,]+)'
 const mention = '(?:which|what|list|find|show|how many|count) files (?:that )?(?:mentions?|contains?|uses?|imports?)'
-/** An unquoted search term must look like code. `README` is the name of a file. */
+/** Matches an unquoted search term, which must look like code. `README` is the name of a file. */
 const code = '(?=\\S*(?:[a-z][A-Z]|_|[A-Z]{2}[a-z])|(?:TODO|FIXME) )[^\\s,.]+'
 const searches = [
   new RegExp(` (?:${mention}|(?:search|grep|look)(?: for)?) ${term}(?: ${inside})? $`, 'i'),
   new RegExp(` (?:[Ff]ind|[Ww]here is) (\uE000\\d+\uE001|${code})(?: used)?(?: ${inside})? $`),
 ]
-/** Words that are searched only in quotes: they are grammar, or mean another search. */
+/** Words that are searched only if they are quoted. Without quotes, they belong to the grammar or to another kind of search. */
 const noTerm = /^(?:it|that|this|them|something|anything|web|internet|google|online|files?|folders?|me|for)$/i
 
 /** Reads requests to search for a text. */

@@ -14,7 +14,7 @@ export function readNamedCall(clause: string, tools: readonly ToolDefinition[]):
   if (tool === undefined) return undefined
   const rest = after.replace(joint, '').replace(/(?<=[\])}"'`\w]|^)[.?!]+$/, '')
   const text = /^\(([\s\S]*)\)$/.exec(rest)?.[1]?.trim() ?? rest
-  // A bare name is an ordinary word, unless a verb or its spelling marks it as a tool.
+  // A name alone is an ordinary word, unless a verb or the spelling shows that it is a tool.
   const isCommand = lead !== '' || tool.name.includes('_') || text !== rest
   const args = text.startsWith('{') ? jsonIn(text) : readArguments(text, tool.parameters, isCommand)
   if (!isJsonObject(args)) return undefined
@@ -24,7 +24,7 @@ export function readNamedCall(clause: string, tools: readonly ToolDefinition[]):
 const pair =
   /\s*(?:,|and\b)?\s*["'`]?([A-Za-z_][\w-]*)["'`]?(\s*[=:]\s*|\s+(?:is\s+)?)("(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`|\[[^\]]*\]|\{[^}]*\}|[^\s,"'`[{][^\s,]*)/iy
 
-/** Reads arguments: `city="Oslo", days=2`; `city Oslo and days 2` with names that the tool has; or `Oslo` alone, for the first one. */
+/** Reads arguments: `city="Oslo", days=2`; `city Oslo and days 2`, if the tool has these names; or only `Oslo`, for the first parameter. */
 function readArguments(text: string, parameters: Readonly<Record<string, unknown>> = {}, isCommand: boolean): JsonObject | undefined {
   const { properties, required } = parameters
   const schemas = new Map<string, unknown>(typeof properties === 'object' && properties !== null ? Object.entries(properties) : [])
@@ -41,7 +41,7 @@ function readArguments(text: string, parameters: Readonly<Record<string, unknown
   return Object.fromEntries(args)
 }
 
-/** Reads a typed value: quoted text and string parameters are text; other JSON is parsed. */
+/** Reads a value. Quoted texts and values of string parameters are texts; all other values are parsed as JSON. */
 function readValue(text: string, schema: unknown): Json {
   const quoted = /^(["'`])([\s\S]*)\1$/.exec(text)?.[2]
   if (quoted !== undefined) return (text.startsWith('"') ? jsonIn(text) : undefined) ?? quoted

@@ -9,28 +9,31 @@ export interface MadeCall {
   result?: { text: string; isError: boolean }
 }
 
-/** A clause of a request of which every word was understood. */
+/** The meaning of a clause whose words were all understood. */
 export type Reading = Question | { says(tools: readonly ToolDefinition[]): string; isGreeting?: true }
 
-/** A clause that one call answers. */
+/** The meaning of a clause that one call answers. */
 export interface Question {
   tool: string
-  /** A function if they depend on the previous call, which may belong to an earlier message. */
+  /** The arguments of the call. A function if they depend on the previous call, which may be in an earlier message. */
   args: JsonObject | ((before: MadeCall | undefined) => JsonObject | Unresolved)
   /** The sentence that answers the clause. Undefined if the result does not have the expected form. */
   tell(result: Json | undefined, args: JsonObject, text: string): string | undefined
 }
 
-/** Why arguments can't be determined: the previous call has no result yet, none to continue with, or it is unclear what is meant. */
+/**
+ * Why arguments can't be determined: the previous call has no result yet (`'waiting'`), its result can't be continued with (`'dead end'`),
+ * or a sentence that says what is unclear.
+ */
 export type Unresolved = 'waiting' | 'dead end' | `I ${string}`
 
 const unimportant = `a an the is are do does have has of in to we you i me my all any there here what which find list show give display see
   total exactly currently now please`.split(/\s+/)
 
-/** The words of a clause. Readers take out what they know; a clause is understood if only unimportant words are left. */
+/** The words of a clause. Each reader removes the words that it knows. The clause is understood if only unimportant words are left. */
 export class Words {
   #left: string
-  /** Returns a part as it was typed, without its quotes. In the clause, quoted texts are replaced by placeholders. */
+  /** Returns a part as the user typed it, without its quotes. In the clause itself, placeholders replace quoted texts. */
   readonly unquote: (part: string) => string
 
   constructor(clause: string, unquote: (part: string) => string) {
@@ -38,7 +41,7 @@ export class Words {
     this.unquote = unquote
   }
 
-  /** Takes out the first match and returns its groups. Patterns match whole words: they begin and end with a space. */
+  /** Removes the first match and returns its groups. Patterns match whole words: they begin and end with a space. */
   take(pattern: RegExp): (string | undefined)[] | undefined {
     const found = pattern.exec(this.#left)
     if (found !== null) this.#left = `${this.#left.slice(0, found.index)} ${this.#left.slice(found.index + found[0].length)}`
@@ -50,7 +53,7 @@ export class Words {
   }
 }
 
-/** The number in a result, for arithmetic over it. */
+/** Returns the number in a result, for arithmetic with it. */
 export function numberIn({ tool, args, result }: MadeCall, unit?: 'lines' | 'bytes'): string | undefined {
   const value = jsonIn(result?.text ?? '')
   const [file] = isJsonObject(value) && Array.isArray(value.files) ? value.files : []
@@ -62,7 +65,7 @@ export function numberIn({ tool, args, result }: MadeCall, unit?: 'lines' | 'byt
   return /^-?\d+(\.\d+)?$/.test(String(number)) ? String(number) : undefined
 }
 
-/** The start of a text, on one line. */
+/** Returns the start of a text, on one line. */
 export function excerpt(text: string, maxLength: number): string {
   const line = text.slice(0, 4 * maxLength).replace(/\s+/g, ' ')
   return line.length > maxLength ? `${line.slice(0, maxLength).toWellFormed()}…` : line

@@ -7,12 +7,15 @@ import { readNamedCall } from './named-calls.ts'
 import { type Reading, Words } from './reading.ts'
 import { readTalk } from './talk.ts'
 
-/** The longest question. Longer texts, and texts with more clauses, are not questions. Only a call may be longer. */
+/** Maximum length of a question in characters, and maximum number of its clauses. Only a call may be longer. */
 const [maxLength, maxClauses] = [400, 10]
 const quotedText = /"[^"\n]+"|“[^”\n]+”|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w)/g
 const separator = /[.?!;。？！]+(?:\s+|$)|\n+|,?\s+(?:and then|and|then)\s+|,\s+/g
 
-/** Reads every clause of a request, correcting typing mistakes if necessary. Otherwise returns the first part that was not understood. */
+/**
+ * Reads every clause of a request, with typing mistakes corrected if necessary. If that fails, returns the first part that was not
+ * understood.
+ */
 export function readRequest(text: string, tools: readonly ToolDefinition[]): Reading[] | string {
   const call = readNamedCall(text, tools)
   if (call !== undefined) return [call]
@@ -68,13 +71,16 @@ function readClause(typed: string, restore: (part: string) => string, tools: rea
   return [readSearch, readClock, readFile, readFiles].reduce((reading, read) => reading ?? read(new Words(clause, unquote)), first)
 }
 
-/** Words that typing mistakes are corrected to. */
+/** The words that the correction of typing mistakes knows. */
 const known =
   `what which where when how many time date file files line lines longest largest biggest shortest smallest newest oldest folder folders
   list show read find search count number length size first typescript javascript python markdown today times divided multiplied plus minus
   percent project mention contain under hello help thanks calculate`.split(/\s+/)
 
-/** Whether a word is another one with a letter missing, added or swapped with its neighbor, or, if it is long, replaced. */
+/**
+ * Whether a word is another word with one typing mistake: a letter is missing, added or swapped with its neighbor. In a long word, a letter
+ * may also be replaced.
+ */
 function isSlip(typed: string, meant: string): boolean {
   if (typed[0] !== meant[0] || Math.abs(typed.length - meant.length) > 1 || mistakes(typed, meant) !== 1) return false
   return typed.length !== meant.length || meant.length >= 6 || [...typed].sort().join() === [...meant].sort().join()

@@ -10,7 +10,10 @@ const printed = /^(?:<command line=.*>\n[\s\S]*?<\/command>\s*)+/
 
 export type WantedCall = Pick<MadeCall, 'tool' | 'args'>
 
-/** Returns the calls still needed to answer the last user message, or the answer. Uses the calls since, and the call before it. */
+/**
+ * Returns the calls still needed to answer the last user message, or the answer. Uses the calls after that message, and the last call
+ * before it.
+ */
 export function nextStep(messages: readonly ChatMessage[], tools: readonly ToolDefinition[]): { calls: WantedCall[]; text: string } {
   const at = messages.findLastIndex(({ role }) => role === 'user')
   const asked = messages[at]
@@ -34,7 +37,7 @@ export function nextStep(messages: readonly ChatMessage[], tools: readonly ToolD
     const { tool } = reading
     const args = typeof reading.args === 'function' ? reading.args(before) : reading.args
     if (args === 'dead end') continue
-    // Calls are made in the order of the clauses; a later clause must not call first.
+    // Calls are made in the order of the clauses, so a later clause must wait for this clause.
     if (args === 'waiting') break
     if (typeof args === 'string') return decline(request, args)
     const index = made.findIndex((call) => call.tool === tool)
@@ -50,7 +53,7 @@ export function nextStep(messages: readonly ChatMessage[], tools: readonly ToolD
   return { calls, text: calls.length > 0 ? '' : text }
 }
 
-/** The calls in some messages, in order, with their results. */
+/** Returns the calls in `messages`, in order, with their results. */
 function callsIn(messages: readonly ChatMessage[]): MadeCall[] {
   const calls = new Map<string, MadeCall>()
   for (const message of messages) {

@@ -6,7 +6,7 @@ const whatItIs = "I am toolloop's built-in demo model: a set of rules, no langua
 const realModels = 'For a real model, set OPENAI_API_KEY and use `--model openai/gpt-5.2`, or run Ollama and use `--model ollama/<name>`.'
 const noTools = 'I answer by calling tools, and none are offered to me here.'
 
-/** Requests that work if a tool is offered, and related words. */
+/** For each tool, a request that works with it, and related words. */
 const menu: [tool: string, example: string, words: string][] = [
   ['list_files', 'How many files are here, and which is the longest?', 'folder count directory list project code size lines largest tests'],
   ['calculate', 'What is 15% of 240?', 'calculate plus minus percent math equation convert much prime average'],
@@ -17,7 +17,9 @@ const menu: [tool: string, example: string, words: string][] = [
   ['fetch_url', 'call fetch_url with url=https://example.com', 'web page website internet online google download'],
 ]
 
-/** Requests that work with these tools, and related words. For tools that are not in the menu: calls with sample arguments. */
+/**
+ * Returns requests that work with these tools, and related words. For a tool that is not in the menu, returns a call with sample arguments.
+ */
 export function examplesFor(tools: readonly ToolDefinition[]): { text: string; words: string }[] {
   const known = menu.filter(([tool]) => tools.some(({ function: { name } }) => name === tool))
   const others = tools.filter(({ function: { name } }) => !menu.some(([tool]) => tool === name)).slice(0, 50)
@@ -30,7 +32,7 @@ export function examplesFor(tools: readonly ToolDefinition[]): { text: string; w
   return [...known.map(([, text, words]) => ({ text, words: `${words} ${text}` })), ...calls]
 }
 
-/** A value that fits the schema of an argument, if the schema suggests one; otherwise a placeholder. */
+/** Returns a value that fits the schema of an argument. If the schema suggests no value, returns a placeholder. */
 function sampleOf(schema: unknown): string {
   const { type, format, minimum, examples, enum: choices, default: otherwise } = isJsonObject(schema) ? schema : {}
   const suggested = otherwise ?? [examples, choices].find(Array.isArray)?.[0]
@@ -47,26 +49,26 @@ function help(tools: readonly ToolDefinition[]): string {
   return [whatItIs, ...(tools.length === 0 ? [noTools] : ['This works here:', ...examples, calls]), realModels].join('\n')
 }
 
-/** The stems of the words that matter: `files` is related to `file`, and `days_until` to `until`. */
+/** Returns the stems of the words that matter, so that `files` is related to `file`, and `days_until` to `until`. */
 function stemsOf(text: string): Set<string> {
   const start = text.slice(0, 1_000).toLowerCase().replace(/\d+/g, ' number ')
   return new Set(start.match(/(?<![\p{L}\d])(?!what|which|with|this|that|call|from|have|how|many|the|are|you|can|and|for)[\p{L}\d]{3,4}/gu))
 }
 
-/** The example that shares the most words with a request. */
+/** Returns the example that shares the most words with a request. */
 function nearest(request: string, tools: readonly ToolDefinition[]): string | undefined {
   const asked = stemsOf(request)
   const all = examplesFor(tools).map(({ text, words }) => ({ text, score: [...stemsOf(words)].filter((stem) => asked.has(stem)).length }))
   return all.toSorted((a, b) => b.score - a.score)[0]?.text
 }
 
-/** Letters and words of other languages. */
+/** Letters and words of languages other than English. */
 const foreign =
   /(?<!\p{L})(?:wie|viele|ist|und|ich|nicht|zeige?|bitte|dateien|hallo|combien|les|fichiers|bonjour|cuántos|qué|hola|archivos|quanti|ciao)(?!\p{L})|[\u0400-\u04ff\u0590-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/iu
 
-/** Says in one line that a request can't be answered, and suggests a similar one. */
+/** Says in one line that a request can't be answered, and suggests a similar request. */
 export function refuse(request: string, tools: readonly ToolDefinition[], reason?: string): string {
-  // Quoted markup could be read as a call.
+  // Characters of markup are removed, because quoted markup could be read as a call.
   const quoted = excerpt(request, 80)
     .replace(/[<>{}[\]|`]+/g, ' ')
     .replace(/[.?!\s]+$/, '')

@@ -1,11 +1,11 @@
 import type { ErrorCode } from '../../core/errors.ts'
 
-/** The information that a provider gave about a failure. */
+/** The details that a provider gave about a failure. */
 export interface Told {
   /** The HTTP status. A status inside the body of a "200 OK" counts too. */
   status: number | undefined
   message: string
-  /** All codes and types of the provider, the most specific first. */
+  /** All of the provider's error codes and types, the most specific first. */
   codes: readonly string[]
   /** How long the provider asks to wait, in milliseconds. */
   retryAfterMs: number | undefined
@@ -19,10 +19,13 @@ export interface Kind {
   isOutOfCredit?: true
 }
 
-/** Classifies a failure. The order matters: a failure may match several patterns, and the most specific is tried first. */
+/**
+ * Classifies a failure. The order of the checks matters: a failure may match several patterns, and the most specific pattern is tried
+ * first.
+ */
 export function kindOf(told: Told): Kind {
   const { status } = told
-  // A server error is rarely about the request, whatever its message says.
+  // A server error is rarely caused by the request, whatever its message says.
   const isAboutRequest = status === undefined || (status >= 400 && status < 500)
   if (says(told, malformedCall)) return { code: 'bad_response', retryable: true }
   if (hasCode(told, overflowCodes)) return { code: 'context_overflow', retryable: false }
@@ -42,7 +45,7 @@ export function kindOf(told: Told): Kind {
 function isOutOfQuota(told: Told): boolean {
   const { message, retryAfterMs } = told
   if (hasCode(told, perDayCodes)) return true
-  // Some providers use the same code for both: at DashScope, `insufficient_quota` is also a limit of tokens per minute.
+  // Some providers use the same code for both. At DashScope, `insufficient_quota` can also mean a limit of tokens per minute.
   if (says(told, perMinute)) return false
   if (hasCode(told, quotaCodes) || matches(message, quotaWords)) return true
   return retryAfterMs === undefined && ambiguousQuotaWords.test(message)
@@ -52,13 +55,13 @@ function isOutOfQuota(told: Told): boolean {
 // https://docs.aws.amazon.com/nova/latest/userguide/tool-use-definition.html
 const malformedCall = /tool_use_failed|output_parse_failed|json_validate_failed|invalid sequence as part of ToolUse/i
 
-// `request_too_large` is Anthropic's limit in bytes. A shorter conversation helps there too.
+// `request_too_large` is Anthropic's limit in bytes. A shorter conversation also helps in this case.
 const overflowCodes =
   /context_?length|context_?size|context_?window|context_too_l|context_overflow|max_prompt_tokens|prompt_too_l|input_too_l|request_too_large|^1261$/i
 
 /**
- * The comment before each pattern names its providers. Collected from their documentation and from earendil-works/pi, anomalyco/opencode
- * and BerriAI/litellm.
+ * The comment before each pattern names its providers. The patterns are collected from the providers' documentation and from
+ * earendil-works/pi, anomalyco/opencode and BerriAI/litellm.
  */
 const overflowWords: readonly RegExp[] = [
   // OpenAI, Azure, vLLM, SGLang, DeepSeek, OpenRouter, LiteLLM, Mistral, Fireworks
@@ -145,21 +148,24 @@ const quotaWords: readonly RegExp[] = [
   /余额不足|欠费|请充值|资源包|额度.{0,6}(不足|用完|用尽|耗尽|上限)|(使用|用量|调用次数).{0,4}上限/,
 ]
 
-/** Gemini says the same about its quotas per minute, but then says how long to wait. Bedrock has tokens per day. */
+/**
+ * Texts that don't always mean an exhausted quota. Gemini uses them for its quotas per minute too, but then says how long to wait. Bedrock
+ * has limits on tokens per day.
+ */
 const ambiguousQuotaWords = /exceeded your current quota|plan and billing|\bper day\b/i
 
 const perMinute = /\bper[ _-]?(minute|min|second|sec)\b|PerMinute|(^|[^a-z])[RT]P[MS]([^a-z]|$)|concurren|allocated quota/i
-// `base_resp_…` are MiniMax's: https://platform.minimax.io/docs/api-reference/errorcode
+// MiniMax's codes are `base_resp_…`: https://platform.minimax.io/docs/api-reference/errorcode
 const rateCodes = /^base_resp_(1002|1039|1041)$|rate.?limit|too_many_requests|throttl|resource_exhausted|token_quota/i
 const rateWords =
   /rate.?limit|too many requests|throttl|\bper[ _-]?(minute|min|second|sec|day)\b|\b[RT]P[MDS]\b|concurrency|please wait|quota|速率|频率|并发/i
-/** A request that exceeds the limit of a whole minute. */
+/** The message for a request that alone exceeds the limit of a whole minute. */
 const neverFits = /request too large|must be reduced/i
 
 const filter =
   /base_resp_102[67]|content[_ ]?filter|content_?policy|invalid_prompt|(bio|cyber|misalignment)_policy|ResponsibleAI|moderation|SensitiveContent|data_inspection_failed|Content Exists Risk/i
 const accessCodes = /^base_resp_(1004|2049)$|invalid_api_key|api_key_invalid|authentication_error|permission/i
-// 1305 is z.ai's: https://docs.z.ai/api-reference/api-code
+// 1305 is a code of z.ai: https://docs.z.ai/api-reference/api-code
 const passingCodes = /^base_resp_(1000|1001|1013|1024|1033)$|^1305$|server_error|api_error|overloaded|unavailable|timeout|internal/i
 const passingWords = /\boverloaded\b|(try|retry) again later|temporarily unavailable|稍后(再|重)试/i
 

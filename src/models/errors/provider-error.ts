@@ -6,17 +6,17 @@ import { withoutPage } from '../../core/text/html-page.ts'
 import { type Kind, kindOf } from './error-kinds.ts'
 import { type HeaderReader, headersIn, readLimitReset, readRetryAfter, readWaitIn } from './retry-after.ts'
 
-/** The provider and model that were asked, and the secrets to keep out of messages. */
+/** The provider and model that were asked, and the secrets that messages must not contain. */
 export interface ErrorContext {
   provider: string
   model: string
-  /** Keys and tokens that were sent: a provider may quote them. */
+  /** Keys and tokens that were sent. A provider may quote them in its error. */
   secrets?: readonly string[]
-  /** What had arrived before the failure. */
+  /** The part of the response that arrived before the failure. */
   partial?: ModelErrorFields['partial']
 }
 
-/** An error as a provider reported it: an HTTP status with a body, or a body alone inside a response that started well. */
+/** An error as a provider reported it: an HTTP status with a body, or only a body inside a response that started normally. */
 export interface ProviderFailure {
   status?: number
   /** The response's headers, if known. */
@@ -28,9 +28,9 @@ export interface ProviderFailure {
 /** The parsed body of an error. */
 interface ErrorBody {
   message: string
-  /** All codes and types of the provider, the most specific first. */
+  /** All of the provider's error codes and types, the most specific first. */
   codes: string[]
-  /** The objects it consists of. */
+  /** The objects that the error consists of. */
   parts: JsonObject[]
   /** The model's output that the provider could not read as a call. */
   written?: string
@@ -40,7 +40,7 @@ interface ErrorBody {
 export function providerError(failure: ProviderFailure, context: ErrorContext): ModelError {
   const { message, codes, parts, written } = readBody(failure.body)
   const isHttpError = failure.status !== undefined && failure.status >= 300
-  // Some servers put the status in the body of a "200 OK": https://openrouter.ai/docs/api-reference/errors
+  // Some servers send "200 OK" with the error's status in the body: https://openrouter.ai/docs/api-reference/errors
   const status = isHttpError ? failure.status : codes.map(Number).find(isErrorStatus)
   const headers = headersIn(parts.map((part) => part.headers).find(isJsonObject), failure.headers)
   const askedWaitMs = readRetryAfter(headers) ?? readWaitIn(headers, parts, message)
@@ -66,24 +66,27 @@ export function providerError(failure: ProviderFailure, context: ErrorContext): 
   return error
 }
 
-/** OpenAI's `x-should-retry` decides, unless the error's code already says whether a retry can succeed. */
+/** Whether to retry. OpenAI's `x-should-retry` decides, unless the error's code already shows whether a retry can succeed. */
 function mayRetry({ code, retryable, isOutOfCredit }: Kind, shouldRetry: string | null): boolean {
   const isKnown = isOutOfCredit === true || code === 'context_overflow' || code === 'bad_response'
   return isKnown || (shouldRetry !== 'true' && shouldRetry !== 'false') ? retryable : shouldRetry === 'true'
 }
 
-/** Kept outside the error: errors are logged, and a call may contain secrets. */
+/** The texts of malformed calls. They are stored outside the error, because errors are logged and a call may contain secrets. */
 const writtenCalls = new WeakMap<ModelError, string>()
 
-/** The model's output, if the provider refused it as a malformed call and quotes it. */
+/** Returns the model's output, if the provider refused it as a malformed call and quoted it. */
 export function writtenCallOf(error: ModelError): string | undefined {
   return writtenCalls.get(error) ?? (error.cause instanceof ModelError ? writtenCallOf(error.cause) : undefined)
 }
 
-/** Node's codes for undici's: a server closed the connection, or did not answer when it was opened. */
+/** Maps undici's error codes to Node's. The server closed the connection, or did not answer when the connection was opened. */
 const nodeCodes: { [code: string]: string } = { UND_ERR_SOCKET: 'ECONNRESET', UND_ERR_CONNECT_TIMEOUT: 'ETIMEDOUT' }
 
-/** The error for a request without an answer: refused, not found, reset, no TLS, or a request that undici could not send. */
+/**
+ * Creates the error for a request without an answer: the connection was refused or reset, the host was not found, TLS failed, or undici
+ * could not send the request.
+ */
 export function connectionError(thrown: unknown, context: ErrorContext): ModelError {
   const cause = readableError(thrown)
   const root = rootCause(cause)
@@ -99,15 +102,15 @@ export function connectionError(thrown: unknown, context: ErrorContext): ModelEr
   })
 }
 
-/** The `invalid_option` error for a request that can't be sent, such as one with a line break in a header. */
+/** Creates the `invalid_option` error for a request that can't be sent, such as a request with a line break in a header. */
 function requestError(cause: unknown, context: ErrorContext): ModelError {
-  // `Headers` quotes the value, which may be a secret.
+  // The message of `Headers` quotes the value, which may be a secret.
   const got = messageOf(rootCause(cause)).replace(/".*"/s, 'a value that')
   const message = clean(`Expected headers and an address that can be sent to ${nameOf(context)}, got: ${got}`, context)
   return new ModelError('invalid_option', message, { ...fieldsOf(context), retryable: false, cause })
 }
 
-/** The error for a request that the SDK did not send, because it could not get a token or the request is invalid. */
+/** Creates the error for a request that the SDK did not send, because the SDK could not get a token or because the request is invalid. */
 export function accessError(thrown: unknown, context: ErrorContext): ModelError {
   const error = readableError(thrown)
   const { status } = typeof error === 'object' && error !== null ? { status: undefined, ...error } : {}
@@ -124,7 +127,7 @@ export function accessError(thrown: unknown, context: ErrorContext): ModelError 
   })
 }
 
-/** The `ModelError` for an invalid response. `expected` and `got` complete "Expected … from …, got …". */
+/** Creates the `ModelError` for an invalid response. `expected` and `got` complete "Expected … from …, got …". */
 export function responseError(
   code: 'bad_response' | 'stream_cut' | 'stream_idle' | 'context_overflow',
   expected: string,
@@ -148,7 +151,7 @@ function fieldsOf({ provider, model, partial }: ErrorContext): Pick<ModelErrorFi
 }
 
 function clean(message: string, { secrets }: ErrorContext): string {
-  // A text that was cut may end with half a character.
+  // A text that was cut may end with half a surrogate pair.
   return redactText(withoutPage(message), secrets).toWellFormed()
 }
 
@@ -165,7 +168,7 @@ export function isError(value: JsonObject): boolean {
   return messageIn(value) !== undefined && codesOf(value).some((code) => !successCodes.test(code))
 }
 
-/** Whether an object that arrived instead of a response can be quoted as an error. It only needs to contain a message. */
+/** Whether an object that arrived instead of a response can be quoted as an error. The object only needs to contain a message. */
 export function tellsError(value: JsonObject): boolean {
   return isError(value) || messageIn(value) !== undefined
 }
@@ -176,8 +179,8 @@ const successCodes = /^(0|200|ok|success|succeeded)$/i
 const mostNested = 4
 
 /**
- * Finds the message and the codes in the known shapes of errors: `{error: {…}}`, `{error: "…"}`, `{errors: […]}`, `{base_resp: {…}}`, the
- * fields themselves, an HTML page. A message may be the JSON of another error.
+ * Finds the message and the codes in the known shapes of errors: `{error: {…}}`, `{error: "…"}`, `{errors: […]}`, `{base_resp: {…}}`, an
+ * object with the fields themselves, an HTML page. A message may be the JSON of another error.
  */
 function readBody(body: unknown, depth = 0): ErrorBody {
   if (typeof body === 'string') return { message: cut(body.trim()), codes: [], parts: [] }
@@ -185,14 +188,14 @@ function readBody(body: unknown, depth = 0): ErrorBody {
   if (!isJsonObject(body)) return { message: '', codes: [], parts: [] }
   const error = firstOf(body.error) || body.base_resp || firstOf(body.errors) || body
   if (!isJsonObject(error)) {
-    // Spring and OAuth: `error` is a title, and the message is beside it.
+    // In errors of Spring and OAuth, `error` is a title, and the message is another field beside it.
     const told = [error, messageIn(body)].filter((text) => typeof text === 'string')
     return { message: cut([...new Set(told)].join(': ')), codes: codesOf(body), parts: [body] }
   }
   const { failed_generation: generation, ...quoted } = error
   const message = messageIn(error) ?? messageIn(body) ?? JSON.stringify(quoted)
   // A gateway wraps the error of the provider behind it: https://openrouter.ai/docs/api-reference/errors. LiteLLM puts its own words before
-  // it.
+  // the provider's error.
   const metadata = isJsonObject(error.metadata) ? error.metadata : {}
   const raw = typeof metadata.raw === 'string' ? metadata.raw : undefined
   const behind = raw === undefined ? '' : ` — ${raw}`
@@ -221,8 +224,8 @@ function firstOf(value: Json | undefined): Json | undefined {
 }
 
 /**
- * The message of an error. FastAPI lists it under `detail`; API Gateway writes `Message`; MiniMax `status_msg`; Qianfan `errmsg`; Apigee
- * `fault.faultstring`; iFlytek `header.message`; Tencent `Response.Error.Message`; RFC 9457 `title`.
+ * Returns the message of an error. The field is `detail` (a list) at FastAPI; API Gateway writes `Message`; MiniMax `status_msg`; Qianfan
+ * `errmsg`; Apigee `fault.faultstring`; iFlytek `header.message`; Tencent `Response.Error.Message`; RFC 9457 `title`.
  */
 function messageIn(error: JsonObject, depth = 0): string | undefined {
   const { detail } = error
@@ -269,15 +272,15 @@ function codesOf(error: { [key: string]: unknown }): string[] {
   return [...new Set([...words, ...found.filter((code) => code !== '' && isNumber(code))])]
 }
 
-/** The title of an HTML page, or the start of any other text. */
+/** Returns the title of an HTML page, or the start of any other text. */
 function cut(whole: string): string {
   const text = withoutPage(whole)
   return text.length > 1000 ? `${text.slice(0, 1000)}… (${text.length} characters)` : text
 }
 
 /**
- * The innermost cause. Clients wrap Node's error, which says what happened; a failure of several addresses is an AggregateError without a
- * message.
+ * Returns the innermost cause of an error. Clients wrap Node's error, which says what happened. If a host has several addresses, a failed
+ * connection is an AggregateError without a message.
  */
 function rootCause(thrown: unknown): unknown {
   let at = thrown

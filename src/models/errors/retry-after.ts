@@ -16,7 +16,7 @@ export function headersIn(quoted: unknown, headers?: HeaderReader): HeaderReader
 }
 
 /**
- * Reads `retry-after-ms`, or `retry-after` in seconds or as a date. Returns milliseconds.
+ * Reads `retry-after-ms`, or `retry-after` in seconds or as a date. Returns the wait in milliseconds.
  * https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
  */
 export function readRetryAfter(headers: HeaderReader): number | undefined {
@@ -34,7 +34,7 @@ const limits: readonly string[] = [
   'x-ratelimit-*-requests-day',
   'x-ratelimit-*-tokens-minute',
   'x-ratelimit-*-tokens-day',
-  // OpenRouter, Together, GitHub; https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers
+  // OpenRouter, Together, GitHub: https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers
   'x-ratelimit-*',
   'ratelimit-*',
   'ratelimitbysize-*',
@@ -47,8 +47,8 @@ const limits: readonly string[] = [
 ]
 
 /**
- * Reads when the limit that refused a request resets, in milliseconds. These headers come with every response and mean nothing for other
- * failures.
+ * Returns the time until the limit that refused a request resets, in milliseconds. Providers send these headers with every response. For
+ * other failures, they mean nothing.
  */
 export function readLimitReset(headers: HeaderReader): number | undefined {
   const now = clockOf(headers)
@@ -56,7 +56,7 @@ export function readLimitReset(headers: HeaderReader): number | undefined {
   for (const limit of limits) {
     const wait = readMoment(headers.get(limit.replace('*', 'reset')), now)
     const remaining = Number.parseFloat(headers.get(limit.replace('*', 'remaining')) ?? '')
-    // If requests are left, another limit refused this one. Tokens may be left, but too few.
+    // If requests are left, another limit refused this request. The number of tokens that are left may be too small for this request.
     const isOther = remaining >= 1 && !limit.includes('token')
     if (wait !== undefined && !isOther) found.push({ wait, remaining })
   }
@@ -65,7 +65,7 @@ export function readLimitReset(headers: HeaderReader): number | undefined {
   return waits.length === 0 ? undefined : Math.max(...waits)
 }
 
-/** Reads how long an error's body says to wait, in milliseconds: from a field of one of `parts`, or from the message. */
+/** Returns how long an error's body says to wait, in milliseconds. The time is in a field of one of `parts`, or in the message. */
 export function readWaitIn(headers: HeaderReader, parts: readonly JsonObject[], message: string): number | undefined {
   const now = clockOf(headers)
   for (const part of parts) {
@@ -81,14 +81,14 @@ export function readWaitIn(headers: HeaderReader, parts: readonly JsonObject[], 
 }
 
 /**
- * Google's `RetryInfo`: https://cloud.google.com/apis/design/errors#error_details · `resets_…`: ChatGPT plans. The field in seconds comes
- * first, because it needs no clock.
+ * Fields that say how long to wait. `retryDelay` is in Google's `RetryInfo`: https://cloud.google.com/apis/design/errors#error_details.
+ * ChatGPT plans use `resets_…`; the field in seconds comes before `resets_at`, because it needs no clock.
  */
 const waitFields = ['retryDelay', 'retry_after', 'retryAfter', 'retry_after_seconds', 'resets_in_seconds', 'resets_at'] as const
 
 /**
- * Matches "Please try again in 7m12s", "Please retry after 26 seconds", "Resets in 3hr 20min", "You will regain access on 2026-01-01 at
- * 00:00 UTC".
+ * Reads a time in words: "Please try again in 7m12s", "Please retry after 26 seconds", "Resets in 3hr 20min", "You will regain access on
+ * 2026-01-01 at 00:00 UTC".
  */
 function readWords(message: string, now: number): number | undefined {
   for (const { index, 0: words } of message.matchAll(
@@ -103,8 +103,8 @@ function readWords(message: string, now: number): number | undefined {
 }
 
 /**
- * Reads seconds, a time since 1970 in seconds or milliseconds, a duration such as `1m30s`, or a date. Returns milliseconds from `now`,
- * never negative.
+ * Reads seconds, a time since 1970 in seconds or milliseconds, a duration such as `1m30s`, or a date. Returns the milliseconds from `now`,
+ * never a negative number.
  */
 function readMoment(text: string | null, now: number): number | undefined {
   const value = text?.trim() ?? ''
@@ -115,12 +115,12 @@ function readMoment(text: string | null, now: number): number | undefined {
   if (!Number.isNaN(number)) return Math.max(0, number * 1000)
   const duration = readDuration(value)
   if (duration?.end === value.length) return duration.ms
-  // `Date.parse` accepts nearly any text with a number in it.
+  // The year is required, because `Date.parse` accepts nearly any text with a number in it.
   const date = /\d{4}/.test(value) ? Date.parse(value) : Number.NaN
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
 
-/** Reads a date at the start of a text. A date without a time zone is ambiguous and ignored. */
+/** Reads a date at the start of a text. Ignores a date without a time zone, because it is ambiguous. */
 function readDate(text: string, now: number): number | undefined {
   const [, day, time, zone = ''] =
     /^(\d{4}-\d\d-\d\d)(?:T| (?:at )?)(\d\d:\d\d(?::\d\d)?(?:\.\d+)?) ?(Z|UTC|[+-]\d\d:\d\d)/i.exec(text) ?? []
@@ -138,7 +138,10 @@ const units: readonly (readonly [name: RegExp, ms: number])[] = [
   [/^(d|days?|天)$/i, 86_400_000],
 ]
 
-/** Reads a duration at the start of a text, such as `1m30s` or `1 minute and 30 seconds`. Returns milliseconds and where it ends. */
+/**
+ * Reads a duration at the start of a text, such as `1m30s` or `1 minute and 30 seconds`. Returns the milliseconds and the position after
+ * the duration.
+ */
 function readDuration(text: string): { ms: number; end: number } | undefined {
   const part = /[\s,]*(?:and )?(\d+(?:\.\d+)?) ?(\p{L}+)/uy
   let ms: number | undefined
@@ -153,10 +156,10 @@ function readDuration(text: string): { ms: number; end: number } | undefined {
   return ms === undefined ? undefined : { ms, end }
 }
 
-/** The time by the server's clock, if the client's clock is wrong: dates in headers use the server's clock. */
+/** Returns the current time by the server's clock if the client's clock is wrong, because dates in headers use the server's clock. */
 function clockOf(headers: HeaderReader): number {
   const own = Date.now()
   const server = Date.parse(headers.get('date') ?? '')
-  // A `date` header has no milliseconds and takes time to arrive.
+  // Small differences are ignored: a `date` header has no milliseconds, and takes time to arrive.
   return Math.abs(server - own) > 5000 ? server : own
 }

@@ -6,10 +6,10 @@ import { gapBetween, type LayoutPiece } from '../streaming/response-layout.ts'
 import { PartialArgs } from './partial-args.ts'
 
 type Piece =
-  /** `gap`: the characters that separate it from the text before. */
+  /** `gap`: the number of characters that separate the text from the previous text. */
   | { kind: 'text'; gap: number; length: number; fields: JsonObject | undefined }
   | CallPiece
-  /** Parts that are passed through: those of the provider's own tools, images, signed thoughts, and unknown ones. */
+  /** A part that is passed through: a part of the provider's own tools, an image, a signed thought, or an unknown part. */
   | { kind: 'kept'; part: JsonObject }
 
 interface CallPiece {
@@ -18,25 +18,25 @@ interface CallPiece {
   id: string | undefined
   name: string | undefined
   fields: JsonObject
-  /** Collects the arguments while they arrive in pieces. */
+  /** Collects arguments that arrive in pieces. */
   partial: PartialArgs | undefined
   hasArguments: boolean
-  /** Whether more arguments are announced. */
+  /** Whether the provider has announced more arguments. */
   isOpen: boolean
 }
 
-/** Parts that the user could have seen. They are kept, and a warning is added. */
+/** Fields of parts that the user could have seen. Such parts are kept, and a warning is added. */
 const shown = ['inlineData', 'fileData']
 
 /**
- * Collects the parts of a response as they arrive. Text and thoughts go to the sink and calls to the accumulator; the rest is kept. A
- * signature stays on the part it came with: https://ai.google.dev/gemini-api/docs/thought-signatures
+ * Collects the parts of a response as they arrive. Text and thoughts go to the sink, calls go to the accumulator, and all other parts are
+ * kept. A signature stays on the part with which it arrived: https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 export class GoogleContent {
   readonly warnings: string[] = []
   readonly #calls: ToolCallAccumulator
   readonly #sink: ModelSink | undefined
-  /** A tool's own name, by the name it was sent under. */
+  /** Maps the name under which a tool was sent to the tool's own name. */
   readonly #names: ReadonlyMap<string, string>
   readonly #pieces: Piece[] = []
   readonly #callsById = new Map<string, CallPiece>()
@@ -78,7 +78,7 @@ export class GoogleContent {
     else this.#keep(part)
   }
 
-  /** `positions`: the number of each call's piece, in the order of the calls. */
+  /** `positions`: the position of each call's piece, in the order of the calls. */
   layout(positions: readonly (number | undefined)[]): LayoutPiece[] {
     return this.#pieces.flatMap((piece): LayoutPiece[] => {
       if (piece.kind === 'kept') return [{ block: piece.part }]
@@ -138,7 +138,7 @@ export class GoogleContent {
     if (!call.isOpen) this.#endArguments(call)
   }
 
-  /** Returns the last call if `name` continues its name. */
+  /** If `name` continues the name of the last call, adds it and returns that call. */
   #namedFurther(name: string | undefined, id: Json | undefined): CallPiece | undefined {
     const last = this.#lastCall
     if (name === undefined || last === undefined || !this.#calls.isNamePiece(last.number, name)) return undefined
@@ -156,7 +156,7 @@ export class GoogleContent {
     return (begins ? undefined : this.#continuedCall(id)) ?? this.#openCall(id, begins ? name : undefined)
   }
 
-  /** The call that a part without a name continues. Arguments may arrive in a separate part. */
+  /** Returns the call that a part without a name continues. Arguments may arrive in a separate part. */
   #continuedCall(id: Json | undefined): CallPiece | undefined {
     const last = this.#lastCall
     if (typeof id !== 'string' || id === '') return last
@@ -164,9 +164,9 @@ export class GoogleContent {
   }
 
   #openCall(id: Json | undefined, name: string | undefined): CallPiece {
-    // A name ends the call before it.
+    // A new name ends the previous call.
     if (this.#lastCall !== undefined) this.#lastCall.isOpen = false
-    // An id that is used twice would merge two calls.
+    // A second call with the same id gets no id, because the two calls would be merged.
     const own = typeof id === 'string' && id !== '' && !this.#callsById.has(id) ? id : undefined
     const call: CallPiece = {
       kind: 'call',
@@ -201,7 +201,7 @@ export class GoogleContent {
   }
 }
 
-/** Whether a part has only a signature. It becomes an empty text, because the API refuses a part without data. */
+/** Whether a part has only a signature. Such a part becomes an empty text, because the API refuses a part without data. */
 function isBare({ thoughtSignature, ...data }: JsonObject): boolean {
   return thoughtSignature !== undefined && Object.keys(data).length === 0
 }
@@ -210,12 +210,12 @@ function isEmpty(args: Json | undefined): args is undefined {
   return args === undefined || args === null || args === '' || (isJsonObject(args) && Object.keys(args).length === 0)
 }
 
-/** Arguments that can't be serialized become a text that is not valid JSON. */
+/** Returns the arguments as JSON. Arguments that can't be serialized become a text that is not valid JSON. */
 function argumentsText(args: Json): string {
   try {
     return typeof args === 'string' ? args : JSON.stringify(args)
   } catch {
-    // The value is nested so deeply that it can be parsed but not serialized.
+    // The arguments are nested so deeply that they could be parsed but not serialized.
     return 'arguments nested too deep'
   }
 }

@@ -8,16 +8,16 @@ import { type Access, quietly, SdkClient } from '../transport/sdk-client.ts'
 import { type GoogleQuirks, googleQuirks } from './quirks.ts'
 import { GoogleApi } from './request.ts'
 
-/** `ModelSettings`, and the preset of a provider that is not in `config/providers.yaml`. */
+/** `ModelSettings`, and optionally the preset of a provider that is not in `config/providers.yaml`. */
 export type GoogleModelSettings = ModelSettings & { preset?: ProviderPreset }
 
 /**
  * Creates a model that uses `generateContent` of Google's Gemini API or Vertex AI. Uses the `@google/genai` package, an optional peer
  * dependency that is imported at the first request. `createModel` adds the retries.
  *
- * `generate` sends one request, plus one more each time the provider stops at its own limit for one request (`CONTINUATION`, at most 16
- * times). Thought signatures are kept in `providerData` and are sent back on the parts with which they arrived. To use tools that the
- * provider runs, list them in `providerOptions.tools`. Their parts are also kept in `providerData` and never returned as calls.
+ * `generate` sends one request, plus one more request each time the provider stops at its own limit for one request (`CONTINUATION`, at
+ * most 16 times). Thought signatures are kept in `providerData` and are sent back on the parts with which they arrived. To use tools that
+ * the provider runs, list them in `providerOptions.tools`. Their parts are also kept in `providerData` and never returned as calls.
  *
  * - `MALFORMED_FUNCTION_CALL`, `UNEXPECTED_TOOL_CALL` and similar: rejects with `bad_response`, which may be retried.
  * - `SAFETY`, `RECITATION` and similar, or a blocked prompt: returns `finishReason: 'content_filter'`. Calls are dropped.
@@ -32,15 +32,15 @@ export function googleModel(settings: GoogleModelSettings): ChatModel {
   return client.model(new GoogleApi(provider, model, quirks, settings.providerOptions), capabilitiesOf(settings, quirks))
 }
 
-/** Replaces a missing key, because the SDK requires one. */
+/** The placeholder for a missing key. The SDK requires a key. */
 const noKey = 'none'
 
-/** The agent loop handles calls and length limits, not the SDK. */
+/** Turns off the SDK's own loops, because the agent loop handles calls and length limits. */
 const noLoops: GenerateContentConfig = { automaticFunctionCalling: { disable: true }, automaticContinuation: false }
 
 /**
- * API key or project, and base URL. `apiKey` is `''` if the settings' headers have the credentials, or if the machine's own credentials are
- * used. `baseURL` is `''` for the SDK's own address.
+ * The API key or project, and the base URL. `apiKey` is `''` if the settings' headers have the credentials, or if the machine's own
+ * credentials are used. `baseURL` is `''` for the SDK's own address.
  */
 interface GoogleAccess extends Access {
   project: string
@@ -48,15 +48,16 @@ interface GoogleAccess extends Access {
 }
 
 /**
- * The `@google/genai` package for one model, imported with the first request. The SDK determines address, API version and credentials, for
- * the Gemini API and for Vertex AI. `HttpOptions.fetch` is its documented hook.
+ * Creates the client of the `@google/genai` package for one model. The package is imported with the first request. The SDK determines the
+ * address, the API version and the credentials, for the Gemini API and for Vertex AI. `HttpOptions.fetch` is the documented way to replace
+ * its HTTP client.
  */
 function googleClient(settings: ModelSettings, preset: ProviderPreset, quirks: GoogleQuirks): SdkClient<GoogleAccess, GoogleGenAI> {
   return new SdkClient(settings, preset, {
     findAccess: () => (quirks.service === 'vertex' ? findVertexAccess(settings, preset) : findGeminiAccess(settings, preset)),
     async open(access) {
       const { GoogleGenAI } = await importSdk(settings.provider)
-      // The SDK would print which of several credentials it uses, although it is told which one to use.
+      // Silences the SDK, which would print which of several credentials it uses.
       return quietly(() => new GoogleGenAI(optionsOf(access, settings, quirks)))
     },
     async ask(sdk, { params, stream }, exchange) {
@@ -69,7 +70,7 @@ function googleClient(settings: ModelSettings, preset: ProviderPreset, quirks: G
   })
 }
 
-/** Adds the key that a function returns, which the SDK does not support, and removes the placeholder for a missing key. */
+/** Adds the key that a function returns, because the SDK does not support such functions. Removes the placeholder for a missing key. */
 async function withKey(headers: Headers, { apiKey }: ModelSettings): Promise<Headers> {
   if (typeof apiKey === 'function') headers.set('x-goog-api-key', await apiKey())
   else if (headers.get('x-goog-api-key') === noKey) headers.delete('x-goog-api-key')
@@ -110,7 +111,7 @@ function optionsOf(
   { headers }: ModelSettings,
   quirks: GoogleQuirks,
 ): GoogleGenAIOptions {
-  // The SDK appends the API version. Some addresses already contain it.
+  // The SDK appends the API version. Some base URLs already contain a version.
   const [, address = baseURL, written] = /^(.*?)\/?(?:\/(v\d\w*)\/?)?$/.exec(baseURL) ?? []
   const vertexai = quirks.service === 'vertex'
   const apiVersion = written ?? (quirks.apiVersion === 'beta' ? (vertexai ? 'v1beta1' : 'v1beta') : quirks.apiVersion)
@@ -125,7 +126,7 @@ function optionsOf(
   }
 }
 
-/** Imported only once, so that a missing package is not looked up again in each run. */
+/** The import of the SDK. It is cached, so that a missing package is not looked up again in each run. */
 let imported: Promise<typeof import('@google/genai')> | undefined
 
 async function importSdk(provider: string): Promise<typeof import('@google/genai')> {
@@ -141,7 +142,7 @@ async function importSdk(provider: string): Promise<typeof import('@google/genai
   }
 }
 
-/** Whether the headers contain credentials, as for a proxy. */
+/** Whether the headers contain credentials, for example for a proxy. */
 function hasCredentials({ headers }: ModelSettings): boolean {
   return Object.keys(headers ?? {}).some((name) => ['x-goog-api-key', 'authorization'].includes(name.toLowerCase()))
 }

@@ -1,18 +1,21 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 
-/** The place of a value: a field of an object or an index of an array. */
+/** The position of a value: a field of an object, or an index of an array. */
 interface Place {
   holder: JsonObject | Json[]
   key: string | number
-  /** Whether more of the same text follows. */
+  /** Whether the next piece continues the same text. */
   goesOn: boolean
 }
 
-/** `.name`, `[0]`, `['name']`: paths of https://www.rfc-editor.org/rfc/rfc9535 that refer to one value. */
+/**
+ * Matches one step of a path: `.name`, `[0]` or `['name']`. Paths are those of https://www.rfc-editor.org/rfc/rfc9535 that refer to one
+ * value.
+ */
 const step = /\.([^.[\]'"]+)|\[(\d+)\]|\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\]/y
 
 /**
- * Collects the arguments of a call that arrive value by value, with texts in pieces: Vertex AI's `partialArgs`.
+ * Collects the arguments of a call that arrive value by value, with each text in pieces: Vertex AI's `partialArgs`.
  * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
  */
 export class PartialArgs {
@@ -24,7 +27,7 @@ export class PartialArgs {
     for (const piece of Array.isArray(pieces) ? pieces : []) if (isJsonObject(piece)) this.#add(piece)
   }
 
-  /** The arguments. If a piece could not be placed, a text that is not valid JSON: nothing is guessed. */
+  /** The arguments. If the path of a piece can't be resolved, a text that is not valid JSON, because nothing is guessed. */
   get value(): JsonObject | string {
     return this.#unreadable === undefined ? this.#root : `unreadable arguments at ${this.#unreadable}`
   }
@@ -49,7 +52,7 @@ function givenValue({ stringValue, numberValue, boolValue, nullValue }: JsonObje
   return stringValue ?? numberValue ?? boolValue ?? (nullValue === undefined ? undefined : null)
 }
 
-/** Finds a place and creates the objects and arrays on its path. Undefined for a path that leads nowhere or beyond the end of an array. */
+/** Resolves a path, and creates the objects and arrays on it. Undefined for an invalid path, and for a path beyond the end of an array. */
 function locate(root: JsonObject, path: string): Place | undefined {
   const keys = keysOf(path)
   const last = keys?.pop()
@@ -91,6 +94,6 @@ function read(holder: JsonObject | Json[], key: string | number): Json | undefin
 }
 
 function write(holder: JsonObject | Json[], key: string | number, value: Json): void {
-  // Defines `__proto__` like any other field; assigning it would set the prototype.
+  // Defines `__proto__` like any other field, because assigning it would set the prototype.
   Object.defineProperty(holder, key, { value, enumerable: true, configurable: true, writable: true })
 }

@@ -1,7 +1,7 @@
 import { type FilePart, type ImagePart, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { bytesOf } from '../conversion/part-bytes.ts'
 
-/** Media types by file extension, for URLs without one: Vertex AI requires a type. */
+/** Media types by file extension. They are used for URLs without a media type, because Vertex AI requires one. */
 const byEnding: Readonly<Record<string, string>> = {
   png: 'image/png',
   jpg: 'image/jpeg',
@@ -22,7 +22,7 @@ const byEnding: Readonly<Record<string, string>> = {
   webm: 'video/webm',
 }
 
-/** Converts an image or file to a part, as bytes or by URL: https://ai.google.dev/api/caching#Part */
+/** Converts an image or file to a part that contains its bytes or its URL: https://ai.google.dev/api/caching#Part */
 export function googlePart(part: ImagePart | FilePart): JsonObject {
   const bytes = bytesOf(part)
   if (bytes !== undefined) return inlineData(bytes.mediaType, bytes.base64)
@@ -31,14 +31,17 @@ export function googlePart(part: ImagePart | FilePart): JsonObject {
   return { fileData: { fileUri, ...withoutUndefined({ mimeType: known }) } }
 }
 
-/** Converts a part of a tool result, which must be bytes. Undefined for a URL: https://ai.google.dev/gemini-api/docs/function-calling */
+/**
+ * Converts an image or file of a tool result, which must be bytes. Undefined for a URL:
+ * https://ai.google.dev/gemini-api/docs/function-calling
+ */
 export function googleResultPart(part: ImagePart | FilePart): JsonObject | undefined {
   const bytes = bytesOf(part)
   return bytes === undefined ? undefined : inlineData(bytes.mediaType, bytes.base64)
 }
 
 function inlineData(mediaType: string, data: string): JsonObject {
-  // Many tools misspell the type of a JPEG.
+  // Corrects `image/jpg`, because many tools misspell the type of a JPEG.
   return { inlineData: { mimeType: mediaType === 'image/jpg' ? 'image/jpeg' : mediaType, data } }
 }
 

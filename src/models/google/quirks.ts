@@ -12,7 +12,10 @@ import {
   textQuirks,
 } from '../quirk-checks.ts'
 
-/** How Gemini models, and the two services that offer them, differ. Set in `config/providers.yaml`; `settings.quirks` overrides it. */
+/**
+ * How Gemini models, and the two services that offer them, differ. `config/providers.yaml` sets these quirks, and `settings.quirks`
+ * overrides them.
+ */
 export interface GoogleQuirks extends TextQuirks {
   /** The service, which determines addresses and credentials. */
   service: 'gemini' | 'vertex'
@@ -24,7 +27,7 @@ export interface GoogleQuirks extends TextQuirks {
   reasoningEffort: { [effort: string]: JsonObject }
   /** Whether to request summaries of thoughts. Models without thinking refuse such requests. */
   includeThoughts: boolean
-  /** Placeholder signature for calls without one, such as calls that another model made. Null: signatures are not required. */
+  /** Placeholder signature for calls without a signature, such as calls that another model made. Null: signatures are not required. */
   missingSignature: string | null
   /**
    * When the model accepts a schema for the response's text: only in requests without tools (`'alone'`), also in requests with tools

@@ -11,14 +11,14 @@ import { geminiJsonSchema, openAPISchema } from './schema.ts'
 import { GoogleWire, wireName } from './wire.ts'
 
 export interface GoogleBody extends ApiRequest {
-  /** A tool's own name, by the name it is sent under, if they differ. */
+  /** Maps the name under which a tool is sent to the tool's own name, if the two differ. */
   names: ReadonlyMap<string, string>
 }
 
 /** https://ai.google.dev/api/generate-content#generationconfig */
 const mostStops = 5
 
-/** Converts requests to `generateContent`, as one model accepts them. */
+/** Converts requests to `generateContent`, in the form that one model accepts. */
 export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
   readonly #provider: string
   readonly #model: string
@@ -47,7 +47,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
     const hasTools = declared.length > 0 || theirs.length > 0
     const tools = declared.length === 0 ? theirs : [{ functionDeclarations: declared }, ...theirs]
     const { system, contents: ours } = this.#converse(request, warnings)
-    // The SDK copies these into the body. Of other parameters, it only sends those that it knows.
+    // The SDK copies these fields into the body. Apart from them, it sends only parameters that it knows.
     const extraBody = {
       ...others,
       ...optional('generationConfig', generation),
@@ -72,8 +72,8 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
   }
 
   /**
-   * Collects the system messages from the start; the API has no place for later ones. The results of a turn share one content, and so do
-   * consecutive model messages, because a content with calls must directly follow a content of the user.
+   * Moves all system messages to the start, because the API has no place for later ones. The results of a turn share one content.
+   * Consecutive model messages also share one content, because a content with calls must directly follow a user content.
    */
   #converse({ messages }: ModelRequest, warnings: Set<string>): { system: JsonObject[]; contents: JsonObject[] } {
     const system: JsonObject[] = []
@@ -142,7 +142,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
   }
 }
 
-/** Maps the name a tool is sent under to its own, if they differ. */
+/** Maps the name under which a tool is sent to the tool's own name, if the two differ. */
 function renamedTools({ tools = [] }: ModelRequest): ReadonlyMap<string, string> {
   const names = tools.map(({ function: { name } }) => name)
   return new Map(names.flatMap((name) => (wireName(name) === name ? [] : [[wireName(name), name]])))
@@ -157,7 +157,7 @@ function optional(name: string, fields: JsonObject): JsonObject {
   return Object.keys(fields).length === 0 ? {} : { [name]: fields }
 }
 
-/** The fields that `others` does not replace. */
+/** Returns the fields that are not in `others`. */
 function without(fields: JsonObject, others: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !Object.hasOwn(others, name)))
 }

@@ -9,21 +9,21 @@ import { sumOfUsage, UsageReport } from '../usage.ts'
 import { GoogleContent } from './content.ts'
 
 /**
- * Reads a generateContent response: the chunks of a stream, or a complete one. Throws a `ModelError` if it is not a response. Format:
- * https://ai.google.dev/api/generate-content#generatecontentresponse
+ * Reads a generateContent response: the chunks of a stream, or a complete response. Throws a `ModelError` if the body is not a response.
+ * Format: https://ai.google.dev/api/generate-content#generatecontentresponse
  */
 export class GoogleResponse implements ResponseReader {
-  /** Always false: the stream has no end mark, so it has to be read to its end. */
+  /** Always false. The stream has no end mark, so it must be read to its end. */
   readonly isDone = false
   readonly #context: ErrorContext
   readonly #sink: ModelSink | undefined
   readonly #calls: ToolCallAccumulator
   readonly #content: GoogleContent
   #usage = new UsageReport()
-  /** The usage of the responses before the pauses. */
+  /** The sum of the usage of the responses before each pause. */
   #spent: Usage | undefined
   #finish: string | undefined
-  /** Why the prompt was blocked. */
+  /** The reason why the prompt was blocked. */
   #blocked: string | undefined
   #explanation = ''
   #continuationToken: string | undefined
@@ -31,7 +31,9 @@ export class GoogleResponse implements ResponseReader {
   #id: string | undefined
   #model: string | undefined
 
-  /** `toolNames`: the tools of the request. `names`: a tool's own name, by the name it was sent under, if they differ. */
+  /**
+   * `toolNames`: the tools of the request. `names`: maps the name under which a tool was sent to the tool's own name, if the two differ.
+   */
   constructor(context: ErrorContext, sink: ModelSink | undefined, toolNames: ReadonlySet<string>, names: ReadonlyMap<string, string>) {
     this.#context = context
     this.#sink = sink
@@ -45,12 +47,12 @@ export class GoogleResponse implements ResponseReader {
     )
   }
 
-  /** Whether the provider has stopped at its own limit for one request and expects another one. */
+  /** Whether the provider has stopped at its own limit for one request and expects another request. */
   get isPaused(): boolean {
     return isPause(this.#finish) && this.#continuationToken !== undefined
   }
 
-  /** The error context with what has arrived, for an error that ends the response here. */
+  /** The error context for an error that ends the response here. Contains the part that has arrived. */
   context(): ErrorContext {
     const { text, reasoning } = this.#content
     const usage = this.#totalUsage()
@@ -65,7 +67,7 @@ export class GoogleResponse implements ResponseReader {
   }
 
   readWhole(value: unknown): boolean {
-    // Without `alt=sse`, which a gateway may drop, a stream is one JSON array.
+    // Without `alt=sse`, which a gateway may remove, a stream is one JSON array.
     const chunks = Array.isArray(value) && value.length > 0 ? value : [value]
     if (!chunks.every(isChunk)) return false
     for (const chunk of chunks) this.#read(chunk)
@@ -88,7 +90,7 @@ export class GoogleResponse implements ResponseReader {
     const isCut = !this.#content.endCalls()
     const calls = this.#calls.finish(this.#sink)
     const { text, reasoning, warnings } = this.#content
-    // A candidate may still end normally.
+    // If the prompt was blocked, a candidate may still have a normal finish reason, which is ignored.
     const word = this.#blocked === undefined ? this.#finish : 'SAFETY'
     const end = readEnd({ word, explanation: this.#explanation, text, calls, isCut }, this)
     const { finishReason, toolCalls } = end
@@ -118,7 +120,7 @@ export class GoogleResponse implements ResponseReader {
     if (typeof responseId === 'string' && responseId !== '') this.#id ??= responseId
     if (isJsonObject(promptFeedback)) this.#readFeedback(promptFeedback)
     for (const candidate of Array.isArray(candidates) ? candidates : []) {
-      // The others are alternatives to the first.
+      // Only the first candidate is read. The others are alternatives to it.
       if (isJsonObject(candidate) && (candidate.index === undefined || candidate.index === 0)) this.#readCandidate(candidate)
     }
   }

@@ -2,15 +2,15 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { mapSchemas } from '../conversion/map-schemas.ts'
 import { referredSchema } from '../conversion/schema-reference.ts'
 
-/** The formats that the API accepts. It refuses a request with any other. */
+/** The formats that the API accepts. The API refuses a request with any other format. */
 const formats = new Set(['enum', 'date-time', 'float', 'double', 'int32', 'int64'])
-/** Fields that mean the same in JSON Schema and in the subset. */
+/** Keywords that have the same meaning in JSON Schema and in the OpenAPI subset. */
 const kept = ['title', 'description', 'minimum', 'maximum', 'minItems', 'maxItems', 'minLength', 'maxLength', 'pattern'] as const
 
 /**
  * Converts a JSON Schema to the OpenAPI subset of `FunctionDeclaration.parameters`, for models and servers without `parametersJsonSchema`.
- * Rules that the subset can't express are left out, so it allows more; arguments are still checked against the original schema. Undefined
- * for an object without properties, which the API refuses. https://ai.google.dev/api/caching#Schema
+ * Rules that the subset can't express are left out, so the converted schema allows more. Arguments are still checked against the original
+ * schema. Undefined for an object without properties, which the API refuses. https://ai.google.dev/api/caching#Schema
  */
 export function openAPISchema(schema: JsonObject): JsonObject | undefined {
   const converted = convert(schema, { root: schema, open: new Set() })
@@ -18,7 +18,7 @@ export function openAPISchema(schema: JsonObject): JsonObject | undefined {
 }
 
 /**
- * Adapts a JSON Schema for models that accept one. They refuse other rules beside a `$ref`:
+ * Adapts a JSON Schema for models that accept JSON Schema. They refuse other keywords beside a `$ref`:
  * https://github.com/anomalyco/opencode/issues/12295
  */
 export function geminiJsonSchema({ $schema: _, ...schema }: JsonObject): JsonObject {
@@ -30,7 +30,7 @@ export function geminiJsonSchema({ $schema: _, ...schema }: JsonObject): JsonObj
 
 interface Scope {
   root: JsonObject
-  /** The references that are being resolved, so that a recursive one ends. */
+  /** The references that are being resolved, so that a recursive reference ends. */
   open: ReadonlySet<string>
 }
 
@@ -74,7 +74,7 @@ function propertiesOf(properties: JsonObject, required: Json | undefined, scope:
   }
 }
 
-/** The API accepts hardly any field beside `anyOf`. */
+/** Converts alternatives. The API accepts hardly any other field beside `anyOf`. */
 function convertAlternatives(list: readonly Json[], { description }: JsonObject, scope: Scope): JsonObject {
   const isNull = (one: Json) => isJsonObject(one) && one.type === 'null'
   const others = list.filter((one) => !isNull(one)).map((one) => convert(one, scope))
@@ -90,7 +90,7 @@ function convertReference(ref: string, { $ref: _, ...beside }: JsonObject, { roo
   return convert(target === undefined ? { type: 'object', ...beside } : { ...target, ...beside }, { root, open: new Set(open).add(ref) })
 }
 
-/** Merges the schemas of `allOf` into one object with all their fields. */
+/** Merges the schemas in `allOf` into one object with all of their fields. */
 function joined({ allOf: _, ...own }: JsonObject, parts: readonly Json[]): JsonObject {
   const all = [own, ...parts.filter(isJsonObject)]
   const properties = Object.assign({}, ...all.map((part) => (isJsonObject(part.properties) ? part.properties : {})))
@@ -100,7 +100,7 @@ function joined({ allOf: _, ...own }: JsonObject, parts: readonly Json[]): JsonO
 
 function itemOf({ items, prefixItems }: JsonObject): Json {
   if (isJsonObject(items) && Object.keys(items).length > 0) return items
-  // The API requires a schema for the items.
+  // The API requires a schema for the items of an array.
   return Array.isArray(prefixItems) && prefixItems.length > 0 ? { anyOf: prefixItems } : { type: 'string' }
 }
 

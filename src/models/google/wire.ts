@@ -21,10 +21,10 @@ type CallNames = ReadonlyMap<string, string>
 
 /** A message as parts. */
 export interface WireMessage {
-  /** `results`: tool results. All results of a turn are sent together, as a separate content with the role `user`. */
+  /** `results`: tool results. All results of a turn are sent together, in a separate content with the role `user`. */
   kind: 'system' | 'user' | 'model' | 'results'
   parts: JsonObject[]
-  /** The names under which its calls are sent, by the call's id in the conversation. */
+  /** The names under which the message's calls are sent, by the call's id in the conversation. */
   callNames?: CallNames | undefined
 }
 
@@ -34,7 +34,7 @@ const callId = { pattern: /^[a-zA-Z0-9_.:-]{1,64}$/, length: 32 }
 const jsonSchemaRules = { takesNarrowing: true }
 
 /**
- * Converts messages and tools to the generateContent format. Adds a warning for whatever is lost. Format:
+ * Converts messages and tools to the generateContent format. Adds a warning for each detail that is lost. Format:
  * https://ai.google.dev/api/generate-content
  */
 export class GoogleWire {
@@ -61,14 +61,14 @@ export class GoogleWire {
     return { name, ...words, ...withoutUndefined({ parameters: openAPI }) }
   }
 
-  /** `callNames`: the names of the calls that a tool result may answer. */
+  /** `callNames`: the names under which the calls were sent that a tool result may answer. */
   message(message: ChatMessage, callNames: CallNames | undefined, warnings: Set<string>): WireMessage {
     switch (message.role) {
       case 'system':
         return { kind: 'system', parts: textPart(message.content) }
       case 'user': {
         const parts = this.#contentParts(message.content, warnings)
-        // The API refuses an empty message, and leaving it out would merge its neighbors.
+        // The API refuses an empty message. Leaving the message out would merge its neighbors.
         return { kind: 'user', parts: parts.length > 0 ? parts : [{ text: '[empty message]' }] }
       }
       case 'tool':
@@ -77,7 +77,7 @@ export class GoogleWire {
         const calls = hasToolCalls(message) ? message.toolCalls : []
         const data = message.providerData?.provider === this.#provider ? message.providerData.data : {}
         const toPart = (call: ToolCall, fields?: JsonObject): JsonObject => ({ ...this.#callPart(call), ...fields })
-        // In a message that was changed since, the positions of its parts are unknown.
+        // If the message has been changed since, the positions of its parts are unknown.
         const parts = laidOut(message.content, calls, readLayout(data.layout), { text: textPart, call: toPart }) ?? [
           ...textPart(message.content),
           ...calls.map((call) => toPart(call)),
@@ -88,14 +88,14 @@ export class GoogleWire {
     }
   }
 
-  /** The API only accepts an object as arguments. If the model wrote something else, `{}` is sent instead. */
+  /** Converts a call to a part. The API accepts only an object as arguments, so `{}` is sent if the model wrote anything else. */
   #callPart({ id, function: { name, arguments: json } }: ToolCall): JsonObject {
     return { functionCall: { ...this.#id(id), name: wireName(name), args: argumentsObject(json) } }
   }
 
   /**
-   * The first call of a message must be signed, unless the model has signed what it wrote before it:
-   * https://ai.google.dev/gemini-api/docs/thought-signatures
+   * Adds a signature to the first call of a message, because the API requires one. Not needed if the model has signed a part before the
+   * call: https://ai.google.dev/gemini-api/docs/thought-signatures
    */
   #signed(parts: JsonObject[]): JsonObject[] {
     const { missingSignature } = this.#quirks
@@ -105,7 +105,7 @@ export class GoogleWire {
     return parts.map((part, at) => (at === first ? { ...part, thoughtSignature: missingSignature } : part))
   }
 
-  /** A result must be an object with one of these two keys, which the API knows: https://ai.google.dev/api/caching#FunctionResponse */
+  /** Converts a result. It must be an object with one of two keys that the API knows: https://ai.google.dev/api/caching#FunctionResponse */
   #result(
     { toolCallId, name, content, isError }: ChatMessage & { role: 'tool' },
     callNames: CallNames | undefined,
@@ -131,11 +131,11 @@ export class GoogleWire {
     }
   }
 
-  /** Whether a part of a tool result has to be sent in a user message. Models before Gemini 3 only accept text in results. */
+  /** Whether a part of a tool result has to be sent in a user message. Models before Gemini 3 accept only text in results. */
   movesPart(part: ImagePart | FilePart): boolean {
     const { contentParts, resultParts } = this.#quirks
     if (!contentParts.includes(part.type) || resultParts.includes(part.type)) return false
-    // URLs are accepted only from some servers.
+    // The service accepts URLs only from some servers.
     return googleResultPart(part) !== undefined
   }
 
@@ -164,6 +164,6 @@ export function wireName(name: string): string {
 }
 
 function textPart(text: string, fields?: JsonObject): JsonObject[] {
-  // A signature may be on a part without text, and must stay on that part.
+  // A signature may be on a part with empty text, and must stay on that part.
   return text === '' && fields === undefined ? [] : [{ text, ...fields }]
 }

@@ -5,13 +5,13 @@ import type { ModelSettings } from '../settings.ts'
 import { ExpectedOutput, estimateUsage, usageOfFailure, wholeUsage } from '../usage.ts'
 import { defaultMaxRetryDelayMs } from './retry.ts'
 
-/** One limiter for each account and each limited group of its models. All models and runs of the process share them. */
+/** The rate limiters, one for each combination of account and limited group of models. All models and runs of the process share them. */
 const limiters = new Map<string, RateLimiter>()
 let sweepAt = 1_000
 
 /**
- * Wraps a model so that its requests wait until they are within its own limits and its provider's. If the provider refuses a request and
- * says how long to wait, other requests wait too, unless that time is longer than `maxRetryDelayMs`.
+ * Wraps a model so that its requests wait until they are within the limits of the model and of its provider. If the provider refuses a
+ * request and says how long to wait, other requests wait too, unless that time is longer than `maxRetryDelayMs`.
  */
 export function withRateLimits(
   model: ChatModel,
@@ -57,7 +57,8 @@ export function withRateLimits(
       const slots = []
       let used: number | undefined = 0
       try {
-        // The limit on the fewest models comes first. While a request waits for it, requests to the provider's other models can continue.
+        // The limit on the fewest models comes first. While a request waits for this limit, requests to the provider's other models can
+        // continue.
         for (const { limits, limiter } of limited) slots.push(await limiter.enter({ ...applicant, limits }))
         const waitedMs = performance.now() - askedAt
         used = undefined
@@ -84,7 +85,7 @@ export function withRateLimits(
 function limiterOf(key: string): RateLimiter {
   const known = limiters.get(key)
   if (known !== undefined) return known
-  // Idle limiters are removed, because every customer may have a key of their own.
+  // Idle limiters are removed, because each customer may have a separate key.
   if (limiters.size >= sweepAt) {
     for (const [other, limiter] of limiters) if (limiter.isIdle) limiters.delete(other)
     sweepAt = Math.max(1_000, 2 * limiters.size)

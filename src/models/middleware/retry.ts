@@ -19,7 +19,7 @@ export interface RetryOptions {
   maxRetries?: number
   /** Maximum wait between two attempts, in milliseconds. Default 30,000. */
   maxRetryDelayMs?: number
-  /** The first wait, in milliseconds. Each further one is twice as long, minus a random part of up to a quarter. Default 500. */
+  /** The first wait, in milliseconds. Each further wait is twice as long, minus a random part of up to a quarter. Default 500. */
   firstDelayMs?: number
 }
 
@@ -27,9 +27,9 @@ export const defaultMaxRetryDelayMs = 30_000
 
 /**
  * Wraps a model so that failed requests are retried if their error is `retryable`. A request is not retried if a piece of its response was
- * already streamed and can't be taken back (see `ModelSink.restart`). Waits for a provider's `retry-after`, but gives up if that is longer
- * than `maxRetryDelayMs`. An abort ends a wait at once. The usage of the response, or of the error, covers all attempts. Throws
- * `invalid_option` for options out of range.
+ * already streamed and can't be taken back (see `ModelSink.restart`). Waits as long as a provider's `retry-after` says, but gives up if
+ * that is longer than `maxRetryDelayMs`. An abort ends a wait at once. The usage of the response, or of the error, covers all attempts.
+ * Throws `invalid_option` for options out of range.
  */
 export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatModel {
   const { maxRetries = 2, maxRetryDelayMs = defaultMaxRetryDelayMs, firstDelayMs = 500 } = options
@@ -113,8 +113,8 @@ function afterFailures(request: ModelRequest, response: ModelResponse, failed: n
 }
 
 /**
- * Wraps a sink so that it can always tell whether its response may be requested again. Its functions may be async, contrary to their types:
- * a rejection becomes a warning of the process.
+ * Wraps a sink so that its `restart` always tells whether the response may be requested again. The sink's functions may be async, contrary
+ * to their types. If one rejects, the process emits a warning.
  */
 export function restartable(sink: ModelSink): RestartableSink {
   let isShown = false

@@ -7,7 +7,7 @@ import type { ThinkTags } from '../quirk-checks.ts'
 
 interface ThinkTagOptions {
   tags: ThinkTags
-  /** Whether to send thinking back to the model: before its answer, in its tags. */
+  /** Whether to send thinking back to the model, in its tags, before the answer. */
   sendBack: boolean
 }
 
@@ -63,7 +63,7 @@ function divide(response: ModelResponse, provider: string, tags: ThinkTags): Mod
   return { ...response, text, ...(all === '' ? {} : { reasoning: all }), providerData: { provider, data } }
 }
 
-/** If the server reports reasoning separately, it has removed the reasoning from the text. */
+/** Whether the text begins inside thinking. If the server reports reasoning separately, it has removed the reasoning from the text. */
 function isOpened(tags: ThinkTags, reasoning: string | undefined): boolean {
   return tags === 'opened' && !reasoning
 }
@@ -81,11 +81,11 @@ const shownAsText = "Thinking was shown as text until its end tag came: with `th
 
 /** Separates thinking from text while a response is streamed. */
 class LiveThinking implements ThinkingSink {
-  /** The sink for the model. */
+  /** The sink that the model writes to. */
   readonly sink: ModelSink
   readonly #shownTo: ModelSink
   #reader: ThinkingReader | undefined
-  /** The text that was shown. Emptied if it turns out to be thinking. */
+  /** The text that was shown. Emptied if the text turns out to be thinking. */
   #text = new TextBuffer()
   #warnings: string[] = []
 
@@ -120,10 +120,10 @@ class LiveThinking implements ThinkingSink {
     else this.#warnings.push(shownAsText)
   }
 
-  /** Shows what was held back. */
+  /** Shows the text that was held back. */
   finish(response: ModelResponse): ModelResponse {
     this.#reader?.end()
-    // The answer was shown as reasoning, because the text could have been thinking until its end.
+    // The answer was shown as reasoning, because until its end the text could have been thinking.
     if (this.#reader?.isUnproven === true && response.text !== '') {
       this.#shownTo.restart?.()
       this.#shownTo.text?.(response.text)

@@ -6,12 +6,12 @@ import type { ModelSettings } from '../settings.ts'
 import { responsesQuirks } from './quirks.ts'
 import { askResponses, ResponsesApi } from './request.ts'
 
-/** `ModelSettings`, and the preset of a provider that is not in `config/providers.yaml`. */
+/** `ModelSettings`, and optionally the preset of a provider that is not in `config/providers.yaml`. */
 export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
 
 /**
- * Creates a model that uses the Responses API, on OpenAI's or any compatible server. Uses the `openai` package, which is imported at the
- * first request. `generate` sends exactly one request; `createModel` adds the retries.
+ * Creates a model that uses the Responses API, on OpenAI's server or any compatible server. Uses the `openai` package, which is imported at
+ * the first request. `generate` sends exactly one request; `createModel` adds the retries.
  *
  * The server stores nothing: each request contains the whole conversation and says `store: false`. Encrypted reasoning is kept in
  * `providerData` and sent back to the same provider. To use tools that the provider runs, list them in `providerOptions.tools`; their items
@@ -22,8 +22,8 @@ export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
  * - If the model refuses, the text of the refusal is returned as the response's text, with `finishReason: 'refusal'`.
  * - A response with nothing but a call of a provider's tool that waits for an approval or a result has `finishReason: 'error'`;
  *   `warnings` names the tool.
- * - A response that was cut off by its token limit or otherwise has `finishReason: 'length'`; if the content filter stopped it,
- *   `'content_filter'`.
+ * - A response that was cut off by its token limit or otherwise has `finishReason: 'length'`; if the content filter stopped the response,
+ *   `finishReason` is `'content_filter'`.
  *
  * Throws `invalid_option` for invalid quirks, and `unknown_provider` for a provider without a preset.
  */

@@ -13,7 +13,7 @@ const mostDeferred = 128
 
 interface Conversation {
   input: JsonObject[]
-  /** The request's tools, if the provider should search them. */
+  /** The request's tools. Set if the provider should search them. */
   searched: SearchedTools | undefined
 }
 
@@ -22,7 +22,8 @@ interface Conversation {
  * back without the tools that it found, and a tool that was called without a search (for example, by another provider's model) can't be
  * deferred.
  *
- * `searches`: whether the provider has a tool search. `theirs`: the tools of `providerOptions`. Adds a warning for whatever is lost.
+ * `searches`: whether the provider has a tool search. `theirs`: the tools of `providerOptions`. Adds a warning for each detail that is
+ * lost.
  */
 export function converse(
   request: ModelRequest,
@@ -46,8 +47,8 @@ function nameOf({ function: { name } }: { function: { name: string } }): string 
 }
 
 /**
- * `offered`: the names of the tools that a search may have found; undefined if no search is sent back. `deferrable`: the tools that need
- * not be defined until a search has loaded them.
+ * `offered`: the names of the tools that a search may have found; undefined if no search is sent back. `deferrable`: the tools that are
+ * defined only after a search has loaded them.
  */
 function inputItems(
   messages: readonly ChatMessage[],

@@ -13,15 +13,16 @@ import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../s
 
 /**
  * The `providerData` of a response: reasoning and the items of tools that the provider runs, with their positions, and fields of messages
- * and calls that have no equivalent. Undefined if the layout is plain. https://platform.openai.com/docs/guides/conversation-state
+ * and calls that have no equivalent in toolloop. Undefined if the layout is plain.
+ * https://platform.openai.com/docs/guides/conversation-state
  */
 export function itemsData(provider: string, layout: readonly LayoutPiece[]): ProviderData | undefined {
   return isPlain(layout) ? undefined : { provider, data: { layout: layoutJson(layout) } }
 }
 
 /**
- * The input items of an assistant message, laid out as in the response. `calls` have the ids that are sent. If the message was changed
- * since, only its text and calls are sent: the API accepts reasoning only with the item that followed it.
+ * The input items of an assistant message, in the layout of the response. `calls`: the calls, with the ids that are sent. If the message
+ * has been changed since, only its text and calls are sent, because the API accepts reasoning only with the item that followed it.
  */
 export function assistantItems(text: string, calls: readonly ToolCall[], data: JsonObject, malformed: MalformedArguments): JsonObject[] {
   const make = {
@@ -32,7 +33,7 @@ export function assistantItems(text: string, calls: readonly ToolCall[], data: J
   return items.reduce(joined, [])
 }
 
-/** Joins the texts of one item, which are separate pieces. */
+/** Joins the texts of one item, which are separate pieces of the layout. */
 function joined(items: JsonObject[], item: JsonObject): JsonObject[] {
   const last = items.at(-1)
   const isSame = last !== undefined && item.id !== undefined && last.id === item.id && last.type === 'message'
@@ -78,15 +79,15 @@ function isSearchItem({ type }: JsonObject): boolean {
   return type === 'tool_search_call' || type === 'tool_search_output'
 }
 
-/** The names of tools, including those in namespaces. */
+/** Returns the names of tools, including the tools in namespaces. */
 export function namesOf(tools: Json | undefined): string[] {
   const given = Array.isArray(tools) ? tools.filter(isJsonObject) : []
   return given.flatMap(({ name, tools: inner }) => [...(typeof name === 'string' ? [name] : []), ...namesOf(inner)])
 }
 
 /**
- * Fields of calls that must be repeated in their results, by the call's id. They mark calls of custom tools, and identify the provider's
- * program that made the call.
+ * Fields of calls that must be repeated in their results, by the call's id. They mark calls of custom tools, and identify the program of
+ * the provider that made the call.
  */
 export function resultFields(calls: readonly ToolCall[], data: JsonObject): [id: string, fields: JsonObject][] {
   return readLayout(data.layout).flatMap((piece): [string, JsonObject][] => {
@@ -115,11 +116,14 @@ function callItem(
   return { type: 'function_call', ...own, arguments: argumentsText(json, malformed), ...fields }
 }
 
-/** A custom tool is called with a text. It becomes the argument `input`; these are the start and end of its JSON. */
+/**
+ * The start and end of the JSON that contains the text of a call of a custom tool. Such a tool is called with a text, which becomes the
+ * argument `input`.
+ */
 export const customStart = '{"input":"'
 export const customEnd = '"}'
 
-/** A piece of text, escaped for a JSON string. */
+/** Returns a piece of text, escaped for a JSON string. */
 export function escaped(piece: string): string {
   return JSON.stringify(piece).slice(1, -1)
 }
@@ -129,7 +133,7 @@ function customInput(json: string): string {
     const value: unknown = JSON.parse(json)
     return isJsonObject(value) && typeof value.input === 'string' ? value.input : json
   } catch {
-    // The text was cut off in the middle, or was changed since, so it is sent unchanged.
+    // The text was cut off in the middle, or has been changed since, so it is sent unchanged.
     return json
   }
 }
@@ -139,7 +143,7 @@ export function callIdOf({ call_id: callId, id }: JsonObject): string {
   return String(found)
 }
 
-/** The program that made a call must be sent back with it. */
+/** Returns the id of the program that made a call. The program must be sent back with the call. */
 export function callerOf({ caller }: JsonObject): Json[] {
   return isJsonObject(caller) && caller.caller_id !== undefined ? [caller.caller_id] : []
 }

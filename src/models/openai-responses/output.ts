@@ -7,17 +7,17 @@ import { callerOf, callIdOf } from './items.ts'
 import { ResponseCall, restOf } from './response-call.ts'
 import { ResponseMessage } from './response-message.ts'
 
-/** `item`: its final state. */
+/** `item`: the final state of the message. */
 type OpenItem =
   | ResponseMessage
   | ResponseCall
   | { kind: 'reasoning'; item: JsonObject; isWhole: boolean; parts: Map<string, TextBuffer> }
-  /** Items that are passed through: those of the provider's own tools, and unknown ones. */
+  /** An item that is passed through: an item of the provider's own tools, or an unknown item. */
   | { kind: 'kept'; item: JsonObject; isWhole: boolean }
 
 /**
- * The item that an event belongs to. Some servers send no index, or the same index for all items. Others change an item's id between
- * events.
+ * The fields by which an event refers to its item. Some servers send no index, or the same index for all items. Others change an item's id
+ * between events.
  */
 export interface ItemPlace {
   output_index?: Json
@@ -25,8 +25,8 @@ export interface ItemPlace {
 }
 
 /**
- * Collects the output items of a response as they arrive. Text and reasoning go to the sink and calls to the accumulator; the rest is kept.
- * The final state of an item only adds what had not arrived in pieces.
+ * Collects the output items of a response as they arrive. Text and reasoning go to the sink, calls go to the accumulator, and all other
+ * items are kept. The final state of an item adds only the parts that have not arrived in pieces.
  */
 export class ResponsesOutput {
   readonly warnings: string[] = []
@@ -55,7 +55,7 @@ export class ResponsesOutput {
   }
 
   /**
-   * The text of the final phase. If there is no final phase, the text that is not commentary. Undefined if the answer would be empty or the
+   * The text of the final phase. If there is no final phase, the text that is not commentary. Undefined if this text is empty or is the
    * whole text.
    */
   get answer(): string | undefined {
@@ -74,7 +74,7 @@ export class ResponsesOutput {
     return this.#reasoning.toString()
   }
 
-  /** Whether the provider waits for something that toolloop can't provide. Set by `layout`, which also adds a warning that names it. */
+  /** Whether the provider waits for something that toolloop can't provide. `layout` sets this, and adds a warning that names the item. */
   get isWaiting(): boolean {
     return this.#waiting
   }
@@ -92,12 +92,12 @@ export class ResponsesOutput {
     if (this.#byId.get(idOf(item)) === undefined) this.#unfinished.add(this.#open(index, item))
   }
 
-  /** Takes the final state of an item. */
+  /** Applies the final state of an item. */
   close({ output_index: index }: ItemPlace, item: JsonObject): void {
     this.#close(this.#find(item.id, index) ?? this.#open(index, item), item)
   }
 
-  /** Takes the final state of all items. In a stream, they have arrived before. */
+  /** Applies the final state of all items. In a stream, the items have arrived before. */
   closeAll(items: readonly Json[]): void {
     for (const [at, item] of items.entries()) {
       if (!isJsonObject(item)) continue
@@ -139,14 +139,14 @@ export class ResponsesOutput {
     if (item.kind === 'message' && typeof delta === 'string') item.add(numberOf(content), delta, isRefusal, () => this.text)
   }
 
-  /** Takes the final state of a text. */
+  /** Applies the final state of a text. */
   closeText(place: ItemPlace, content: Json | undefined, part: JsonObject): void {
     const item = this.#at(place) ?? this.#open(place.output_index, { type: 'message' })
     this.#unfinished.delete(item)
     if (item.kind === 'message') this.#closeText(item, numberOf(content), part)
   }
 
-  /** `part`: the summary or text of the reasoning item. */
+  /** `part`: the name of the summary or text of the reasoning item. */
   addReasoning(place: ItemPlace, part: string, delta: Json | undefined): void {
     const item = this.#at(place) ?? this.#open(place.output_index, { type: 'reasoning' })
     if (item.kind === 'reasoning') this.#think(item, part, delta, false)
@@ -156,7 +156,7 @@ export class ResponsesOutput {
     this.#callAt(place)?.addPiece(delta)
   }
 
-  /** Takes the complete arguments of a call. */
+  /** Applies the complete arguments of a call. */
   closeArguments(place: ItemPlace, whole: Json | undefined): void {
     const call = this.#callAt(place)
     if (call === undefined || whole === undefined) return
@@ -170,8 +170,8 @@ export class ResponsesOutput {
   }
 
   /**
-   * `calls`: the number of each call's item, in the order of the calls. `isStored`: the provider stores the response, so its reasoning may
-   * be sent back as an id.
+   * `calls`: the position of each call's item, in the order of the calls. `isStored`: the provider stores the response, so its reasoning
+   * may be sent back as an id.
    */
   layout(calls: readonly (number | undefined)[], isStored: boolean): LayoutPiece[] {
     const answered = new Set(this.#all.flatMap(({ item }) => (isOutput(item) ? [item.call_id] : callerOf(item))))
@@ -210,7 +210,7 @@ export class ResponsesOutput {
         return item.isWhole && canGoBack && isFollowed ? [{ block: item.item }] : []
       }
       case 'kept': {
-        // The result of a provider's own call is missing, and the API would refuse the call without its result.
+        // The result of a call of a provider's tool is missing. The API would refuse the call without its result.
         if (!item.isWhole || item.item.type === 'custom_tool_call') return []
         const awaited = awaitedBy(item.item, answered)
         if (awaited === undefined) return [{ block: item.item }]
@@ -221,7 +221,7 @@ export class ResponsesOutput {
     }
   }
 
-  /** The call that an event belongs to. Some servers don't announce a call before its arguments. */
+  /** Returns the call that an event belongs to. Some servers don't announce a call before its arguments. */
   #callAt(place: ItemPlace): ResponseCall | undefined {
     const known = this.#at(place)
     if (known !== undefined) return known.kind === 'call' ? known : undefined
@@ -256,7 +256,7 @@ export class ResponsesOutput {
       case 'function_call':
         return new ResponseCall(item, this.#all.length, this.#calls, this.#sink)
       case 'custom_tool_call':
-        // Some providers report the work of their own tools in this way.
+        // Some providers report the work of their own tools as function calls.
         if (typeof item.name === 'string' && !this.#toolNames.has(item.name)) return { kind: 'kept', item, isWhole: false }
         return new ResponseCall(item, this.#all.length, this.#calls, this.#sink)
       case 'reasoning':
@@ -266,7 +266,7 @@ export class ResponsesOutput {
     }
   }
 
-  /** Returns the id if no other call of the response has it: an id that is used twice would merge two calls. */
+  /** Returns the id if no other call of the response has it. Two calls with the same id would be merged. */
   #claim(id: string): string | null {
     if (id === '' || this.#callIds.has(id)) return null
     this.#callIds.add(id)
@@ -278,7 +278,7 @@ export class ResponsesOutput {
     if (message.contradicts) this.#warn('The text at the end of the response is not the one that was streamed')
   }
 
-  /** Adds to a text of the reasoning. Each text is a paragraph. */
+  /** Adds text to the reasoning. Each text of the item is a paragraph. */
   #think(item: OpenItem & { kind: 'reasoning' }, name: string, text: Json | undefined, isWhole: boolean): void {
     const part = item.parts.get(name) ?? new TextBuffer()
     item.parts.set(name, part)
@@ -304,7 +304,7 @@ function numberOf(value: Json | undefined): number {
 }
 
 /**
- * Describes the approval or result that an item waits for. Undefined if it waits for nothing. `answered`: the ids of the calls whose
+ * Describes the approval or result that an item waits for. Undefined if the item waits for nothing. `answered`: the ids of the calls whose
  * results the provider has.
  */
 function awaitedBy(item: JsonObject, answered: ReadonlySet<Json | undefined>): string | undefined {
@@ -322,7 +322,7 @@ function fieldsOf(fields: JsonObject): { fields?: JsonObject } {
   return Object.keys(fields).length === 0 ? {} : { fields }
 }
 
-/** Removes fields that identify an item within its response. */
+/** Removes the fields that identify an item within its response. */
 function withoutIds(piece: LayoutPiece): LayoutPiece {
   if (!('text' in piece || 'call' in piece) || piece.fields === undefined) return piece
   const { id: _i, status: _s, ...rest } = piece.fields

@@ -20,9 +20,12 @@ import {
   textQuirks,
 } from '../quirk-checks.ts'
 
-/** How models and servers that speak the Responses API differ. Set in `config/providers.yaml`; `settings.quirks` overrides it. */
+/**
+ * How models and servers that speak the Responses API differ. `config/providers.yaml` sets these quirks, and `settings.quirks` overrides
+ * them.
+ */
 export interface ResponsesQuirks extends TextQuirks {
-  /** Whether system messages have the role `developer`. If false, it is `system`. */
+  /** Whether system messages have the role `developer`. If false, they have the role `system`. */
   developerRole: boolean
   /** Whether the server accepts `store: false` and returns encrypted reasoning. */
   stateless: boolean
@@ -32,19 +35,19 @@ export interface ResponsesQuirks extends TextQuirks {
    */
   reasons: Reasons
   /**
-   * The efforts that the model supports. `true` (all) or a list of names: the effort is sent as `reasoning.effort`. An object: maps each
+   * The efforts that the model supports. `true` (all) or a list of names: the effort is sent as `reasoning.effort`. An object maps each
    * effort to the body fields that request it. Any other effort is replaced by the nearest one.
    */
   reasoningEffort: KnownEfforts
-  /** The call ids that the server accepts. Same format as in the `openai` driver. */
+  /** The call ids that the server accepts. The format is that of the `openai` driver. */
   toolCallId: CallIdRule | null
   /**
-   * Where the server accepts system messages. `first`: only one, as the first message. `as-user`: only at the start; later system messages
-   * are sent as user messages.
+   * Where the server accepts system messages. `first`: only one system message, as the first message. `as-user`: only at the start; later
+   * system messages are sent as user messages.
    */
   systemMessages: SystemMessages
   /**
-   * The order of messages that the server requires. Messages are inserted, and adjacent messages of the same role joined, until the
+   * The order of messages that the server requires. The driver inserts messages, and joins adjacent messages of the same role, until the
    * conversation has this order.
    */
   messageOrder: MessageOrder
@@ -55,11 +58,11 @@ export interface ResponsesQuirks extends TextQuirks {
    * whole conversation because of the model's original text.
    */
   malformedArguments: MalformedArguments
-  /** Whether the server accepts `strict` in tool definitions. Such a server treats a tool without the field as strict. */
+  /** Whether the server accepts `strict` in tool definitions. A server that accepts it treats a tool without the field as strict. */
   strictTools: boolean
   /**
-   * The tool choices that the server accepts. A named choice that is not accepted is replaced by `required` if that is accepted. Any other
-   * choice that is not accepted is left out. For `none`, the tools are then left out too.
+   * The tool choices that the server accepts. If the server does not accept a named choice, `required` is sent instead, if the server
+   * accepts that. Any other choice that the server does not accept is left out. If `none` is left out, the tools are left out too.
    */
   toolChoice: ('auto' | 'none' | 'required' | 'named')[]
   /**
@@ -73,7 +76,7 @@ export interface ResponsesQuirks extends TextQuirks {
   leastOutputTokens: number
   /** The types of content parts, besides text, that the server accepts. */
   contentParts: ('image' | 'file')[]
-  /** Whether the server also accepts these parts in tool results. If false, results are sent as text. */
+  /** Whether the server accepts the types in `contentParts` in tool results too. If false, results are sent as text. */
   toolContentParts: boolean
   /** Whether the server accepts `prompt_cache_key`. Null: only OpenAI's own servers do. */
   promptCacheKey: TakesCacheKey

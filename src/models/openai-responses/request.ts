@@ -16,13 +16,13 @@ import type { ResponsesQuirks } from './quirks.ts'
 import { ResponsesResponse } from './response.ts'
 import { ResponsesWire } from './wire.ts'
 
-/** Fields that would add a second conversation to the request's. */
+/** Fields that would add a second conversation to the conversation of the request. */
 const conversationFields = ['input', 'previous_response_id', 'conversation']
 
 export const askResponses: AskOpenAI = (sdk, { params }, exchange) =>
   sdk.responses.create(params as Parameters<typeof sdk.responses.create>[0], requestOptions(exchange)).asResponse()
 
-/** Converts requests to the Responses API, as one model accepts it. */
+/** Converts requests to the Responses API, in the form that one model accepts. */
 export class ResponsesApi implements Api<Access> {
   readonly #provider: string
   readonly #model: string
@@ -88,7 +88,7 @@ export class ResponsesApi implements Api<Access> {
     return [...shown, ...deferred, ...search]
   }
 
-  /** Requests reasoning in a form that can be sent back, because the server stores none. */
+  /** Requests reasoning in a form that can be sent back, because the server stores no reasoning. */
   #setReasoning(
     fields: JsonObject,
     theirs: Json | undefined,
@@ -109,7 +109,10 @@ export class ResponsesApi implements Api<Access> {
     if (all.length > 0) fields.include = [...new Set(all)]
   }
 
-  /** https://platform.openai.com/docs/guides/structured-outputs. Without `strict`, the API makes the schema strict itself. */
+  /**
+   * Sets the response schema. Without `strict`, the API makes the schema strict itself.
+   * https://platform.openai.com/docs/guides/structured-outputs
+   */
   #setText(fields: JsonObject, theirs: Json | undefined, { responseSchema }: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
     const own: JsonObject = {}
     if (responseSchema !== undefined && (!isJsonObject(theirs) || theirs.format === undefined)) {
@@ -149,7 +152,7 @@ export class ResponsesApi implements Api<Access> {
       warnings.add(`\`maxOutputTokens\` ${most} was sent as ${leastOutputTokens}, the least that ${this.#provider} accepts`)
   }
 
-  /** Returns false if the tools themselves have to be left out. */
+  /** Sets the fields about tools. Returns false if the tools themselves must be left out. */
   #setToolFields(fields: JsonObject, { toolChoice, parallelToolCalls }: ModelRequest, warnings: Set<string>): boolean {
     const { toolChoice: taken, parallelToolCalls: takesParallel } = this.#quirks
     if (toolChoice === 'none' && !taken.includes('none')) {

@@ -6,8 +6,8 @@ import type { ToolCallSink } from '../streaming/open-call.ts'
 import { customEnd, customStart, escaped } from './items.ts'
 
 /**
- * A call of a response. Its arguments arrive in pieces, and again as a whole: in their own event, in the finished item, and in the finished
- * response. Servers omit some of these, and lose the end of pieces.
+ * A call of a response. Its arguments arrive in pieces. They arrive again as a whole: in a separate event, in the finished item, and in the
+ * finished response. Some servers omit some of these repetitions, or lose the last pieces.
  */
 export class ResponseCall {
   readonly kind = 'call'
@@ -15,14 +15,14 @@ export class ResponseCall {
   item: JsonObject
   /** The position of the item in the response. */
   readonly number: number
-  /** Whether it calls a custom tool, with a text. */
+  /** Whether the call is for a custom tool, whose input is a text. */
   readonly isCustom: boolean
   readonly #calls: ToolCallAccumulator
   readonly #sink: ToolCallSink | undefined
   #input = new TextBuffer()
   #hasId = false
   #hasName = false
-  /** Whether everything that arrived is complete. */
+  /** Whether the arguments are known to be complete. */
   #isWhole = false
   #isEnded = false
 
@@ -34,7 +34,7 @@ export class ResponseCall {
     this.#sink = sink
   }
 
-  /** `id`: null if the item has none, or if another call of the response has the same. */
+  /** `id`: the id of the item. Null if the item has no id, or if another call of the response has the same id. */
   start(id: string | null): void {
     this.#hasId = id !== null
     this.#hasName = nameOf(this.item) !== null
@@ -47,7 +47,7 @@ export class ResponseCall {
     this.#add({ arguments: this.isCustom ? escaped(piece) : piece })
   }
 
-  /** Takes the final state of the item, or a repeated one. Uses `id` if the call has none yet. */
+  /** Applies the final state of the item, or a repetition of it. Uses `id` if the call has no id yet. */
   close(item: JsonObject, id: string | null): void {
     this.item = item
     const late = { ...(this.#hasId ? {} : { id }), ...(this.#hasName ? {} : { name: nameOf(item) }) }
@@ -55,9 +55,9 @@ export class ResponseCall {
     this.complete(this.isCustom ? item.input : item.arguments, item.status === 'incomplete')
   }
 
-  /** Takes the complete arguments: what the pieces contained, or more. */
+  /** Applies the complete arguments, which contain the same as the pieces, or more. */
   complete(whole: Json | undefined, isCut = false): void {
-    // Some servers omit the arguments in a finished item.
+    // Keeps the pieces, because some servers omit the arguments in a finished item.
     const hasSome = !this.isCustom && !noArguments.test(this.#input.toString())
     if (hasSome && typeof whole === 'string' && noArguments.test(whole)) return
     if (!isCut) this.#isWhole = true
@@ -104,7 +104,7 @@ function nameOf({ name }: JsonObject): string | null {
   return typeof name === 'string' ? name : null
 }
 
-/** The part of a complete text that was not streamed. Undefined if neither text is the start of the other. */
+/** Returns the part of a complete text that was not streamed. Undefined if the complete text contradicts the streamed text. */
 export function restOf(streamed: TextBuffer, whole: string): string | undefined {
   const begun = streamed.toString()
   if (whole.startsWith(begun)) return whole.slice(begun.length)

@@ -4,13 +4,13 @@ import type { ModelSink } from '../chat-model.ts'
 import { gapBetween, type LayoutPiece } from '../streaming/response-layout.ts'
 import { restOf } from './response-call.ts'
 
-/** The part of a text that has arrived. */
+/** A text of the message, as far as it has arrived. */
 interface Part {
   text: TextBuffer
   fields: JsonObject
 }
 
-/** A message of a response: one or more texts, which arrive in pieces and again as a whole. */
+/** A message of a response. It has one or more texts, which arrive in pieces and again as a whole. */
 export class ResponseMessage {
   readonly kind = 'message'
   /** The latest state of the item. */
@@ -42,7 +42,7 @@ export class ResponseMessage {
     return [...this.#parts.values()].some(({ text, fields }) => fields.type === 'refusal' && !text.isEmpty)
   }
 
-  /** Whether the final text differs from the one that was streamed. */
+  /** Whether the final text differs from the text that was streamed. */
   get contradicts(): boolean {
     return this.#contradicts
   }
@@ -58,7 +58,7 @@ export class ResponseMessage {
     this.#sink?.text?.(delta)
   }
 
-  /** Takes the final state of a text. */
+  /** Applies the final state of a text. */
   close(at: number, { type, text, refusal, annotations, logprobs: _, ...rest }: JsonObject, before: () => string): void {
     const isRefusal = type === 'refusal'
     const whole = isRefusal ? refusal : text
@@ -78,7 +78,7 @@ export class ResponseMessage {
     part.fields = { ...part.fields, ...rest, ...kept }
   }
 
-  /** The positions of its texts in the text of the response. */
+  /** The layout of the message's texts within the text of the response. */
   layout(): LayoutPiece[] {
     const { type: _t, role: _r, content: _c, ...fields } = this.item
     const pieces: LayoutPiece[] = []

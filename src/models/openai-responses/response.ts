@@ -8,12 +8,12 @@ import { UsageReport } from '../usage.ts'
 import { itemsData } from './items.ts'
 import { ResponsesOutput } from './output.ts'
 
-/** The states of a response that has not ended. */
+/** The states of a response that has not yet ended. */
 const unfinished: readonly string[] = ['in_progress', 'queued']
 
 /**
- * Reads a response of the Responses API: the events of a stream, or a complete response. Throws a `ModelError` if it is not a response.
- * Ignores unknown events; keeps unknown items, so that they can be sent back. Format:
+ * Reads a response of the Responses API: the events of a stream, or a complete response. Throws a `ModelError` if the body is not a
+ * response. Ignores unknown events. Keeps unknown items, so that they can be sent back. Format:
  * https://platform.openai.com/docs/api-reference/responses-streaming
  */
 export class ResponsesResponse implements ResponseReader {
@@ -45,7 +45,7 @@ export class ResponsesResponse implements ResponseReader {
     return this.#status !== undefined
   }
 
-  /** The error context with what has arrived, for an error that ends the response here. */
+  /** The error context for an error that ends the response here. Contains the part that has arrived. */
   context(): ErrorContext {
     const { text, reasoning } = this.#output
     const usage = this.#usage.total()
@@ -59,7 +59,7 @@ export class ResponsesResponse implements ResponseReader {
     return true
   }
 
-  /** Some servers send only this mark at the end. */
+  /** Reads `[DONE]`. Some servers send only this mark at the end of a response. */
   readEndMark(): void {
     if (this.#status !== undefined || !this.#output.isFinished) return
     this.#status = 'completed'
@@ -84,7 +84,7 @@ export class ResponsesResponse implements ResponseReader {
     const usage = this.#usage.total()
     const positions = this.#calls.extras.map((extra) => (typeof extra?.item === 'number' ? extra.item : undefined))
     const providerData = itemsData(this.#context.provider, this.#output.layout(toolCalls.length === 0 ? [] : positions, this.#isStored))
-    // A retry would not help. The warnings say what the provider waits for.
+    // The finish reason is `error`, because a retry would not help. The warnings say what the provider waits for.
     const isStuck = this.#output.isWaiting && toolCalls.length === 0 && text === '' && end.finishReason === 'stop'
     const finishReason = isStuck ? 'error' : end.finishReason
     const warnings = [...this.#warnings, ...end.warnings, ...this.#output.warnings, ...this.#calls.warnings]
@@ -143,13 +143,13 @@ export class ResponsesResponse implements ResponseReader {
         const status = event.type === 'response.done' ? 'completed' : event.type.slice('response.'.length)
         this.#usage.read(event.usage)
         const said = isJsonObject(response) ? response : {}
-        // Some servers send the response in its initial state.
+        // Some servers still send the initial state at the end of the response.
         const { status: theirs } = said
         this.#readEnd({ ...said, status: typeof theirs !== 'string' || unfinished.includes(theirs) ? status : theirs })
         return
       }
       default:
-        // The start of the response, progress of the provider's own tools, and unknown events.
+        // These events are the start of the response, the progress of the provider's own tools, and unknown events.
         if (isJsonObject(response)) this.#readHead(response)
     }
   }

@@ -16,7 +16,7 @@ import type { ResponsesQuirks } from './quirks.ts'
 /** A message as input items. */
 export interface WireItems {
   items: JsonObject[]
-  /** Fields that the results of some of its calls must repeat, by the call's id. */
+  /** Fields that the results of some of the message's calls must repeat, by the call's id. */
   resultFields: readonly [id: string, fields: JsonObject][]
   /** Present if the message has calls or searches. */
   searches?: Searches
@@ -25,8 +25,8 @@ export interface WireItems {
 }
 
 /**
- * Converts messages and tools to the Responses format. Adds a warning for whatever is lost. System messages keep their positions, with the
- * role `developer`: `instructions` only holds one text, before all messages. Format:
+ * Converts messages and tools to the Responses format. Adds a warning for each detail that is lost. System messages keep their positions
+ * and have the role `developer`. `instructions` is not used, because it holds only one text, before all messages. Format:
  * https://platform.openai.com/docs/api-reference/responses/create
  */
 export class ResponsesWire {
@@ -93,7 +93,7 @@ export class ResponsesWire {
     return { type: 'function_call_output', call_id: ids.ofResult(toolCallId), output }
   }
 
-  /** If `takesParts` is false, the content has to be one text. */
+  /** Converts content. If `takesParts` is false, the result is a single text. */
   #content(content: string | readonly ContentPart[], warnings: Set<string>, takesParts = true): Json {
     if (typeof content === 'string') return content
     const parts = content.map((part) => {
@@ -116,6 +116,6 @@ function inputPart(part: Exclude<ContentPart, { type: 'text' }>): JsonObject {
   const url = urlOf(part)
   if (part.type === 'image') return { type: 'input_image', image_url: url, detail: 'auto' }
   if (!url.startsWith('data:')) return { type: 'input_file', file_url: url }
-  // Bytes are only accepted with a name.
+  // The API accepts bytes only with a file name.
   return { type: 'input_file', filename: part.name ?? 'file', file_data: url }
 }

@@ -6,7 +6,9 @@ import { type Access, exchangeFetch, findAccess, SdkClient, type SdkUse, without
 /** Sends a request with the SDK's method for one of OpenAI's APIs. */
 export type AskOpenAI = SdkUse<Access, OpenAI>['ask']
 
-/** The client of the `openai` package, for any server that speaks one of OpenAI's formats. The SDK is imported with the first request. */
+/**
+ * Creates a client of the `openai` package, for any server that speaks one of OpenAI's formats. The SDK is imported with the first request.
+ */
 export function openAIClient(settings: ModelSettings, preset: ProviderPreset, ask: AskOpenAI): SdkClient<Access, OpenAI> {
   return new SdkClient(settings, preset, {
     findAccess: () => findAccess(settings, preset),
@@ -24,7 +26,7 @@ export function openAIClient(settings: ModelSettings, preset: ProviderPreset, as
           // Other servers must not receive the organization and project of the OpenAI account in the environment.
           ...(sdkEnvironment ? {} : { organization: null, project: null }),
           defaultHeaders: {
-            // The timeout here differs from the SDK's.
+            // Removes the header with the SDK's timeout, because toolloop uses its own timeout.
             'X-Stainless-Timeout': null,
             ...(apiKeyHeader === undefined || !isKey ? {} : { [apiKeyHeader]: apiKey, Authorization: null }),
             ...settings.headers,

@@ -6,12 +6,12 @@ import { openAIClient } from './client.ts'
 import { openAIQuirks } from './quirks.ts'
 import { askCompletions, OpenAIApi } from './request.ts'
 
-/** `ModelSettings`, and the preset of a provider that is not in `config/providers.yaml`. */
+/** `ModelSettings`, and optionally the preset of a provider that is not in `config/providers.yaml`. */
 export type OpenAIModelSettings = ModelSettings & { preset?: ProviderPreset }
 
 /**
- * Creates a model that uses the Chat Completions API, on OpenAI's or any compatible server. Uses the `openai` package, which is imported at
- * the first request. `generate` sends exactly one request; `createModel` adds the retries.
+ * Creates a model that uses the Chat Completions API, on OpenAI's server or any compatible server. Uses the `openai` package, which is
+ * imported at the first request. `generate` sends exactly one request; `createModel` adds the retries.
  *
  * If the model refuses, the text of the refusal is returned as the response's text, with `finishReason: 'refusal'`. Reasoning is returned
  * as `reasoning` and kept in `providerData`.

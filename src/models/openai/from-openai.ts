@@ -55,7 +55,7 @@ function fromOpenAI(raw: object, position: number, functionCallIds: Map<string, 
 
 function fromAssistant(message: JsonObject, position: number, functionCallIds: Map<string, string>): ChatMessage {
   const written = textContent(message.content, position)
-  // A refusal replaces the content: it is what the user was told.
+  // A refusal replaces empty content, because the refusal is the text that the user was shown.
   const content = written === '' && typeof message.refusal === 'string' ? message.refusal : written
   const name = typeof message.name === 'string' ? { name: message.name } : {}
   const legacy = message.function_call
@@ -94,7 +94,7 @@ function argumentsText(given: Json | undefined): string {
   return typeof given === 'string' ? given : given === undefined || given === null ? '' : JSON.stringify(given)
 }
 
-/** Joins the text of a content, which may be a string, null, or parts. `whatIsLost` keeps the other parts. */
+/** Joins the text parts of a content. The content may be a string, null, or parts. `whatIsLost` keeps the other parts. */
 function textContent(content: Json | undefined, position: number): string {
   if (content === undefined || content === null) return ''
   if (typeof content === 'string') return content
@@ -109,7 +109,7 @@ function partText(part: Json): string | undefined {
   return typeof text === 'string' ? text : undefined
 }
 
-/** Names a part without an equivalent, so that a model that doesn't receive it knows that something was there. */
+/** Returns a text that names a part without an equivalent. It tells a model that doesn't receive the part that something was there. */
 function standIn(part: Json): TextPart {
   return { type: 'text', text: partText(part) ?? `[${isJsonObject(part) ? String(part.type ?? 'part') : 'part'} not shown]` }
 }
@@ -136,8 +136,8 @@ function toolContent(content: Json | undefined, position: number): Content {
 }
 
 /**
- * The differences between `raw` and `ours` after it is converted back: fields to set and fields to drop. Each entry also holds the value
- * that the plain conversion would produce. If the caller edits the field later, the edited value differs from it and is not overwritten.
+ * Compares `raw` with `ours`, which is `raw` converted and converted back. Returns the fields to set and the fields to drop, each with its
+ * value in `ours`. If the caller edits a field later, its value differs from the value in `ours`, and the field is not overwritten.
  */
 function whatIsLost(ours: OpenAIMessage, raw: object, position: number): JsonObject | undefined {
   const mine = new Map<string, unknown>(Object.entries(ours))
@@ -155,7 +155,7 @@ function whatIsLost(ours: OpenAIMessage, raw: object, position: number): JsonObj
   return { set: Object.fromEntries(set), dropped: Object.fromEntries(dropped) }
 }
 
-/** Copies `value` as JSON, so that nothing is shared with the caller's objects. */
+/** Copies `value` as JSON, so that the copy shares nothing with the caller's objects. */
 function plain(value: unknown, position: number, key: string): Json | undefined {
   try {
     const json = JSON.stringify(value)

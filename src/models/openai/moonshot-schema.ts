@@ -7,7 +7,7 @@ export type ToolSchema = 'json-schema' | 'moonshot'
 
 export const isToolSchema: QuirkCheck = oneOf('json-schema', 'moonshot')
 
-/** Keywords that may be beside `anyOf` and `$ref`. */
+/** Keywords that are allowed beside `anyOf` and `$ref`. */
 const beside = ['description', 'title', '$defs', 'definitions']
 const anyType = ['string', 'number', 'boolean', 'object', 'array', 'null']
 
@@ -19,8 +19,8 @@ const mostSchemas = 10_000
 
 /**
  * Converts a JSON Schema to the forms that Moonshot's validator accepts. The validator refuses a whole request if one tool's schema has any
- * other form, such as `type` or `properties` beside `anyOf`: https://github.com/MoonshotAI/walle/blob/main/docs/walle.md. Keywords that it
- * only ignores are sent. A schema that would become huge is returned unchanged.
+ * other form, such as `type` or `properties` beside `anyOf`: https://github.com/MoonshotAI/walle/blob/main/docs/walle.md. Keywords that the
+ * validator merely ignores are kept. A schema that would become huge is returned unchanged.
  */
 export function moonshotSchema(schema: JsonObject): JsonObject {
   let left = mostSchemas
@@ -28,7 +28,7 @@ export function moonshotSchema(schema: JsonObject): JsonObject {
   return left < 0 ? schema : converted
 }
 
-/** Converts the top of a schema. What is inside it is converted afterwards. */
+/** Converts the top level of a schema. The schemas inside it are converted afterwards. */
 function typed(given: JsonObject): JsonObject {
   const { oneOf: variants, const: value, ...schema } = given
   if (variants !== undefined) schema.anyOf ??= variants
@@ -48,7 +48,7 @@ function withBranches(schema: JsonObject, branches: readonly Json[]): JsonObject
   return { ...only(schema, beside), anyOf: branches.map((branch) => joined(branch, shared)) }
 }
 
-/** What matches both schemas. A branch's own keywords win. */
+/** Returns a schema for values that match both schemas. If both have a keyword, the branch's own keyword is used. */
 function joined(branch: Json | undefined, shared: JsonObject): JsonObject {
   if (!isJsonObject(branch) || branch.$ref !== undefined) return isJsonObject(branch) ? branch : {}
   const both: JsonObject = { ...shared, ...branch }
@@ -58,18 +58,18 @@ function joined(branch: Json | undefined, shared: JsonObject): JsonObject {
   return both
 }
 
-/** The part of a schema with several types that is about one of them. */
+/** Returns the part of a schema with several types that applies to one of these types. */
 function branchOf(type: Json, schema: JsonObject): JsonObject {
   return type === 'null' ? { type } : ofType(type, without(schema, ['default', ...beside]))
 }
 
-/** A schema of one type. Values of other types, which it never matches, must not be in its `enum`. */
+/** Returns a schema of one type. Its `enum` must not contain values of other types, because these could never match. */
 function ofType(type: Json, { enum: values, ...schema }: JsonObject): JsonObject {
   const own = Array.isArray(values) && type !== 'null' ? values.filter((value) => isOf(type, value)) : []
   return { ...schema, type, ...(own.length === 0 ? {} : { enum: own }) }
 }
 
-/** A name that is required must be among the properties. */
+/** Adds required names to the properties, because the validator refuses a required name that is not a property. */
 function fieldsOf({ required, ...schema }: JsonObject): JsonObject {
   const { properties } = schema
   const needed = (Array.isArray(required) ? required : []).filter(
@@ -78,7 +78,7 @@ function fieldsOf({ required, ...schema }: JsonObject): JsonObject {
   return { ...schema, ...(needed.length === 0 ? {} : { required: needed }) }
 }
 
-/** The types of the values that a schema matches. */
+/** Returns the types of the values that a schema matches. */
 function typesOf({ type, properties, items, enum: values }: JsonObject): Json[] {
   const told = type ?? (properties !== undefined ? 'object' : items !== undefined ? 'array' : anyType)
   const types = [told].flat()

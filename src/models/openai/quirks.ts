@@ -19,21 +19,24 @@ import {
 } from '../quirk-checks.ts'
 import { isToolSchema, type ToolSchema } from './moonshot-schema.ts'
 
-/** How servers that speak Chat Completions differ. Set for each provider in `config/providers.yaml`; `settings.quirks` overrides it. */
+/**
+ * How servers that speak Chat Completions differ. `config/providers.yaml` sets these quirks for each provider, and `settings.quirks`
+ * overrides them.
+ */
 export interface OpenAIQuirks extends TextQuirks {
-  /** The field for `maxOutputTokens`. */
+  /** The body field for `maxOutputTokens`. */
   maxTokensField: 'max_tokens' | 'max_completion_tokens'
-  /** The field for `seed`. */
+  /** The body field for `seed`. */
   seedField: 'seed' | 'random_seed'
   /** Whether the server accepts messages with the role `developer`. If false, they are sent as `system`. */
   developerRole: boolean
   /**
-   * Where the server accepts system messages. `first`: only one, as the first message. `as-user`: only at the start; later system messages
-   * are sent as user messages.
+   * Where the server accepts system messages. `first`: only one system message, as the first message. `as-user`: only at the start; later
+   * system messages are sent as user messages.
    */
   systemMessages: SystemMessages
   /**
-   * The order of messages that the server requires. Messages are inserted, and adjacent messages of the same role joined, until the
+   * The order of messages that the server requires. The driver inserts messages, and joins adjacent messages of the same role, until the
    * conversation has this order.
    */
   messageOrder: MessageOrder
@@ -64,25 +67,25 @@ export interface OpenAIQuirks extends TextQuirks {
   /** Whether the server requires the tool's name in tool results. */
   resultNames: boolean
   /**
-   * The tool choices that the server accepts. A named choice that is not accepted is replaced by `required` if that is accepted. Any other
-   * choice that is not accepted is left out. For `none`, the tools are then left out too.
+   * The tool choices that the server accepts. If the server does not accept a named choice, `required` is sent instead, if the server
+   * accepts that. Any other choice that the server does not accept is left out. If `none` is left out, the tools are left out too.
    */
   toolChoice: ('auto' | 'none' | 'required' | 'named')[]
   /** Whether the tool choice may be `required` or name a tool while the model thinks. */
   forcedChoiceWhileThinking: boolean
   /**
-   * The efforts that the model supports. `true` (all) or a list of names: the effort is sent as `reasoning_effort`. An object: maps each
+   * The efforts that the model supports. `true` (all) or a list of names: the effort is sent as `reasoning_effort`. An object maps each
    * effort to the body fields that request it. Any other effort is replaced by the nearest one.
    */
   reasoningEffort: KnownEfforts
   /**
-   * The efforts that are accepted in requests with tools. `true`: any. `false`: none, so the field is left out. `'none'`: only `none`,
-   * which must be sent.
+   * The efforts that are accepted in requests with tools. `true`: any effort. `false`: no effort, so the field is left out. `'none'`: only
+   * the effort `none`, which must be sent.
    */
   effortWithTools: boolean | 'none'
   /**
-   * When the model reasons, for models that refuse `temperature`, `topP`, `stop` and penalties while reasoning. Null: these settings are
-   * always accepted.
+   * When the model reasons. Set for models that refuse `temperature`, `topP`, `stop` and penalties while they reason. Null: the model
+   * always accepts these settings.
    */
   reasons: Reasons | null
   /**
@@ -90,7 +93,7 @@ export interface OpenAIQuirks extends TextQuirks {
    * is always sent back.
    */
   sendReasoningBack: boolean
-  /** Placeholder `reasoning_content` for assistant messages without reasoning, for servers that require the field. */
+  /** Placeholder `reasoning_content` for assistant messages without reasoning. Used for servers that require the field. */
   missingReasoning: string | null
   /**
    * How to send back a call whose arguments are not a JSON object. `'empty'`: with `{}` as its arguments, for servers that would refuse the

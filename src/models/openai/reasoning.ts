@@ -3,32 +3,32 @@ import type { ModelSink } from '../chat-model.ts'
 import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../streaming/response-layout.ts'
 import type { OpenAIQuirks } from './quirks.ts'
 
-/** Fields with reasoning text. A server that sends two of them sends the same text twice. */
+/** Fields with reasoning text. If a server sends two of these fields, both contain the same text. */
 const textFields = ['reasoning_content', 'reasoning', 'reasoning_text'] as const
-/** Fields with blocks of reasoning: OpenRouter's and LiteLLM's. */
+/** Fields with blocks of reasoning. The first is OpenRouter's, the second LiteLLM's. */
 const blockFields = ['reasoning_details', 'thinking_blocks'] as const
-/** GitHub Copilot's signature of Gemini's thoughts: https://github.com/anomalyco/opencode/pull/8900 */
+/** The field with Gemini's thought signature in responses of GitHub Copilot: https://github.com/anomalyco/opencode/pull/8900 */
 const opaqueField = 'reasoning_opaque'
-/** The types of content parts that are reasoning: Mistral's, Databricks', and Claude's behind gateways. */
+/** The types of content parts that are reasoning. They are used by Mistral, by Databricks, and by gateways to Claude. */
 const partTypes: readonly unknown[] = ['thinking', 'reasoning', 'redacted_thinking']
 /** The fields of a block whose text arrives in pieces. */
 const growing: readonly string[] = ['text', 'thinking', 'summary', 'data']
 
-/** The reasoning in `providerData`, which is sent back as it came. */
+/** The reasoning in `providerData`, which is sent back unchanged. */
 export interface KeptReasoning {
-  /** Text from a field, and the field's name. */
+  /** The text of a reasoning field, and the name of the field. */
   reasoning?: { field: string; text: string }
-  /** `reasoning_details`: https://openrouter.ai/docs/use-cases/reasoning-tokens */
+  /** The blocks in `reasoning_details`: https://openrouter.ai/docs/use-cases/reasoning-tokens */
   reasoningDetails?: JsonObject[]
-  /** `thinking_blocks`: https://docs.litellm.ai/docs/reasoning_content */
+  /** The blocks in `thinking_blocks`: https://docs.litellm.ai/docs/reasoning_content */
   thinkingBlocks?: JsonObject[]
-  /** `reasoning_opaque`. */
+  /** The value of `reasoning_opaque`. */
   opaque?: string
-  /** The content's parts in order, if some of them are reasoning. */
+  /** The parts of the content in order. Set if some of them are reasoning. */
   content?: Json
 }
 
-/** Collects the reasoning of a response in any of its forms. */
+/** Collects the reasoning of a response, in whichever form it arrives. */
 export class OpenAIReasoning {
   readonly #sink: ModelSink | undefined
   readonly #fields = new Map<(typeof blockFields)[number], JsonObject[]>()
@@ -36,7 +36,7 @@ export class OpenAIReasoning {
   /** The number of characters of the response's text that the layout covers. */
   #laidOut = 0
   #text = ''
-  /** The form from which the reasoning text is read. The same text may also arrive in another form. */
+  /** The form from which the reasoning text is read. The same text may arrive in another form, too. */
   #source: string | undefined
   #opaque: string | undefined
   #field: string | undefined
@@ -109,7 +109,7 @@ export class OpenAIReasoning {
   }
 }
 
-/** The fields that send an assistant message's reasoning back. */
+/** Returns the fields that send the reasoning of an assistant message back. */
 export function reasoningFields(data: JsonObject = {}, { sendReasoningBack, missingReasoning }: OpenAIQuirks): JsonObject {
   const { reasoning, reasoningDetails, thinkingBlocks, opaque } = data
   const field = isJsonObject(reasoning) ? textFields.find((name) => name === reasoning.field) : undefined
@@ -123,7 +123,10 @@ export function reasoningFields(data: JsonObject = {}, { sendReasoningBack, miss
   return missingReasoning === null ? blocks : { ...blocks, reasoning_content: missingReasoning }
 }
 
-/** The content as parts, if some of them were reasoning. If the message was changed since, only the reasoning at its start still fits. */
+/**
+ * Returns the content as parts, if some of them were reasoning. If the message has been changed since, only the reasoning at its start is
+ * kept.
+ */
 export function contentWithReasoning(text: string, data: JsonObject = {}): { content?: JsonObject[] } {
   const layout = readLayout(data.content)
   if (layout.length === 0) return {}
@@ -141,7 +144,7 @@ export function isReasoningPart({ type, thinking }: JsonObject): boolean {
   return partTypes.includes(type) || Array.isArray(thinking)
 }
 
-/** The text of a block, or of a piece of one, in a field or in nested parts. */
+/** Returns the text of a block, or of a piece of a block. The text is in a field or in nested parts. */
 function textOf(block: JsonObject): string {
   const texts = [block.thinking, block.summary, block.text].flatMap((value) => (Array.isArray(value) ? value.map(ownText) : value))
   return texts.filter((text) => typeof text === 'string').join('')
@@ -151,7 +154,7 @@ function ownText(part: Json): Json | undefined {
   return isJsonObject(part) ? part.text : part
 }
 
-/** Whether a piece continues the block before it. A signature ends a block. */
+/** Whether a piece continues the previous block. A signature ends a block. */
 function continues(last: JsonObject | undefined, piece: JsonObject): boolean {
   if (last === undefined || last.type !== piece.type) return false
   if (last.index !== undefined || piece.index !== undefined) return last.index === piece.index
@@ -167,7 +170,7 @@ function isSigned(block: JsonObject): boolean {
   })
 }
 
-/** Whether a block was cut off before its signature. The API would refuse it. */
+/** Whether a block was cut off before its signature. The API would refuse such a block. */
 function isUnfinished(block: JsonObject): boolean {
   if (block.signature === '' || block.signature === null) return true
   return Object.values(block).some((value) => Array.isArray(value) && value.some((part) => isJsonObject(part) && isUnfinished(part)))

@@ -16,7 +16,7 @@ import { OpenAIWire } from './wire.ts'
 export const askCompletions: AskOpenAI = (sdk, { params }, exchange) =>
   sdk.chat.completions.create(params as Parameters<typeof sdk.chat.completions.create>[0], requestOptions(exchange)).asResponse()
 
-/** Converts requests to Chat Completions, as one model accepts it. */
+/** Converts requests to Chat Completions, in the form that one model accepts. */
 export class OpenAIApi implements Api<Access> {
   readonly #provider: string
   readonly #model: string
@@ -91,7 +91,7 @@ export class OpenAIApi implements Api<Access> {
     }
   }
 
-  /** `effort`: the effort that is sent. */
+  /** `effort`: the effort that is sent in the request. */
   #setSampling(fields: { [key: string]: Json }, request: ModelRequest, effort: Json | undefined, warnings: Set<string>): void {
     const { maxTokensField, seedField, unsupported, reasons } = this.#quirks
     const set = (setting: keyof Sampling, field: string, goesWithReasoning = false): void => {
@@ -119,7 +119,7 @@ export class OpenAIApi implements Api<Access> {
     fields.response_format = { type: 'json_schema', json_schema: { ...format, strict: isStrictSchema(format.schema) } }
   }
 
-  /** Without tools, the request has no field about tools. */
+  /** Sets the fields about tools. A request without tools has no such fields. */
   #setTools(
     fields: { [key: string]: Json },
     request: ModelRequest,
@@ -127,7 +127,7 @@ export class OpenAIApi implements Api<Access> {
     theirTools: Json | undefined,
     warnings: Set<string>,
   ): readonly object[] {
-    // Tools that the provider runs itself are passed through.
+    // Tools that the provider runs itself are passed on unchanged.
     const theirs = Array.isArray(theirTools) ? theirTools.filter(isJsonObject) : []
     const tools = [...(request.tools ?? []).map((tool) => this.#wire.tool(tool, warnings)), ...theirs]
     if (tools.length === 0) return this.#quirks.toolsOfCalls ? placeholders(request.messages) : []
@@ -160,7 +160,7 @@ export class OpenAIApi implements Api<Access> {
   }
 }
 
-/** Definitions of the tools that were called earlier. */
+/** Creates definitions of the tools that were called earlier. */
 function placeholders(messages: readonly ChatMessage[]): object[] {
   const names = new Set(messages.filter(hasToolCalls).flatMap(({ toolCalls }) => toolCalls.map((call) => call.function.name)))
   const parameters = { type: 'object', properties: {} }

@@ -10,13 +10,16 @@ import { isReasoningPart, type KeptReasoning, OpenAIReasoning } from './reasonin
 
 /** The `providerData` of a response, which is sent back to the same provider. */
 interface OpenAIProviderData extends KeptReasoning {
-  /** Fields that came with calls, such as Gemini's thought signature, by the call's id, or by its position if it has none. */
+  /**
+   * Fields that arrived with calls, such as Gemini's thought signature. `id`: the call's id. `position`: the call's position in the
+   * response, for calls without an id.
+   */
   calls?: { id: string; position: number; fields: JsonObject }[]
 }
 
 /**
- * Reads a Chat Completions response: the chunks of a stream, or a complete one. Throws a `ModelError` if it is not a response. Format:
- * https://platform.openai.com/docs/api-reference/chat-streaming
+ * Reads a Chat Completions response: the chunks of a stream, or a complete response. Throws a `ModelError` if the body is not a response.
+ * Format: https://platform.openai.com/docs/api-reference/chat-streaming
  */
 export class OpenAIResponse implements ResponseReader {
   readonly #context: ErrorContext
@@ -48,7 +51,7 @@ export class OpenAIResponse implements ResponseReader {
     return this.#finish !== undefined || (this.#done && (this.#text !== undefined || !this.#calls.isEmpty))
   }
 
-  /** The error context with what has arrived, for an error that ends the response here. */
+  /** The error context for an error that ends the response here. Contains the part that has arrived. */
   context(): ErrorContext {
     const used = this.#usage.total()
     if (this.#text === undefined && this.#reasoning === undefined && used === undefined) return this.#context
@@ -98,7 +101,7 @@ export class OpenAIResponse implements ResponseReader {
     }
   }
 
-  /** Returns false for an object that has neither choices nor, as the last chunk of a stream, usage. */
+  /** Reads a chunk or a complete response. Returns false for an object without choices. The last chunk of a stream may have only usage. */
   #read(value: JsonObject, part: 'delta' | 'message'): boolean {
     const choices = Array.isArray(value.choices) ? value.choices : []
     if (value.error) throw providerError({ body: value }, this.context())
@@ -116,7 +119,7 @@ export class OpenAIResponse implements ResponseReader {
     const own = part === 'delta' ? delta : message
     const other = part === 'delta' ? message : delta
     if (isJsonObject(own)) this.#readPart(own, part)
-    // A final `message` that repeats the whole stream is read only if nothing came before it.
+    // A final `message` that repeats the whole stream is read only if no text and no calls have arrived before it.
     else if (isJsonObject(other) && this.#text === undefined && this.#calls.isEmpty)
       this.#readPart(other, part === 'delta' ? 'message' : 'delta')
     else if (isJsonObject(other) && Array.isArray(other.tool_calls)) this.#completeCalls(other.tool_calls)
@@ -158,7 +161,7 @@ export class OpenAIResponse implements ResponseReader {
     this.#calls.add(extra === undefined ? delta : { ...delta, extra }, this.#sink)
   }
 
-  /** Completes calls that are repeated at the end, if some of their arguments are missing. */
+  /** Completes calls that are repeated at the end, if some of their arguments have not arrived. */
   #completeCalls(calls: readonly Json[]): void {
     for (const call of calls) {
       if (!isJsonObject(call) || !isJsonObject(call.function) || typeof call.id !== 'string') continue
@@ -208,7 +211,7 @@ export class OpenAIResponse implements ResponseReader {
   }
 }
 
-/** The fields of a call that must be sent back: Gemini's signature, and LiteLLM's form of it. */
+/** Returns the fields of a call that must be sent back: Gemini's thought signature, and LiteLLM's form of this signature. */
 function keptFields(call: JsonObject, body: JsonObject): JsonObject | undefined {
   const { extra_content: extra } = call
   const specific = call.provider_specific_fields ?? body.provider_specific_fields

@@ -34,7 +34,7 @@ export type OpenAIMessage =
   | { role: 'assistant'; content?: string | null; tool_calls?: ToolCall[]; name?: string }
   | { role: 'tool'; content: string | OpenAITextPart[]; tool_call_id: string }
 
-/** The value of `provider` in `providerData` that only serves to reverse `messagesFromOpenAI` without loss. */
+/** The `provider` of `providerData` that is used only to reverse `messagesFromOpenAI` without loss. */
 export const OPENAI_MESSAGES = 'openai-messages'
 
 /** Converts messages to Chat Completions messages: plain data, ready for the OpenAI SDK or a fine-tuning file. Throws `invalid_message`. */
@@ -47,7 +47,7 @@ function toOpenAIMessage(message: ChatMessage): OpenAIMessage {
   return message.providerData?.provider === OPENAI_MESSAGES ? restore(wire, message.providerData.data, message) : wire
 }
 
-/** Converts a message to OpenAI's format. Ignores the original that it was converted from. */
+/** Converts a message to OpenAI's format. Ignores the original message from which `messagesFromOpenAI` created it. */
 export function wireOf(message: ChatMessage): OpenAIMessage {
   const name = message.name === undefined ? {} : { name: message.name }
   switch (message.role) {
@@ -83,13 +83,13 @@ function toOpenAIPart(part: ContentPart): OpenAIContentPart {
   }
 }
 
-/** In this format, a tool message's content is only text; other parts are replaced by a note. */
+/** In OpenAI's format, the content of a tool message is only text. A note replaces other parts. */
 function toToolContent(content: Content): string | OpenAITextPart[] {
   if (typeof content === 'string') return content
   return content.map((part) => ({ type: 'text', text: part.type === 'text' ? part.text : `[${part.type} not shown]` }))
 }
 
-/** Older forms are restored only if their conversion is unchanged. */
+/** Older forms of a field are restored only if the converted field is unchanged. */
 const standsFor: ReadonlyMap<string, string> = new Map([
   ['function_call', 'tool_calls'],
   ['role', 'tool_call_id'],
@@ -110,15 +110,15 @@ function restore(wire: OpenAIMessage, { set, dropped }: JsonObject, message: Cha
 }
 
 /**
- * A call's arguments, for an API that takes them as text. No server accepts empty text in a conversation, and some accept only a JSON
- * object.
+ * Returns a call's arguments, for an API that accepts them as text. No server accepts an empty text in a conversation, and some accept only
+ * a JSON object.
  */
 export function argumentsText(json: string, malformed: MalformedArguments): string {
   if (json.trim() === '') return '{}'
   return malformed === 'keep' || objectIn(json) !== undefined ? json : '{}'
 }
 
-/** Converts messages and tools to one provider's variant of that format. Adds a warning for whatever is lost. */
+/** Converts messages and tools to one provider's variant of OpenAI's format. Adds a warning for each detail that is lost. */
 export class OpenAIWire {
   readonly #provider: string
   readonly #quirks: OpenAIQuirks
@@ -154,7 +154,7 @@ export class OpenAIWire {
     return wire
   }
 
-  /** OpenAI accepts no other characters in names: https://github.com/moltis-org/moltis/pull/915 */
+  /** Replaces or removes a name with characters that OpenAI does not accept: https://github.com/moltis-org/moltis/pull/915 */
   #named(wire: OpenAIMessage, warnings: Set<string>): OpenAIMessage {
     if (wire.role === 'tool' || typeof wire.name !== 'string') return wire
     const { name, ...rest } = wire
@@ -192,10 +192,10 @@ export class OpenAIWire {
     return this.#quirks.toolSchema === 'moonshot' ? moonshotSchema(schema) : schema
   }
 
-  /** Whether an image or file can be sent. Only in user messages: tool results are text. */
+  /** Whether an image or file can be sent. The format has such parts only in user messages, because tool results are text. */
   takesFromUser(part: ContentPart): boolean {
     if (part.type === 'text') return false
-    // The API accepts a file's bytes, but no URL: https://platform.openai.com/docs/guides/pdf-files
+    // The API accepts a file's bytes, but not a file's URL: https://platform.openai.com/docs/guides/pdf-files
     if (part.type === 'file' && 'url' in part && !part.url.startsWith('data:')) return false
     return this.#quirks.contentParts.includes(part.type)
   }
@@ -238,12 +238,12 @@ function withToolNames(sent: readonly object[], messages: readonly ChatMessage[]
   })
 }
 
-/** Finds the fields that came with a call. */
+/** Finds the fields that arrived with a call. */
 function extraFields(extras: readonly JsonObject[]): (call: ToolCall, position: number) => JsonObject | undefined {
   const byId = new Map(extras.toReversed().map((entry) => [entry.id, entry]))
   const byPosition = new Map(extras.filter(({ id }) => id === '').map((entry) => [entry.position, entry]))
   return ({ id }, position) => {
-    // If a call had no id, the id that it was given later is not known here.
+    // A call that arrived without an id was given one later, which is not known here. It is found by its position.
     const extra = (id === '' ? undefined : byId.get(id)) ?? byPosition.get(position)
     return isJsonObject(extra?.fields) ? extra.fields : undefined
   }

@@ -3,28 +3,29 @@ import type { JsonObject, ToolCall } from '../../core/messages.ts'
 import { isPartOf, isSameJson } from './json-end.ts'
 import { clear, isComplete, joined, joinNames, type OpenCall, sameArguments, stateOf, type ToolCallSink } from './open-call.ts'
 
-/** A piece of a call, as loosely as servers send it: any field may be missing, empty, null, late, or repeated. */
+/** A piece of a call, in the loose form in which servers send it: any field may be missing, empty, null, late, or repeated. */
 export interface ToolCallDelta {
   index?: number | null
   id?: string | number | null
   name?: string | null
   /** Text to append, or the complete arguments as a value. */
   arguments?: unknown
-  /** Data that the provider attached to the call; returned in `extras`. */
+  /** Data that the provider attached to the call. It is returned in `extras`. */
   extra?: JsonObject
 }
 
 /**
- * Assembles calls from deltas of any shape, in order. A delta belongs to the call with its id, otherwise to the one with its index,
- * otherwise to the last open call. Every rule below is needed for some server:
+ * Assembles calls from deltas of any shape, in order. A delta belongs to the call with the delta's id, otherwise to the call with its
+ * index, otherwise to the last open call. Every rule below is needed for some server:
  * - A new id at a used index is a new call, unless it has no name and the call there is unfinished (some servers send a new id with each
  *   chunk).
  * - The first non-empty id and name are used. A call is announced to the sink once its name is known, in the order of the calls.
- * - A name that arrives in fragments, or longer each time, is joined if that forms or begins the name of a tool.
- * - `{}` before the real arguments is a placeholder. Arguments that are repeated count once. Different arguments after complete ones are
- *   appended, so that parsing fails: nothing is guessed.
+ * - A name may arrive in fragments, or longer each time. The pieces are joined if the result is the name of a tool, or the start of one.
+ * - `{}` before the real arguments is a placeholder. Repeated arguments count once. If different arguments follow complete arguments, they
+ *   are appended, so that parsing fails and nothing is guessed.
  *
- * The cost is linear: arguments are only parsed if a delta begins with `{` after a text that ends with `}`, and then each character once.
+ * The cost is linear. Arguments are scanned only if a delta begins with `{` after a text that ends with `}`, and each character is scanned
+ * once.
  */
 export class ToolCallAccumulator {
   /** Irregularities that were repaired. */
@@ -48,7 +49,7 @@ export class ToolCallAccumulator {
     return this.#calls.length === 0
   }
 
-  /** Whether `name` continues the name of the call at `index`, which is not yet a tool's name. */
+  /** Whether `name` continues the name of the call at `index`. False if that name is already the name of a tool. */
   isNamePiece(index: number, name: string): boolean {
     const call = this.#byIndex.get(index)
     return call !== undefined && !this.#toolNames.has(call.name) && this.#joinedName(call, name, false) !== undefined
@@ -56,7 +57,7 @@ export class ToolCallAccumulator {
 
   add(delta: ToolCallDelta, sink?: ToolCallSink): void {
     const last = this.#last
-    // The fast path: nearly every delta is the next piece of the current call and nothing else.
+    // The fast path. Nearly every delta is the next piece of the current call, and nothing else.
     if (last !== undefined && continues(last, delta)) {
       append(last, delta.arguments)
       flow(last, sink)
@@ -89,11 +90,11 @@ export class ToolCallAccumulator {
   }
 
   /**
-   * Takes the final arguments of a call. If the final arguments differ from the streamed ones, they replace them in two cases: the sink has
-   * received none of the streamed arguments, or the streamed arguments only lack some parts. In any other case both are kept, so that
-   * parsing fails. The call that runs is therefore always the one that was shown.
+   * Applies the final arguments of a call. Final arguments that differ replace the streamed arguments in two cases: the sink has received
+   * none of the streamed arguments, or the streamed arguments only lack some parts. In any other case both are kept, so that parsing fails.
+   * The arguments that run are therefore always the arguments that were shown.
    *
-   * With an id, the call is a repetition: complete arguments are not changed.
+   * If an id is given, the call is a repetition, and complete arguments are not changed.
    */
   correct(indexOrId: number | string, json: string, sink?: ToolCallSink): void {
     const call = typeof indexOrId === 'number' ? this.#byIndex.get(indexOrId) : this.#byId.get(indexOrId)
@@ -131,7 +132,7 @@ export class ToolCallAccumulator {
     return whole
   }
 
-  /** Whether the last call's arguments stop in the middle: the response was then cut off, whatever its finish reason. */
+  /** Whether the last call's arguments stop in the middle. If so, the response was cut off, whatever its finish reason. */
   isCut(): boolean {
     const last = this.#calls.at(-1)
     // Checks the last character first. Only arguments that look wrong are scanned to the end.
@@ -146,7 +147,7 @@ export class ToolCallAccumulator {
       return elsewhere && (name !== call.name || isComplete(call)) ? this.#open(undefined) : call
     }
     let at = index === undefined ? this.#last : this.#byIndex.get(index)
-    // The index may also arrive late.
+    // The delta may belong to the last call, because an index may arrive late.
     if (at === undefined && id === '' && name === '' && this.#last?.index === undefined) at = this.#last
     if (at === undefined) return this.#open(undefined)
     at = settled(at)
@@ -167,10 +168,13 @@ export class ToolCallAccumulator {
     return isComplete(at) ? this.#open(at) : at
   }
 
-  /** Returns the call itself. If its arguments seem to start again, returns an entry that collects them until it is clear what they are. */
+  /**
+   * Returns the call that receives the delta. If the arguments seem to start again, this is a new entry, which collects them until it is
+   * clear whether they repeat the call's arguments.
+   */
   #repeatOf(call: OpenCall, id: string, name: string, json: string): OpenCall {
     if (call.lastCode !== 125) return call
-    // Without ids, a name alone may start a second call or end the first one.
+    // Without ids, a name alone may start a second call or end the first call.
     const header = json === '' && name !== '' && id === '' && call.name !== ''
     if (!header && !json.trimStart().startsWith('{')) return call
     if (!isComplete(call)) return call
@@ -234,7 +238,10 @@ export class ToolCallAccumulator {
     return false
   }
 
-  /** The call's name with another piece appended. Undefined if that is not a tool's name, or if the call was already announced. */
+  /**
+   * Returns the call's name with another piece appended. Undefined if the result can't be a tool's name, or if the call was already
+   * announced.
+   */
   #joinedName({ name, position }: OpenCall, piece: string, isSameCall: boolean): string | undefined {
     return piece === '' || position >= 0 ? undefined : joinNames(name, piece, this.#toolNames, isSameCall)
   }
@@ -244,7 +251,7 @@ export class ToolCallAccumulator {
     if (at !== -1) this.#calls.splice(at, 1)
   }
 
-  /** Announces calls in order: as far as their names are known, or all of them at the end. */
+  /** Announces calls in order, up to the first call whose name is not known yet. At the end, announces all calls. */
   #start(sink: ToolCallSink | undefined, atEnd: boolean): void {
     for (let call = this.#calls[this.#startedCalls]; call !== undefined; call = this.#calls[this.#startedCalls]) {
       const isNamed = call.name !== '' && (!call.mayGrow || (call.length > 0 && this.#toolNames.has(call.name)))
@@ -255,7 +262,7 @@ export class ToolCallAccumulator {
     }
   }
 
-  /** Sorts by index if the provider numbers its calls; otherwise keeps the order of arrival. */
+  /** Sorts the calls by index if the provider numbers them. Otherwise keeps the order of arrival. */
   #ordered(): OpenCall[] {
     if (this.#calls.length < 2) return this.#calls
     const indexes = new Set<number | undefined>()
@@ -268,11 +275,11 @@ export class ToolCallAccumulator {
 function continues(call: OpenCall, delta: ToolCallDelta): delta is ToolCallDelta & { arguments: string } {
   const { id, name, index, extra, arguments: json } = delta
   if (id || name || extra !== undefined || typeof json !== 'string' || json === '' || (index !== call.index && index !== null)) return false
-  // What follows a closing brace may be a repetition of the arguments.
+  // Text after a closing brace may be a repetition of the arguments.
   return call.flowing && call.position >= 0 && call.lastCode !== 125 && call.repeats === undefined && call.mergedInto === undefined
 }
 
-/** The call that deltas for `call` now belong to. */
+/** Returns the call to which the deltas for `call` now belong. */
 function settled(call: OpenCall): OpenCall {
   let at = call
   while (at.mergedInto !== undefined) at = at.mergedInto
@@ -287,12 +294,12 @@ function append(call: OpenCall, json: string): void {
   if (!call.flowing) call.flowing = !/^[\s{}]*$/.test(json)
 }
 
-/** The number of pieces after which they are joined. */
+/** The number of pieces that are joined at once. */
 const mostPieces = 512
 
 /**
- * Joins pieces that the sink has received, because many small strings are slow to keep. Pieces that the scanner has half read are left
- * alone.
+ * Joins pieces that the sink has received, because many small strings are slow to keep. Pieces that the scanner has not finished are not
+ * joined.
  */
 function tidy(call: OpenCall): void {
   const { pieces, joinedPieces, scanned } = call
@@ -304,7 +311,7 @@ function tidy(call: OpenCall): void {
   if (wasRead) call.scanned = pieces.length
 }
 
-/** Gives the sink the pieces that it has not received. */
+/** Passes the sink the pieces that it has not received. */
 function flow(call: OpenCall, sink: ToolCallSink | undefined): void {
   if (!call.flowing || call.sent === call.pieces.length) return
   if (sink?.toolCallDelta !== undefined) {
@@ -315,7 +322,7 @@ function flow(call: OpenCall, sink: ToolCallSink | undefined): void {
   tidy(call)
 }
 
-/** Most servers send text; some send the object itself. */
+/** Most servers send the arguments as text. Some send the object itself. */
 function textOf(given: unknown): string {
   if (typeof given === 'string') return given
   return given === undefined || given === null ? '' : JSON.stringify(given)

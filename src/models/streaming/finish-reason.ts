@@ -58,7 +58,7 @@ function withoutSeparators(word: string): string {
   return word.toLowerCase().replace(/[^a-z0-9]/g, '')
 }
 
-/** The meaning of a finish reason in any case and with any separators. Undefined if it is unknown. */
+/** Returns the meaning of a finish reason, in any case and with any separators. Undefined if the finish reason is unknown. */
 function meaningOf(word: string): Meaning | undefined {
   const forms = [word, ...word.split(':').toReversed()]
   for (const form of forms) {
@@ -71,12 +71,12 @@ function meaningOf(word: string): Meaning | undefined {
 }
 
 const ordinary: ReadonlySet<Meaning | undefined> = new Set<Meaning>(['stop', 'tool_calls'])
-/** Values that some servers send instead of no finish reason. */
+/** Matches values that some servers send if there is no finish reason. */
 const unsaid = /^(null|none|(finish_?reason_?)?unspecified|)$/i
 
 /**
- * Combines the finish reason so far, `before`, with the next one, `given`. A filter or a refusal is not overridden by later reasons.
- * `native`: the finish reason of the provider behind a gateway. It is used if the gateway reports a normal end.
+ * Combines the finish reason so far (`before`) with the next finish reason (`given`). A filter or a refusal is not overridden by later
+ * reasons. `native`: the finish reason of the provider behind a gateway. It is used if the gateway reports a normal end.
  */
 export function laterReason(before: string | undefined, given: Json | undefined, native?: Json): string | undefined {
   if (typeof given !== 'string' || unsaid.test(given.trim())) return before
@@ -105,23 +105,23 @@ export interface ResponseEnd {
   explanation?: string
   text: string
   calls: ToolCall[]
-  /** Whether the arguments of a call stop in the middle. */
+  /** Whether the arguments of a call end in the middle. */
   isCut: boolean
-  /** Whether the model declined in a separate field or item. */
+  /** Whether a separate field or item says that the model declined to answer. */
   isRefusal?: boolean
 }
 
 export interface ReadEnd {
   finishReason: FinishReason
-  /** The calls that may be executed. Empty if the response was filtered or refused. */
+  /** The calls that may run. Empty if the response was filtered or refused. */
   toolCalls: ToolCall[]
   warnings: string[]
 }
 
 /**
- * Determines how a response ended, the same for every API. Complete calls take precedence over the provider's finish reason, unless that
- * reason means that the response was filtered, refused or cut off. Throws a `ModelError` for a response that has to be requested again, and
- * for a full context window without an answer.
+ * Determines how a response ended. The rules are the same for every API. Complete calls take precedence over the provider's finish reason,
+ * unless that reason means that the response was filtered, refused or cut off. Throws a `ModelError` for a response that has to be
+ * requested again, and for a full context window without an answer.
  */
 export function readEnd(
   { word, otherwise = 'stop', explanation = '', ...end }: ResponseEnd,

@@ -1,12 +1,12 @@
 import { JsonScanner } from '../../core/json/json-scanner.ts'
 import { isDeepEqual } from '../../core/json.ts'
 
-/** The state of a JSON text: empty, inside a value, exactly at its end, or past it (text follows the end). */
+/** The state of a JSON text: empty, inside a value, exactly at the end of a value, or past the end (more text follows). */
 export type JsonState = 'empty' | 'open' | 'complete' | 'overrun'
 
 /**
- * Finds the end of a JSON text that arrives in pieces. It does not validate: it counts brackets and skips strings. A text that is neither
- * an object nor an array counts as complete.
+ * Finds the end of a JSON text that arrives in pieces. Does not validate the text; only counts brackets and skips strings. A text that is
+ * neither an object nor an array counts as complete.
  */
 export class JsonEnd {
   readonly #json = new JsonScanner()
@@ -37,12 +37,12 @@ export function isSameJson(a: string, b: string): boolean {
   try {
     return isDeepEqual(JSON.parse(a), JSON.parse(b))
   } catch {
-    // One of the texts is not JSON, so they can't be the same value.
+    // One of the texts is not JSON, so the two can't be the same value.
     return false
   }
 }
 
-/** Whether `part` is `whole` with pieces missing. */
+/** Whether removing some characters from `whole` gives `part`. */
 export function isPartOf(part: string, whole: string): boolean {
   let found = 0
   for (let at = 0; at < whole.length && found < part.length; at++) if (whole.charCodeAt(at) === part.charCodeAt(found)) found++

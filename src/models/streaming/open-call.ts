@@ -5,15 +5,18 @@ import { isSameJson, JsonEnd, type JsonState } from './json-end.ts'
 /** Receives calls as they arrive. */
 export type ToolCallSink = Pick<ModelSink, 'toolCallStart' | 'toolCallDelta'>
 
-/** A call that is arriving. */
+/** A call that has not fully arrived. */
 export interface OpenCall {
   id: string
   name: string
-  /** Whether the name is also the start of another tool's name, so that more of it may follow. */
+  /** Whether the name is also the start of another tool's name, so that more of the name may follow. */
   mayGrow: boolean
   index: number | undefined
   extra: JsonObject | undefined
-  /** The arguments so far. Joined only at the end: reading a concatenated string between two appends would flatten it each time. */
+  /**
+   * The arguments so far. The pieces are joined only at the end: reading a concatenated string between two appends would flatten it each
+   * time.
+   */
   pieces: string[]
   length: number
   /** The last character of the arguments that is not white space. */
@@ -28,13 +31,13 @@ export interface OpenCall {
   flowing: boolean
   /** The index of the call, as passed to the sink; -1 until the call is announced. */
   position: number
-  /** The call that was open in the same place before. Set while this one has neither a name nor arguments. */
+  /** The previous call in the same place. Set while this call has neither a name nor arguments. */
   before: OpenCall | undefined
-  /** The complete call whose arguments this one may be repeating. */
+  /** The complete call whose arguments this entry may be repeating. */
   repeats: OpenCall | undefined
-  /** Whether the repetition came with the function's name. It is a separate call if its arguments differ. */
+  /** Whether the repetition arrived with the function's name. If so, and if its arguments differ, it is a separate call. */
   named: boolean
-  /** The call that further deltas of a resolved repetition belong to. */
+  /** The call to which further deltas belong, once a repetition has been resolved. */
   mergedInto: OpenCall | undefined
 }
 
@@ -47,7 +50,7 @@ export function clear(call: OpenCall): void {
   call.joinedPieces = 0
 }
 
-/** Scans only what was appended since the last call. */
+/** Scans only the text that was appended since the last scan. */
 export function stateOf(call: OpenCall): JsonState {
   call.end ??= new JsonEnd()
   while (call.scanned < call.pieces.length) call.end.push(call.pieces[call.scanned++] ?? '')
@@ -62,20 +65,23 @@ export function joined(call: OpenCall): string {
   return call.pieces.join('')
 }
 
-/** Whether two calls have equal arguments, as text or as objects. The cost is at most proportional to the length of the second. */
+/**
+ * Whether two calls have equal arguments, as text or as objects. The cost is at most proportional to the length of the second call's
+ * arguments.
+ */
 export function sameArguments(first: OpenCall, second: OpenCall): boolean {
   if (first.length > 4 * second.length || second.length > 4 * first.length) return false
   return isSameJson(joined(first), joined(second))
 }
 
 /**
- * Joins a partial name and another piece. Undefined if the result is neither a tool's name nor the start of one. If `isSameCall` is false,
- * the piece may be the name of another call. It counts as one if both are names of tools.
+ * Joins a partial name and another piece. Undefined if the result is neither a tool's name nor the start of a tool's name. If `isSameCall`
+ * is false, the piece may be the name of another call. It is another call's name if both the piece and the partial name are names of tools.
  */
 export function joinNames(begun: string, piece: string, tools: ReadonlySet<string>, isSameCall: boolean): string | undefined {
   const begins = (name: string): boolean => tools.has(name) || [...tools].some((tool) => tool.startsWith(name))
   const isTool = tools.has(begun)
   if (begins(begun + piece) && !(isTool && tools.has(piece))) return begun + piece
-  // Some servers repeat the whole name so far.
+  // Some servers repeat the part of the name that has been sent.
   return piece !== begun && piece.startsWith(begun) && begins(piece) && (isSameCall || !isTool) ? piece : undefined
 }

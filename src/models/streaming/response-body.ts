@@ -6,31 +6,31 @@ import { type ErrorContext, isError, providerError, responseError, tellsError } 
 /**
  * Reads the content of a body as a response.
  *
- * Contract: called synchronously. A method that throws ends the request with its error.
+ * Contract: methods are called synchronously. If a method throws, the request ends with its error.
  */
 export interface ResponseReader {
-  /** Whether the end of the response has arrived and nothing more is needed. */
+  /** Whether the end of the response has arrived and the reader needs no more data. */
   readonly isDone: boolean
   /** Whether a complete response has arrived. */
   readonly hasFinished: boolean
-  /** Reads an event. Returns false if it is not part of a response. */
+  /** Reads an event. Returns false if the event is not part of a response. */
   readEvent(event: JsonObject, name?: string): boolean
   /** Called for `[DONE]`, which ends a stream of Chat Completions. */
   readEndMark?(): void
-  /** Reads a body that was one JSON value. Returns false if it is not a response. */
+  /** Reads a body that is one JSON value. Returns false if the value is not a response. */
   readWhole(value: unknown): boolean
   /** The error context, including the part of the response that has arrived. */
   context(): ErrorContext
 }
 
-/** Whitespace and the bytes of a byte order mark don't reveal the format. */
+/** Bytes that don't reveal the format of the body: whitespace, and the bytes of a byte order mark. */
 const UNTELLING = new Set([9, 10, 13, 32, 0xef, 0xbb, 0xbf])
 /** The first characters of lines in an event stream: a colon, `data`, `event`, `id`, `retry`. */
 const EVENT_STARTS = new Set([...':deir'].map((char) => char.charCodeAt(0)))
 /** Names of events that only keep a connection alive. https://platform.claude.com/docs/en/build-with-claude/streaming#ping-events */
 const keepsAlive = /^(ping|keep-?alive|heartbeat)$/i
 const BRACE = 123
-/** Maximum size of a body, in bytes after decompression, because a small compressed body can expand to more than fits in memory. */
+/** Maximum size of a body, in bytes after decompression. A small compressed body can expand to more than fits in memory. */
 const mostBytes = 256 * 2 ** 20
 /** Maximum number of characters to keep of text that is not part of a response. */
 const mostStray = 2 ** 16
@@ -41,16 +41,16 @@ const mostStray = 2 ** 16
 const mostStrayLines = 1000
 
 /**
- * Passes a body to its reader as server-sent events or as one JSON value. The first character of the body determines which of the two it
- * is, not the request or the content type. Servers report errors in many forms. Text that is neither part of a response nor clearly an
- * error is therefore kept, and is used in the error message if the response never finishes.
+ * Passes a body to its reader as server-sent events or as one JSON value. The first character of the body determines the format, not the
+ * request or the content type. Servers report errors in many forms. Text that is neither part of a response nor clearly an error is
+ * therefore kept. It is used in the error message if the response never finishes.
  */
 export class ResponseBody {
   readonly #reader: ResponseReader
   #events: EventStream | undefined
   #length = 0
   #whole: Uint8Array[] | undefined
-  /** The bytes before the first character that tells the format: white space, or parts of a byte order mark. */
+  /** The bytes before the first character that reveals the format: white space, or parts of a byte order mark. */
   #start: Uint8Array[] = []
   /** Lines and events that are not part of a response. */
   readonly #stray: string[] = []
@@ -63,14 +63,14 @@ export class ResponseBody {
   }
 
   /**
-   * The number of parts of a response that have arrived: events, but no comments, blank lines or pings; pieces of a JSON value, but no
-   * white space before it.
+   * The number of parts of a response that have arrived. In a stream, events count, but not comments, blank lines or pings. In a JSON
+   * value, pieces count, but not white space before the value.
    */
   get parts(): number {
     return this.#parts
   }
 
-  /** Returns true once the reader needs no more. */
+  /** Returns true once the reader needs no more data. */
   push(bytes: Uint8Array): boolean {
     this.#length += bytes.length
     if (this.#length > mostBytes) throw this.#bad(`at most ${mostBytes} bytes`, 'more', false)
@@ -85,11 +85,11 @@ export class ResponseBody {
     else if (this.#whole !== undefined) this.#readWhole(Buffer.concat(this.#whole))
   }
 
-  /** The error that explains why the response did not finish, if the server sent anything besides a response. */
+  /** Returns the error that explains why the response did not finish. Undefined if the server sent nothing besides a response. */
   failure(): Error | undefined {
     const values = this.#stray.map((text) => jsonOrText(text))
     const text = values.filter((value) => typeof value === 'string').join('\n')
-    // An error that is printed over several lines is one value.
+    // Joins the lines of an error that was printed over several lines.
     const body = [jsonOrText(text), ...values].filter(isJsonObject).find(tellsError)
     if (body !== undefined) return providerError({ body }, this.#reader.context())
     if (text !== '') return this.#unreadable(text)
@@ -140,14 +140,14 @@ export class ResponseBody {
     } catch (cause) {
       throw this.#unreadable(data, cause)
     }
-    // Google's errors may be in a list.
+    // An error from Google may be in a list.
     const value: unknown = Array.isArray(event) ? event[0] : event
     if (!isJsonObject(value)) throw name === 'error' ? this.#unreadable(data) : this.#bad('a JSON object', data.slice(0, 200), false)
     if (value !== event && !isError(value)) throw this.#bad('a JSON object', data.slice(0, 200), false)
     this.#readValue(value, name)
   }
 
-  /** A text without a finish reason counts as complete if `[DONE]` follows, unless an error came before that. */
+  /** Reads `[DONE]`. A text without a finish reason counts as complete if `[DONE]` follows, unless an error came first. */
   #readEndMark(): void {
     const isFinished = this.#reader.hasFinished
     this.#reader.readEndMark?.()
@@ -155,7 +155,7 @@ export class ResponseBody {
     if (failure !== undefined) throw failure
   }
 
-  /** Reads a line without a field of the format. Some servers send an error, or even every event, without `data:`. */
+  /** Reads a line that has no field name of the event stream format. Some servers send an error, or even every event, without `data:`. */
   #readStray(line: string): void {
     if (this.#reader.isDone) return
     const [, error] = /^error: ?(.*)$/s.exec(line) ?? []
@@ -198,7 +198,7 @@ export class ResponseBody {
     throw this.#bad('a response', text.slice(0, 200), false)
   }
 
-  /** Reads a body that is not JSON line by line: each line may be a JSON value. */
+  /** Reads a body that is not JSON, line by line. Each line may be a JSON value. */
   #readLines(text: string, cause: unknown): void {
     if (text.trimStart().startsWith('{')) {
       const lines = this.#newStream()
@@ -215,7 +215,7 @@ export class ResponseBody {
     this.#strayLength += text.length
   }
 
-  /** The error for a text in place of JSON. */
+  /** Creates the error for text that was sent instead of JSON. */
   #unreadable(text: string, cause?: unknown): Error {
     const error = providerError({ body: text }, this.#reader.context())
     if (error.code !== 'provider_error') return error
@@ -235,7 +235,7 @@ export class ResponseBody {
 /**
  * Receives the events of a stream.
  *
- * Contract: called synchronously. A callback that throws ends the reading with its error.
+ * Contract: callbacks are called synchronously. If a callback throws, reading ends with its error.
  */
 export interface EventStreamListener {
   onEvent(event: EventSourceMessage): void
@@ -247,11 +247,14 @@ export interface EventStreamListener {
 
 /** Maximum length of an event, in characters. */
 const longestEvent = 64 * 2 ** 20
-/** Maximum number of characters that the parser gets at once. If lines end with CR, its cost grows with the square of this number. */
+/**
+ * Maximum number of characters that are passed to the parser at once. If lines end with CR, the parser's cost grows with the square of this
+ * number.
+ */
 const pieceLength = 2 ** 16
 
 /**
- * Reads server-sent events from bytes, which may be split anywhere. `end` delivers a last event that lacks its blank line. Format:
+ * Reads server-sent events from bytes, which may be split anywhere. `end` delivers the last event, which may lack its blank line. Format:
  * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export class EventStream {

@@ -2,9 +2,9 @@ import { isJsonObject, type Json, type JsonObject, type ToolCall } from '../../c
 
 /**
  * A piece of a response's layout, in order. Text and calls are only referenced, because the message itself contains them. Text is
- * referenced by its number of characters, and a call by its position, each with the additional fields that arrived with it. Everything else
- * (thoughts, blocks of the provider's own tools) is kept verbatim, because it must be sent back unchanged. A gap counts the separating
- * characters that toolloop has added.
+ * referenced by its number of characters, and a call by its position, each with the additional fields that arrived with it. All other
+ * pieces (thoughts, blocks of the provider's own tools) are kept verbatim, because they must be sent back unchanged. A gap is the number of
+ * separating characters that toolloop has added between two texts.
  */
 export type LayoutPiece =
   | { text: number; fields?: JsonObject }
@@ -12,7 +12,7 @@ export type LayoutPiece =
   | { call: number; fields?: JsonObject }
   | { block: JsonObject }
 
-/** Converts the pieces of a message back to blocks. */
+/** Creates the blocks of a message from the pieces of its layout. */
 export interface BlockMaker {
   text(text: string, fields?: JsonObject): JsonObject[]
   call(call: ToolCall, fields?: JsonObject): JsonObject
@@ -23,14 +23,14 @@ export function isPlain(layout: readonly LayoutPiece[]): boolean {
   return layout.every((piece) => ('text' in piece || 'call' in piece) && piece.fields === undefined)
 }
 
-/** The layout as JSON for provider data. */
+/** Returns the layout as JSON for provider data. */
 export function layoutJson(layout: readonly LayoutPiece[]): Json {
   return layout.map((piece) => ({ ...piece }))
 }
 
 /**
- * Reads the layout from provider data, which may come from a store. Invalid pieces are dropped. The remaining layout then no longer fits
- * the message, so it is not used.
+ * Reads the layout from provider data, which may come from a store. Drops invalid pieces. The remaining layout then no longer fits the
+ * message, so `laidOut` does not use it.
  */
 export function readLayout(layout: Json | undefined): LayoutPiece[] {
   if (!Array.isArray(layout)) return []
@@ -45,8 +45,8 @@ export function readLayout(layout: Json | undefined): LayoutPiece[] {
 }
 
 /**
- * Lays out a message's blocks as in the response. Undefined if the message was changed since, because the positions of its parts are then
- * unknown.
+ * Returns a message's blocks in the layout of the response. Undefined if the message has been changed since, because the positions of its
+ * parts are then unknown.
  */
 export function laidOut(
   text: string,
@@ -74,7 +74,7 @@ export function laidOut(
   })
 }
 
-/** The characters that separate two texts that had something else between them, or were separate messages. */
+/** Returns the characters to insert between two texts that are separate messages, or that had another block between them. */
 export function gapBetween(before: string, next: string): string {
   const isApart = before === '' || /\s$/.test(before) || /^[\s.,;:!?)\]}]/.test(next)
   return isApart ? '' : '\n\n'

@@ -18,25 +18,28 @@ export interface ExchangeOptions {
   /** Maximum time without a part of the response, in milliseconds, once the response has started. `Infinity` disables the limit. */
   stallMs: number
   send: Send
-  /** Texts that no error may quote. The keys in the request's headers are added. */
+  /** Texts that errors must not quote. The keys in the request's headers are added. */
   secrets: string[]
 }
 
 /** Maximum time to wait for the end of a body once its reader needs no more data, in milliseconds. */
 const graceMs = 250
 const longestTimerMs = 2 ** 31 - 1
-/** Maximum time to read the body of an error response, in milliseconds. The status is already known by then. */
+/** Maximum time to read the body of an error response, in milliseconds. The response's status is already known then. */
 const errorBodyMs = 5000
 /** Maximum number of bytes to read from the body of an error response. */
 const mostErrorBytes = 1 << 20
 
 /**
- * One request that an SDK makes with `fetch`, under the caller's signal and an idle timer. The response goes to a reader as it arrives.
- * Once the exchange has settled, no listener, timer or open body is left. There is one exception: a body that the reader no longer needs
- * may end on its own, so that its connection can be reused.
+ * One request that an SDK makes with `fetch`, subject to the caller's signal and an idle timer. The response goes to a reader as it
+ * arrives. Once the exchange has settled, no listener, timer or open body is left. The only exception is a body that the reader no longer
+ * needs. It may end on its own, so that its connection can be reused.
  */
 export class HttpExchange implements Receiver {
-  /** Refers to the exchange until it has settled. An SDK may keep the options of a request until a full garbage collection. */
+  /**
+   * A reference to the exchange until it has settled. It is cleared then, because an SDK may keep the options of a request until a full
+   * garbage collection.
+   */
   readonly carrier: { exchange: HttpExchange | undefined } = { exchange: this }
   readonly #options: ExchangeOptions
   readonly #body: ResponseBody
@@ -54,7 +57,7 @@ export class HttpExchange implements Receiver {
   #isAnswered = false
   /** A response with an error status, whose body is arriving. */
   #refusal: { status: number; headers: Headers; pieces: Uint8Array[]; length: number } | undefined
-  /** Why there is no response. */
+  /** The error that explains why there is no response. */
   #failure: Error | undefined
 
   constructor(options: ExchangeOptions) {
@@ -63,9 +66,9 @@ export class HttpExchange implements Receiver {
   }
 
   /**
-   * Calls `ask`, which makes an SDK send the request. Resolves with warnings. Rejects with the error that the reader throws, or with a
-   * `ModelError`: the reason why the SDK did not send the request, `aborted`, `connection_failed`, the provider's error, `stream_idle`, or
-   * `stream_cut` for a response that never finished.
+   * Calls `ask`, which makes an SDK send the request. Resolves with warnings when the response is complete. Rejects with the error that the
+   * reader throws, or with a `ModelError`: the reason why the SDK did not send the request, `aborted`, `connection_failed`, the provider's
+   * error, `stream_idle`, or `stream_cut` for a response that never finished.
    */
   run(ask: () => Promise<unknown>): Promise<string[]> {
     const { signal, idleMs } = this.#options
@@ -81,12 +84,15 @@ export class HttpExchange implements Receiver {
     return this.#outcome.promise
   }
 
-  /** Adds to the warnings that `run` resolves with. */
+  /** Adds a warning to those that `run` resolves with. */
   warn(warning: string): void {
     this.#warnings.push(warning)
   }
 
-  /** The `fetch` for the SDK. Resolves with an empty response, because the body is read here. Error responses are returned unchanged. */
+  /**
+   * The `fetch` for the SDK. Resolves with an empty response, because the exchange reads the body itself. Error responses are returned
+   * unchanged.
+   */
   fetch(url: string | URL | Request, { headers: given, body }: RequestInit = {}): Promise<Response> {
     this.#answer = Promise.withResolvers()
     if (this.#isAborted) this.#abort()
@@ -144,7 +150,7 @@ export class HttpExchange implements Receiver {
     clearTimeout(this.#timer)
   }
 
-  /** Ignores how the SDK reads the response, because the reader has it. */
+  /** Called when the SDK's method has settled. If a response has arrived, ignores how the SDK reads it, because the reader has it. */
   #onAsked(problem: unknown): void {
     if (this.#isAnswered) return
     const thrown = problem ?? new Error('Expected the SDK to make a request, got none')
@@ -166,7 +172,7 @@ export class HttpExchange implements Receiver {
     this.#timer = setTimeout(() => this.#abort(), graceMs)
   }
 
-  /** Gives the SDK a response with an error status, with as much of its body as arrived soon. */
+  /** Gives the SDK a response with an error status, and the part of its body that has arrived so far. */
   #refuse(): void {
     if (this.#refusal === undefined || this.#failure !== undefined) return
     const { status, headers, pieces } = this.#refusal
@@ -195,14 +201,14 @@ export class HttpExchange implements Receiver {
     }
   }
 
-  /** Ends the request, and the SDK's wait for it. */
+  /** Aborts the request, and rejects the promise for which the SDK waits. */
   #abort(): void {
     this.#isAborted = true
     this.#abortRequest?.()
     this.#answer?.reject(abortedError(this.#options.provider))
   }
 
-  /** Returns false if it had already settled. */
+  /** Releases all resources. Returns false if the exchange had already settled. */
   #release(): boolean {
     if (this.#settled) return false
     this.#settled = true
@@ -232,8 +238,8 @@ export class HttpExchange implements Receiver {
 }
 
 /**
- * The secrets in headers, which no error may quote. Ignores short "keys", as local servers have, because hiding them would hide ordinary
- * words.
+ * Returns the secrets in headers, which errors must not quote. Ignores short "keys", which local servers use, because hiding them would
+ * hide ordinary words.
  */
 export function secretsIn(headers: Iterable<[name: string, value: string]>): string[] {
   const keys: string[] = []
@@ -241,14 +247,14 @@ export function secretsIn(headers: Iterable<[name: string, value: string]>): str
   return keys.filter((key) => key.length >= 8)
 }
 
-/** A body without lone surrogates, which may be in tools, schemas or `providerOptions`. `JSON.stringify` escapes them. */
+/** Returns a body without lone surrogates. These may be in tools, schemas or `providerOptions`, and `JSON.stringify` escapes them. */
 function withWholeCharacters(body: string): string {
   return body.includes('\\ud') ? wellFormedJson(body) : body
 }
 
 let emptyResponse: Response | undefined
 
-/** What the SDK gets for every response that is read here. */
+/** Returns the response that the SDK gets if the exchange reads the response itself. */
 function accepted(): Response {
   emptyResponse ??= new Response()
   return emptyResponse

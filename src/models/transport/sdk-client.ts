@@ -16,10 +16,13 @@ import { overflowIn } from '../usage.ts'
 import { HttpExchange, secretsIn } from './http-exchange.ts'
 import { type Send, send, sendOver } from './send.ts'
 
-/** The default for the longest silence, in milliseconds. A response without a stream is silent until it is complete. */
+/**
+ * Default for the maximum time without data, in milliseconds. `defaultWholeMs` applies without streaming, because the server then sends
+ * nothing until the response is complete.
+ */
 const defaultIdleMs = 60_000
 const defaultWholeMs = 600_000
-/** The default for the longest time without an event, in milliseconds. */
+/** Default for the maximum time without an event, in milliseconds. */
 const defaultStallMs = 600_000
 /** Maximum number of times that a paused response is continued. */
 const maxPauses = 16
@@ -38,19 +41,19 @@ export interface SdkUse<Own extends Access, Sdk> {
   open(access: Own): Promise<Sdk>
   /** Makes the SDK send the request, with `exchange.fetch` as its `fetch`. */
   ask(sdk: Sdk, request: ApiRequest, exchange: HttpExchange): Promise<unknown>
-  /** Warnings about the access for the response. Default: none. */
+  /** Warnings about the access, which are added to the response. Default: none. */
   warnings?(access: Own): readonly string[]
 }
 
 /** The parameters of a request, as the SDK's method expects them. */
 type RequestParams = object
 
-/** A request to a provider, with warnings about what was lost in its conversion. */
+/** A request to a provider, with warnings about details that were lost in the conversion. */
 export interface ApiRequest {
   params: RequestParams
-  /** Whether a stream is requested. It may be, even if the caller wants a whole response. */
+  /** Whether a stream is requested. This is also possible if the caller wants a whole response. */
   stream: boolean
-  /** The tools that it offers, by their own names. */
+  /** The own names of the tools that the request offers. */
   toolNames: ReadonlySet<string>
   warnings: readonly string[]
 }
@@ -64,21 +67,24 @@ export interface Api<Own extends Access, Body extends ApiRequest = ApiRequest, R
 }
 
 export interface ApiResponse extends ResponseReader {
-  /** Whether the provider has stopped in the middle of the response and continues it with another request. Absent: it never does. */
+  /**
+   * Whether the provider has stopped in the middle of the response and continues it with another request. Absent if the provider never does
+   * this.
+   */
   readonly isPaused?: boolean
   /** Returns the complete response. Called once, when `hasFinished` is true. */
   finish(): ModelResponse
 }
 
-/** An access and the SDK's client for it. */
+/** An access, and the SDK's client for it. */
 interface Opened<Own extends Access, Sdk> {
   access: Own
   sdk: Sdk | undefined
 }
 
 /**
- * A provider that is accessed through its SDK. Every request is made by a method of the SDK, which uses the `fetch` defined here. The
- * client is recreated if the key or the address has changed, so both may be set in the environment later.
+ * A provider that is accessed through its SDK. A method of the SDK makes every request, and uses the `fetch` of an `HttpExchange`. The
+ * client is recreated if the key or the base URL has changed, so both may be set in the environment later.
  */
 export class SdkClient<Own extends Access, Sdk> {
   readonly #settings: ModelSettings
@@ -92,7 +98,7 @@ export class SdkClient<Own extends Access, Sdk> {
     this.#use = use
     const { apiKey, baseURL } = settings
     const hasKey = typeof apiKey === 'function' || Boolean(apiKey?.trim())
-    // The access then does not depend on the environment.
+    // If both are set, the access does not depend on the environment.
     this.#isFixed = hasKey && (Boolean(baseURL?.trim()) || preset.baseURLEnv === undefined)
     this.#send = settings.fetch === undefined ? send : sendOver(settings.fetch)
   }
@@ -109,10 +115,11 @@ export class SdkClient<Own extends Access, Sdk> {
     }
   }
 
-  /** Returns the response. Throws `context_overflow` if the conversation was too long and the provider did not say so. */
+  /** Returns the response. Throws `context_overflow` if the conversation was too long and the provider did not report this. */
   #refuseOverflow(response: ModelResponse, request: ModelRequest, { contextWindow }: ModelCapabilities): ModelResponse {
     const { provider, model, providerOptions } = this.#settings
-    // If it uses its own tools or compaction, a provider reads the conversation several times and reports the sum.
+    // A provider that uses its own tools or compaction reads the conversation several times and reports the sum, so its usage proves
+    // nothing.
     if (contextWindow === undefined || (request.providerOptions ?? providerOptions) !== undefined) return response
     const got = overflowIn(response, contextWindow)
     if (got === undefined) return response
@@ -121,7 +128,7 @@ export class SdkClient<Own extends Access, Sdk> {
     throw responseError('context_overflow', 'a response to the whole conversation', got, { provider, model, partial }, { retryable: false })
   }
 
-  /** Loads the SDK. Rejects with what `findAccess` throws, and if the package is not installed. */
+  /** Loads the SDK. Rejects with the errors of `findAccess`, and if the package is not installed. */
   async #prepare(): Promise<void> {
     const opened = this.#open()
     opened.sdk ??= await this.#use.open(opened.access)
@@ -146,7 +153,7 @@ export class SdkClient<Own extends Access, Sdk> {
     const warnings = new Set(this.#use.warnings?.(access))
     const idleMs = request.streamIdleTimeoutMs ?? streamIdleTimeoutMs ?? (body.stream ? defaultIdleMs : defaultWholeMs)
     const stallMs = request.streamStallTimeoutMs ?? streamStallTimeoutMs ?? defaultStallMs
-    // Loaded before the exchange, because the time to load a package is not a silence of the provider.
+    // The SDK is loaded before the exchange starts, because the time to load a package does not count as time without data.
     opened.sdk ??= await this.#use.open(access)
     const { sdk } = opened
     for (let pauses = 0; ; pauses++) {
@@ -163,7 +170,7 @@ export class SdkClient<Own extends Access, Sdk> {
     return this.#refuseOverflow(withWarnings(response.finish(), warnings), request, capabilities)
   }
 
-  /** Returns the same object as long as the access is unchanged. */
+  /** Returns the current access and client. Returns the same object as long as the access is unchanged. */
   #open(): Opened<Own, Sdk> {
     if (this.#opened !== undefined && this.#isFixed) return this.#opened
     const access = this.#use.findAccess()
@@ -182,7 +189,7 @@ function isSame<Own extends Access>(a: Own, b: Own): boolean {
   return true
 }
 
-/** Adds warnings before the response's own. */
+/** Puts warnings before the response's own warnings. */
 function withWarnings(response: ModelResponse, before: Iterable<string>): ModelResponse {
   const warnings = [...before, ...(response.warnings ?? [])]
   return warnings.length === 0 ? response : { ...response, warnings }
@@ -196,7 +203,7 @@ interface ExchangeInit extends RequestInit {
 /** The longest timeout that Node's timers support, in milliseconds. */
 const longestTimeout = 2 ** 31 - 1
 
-/** The options of a request. They turn off the SDK's timeouts and retries. */
+/** Returns the options of a request. They turn off the SDK's timeouts and retries. */
 export function requestOptions(exchange: HttpExchange): { timeout: number; maxRetries: number; fetchOptions: object } {
   const fetchOptions: ExchangeInit = { carrier: exchange.carrier }
   return { timeout: longestTimeout, maxRetries: 0, fetchOptions }
@@ -210,7 +217,7 @@ export function exchangeFetch(url: string | URL | Request, { carrier, ...init }:
   return exchange.fetch(url, init)
 }
 
-/** Calls `make` while an environment variable is unset. An SDK would send the headers in that variable to every server. */
+/** Calls `make` while an environment variable is unset. Used for a variable with headers, which an SDK would send to every server. */
 export function withoutVariable<T>(name: string, make: () => T): T {
   const value = process.env[name]
   delete process.env[name]

@@ -16,8 +16,8 @@ interface Post {
 /**
  * Receives the response to a request.
  *
- * Contract: called synchronously, in the async context of the request. `onEnd` or `onFailure` is the last call, unless the request is
- * aborted: then nothing more may follow.
+ * Contract: methods are called synchronously, in the async context of the request. The last call is `onEnd` or `onFailure`. If the request
+ * is aborted, there may be no further call.
  */
 export interface Receiver {
   onStart(status: number, headers: () => Headers): void
@@ -33,18 +33,18 @@ export type Send = (post: Post, receiver: Receiver) => () => void
 const mostRedirects = 20
 /** The headers that are also sent to another server after a redirect. Any other header may contain a key. */
 const openHeaders = /^(accept|content-type|user-agent|anthropic-version|x-stainless-.*)$/
-/** Errors from writing to a connection that its server has closed. */
+/** Codes of errors that occur when writing to a connection that its server has closed. */
 const staleCodes = new Set<unknown>(['ECONNRESET', 'EPIPE'])
 /**
- * A stale connection fails within this time, in milliseconds. A request that fails later may have been served, and a retry would be paid
- * twice.
+ * The time within which a request on a stale connection fails, in milliseconds. A request that fails later may have been served, and a
+ * retry would be paid for twice.
  */
 const staleMs = 1000
 
 /** Maximum number of bytes to read from the body of a redirect in order to keep its connection open. */
 const mostRedirectBytes = 2 ** 14
 
-/** The origins that have responded: a connection to them may be a reused one. */
+/** The origins that have responded. A connection to such an origin may be a reused connection. */
 const known = new Set<string>()
 
 /** Sends with undici, or with the runtime's own `fetch` if undici is only a stub, as in Bun: https://bun.com/docs/runtime/nodejs-compat */
@@ -53,7 +53,8 @@ export const send: Send =
 
 function sendOverUndici(post: Post, receiver: Receiver): () => void {
   const request = new UndiciRequest(urlOf(post.url), post, inContext(receiver))
-  // The connection of a response that has just ended is free only after this turn. Otherwise undici would open another one.
+  // Waits for the next turn of the event loop. Only then is the connection of a response that has just ended free. Otherwise undici would
+  // open another connection.
   yieldNow().then(() => request.dispatch())
   return () => request.abort()
 }
@@ -62,7 +63,7 @@ function sendOverUndici(post: Post, receiver: Receiver): () => void {
  * Follows redirects that ask for the same request (307, 308). Retries once, immediately, if a server that has responded before closes the
  * connection without a response.
  *
- * Implements the handlers that dispatchers of all versions of undici accept. An application may have set any of them.
+ * Implements the handlers that dispatchers of all versions of undici accept. An application may have set a dispatcher of any version.
  */
 class UndiciRequest {
   readonly #url: URL
@@ -75,7 +76,7 @@ class UndiciRequest {
   #isAborted = false
   #stop: (() => void) | undefined
   #decoder: Transform | undefined
-  /** The request to the address that this one was redirected to. */
+  /** The request to the address to which this request was redirected. */
   #next: UndiciRequest | undefined
   #droppedBytes = 0
 
@@ -93,7 +94,7 @@ class UndiciRequest {
     const { headers, body } = this.#post
     try {
       dispatcherFor(this.#url).dispatch(
-        // The reader of the response decides how long to wait.
+        // undici's timeouts are turned off, because the reader of the response decides how long to wait.
         { origin, path: `${pathname}${search}`, method: 'POST', headers: headers.flat(), body, headersTimeout: 0, bodyTimeout: 0 },
         this,
       )
@@ -164,7 +165,7 @@ class UndiciRequest {
       decoder.on('drain', resume)
       decoder.once('end', () => this.#receiver.onEnd())
       decoder.once('error', (error) => {
-        // First, because the connection is then reported as aborted.
+        // The failure is reported first, because `stop` makes the connection report that it was aborted.
         this.#receiver.onFailure(error)
         this.#stop?.()
       })
@@ -184,7 +185,7 @@ class UndiciRequest {
     this.#next.dispatch()
   }
 
-  /** Whether a request failed because its reused connection was closed, and has not been sent again. */
+  /** Whether a request failed because its reused connection was closed, and was not already a retry. */
   #isStale(error: unknown): boolean {
     if (this.#isRetried || this.#isServed || performance.now() - this.#sentAt > staleMs) return false
     if (error instanceof errors.SocketError) return (error.socket?.bytesRead ?? 0) > 0
@@ -217,7 +218,7 @@ export function sendOver(fetch: typeof globalThis.fetch): Send {
       for await (const bytes of stream) receiver.onBytes(bytes)
       receiver.onEnd()
     }
-    // The application's `fetch` may reject with anything.
+    // The application's `fetch` may reject with any value.
     receive().catch((error: unknown) => receiver.onFailure(readableError(error)))
     return () => {
       stop.abort()
@@ -238,7 +239,10 @@ function headersOf(headers: IncomingHttpHeaders): Headers {
   return all
 }
 
-/** Undefined for an unknown encoding. Requests don't ask for compression, which would delay the pieces of a stream. */
+/**
+ * Creates the decoder for an encoding. Undefined for an unknown encoding. Requests don't ask for compression, because it would delay the
+ * pieces of a stream.
+ */
 function decoderFor(encoding: string): Transform | undefined {
   const zlib = process.getBuiltinModule('node:zlib')
   const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH, ZSTD_e_flush } = zlib.constants
@@ -257,7 +261,7 @@ function decoderFor(encoding: string): Transform | undefined {
   }
 }
 
-/** Throws `invalid_option` for a body that can't be read. */
+/** Converts a body to a stream. Throws `invalid_option` for a body that can't be read. */
 function streamOf(body: unknown): Readable {
   if (body === null) return Readable.from([])
   // The body of another `fetch` implementation may be a Node stream, or its own kind of web stream.
@@ -281,13 +285,13 @@ function isAddress({ protocol, username, password }: URL): boolean {
   return /^https?:$/.test(protocol) && username === '' && password === ''
 }
 
-/** Undefined before the first request; null if the environment has no proxies. */
+/** The dispatcher that uses proxies. Undefined before the first request; null if the environment has no proxies. */
 let proxies: EnvHttpProxyAgent | null | undefined
 
 /**
- * The undici dispatcher for requests to an address: the global one, as for `fetch`. If the application has not replaced the global
- * dispatcher, the proxies in `HTTP_PROXY` and `HTTPS_PROXY` are used, with their values at the first request. Hosts in `NO_PROXY` and the
- * local machine are reached without a proxy.
+ * Returns the undici dispatcher for requests to an address: the global dispatcher, as for `fetch`. If the application has not replaced the
+ * global dispatcher, the proxies in `HTTP_PROXY` and `HTTPS_PROXY` are used, with their values at the first request. Hosts in `NO_PROXY`
+ * and the local machine are reached without a proxy.
  */
 function dispatcherFor({ hostname }: URL): Dispatcher {
   const global = getGlobalDispatcher()
@@ -304,8 +308,8 @@ function isThisMachine(hostname: string): boolean {
 }
 
 /**
- * Whether the application has replaced the global dispatcher. Node's own dispatcher comes from another copy of undici and can't be told
- * from one that an application made with a third copy; neither counts.
+ * Whether the application has replaced the global dispatcher. Node's own dispatcher comes from another copy of undici. It can't be
+ * distinguished from a dispatcher that an application made with a third copy, so neither counts.
  */
 function isChosen(dispatcher: object): boolean {
   if (dispatcher instanceof Dispatcher)
