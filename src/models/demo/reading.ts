@@ -21,10 +21,7 @@ export interface Question {
   tell(result: Json | undefined, args: JsonObject, text: string): string | undefined
 }
 
-/**
- * Why arguments can't be determined: the previous call has no result yet (`'waiting'`), its result can't be continued with (`'dead end'`),
- * or a sentence that says what is unclear.
- */
+/** Why arguments can't be determined: no result yet (`'waiting'`), an unusable result (`'dead end'`), or a sentence with the reason. */
 export type Unresolved = 'waiting' | 'dead end' | `I ${string}`
 
 const unimportant = `a an the is are do does have has of in to we you i me my all any there here what which find list show give display see

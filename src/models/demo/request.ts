@@ -12,10 +12,7 @@ const [maxLength, maxClauses] = [400, 10]
 const quotedText = /"[^"\n]+"|“[^”\n]+”|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w)/g
 const separator = /[.?!;。？！]+(?:\s+|$)|\n+|,?\s+(?:and then|and|then)\s+|,\s+/g
 
-/**
- * Reads every clause of a request, with typing mistakes corrected if necessary. If that fails, returns the first part that was not
- * understood.
- */
+/** Reads every clause of a request, correcting typing mistakes if necessary. If that fails, returns the first unknown part. */
 export function readRequest(text: string, tools: readonly ToolDefinition[]): Reading[] | string {
   const call = readNamedCall(text, tools)
   if (call !== undefined) return [call]
@@ -77,10 +74,7 @@ const known =
   list show read find search count number length size first typescript javascript python markdown today times divided multiplied plus minus
   percent project mention contain under hello help thanks calculate`.split(/\s+/)
 
-/**
- * Whether a word is another word with one typing mistake: a letter is missing, added or swapped with its neighbor. In a long word, a letter
- * may also be replaced.
- */
+/** Whether a word is another word with one typing mistake: a letter missing, added, swapped or, in a long word, replaced. */
 function isSlip(typed: string, meant: string): boolean {
   if (typed[0] !== meant[0] || Math.abs(typed.length - meant.length) > 1 || mistakes(typed, meant) !== 1) return false
   return typed.length !== meant.length || meant.length >= 6 || [...typed].sort().join() === [...meant].sort().join()

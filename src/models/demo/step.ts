@@ -10,10 +10,7 @@ const printed = /^(?:<command line=.*>\n[\s\S]*?<\/command>\s*)+/
 
 export type WantedCall = Pick<MadeCall, 'tool' | 'args'>
 
-/**
- * Returns the calls still needed to answer the last user message, or the answer. Uses the calls after that message, and the last call
- * before it.
- */
+/** Returns the calls still needed for the last user message, or the answer. Uses later calls, and the last call before that message. */
 export function nextStep(messages: readonly ChatMessage[], tools: readonly ToolDefinition[]): { calls: WantedCall[]; text: string } {
   const at = messages.findLastIndex(({ role }) => role === 'user')
   const asked = messages[at]

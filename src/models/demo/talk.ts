@@ -17,9 +17,7 @@ const menu: [tool: string, example: string, words: string][] = [
   ['fetch_url', 'call fetch_url with url=https://example.com', 'web page website internet online google download'],
 ]
 
-/**
- * Returns requests that work with these tools, and related words. For a tool that is not in the menu, returns a call with sample arguments.
- */
+/** Returns requests that work with these tools, and related words. For a tool outside the menu: a call with sample arguments. */
 export function examplesFor(tools: readonly ToolDefinition[]): { text: string; words: string }[] {
   const known = menu.filter(([tool]) => tools.some(({ function: { name } }) => name === tool))
   const others = tools.filter(({ function: { name } }) => !menu.some(([tool]) => tool === name)).slice(0, 50)
