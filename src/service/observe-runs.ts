@@ -34,7 +34,6 @@ export function observeRuns({ metrics, tools, calls: recent, finished, logger }:
   const callSeconds = metrics.histogram('toolloop_tool_call_duration_seconds', 'How long tool calls took.')
   const toolLabel = (name: string) => (tools.get(name) !== undefined ? name : 'of a client')
   return {
-    started: () => {},
     event(run, event) {
       if ('tool' in event && tools.get(event.tool) !== undefined) recent.take(run.id, event)
       if (event.type === 'MODEL_RETRY') retries({ provider: event.provider, model: event.model, error: event.errorCode })

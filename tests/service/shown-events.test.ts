@@ -12,10 +12,11 @@ it.each([
 ])('ShownEvents keeps no events whose arguments are large: %s', async (_, args) => {
   const shown: RunEvent[] = []
   const events = new ShownEvents(async (event) => void shown.push(event), false)
-  events.keep(start({ small: ['x', 1, null, { y: true }] }))
+  events.take(start({ small: ['x', 1, null, { y: true }] }))
   expect([events.isUnseen, shown.length, events.characters < 500]).toEqual([true, 0, true])
-  events.keep(start(args))
+  events.take(start(args))
   expect([events.isUnseen, shown.length]).toEqual([false, 0])
-  await events.show(start({}))
+  events.take(start({}))
+  await events.reveal()
   expect([events.isUnseen, shown.length, events.characters]).toEqual([false, 3, 0])
 })

@@ -19,8 +19,8 @@ export interface Watch {
   left: AbortSignal
 }
 
-/** Set by `RunStream`: a reader that takes all available events at once. */
-let iterateBatches: (stream: RunStream) => AsyncIterable<RunEvent[]>
+/** Set by `RunStream`. */
+let follow: (stream: RunStream, take: (event: RunEvent) => void) => void
 
 /**
  * A run as a stream of events, text and partial output. Iterate the stream itself for events, `.text` for the visible text, or
@@ -68,7 +68,9 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   }
 
   static {
-    iterateBatches = (stream) => stream.#queue.iterate({ select: (event) => [event], join: joinBatches })
+    follow = (stream, take) => {
+      stream.#queue.follow(take, undefined)
+    }
   }
 
   [Symbol.asyncIterator](): AsyncIterableIterator<RunEvent, undefined> {
@@ -131,28 +133,20 @@ function failureOf(result: RunResult<unknown, unknown>, signal: AbortSignal | un
 }
 
 /** The events of a run without the `RunError` at their end, for readers that take the ending from the result. */
-export function eventsOf(stream: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent, undefined> {
-  return withoutRunError(stream)
-}
-
-/** Like `eventsOf`, with all events that have arrived at once: they come in bursts. */
-export function batchesOf(stream: RunStream): AsyncGenerator<RunEvent[], undefined> {
-  return withoutRunError(iterateBatches(stream))
-}
-
-async function* withoutRunError<T>(items: AsyncIterable<T>): AsyncGenerator<T, undefined> {
+export async function* eventsOf(stream: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent, undefined> {
   try {
-    yield* items
+    yield* stream
   } catch (error) {
     if (!(error instanceof RunError)) throw error
   }
 }
 
-const joinTexts = (text: string, more: string): string => text + more
-const joinBatches = (batch: RunEvent[], more: RunEvent[]): RunEvent[] => {
-  batch.push(...more)
-  return batch
+/** Passes the events of a run to `take`: those so far, and each later one as it arrives. `take` must not throw. */
+export function followEvents(stream: RunStream, take: (event: RunEvent) => void): void {
+  follow(stream, take)
 }
+
+const joinTexts = (text: string, more: string): string => text + more
 /** The first event of a run has its id. */
 const textEvents: ReadonlySet<EventName> = new Set<EventName>([Event.RUN_START, Event.TEXT_DELTA])
 

@@ -1,4 +1,4 @@
-import { batchesOf, type RunStream } from '../../agent/runner/run-stream.ts'
+import { followEvents, type RunStream } from '../../agent/runner/run-stream.ts'
 import type { RunResult } from '../../agent/types/options.ts'
 import type { EventName, RunEvent } from '../../core/events.ts'
 import { giveWay, yieldNow } from '../../core/time/give-way.ts'
@@ -12,7 +12,6 @@ import { ShownEvents } from './shown-events.ts'
 import type { Outcome } from './stored-run.ts'
 
 export interface RunObserver {
-  started(run: ServiceRun): void
   event(run: ServiceRun, event: RunEvent): void
   ended(run: ServiceRun, result: RunResult, durationMs: number): void
 }
@@ -78,79 +77,65 @@ export class RunFollower {
    * and doesn't call `giveBack`.
    */
   async follow(run: ServiceRun, following: Following, begin: () => RunStream | Promise<RunStream>): Promise<void> {
-    const { host, observer } = this.#parts
     const { sink } = following
-    const endLease = host.leaseTools()
+    const endLease = this.#parts.host.leaseTools()
+    const shown = new ShownEvents((event) => showEvent(run, event, sink), sink.isSeen)
+    run.shownEvents = shown
     let stream: RunStream | undefined
-    run.shownEvents = new ShownEvents((event) => showEvent(run, event, sink), sink.isSeen)
     try {
       // A run works synchronously until it first waits for its model.
       await yieldNow()
       const started = performance.now()
       stream = await begin()
-      const batches = batchesOf(stream)
-      const first = await batches.next()
-      observer.started(run)
-      if (first.value !== undefined) await this.#take(run, stream, first.value, following)
-      void this.#pump(run, stream, batches, following, started).finally(() => {
+      const { hidden, result } = stream
+      const first = Promise.withResolvers<void>()
+      followEvents(stream, (event) => {
+        following.watcher?.event(event)
+        if (hiding.has(event.type)) for (const text of hidden) run.redactor.secrets.add(text)
+        this.#parts.observer.event(run, event)
+        shown.take(event)
+        first.resolve()
+      })
+      await Promise.race([first.promise, result])
+      void this.#end(run, shown, result, following, started).finally(() => {
         endLease()
         following.giveBack()
       })
     } catch (error) {
       endLease()
-      // The iteration rejects with the same error.
-      stream?.result.catch(() => {})
       throw problemOfRequest(error) ?? error
     }
   }
 
   /** Never rejects: a run that has started ends with a result or breaks off. */
-  async #pump(
-    run: ServiceRun,
-    stream: RunStream,
-    batches: AsyncIterable<RunEvent[]>,
-    following: Following,
-    started: number,
-  ): Promise<void> {
+  async #end(run: ServiceRun, shown: ShownEvents, ending: Promise<RunResult>, following: Following, started: number): Promise<void> {
     const { observer, ended, endedUnseen, brokeOff } = this.#parts
     const { watcher, sink } = following
     let result: RunResult | undefined
     let isTold = false
     try {
-      for await (const events of batches) await this.#take(run, stream, events, following)
-      result = await stream.result
-      if (run.shownEvents?.isUnseen && result.error === undefined) {
+      result = await ending
+      if (shown.isUnseen && result.error === undefined) {
         observer.ended(run, result, performance.now() - started)
         endedUnseen(run, result)
         isTold = true
         watcher?.over(result)
         return
       }
-      await run.shownEvents?.reveal()
+      await shown.reveal()
       const outcome = await run.outcomeOf(result)
       await sink.flush()
       observer.ended(run, result, performance.now() - started)
-      const ending = ended(run, outcome)
-      await Promise.race([run.ended, ending])
+      const stored = ended(run, outcome)
+      await Promise.race([run.ended, stored])
       isTold = true
       watcher?.over(result)
-      await ending
+      await stored
     } catch (error) {
-      await run.shownEvents?.reveal().catch(() => {})
+      await shown.reveal().catch(() => {})
       await brokeOff(run, error)
     }
     if (!isTold) watcher?.over(result)
-  }
-
-  async #take(run: ServiceRun, stream: RunStream, events: readonly RunEvent[], { watcher }: Following): Promise<void> {
-    const { shownEvents: shown } = run
-    for (const event of events) {
-      watcher?.event(event)
-      if (hiding.has(event.type)) for (const text of stream.hidden) run.redactor.secrets.add(text)
-      this.#parts.observer.event(run, event)
-      if (shown?.isUnseen) shown.keep(event)
-      else await shown?.show(event)
-    }
   }
 }
 

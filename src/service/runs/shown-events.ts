@@ -14,12 +14,14 @@ const perValue = 8
  */
 export class ShownEvents {
   readonly #show: (event: RunEvent) => Promise<void>
-  /** Undefined: each event is shown at once. */
+  /** The events that nobody has asked for. Undefined: each event is shown at once. */
   #kept: Backlog | undefined
   #characters = 0
   /** The metadata of the run, which its events share. */
   #metadata: JsonObject | undefined
-  #revealing: Promise<void> | undefined
+  /** The events to show next. */
+  readonly #waiting: RunEvent[] = []
+  #shown = Promise.resolve()
 
   /** `show`: called for one event at a time. `isSeen`: whether somebody looks at the run from its start. */
   constructor(show: (event: RunEvent) => Promise<void>, isSeen: boolean) {
@@ -29,7 +31,7 @@ export class ShownEvents {
 
   /** Whether nobody has looked at the run yet, and its events are small enough to be kept. */
   get isUnseen(): boolean {
-    return this.#kept !== undefined && this.#revealing === undefined && this.#characters <= mostKept
+    return this.#kept !== undefined
   }
 
   /** The size of what is kept, in characters. */
@@ -37,20 +39,19 @@ export class ShownEvents {
     return this.#characters
   }
 
-  /** Keeps an event while the run is unseen. */
-  keep(event: RunEvent): void {
-    this.#kept?.add(event)
-    this.#characters += isDelta(event) ? perEvent + pieceOf(event).length : sizeOf(event)
-    const { metadata } = event.meta
-    if (metadata !== undefined && metadata !== this.#metadata) this.#characters += JSON.stringify(metadata).length
-    this.#metadata = metadata
-  }
-
-  /** Shows an event, after those that were kept. */
-  async show(event: RunEvent): Promise<void> {
-    if (this.#kept === undefined) return this.#show(event)
-    this.#kept.add(event)
-    await this.reveal()
+  /** Keeps an event while the run is unseen, or shows it after those before it. */
+  take(event: RunEvent): void {
+    if (this.#kept === undefined) this.#waiting.push(event)
+    else {
+      this.#kept.add(event)
+      this.#characters += isDelta(event) ? perEvent + pieceOf(event).length : sizeOf(event)
+      const { metadata } = event.meta
+      if (metadata !== undefined && metadata !== this.#metadata) this.#characters += JSON.stringify(metadata).length
+      this.#metadata = metadata
+      if (this.#characters <= mostKept) return
+    }
+    // Whoever waits for the events gets the same error.
+    this.reveal().catch(() => {})
   }
 
   /** Returns the events that nobody has seen, and forgets them. Adjacent pieces of a text are one. */
@@ -60,15 +61,13 @@ export class ShownEvents {
 
   /** Shows all events so far. Those that follow are shown at once. Rejects if an event can't be shown. */
   reveal(): Promise<void> {
-    this.#revealing ??= this.#reveal()
-    return this.#revealing
-  }
-
-  async #reveal(): Promise<void> {
-    // More events may arrive meanwhile.
-    for (let events = this.drain(); events.length > 0; events = this.drain()) for (const event of events) await this.#show(event)
+    this.#waiting.push(...this.drain())
     this.#kept = undefined
     this.#characters = 0
+    this.#shown = this.#shown.then(async () => {
+      for (const event of this.#waiting.splice(0)) await this.#show(event)
+    })
+    return this.#shown
   }
 }
 
