@@ -1,5 +1,5 @@
 import { keepAside } from './calls/keep-aside.ts'
-import { answerByPlan, inLane, runFunction, tellEnd } from './calls/tool-call.ts'
+import { answerByPlan, inLane, onlyNoted, runFunction, tellEnd } from './calls/tool-call.ts'
 import { notTwice } from './calls/waiting/uncertain-calls.ts'
 import type { Durable } from './journal/journal.ts'
 import { budgetsOf, waitsForBudget } from './limits/budget.ts'
@@ -10,33 +10,29 @@ import { standAroundRequest } from './middleware/hooks/around-model.ts'
 import { standAroundFunction } from './middleware/hooks/around-tool.ts'
 import { beforeModel } from './middleware/hooks/model-hooks.ts'
 import { askAfterCall, askBeforeCall } from './middleware/hooks/tool-hooks.ts'
-import { noteCall } from './middleware/preview.ts'
+import { noteCall, noteCallOfAgent } from './middleware/preview.ts'
 import { reviewReply } from './middleware/review.ts'
 import { formatAnswer } from './middleware/structured-output/format-answer.ts'
 import { waitForBudget, withinBudget } from './middleware/within-budget.ts'
 import { findWrittenCalls } from './middleware/written-calls.ts'
 import { measureCall, measureRequest } from './observe/telemetry.ts'
 import type { RunContext } from './run/run-context.ts'
-import { askOnceMore, readWrittenCalls, requestOf, sendRequest, takeTurn } from './turn/model-turn.ts'
-import type { Layers } from './types/execution.ts'
+import { askOnceMore, readWrittenCalls, sendRequest, takeTurn } from './turn/model-turn.ts'
+import type { AroundTurn, Layers } from './types/execution.ts'
 import type { AroundModel } from './types/model-call.ts'
 import type { PlanCall } from './types/plan.ts'
 import type { AroundTool } from './types/running-call.ts'
 
 /** Composes both lists for a run when it starts, and again after a handoff. */
-export function composeLayers(run: RunContext, durable: Pick<Durable, 'survivesCrashes'>, session?: string): Layers {
-  const { settings, agent } = run
+export function composeLayers(run: RunContext, durable: Pick<Durable, 'survivesCrashes'>): Layers {
+  const { agent } = run
   const { plan } = agent.callbacks
-  const { compaction } = settings
   const isReviewed = plan.replies.length > 0 || agent.output !== undefined || agent.guardrails.output.length > 0
-  const takeOne = budgetsOf(run).length > 0 && waitsForBudget(run) ? waitForBudget(takeTurn) : takeTurn
   const planned = callPlan(run)
   return {
-    request: requestOf(settings, run.signal, session),
-    takeTurn: compaction === undefined ? takeOne : fitWindow(compaction, takeOne),
+    takeTurn: compose(aroundTurns(run), takeTurn),
     askModel: compose(aroundRequests(run), sendRequest(run)),
     runCall: compose(aroundCalls(run, durable), runFunction(run)),
-    noteCall: (call, paused) => noteCall(run, call, paused),
     takeResult: (given) => compose(aroundResults(run), given),
     changeTurn: plan.requests.length === 0 ? undefined : beforeModel(run),
     planCall: planned.length === 0 ? undefined : inOrder(planned),
@@ -53,6 +49,15 @@ export function callPlan(run: RunContext): Named<PlanCall>[] {
   return there(
     callbacks.plan.calls.length > 0 && ['hooks and entries', askBeforeCall(run)],
     guardrails.call.length > 0 && ['guardrails: the call', checkCalls(run)],
+  )
+}
+
+/** Wraps a turn, outermost first. These entries are outside the turn's step: they record steps of their own, and may wait for people. */
+export function aroundTurns(run: RunContext): Named<AroundTurn>[] {
+  const { compaction } = run.settings
+  return there(
+    compaction !== undefined && ['compaction', fitWindow(compaction)],
+    budgetsOf(run).length > 0 && waitsForBudget(run) && ['wait for a budget', waitForBudget],
   )
 }
 
@@ -81,6 +86,8 @@ export function aroundCalls(run: RunContext, { survivesCrashes }: Pick<Durable, 
   const { telemetry, recorder } = run
   const { callbacks } = run.agent
   return there(
+    ['only noted', onlyNoted(run, noteCall)],
+    run.settings.effects === 'preview' && ['calls noted inside', noteCallOfAgent(run)],
     ['concurrency', inLane],
     telemetry !== undefined && ['telemetry', measureCall(telemetry)],
     ['events', tellEnd(run)],

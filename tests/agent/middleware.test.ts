@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { Budget } from '../../src/agent/limits/budget.ts'
-import { aroundCalls, aroundRequests, callPlan } from '../../src/agent/middleware.ts'
+import { aroundCalls, aroundRequests, aroundTurns, callPlan } from '../../src/agent/middleware.ts'
 import { resolveLimits } from '../../src/agent/options/limits.ts'
 import { openRun } from '../../src/agent/runner/start-run.ts'
 import type { RunSettings } from '../../src/agent/types/options.ts'
@@ -9,7 +9,7 @@ import { defaultLogger } from '../../src/core/logger.ts'
 import { telemetry } from '../../src/telemetry/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
-function layersOf(settings: RunSettings<never>, survivesCrashes = false): { plan: string[]; model: string[]; tool: string[] } {
+function layersOf(settings: RunSettings<never>, survivesCrashes = false) {
   const parts = {
     model: scriptedModel([]),
     tools: [],
@@ -21,7 +21,12 @@ function layersOf(settings: RunSettings<never>, survivesCrashes = false): { plan
   const run = openRun(parts)
   const names = (layers: [name: string, layer: unknown][]) => layers.map(([name]) => name)
   run.dispose()
-  return { plan: names(callPlan(run)), model: names(aroundRequests(run)), tool: names(aroundCalls(run, { survivesCrashes })) }
+  return {
+    plan: names(callPlan(run)),
+    turn: names(aroundTurns(run)),
+    model: names(aroundRequests(run)),
+    tool: names(aroundCalls(run, { survivesCrashes })),
+  }
 }
 
 it('a call is planned by hooks and entries, then by guardrails; hooks are closest to its function', () => {
@@ -32,14 +37,20 @@ it('a call is planned by hooks and entries, then by guardrails; hooks are closes
   ]
   const plan = ['hooks and entries', 'guardrails: the call']
   const model = ['an empty response: once more', 'text held for guardrails', 'calls written as text', 'hooks and entries']
-  const outside = ['concurrency', 'events', 'may have run', 'guardrails: the result']
+  const outside = ['only noted', 'concurrency', 'events', 'may have run', 'guardrails: the result']
   expect(layersOf({ hooks, guardrails }, true)).toEqual({
     plan,
+    turn: [],
     model,
     tool: [...outside, 'hooks after the call', 'the plan’s result', 'hooks and entries'],
   })
   const entries = { plan: [{ name: 'p', call: nothing }], around: [{ name: 'a', request: nothing, call: nothing }] }
-  expect(layersOf({ ...entries, guardrails }, true)).toEqual({ plan, model, tool: [...outside, 'the plan’s result', 'hooks and entries'] })
+  expect(layersOf({ ...entries, guardrails }, true)).toEqual({
+    plan,
+    turn: [],
+    model,
+    tool: [...outside, 'the plan’s result', 'hooks and entries'],
+  })
 })
 
 it('a budget is inside the hooks around a request', () => {
@@ -49,15 +60,23 @@ it('a budget is inside the hooks around a request', () => {
 
 it('telemetry is outside everything except the wait for other calls', () => {
   const { model, tool } = layersOf({ telemetry: telemetry() })
-  expect([model[0], ...tool]).toEqual(['telemetry', 'concurrency', 'telemetry', 'events'])
+  expect([model[0], ...tool]).toEqual(['telemetry', 'only noted', 'concurrency', 'telemetry', 'events'])
+})
+
+it('a turn waits for its budget inside the compaction, which takes it again', () => {
+  expect(layersOf({ compaction: {}, budget: new Budget({ tokens: 1 }), onBudget: 'pause' }).turn).toEqual([
+    'compaction',
+    'wait for a budget',
+  ])
 })
 
 it('a run has only the layers it needs', () => {
   expect(layersOf({ budget: new Budget({ tokens: 1 }) }).model.at(-1)).toBe('within the budget')
   expect(layersOf({ toolCalling: 'native', hooks: [{}] })).toEqual({
     plan: [],
+    turn: [],
     model: ['an empty response: once more'],
-    tool: ['concurrency', 'events'],
+    tool: ['only noted', 'concurrency', 'events'],
   })
-  expect(layersOf({ guardrails: [{ name: 'in', input: () => undefined }] }).tool).toEqual(['concurrency', 'events'])
+  expect(layersOf({ guardrails: [{ name: 'in', input: () => undefined }] }).tool).toEqual(['only noted', 'concurrency', 'events'])
 })

@@ -430,6 +430,19 @@ return paid`
   })
 })
 
+it('preview: notes a call that was planned in a preview, even if the run is resumed with `effects: apply` before the call was carried out', async () => {
+  const { done, tools } = openShop()
+  const { run, resume } = twoProcesses('state', { script: [calls(call('pay', 'a')), 'plan', 'plan again', 'done'] as never, tools })
+  const plan = await run()
+  for (const step of Object.keys(plan.state?.steps ?? {})) if (step.startsWith('1.tool')) delete plan.state?.steps[step]
+  const ended = await resume(
+    plan,
+    approve(plan.pending, () => ({ approved: false })),
+    { effects: 'apply' },
+  )
+  expect([ended.stopReason, done]).toEqual(['answered', []])
+})
+
 describe('the record of a preview', () => {
   it('is streamed to later readers with its plan, and then with what was carried out', async () => {
     const { tools } = openShop()

@@ -15,7 +15,6 @@ import type { ToolChoice } from '../../models/chat-model.ts'
 import { type ArgumentTerms, innerArguments, type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
 import { cancelledText, notFoundText } from '../../tools/call-texts.ts'
 import type { Lanes } from '../../tools/concurrency.ts'
-import { isNoted } from '../../tools/question.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 import { endOf, executeCall, type RawEnd, type ToolCallEnd, type ToolCallEnvironment } from '../../tools/tool-runner.ts'
@@ -158,11 +157,8 @@ export async function carryOutCall(
   }
   const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
   try {
-    // If the plan supplies the result, the call has no effect, so it need not be noted.
-    const isOnlyNoted = call.intent !== undefined && call.plan?.result === undefined
-    const outcome = await (isOnlyNoted ? layers.noteCall(running) : layers.runCall(running))
-    const hasNoted = !isOnlyNoted && outcome.end.outcome === 'question' && isNoted(outcome.end.question)
-    const finished = finishCall(execution, hasNoted ? await layers.noteCall(running, outcome) : outcome)
+    const outcome = await layers.runCall(running)
+    const finished = finishCall(execution, outcome)
     if (finished.noted !== true && call.intent === undefined && (outcome.end.outcome !== 'ok' || given.isCarried))
       leaveKey(finished, call, given, 'effect' in outcome.end ? outcome.end.effect : undefined)
     return call.note === undefined ? finished : withResultNote(finished, call.note)
@@ -187,6 +183,14 @@ function leaveKey(
 
 function withResultNote({ record, ...rest }: FinishedCall, note: string): FinishedCall {
   return { ...rest, record: { ...record, content: withNote(record.content, note) } }
+}
+
+/**
+ * Passes calls that were planned in a preview to `note`, whatever the settings are now: nobody has approved them. A call whose result the
+ * plan supplies has no effect, so it need not be noted.
+ */
+export function onlyNoted(run: RunContext, note: (run: RunContext, call: RunningCall) => Promise<CallOutcome>): AroundTool {
+  return (next) => (call) => (call.call.intent !== undefined && call.call.plan?.result === undefined ? note(run, call) : next(call))
 }
 
 /** Starts calls in order, and runs at most as many at once as the lanes allow. */

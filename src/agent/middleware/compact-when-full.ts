@@ -7,7 +7,7 @@ import { type Compaction, checkedEstimate, chooseCompaction, earlierSummary, new
 import { placeOf, type RunContext } from '../run/run-context.ts'
 import { addBeside } from '../run/run-state.ts'
 import { afterOverflow, compactStep, iterationOf, iterationStep } from '../step-keys.ts'
-import type { Execution, TakeTurn } from '../types/execution.ts'
+import type { AroundTurn, Execution } from '../types/execution.ts'
 import type { CompactionOptions } from '../types/options.ts'
 import type { Beside, Turn } from '../types/recorded.ts'
 import type { RunStep } from '../types/result.ts'
@@ -20,15 +20,12 @@ const leftOver = 0.6
 /** The fraction of a model's context window that the conversation may use. The rest is for tools and the response. */
 const usable = 0.75
 
-/** Takes another turn of the same iteration, recorded under its own key. */
-type TakeTurnAgain = (...[execution, place, suffix]: [...Parameters<TakeTurn>, suffix?: string]) => ReturnType<TakeTurn>
-
 /**
  * Takes turns within the model's context window. Shortens the conversation beforehand if it is estimated to be too long. If the provider
  * still says that it is too long, cuts it further and asks the model once more.
  */
-export function fitWindow(given: CompactionOptions, takeTurn: TakeTurnAgain): TakeTurn {
-  return async (execution, place) => {
+export function fitWindow(given: CompactionOptions): AroundTurn {
+  return (next) => async (execution, place) => {
     const { history } = execution.state
     const { iteration, lastTurn } = place
     const { maxTokens = await maxTokensOf(execution, iteration) } = given
@@ -37,10 +34,10 @@ export function fitWindow(given: CompactionOptions, takeTurn: TakeTurnAgain): Ta
     const size = sizeOf(history.messages, estimate)
     const key = (isFurther: boolean) => compactStep(iteration, { isAnswer: lastTurn !== undefined, isFurther })
     if (size > maxTokens) await compact(execution, compaction, key(false), maxTokens * leftOver)
-    const turn = await takeTurn(execution, place)
+    const turn = await next(execution, place)
     if (turn.kind !== 'failed' || turn.error.code !== 'context_overflow' || turn.shown === 'for good') return turn
     const isShorter = await compact(execution, compaction, key(true), sizeOf(history.messages, estimate) * leftOver)
-    return isShorter ? withSpent(await takeTurn(execution, { ...place, after: turn }, afterOverflow), turn.usage) : turn
+    return isShorter ? withSpent(await next(execution, { ...place, after: turn, suffix: afterOverflow }), turn.usage) : turn
   }
 }
 

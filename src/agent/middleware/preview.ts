@@ -6,15 +6,14 @@ import { withoutLongText } from '../calls/keep-aside.ts'
 import { CallEnvironment, inLane, tellEnd, tellStart } from '../calls/tool-call.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { notedText } from '../run-texts.ts'
-import type { CallOutcome, RunningCall } from '../types/running-call.ts'
+import type { AroundTool, CallOutcome, RunningCall } from '../types/running-call.ts'
 import { checkResults } from './guardrails/tool-guardrails.ts'
 
 /**
  * Notes a call during a preview instead of carrying it out. The model gets what the tool's `preview` returns, after the guardrails. Hooks
  * are not called, because nothing has been done. If `preview` fails, the call ends with that failure.
  */
-export async function noteCall(run: RunContext, call: RunningCall, paused?: CallOutcome): Promise<CallOutcome> {
-  if (paused !== undefined) return notePaused(run, call, paused)
+export async function noteCall(run: RunContext, call: RunningCall): Promise<CallOutcome> {
   const outcome = await inLane(async (call) => guarded(run, await previewed(run, call)))(call)
   if (outcome.noted !== undefined) {
     call.ended?.()
@@ -24,15 +23,16 @@ export async function noteCall(run: RunContext, call: RunningCall, paused?: Call
   return tellEnd(run)(async () => outcome)(call)
 }
 
-/** Notes a call of an agent that has noted calls of its own. */
-async function notePaused(run: RunContext, call: RunningCall, paused: CallOutcome): Promise<CallOutcome> {
-  const { tool } = call.prepared
-  const value = paused.end.outcome === 'question' && isNoted(paused.end.question) ? paused.end.question.meanwhile : undefined
-  const { noted = notedText(tool.name), stop } = await guarded(run, {
-    call,
-    end: endOf(previewOf(tool), value, run.limits.takenResultBytes),
-  })
-  return { ...paused, noted, ...withoutUndefined({ stop }) }
+/** Notes a call if the agent inside it has noted calls of its own. */
+export function noteCallOfAgent(run: RunContext): AroundTool {
+  return (next) => async (call) => {
+    const outcome = await next(call)
+    if (outcome.end.outcome !== 'question' || !isNoted(outcome.end.question)) return outcome
+    const { tool } = call.prepared
+    const end = endOf(previewOf(tool), outcome.end.question.meanwhile, run.limits.takenResultBytes)
+    const { noted = notedText(tool.name), stop } = await guarded(run, { call, end })
+    return { ...outcome, noted, ...withoutUndefined({ stop }) }
+  }
 }
 
 /** Passes the outcome through the guardrails, together with the text for the model. */

@@ -7,7 +7,7 @@ import { fingerprintOf } from '../decisions/decisions.ts'
 import { addAmounts, type Budget, type BudgetAmounts, BudgetSpentError, budgetsOf, type Reservation } from '../limits/budget.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { afterRaise, budgetPlace, iterationStep } from '../step-keys.ts'
-import type { TakeTurn } from '../types/execution.ts'
+import type { AroundTurn } from '../types/execution.ts'
 import type { AroundModel } from '../types/model-call.ts'
 import type { Unpaid } from '../types/recorded.ts'
 import type { PendingItem } from '../types/result.ts'
@@ -82,15 +82,13 @@ async function reserve(
   throw signal.aborted ? abortedError(model.provider, signal.reason) : new BudgetSpentError(budget)
 }
 
-/** Takes a turn as a step whose key has this `suffix`. */
-type TakeTurnAs = (...[execution, place, suffix]: [...Parameters<TakeTurn>, suffix?: string]) => ReturnType<TakeTurn>
-
-/** Takes turns. If a budget does not allow one, waits until the budget has been raised, and takes the turn again. */
-export function waitForBudget(takeTurn: TakeTurnAs): TakeTurnAs {
-  return async (execution, place, suffix = '') => {
+/** If a budget does not allow a turn, waits until the budget has been raised, and takes the turn again. */
+export const waitForBudget: AroundTurn = (next) => {
+  return async (execution, place) => {
     const { durable, run } = execution
+    const { suffix = '' } = place
     for (let times = 1; ; times++) {
-      const turn = await takeTurn(execution, place, afterRaise(suffix, times))
+      const turn = await next(execution, { ...place, suffix: afterRaise(suffix, times) })
       if (turn.kind !== 'unpaid' || turn.isLimit) return turn
       const item = budgetItem(run.runId, budgetPlace(place.iteration, suffix, times), turn)
       await publishItem(execution, item)

@@ -16,6 +16,7 @@ import { RunContext, type RunContextParts, type RunParent } from '../run/run-con
 import { errorOf, returned } from '../run/run-error.ts'
 import { type LoopState, openState } from '../run/run-state.ts'
 import { endStep, isTurn, startStep, traceStep, unreadStep } from '../step-keys.ts'
+import { requestOf } from '../turn/model-turn.ts'
 import type { Loop } from '../types/execution.ts'
 import type { NestingPlace, OutputOptions, RunOptions, RunSettings } from '../types/options.ts'
 import type { Ending } from '../types/recorded.ts'
@@ -208,11 +209,13 @@ async function runToResult(durable: Durable, { loop, run, input }: ExecutionPart
   // Yields, because thousands of runs may start at once.
   await giveWay()
   const { session, refused } = input
-  const compose = () => composeLayers(run, durable, session)
+  const compose = () => composeLayers(run, durable)
   run.lease?.begin()
   const { control } = run.settings
   if (control !== undefined) control.listens = true
-  const ending = refused === undefined ? await loop({ durable, run, state, layers: compose(), compose }) : stoppedByGuardrail(refused)
+  const request = requestOf(run.settings, run.signal, session)
+  const ending =
+    refused === undefined ? await loop({ durable, run, state, request, layers: compose(), compose }) : stoppedByGuardrail(refused)
   if (ending.stopReason === 'paused') state.unread = undefined
   else state.unread ??= await lastLook(durable, run)
   if (control !== undefined) control.listens = ending.stopReason === 'paused'

@@ -51,12 +51,11 @@ import type { ReviewedReply } from '../types/review.ts'
 import { TurnSink } from './turn-sink.ts'
 
 /**
- * Asks the model once, as one step, and plans the calls that it made. Never rejects because the model failed. `suffix`: distinguishes the
- * turns of one iteration.
+ * Asks the model once, as one step, and plans the calls that it made. Never rejects because the model failed.
  */
-export function takeTurn(execution: Execution, place: Place, suffix = ''): Promise<Turn> {
+export function takeTurn(execution: Execution, place: Place): Promise<Turn> {
   const { durable, run } = execution
-  const { iteration, lastTurn } = place
+  const { iteration, lastTurn, suffix } = place
   const key = turnStep(iteration, lastTurn !== undefined, suffix)
   return durable.step(key, async (step) => {
     const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
@@ -274,7 +273,7 @@ function partialOf(error: ToolloopError): ModelError['partial'] {
 }
 
 /** The request of the turn, after hooks and entries have changed it. */
-export async function buildTurn({ run, state, layers }: Execution, { iteration, lastTurn }: Place): Promise<TurnRequest> {
+export async function buildTurn({ run, state, layers, request: shared }: Execution, { iteration, lastTurn }: Place): Promise<TurnRequest> {
   const { settings } = run
   // In a last turn no tool can be called, whatever hooks ask for.
   const forced: ToolChoice | undefined = lastTurn === undefined ? undefined : 'none'
@@ -288,7 +287,7 @@ export async function buildTurn({ run, state, layers }: Execution, { iteration, 
   const before: Asked = { model: modelOfTurn(model), tools, messages, toolChoice: forced ?? settings.toolChoice }
   const changed = layers.changeTurn === undefined ? before : await layers.changeTurn(before, iteration)
   const asked = forced === undefined ? changed : { ...changed, toolChoice: forced }
-  const request: ModelRequest = { ...layers.request, messages: asked.messages }
+  const request: ModelRequest = { ...shared, messages: asked.messages }
   if (layers.formatAnswer !== undefined) {
     const turn = layers.formatAnswer(asked, request, forced !== undefined || state.objections > 0)
     // With a schema, the model would start the answer from the beginning.

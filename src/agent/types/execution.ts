@@ -6,7 +6,7 @@ import type { AskModel, ChangeTurn, FormatAnswer } from './model-call.ts'
 import type { PlanCall } from './plan.ts'
 import type { Ending, Failed, Turn } from './recorded.ts'
 import type { Review } from './review.ts'
-import type { AroundTool, NoteCall, RunCall } from './running-call.ts'
+import type { AroundTool, RunCall } from './running-call.ts'
 
 /** One execution of a run, from its start or from where its record ends. */
 export interface Execution {
@@ -15,7 +15,8 @@ export interface Execution {
   readonly run: RunContext
   /** State that a replay restores. */
   readonly state: LoopState
-  /** The functions that wrap the requests and calls of the run. */
+  /** The fields that every request shares. */
+  readonly request: Omit<ModelRequest, 'messages'>
   layers: Layers
   /** Composes the layers for the agent that currently has the conversation. */
   compose(): Layers
@@ -28,23 +29,24 @@ export interface Place {
   lastTurn?: Ending
   /** The failed turn that this one replaces. */
   after?: Failed
+  /** Distinguishes the key of a repeated turn. */
+  suffix?: string
 }
 
 /** Takes one turn. */
-export type TakeTurn = (execution: Execution, place: Place) => Promise<Turn>
+type TakeTurn = (execution: Execution, place: Place) => Promise<Turn>
+
+/** Wraps a turn, outside its step. May record steps of its own, and take the turn again with another `suffix`. */
+export type AroundTurn = (next: TakeTurn) => TakeTurn
 
 /** The layers of a run, composed when it starts. An absent layer costs nothing. */
 export interface Layers {
-  /** The fields that every request shares. */
-  readonly request: Omit<ModelRequest, 'messages'>
-  /** Takes a turn within the context window, as steps of the journal. */
+  /** Takes a turn, as a step of the journal. */
   readonly takeTurn: TakeTurn
   /** Sends a request, inside such a step. */
   readonly askModel: AskModel
   /** Runs a call, inside such a step. */
   readonly runCall: RunCall
-  /** Notes a call instead of running it, during a preview. */
-  readonly noteCall: NoteCall
   /** Wraps the result that the caller supplies for a call. */
   readonly takeResult: AroundTool
   /** Changes a request before it is sent. */

@@ -84,8 +84,5 @@ export interface CallOutcome {
 /** Runs a call. Never rejects because its tool failed. */
 export type RunCall = (call: RunningCall) => Promise<CallOutcome>
 
-/** Notes a call during a preview instead of running it. `paused`: the outcome of a call whose agent has noted calls of its own. */
-export type NoteCall = (call: RunningCall, paused?: CallOutcome) => Promise<CallOutcome>
-
 /** Wraps a call. May change the call, answer or refuse it without running the function, and change its outcome. */
 export type AroundTool = (next: RunCall) => RunCall
